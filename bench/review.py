@@ -24,10 +24,10 @@ import sample_videos
 
 from record import Goal, Measure, at_most, options_of, record
 from reeltalk.review.access import Role
-from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.people import invite, join
-from reeltalk.review.project import DATABASE, Project
-from reeltalk.review.verifying import verify
+from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.people import invite, join_team
+from reeltalk.review.project import DATABASE, ReviewProject
+from reeltalk.review.verifying import verify_history
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
@@ -128,13 +128,13 @@ def served(benchmark: Path, *options: str) -> Iterator[Server]:
 
 def add_people(benchmark: Path, database: str | None, count: int) -> list[str]:
     """An owner and annotators, who join by invitations; their names."""
-    project = Project.open(benchmark, url=database)
+    project = ReviewProject.open(benchmark, url=database)
     names = []
     for number in range(count + 1):
-        with changing(project.database, OPERATOR) as change:
+        with transaction(project.database, OPERATOR) as change:
             role = Role.OWNER if number == 0 else Role.ANNOTATOR
             name = "owner" if number == 0 else f"annotator-{number:03d}"
-            join(change, project.secret, invite(change, project.secret, role)[1], name, PASSWORD)
+            join_team(change, project.secret, invite(change, project.secret, role)[1], name, PASSWORD)
             names.append(name)
     project.database.close()
     return names
@@ -204,9 +204,9 @@ def main() -> None:
                 figures |= found
                 notes += problems
             figures["server memory at most MiB"] = server.memory_mib("VmHWM")
-        project = Project.open(path, url=options.database)
+        project = ReviewProject.open(path, url=options.database)
         begun = time.perf_counter()
-        verification = verify(project.database)
+        verification = verify_history(project.database)
         figures["verify s"], figures["events"] = time.perf_counter() - begun, verification.events
         notes += [f"verify: {finding}" for finding in verification.findings]
         project.database.close()

@@ -12,21 +12,21 @@ from pathlib import Path
 from reeltalk import Benchmark
 from reeltalk.review.applying.stage import apply_reviews
 from reeltalk.review.exporting import export_project
-from reeltalk.review.importing import load
-from reeltalk.review.playable import prepare
+from reeltalk.review.importing import import_benchmark
+from reeltalk.review.playable import prepare_videos
 from reeltalk.review.progress import queue_counts
-from reeltalk.review.project import PLAYABLE, Project
-from reeltalk.review.verifying import verify
+from reeltalk.review.project import PLAYABLE, ReviewProject
+from reeltalk.review.verifying import verify_history
 
 
 def main(benchmark: str, export: str) -> None:
     """Load what there is to review, and export the project."""
-    project = Project.open(Path(benchmark))
+    project = ReviewProject.open(Path(benchmark))
     with contextlib.closing(project.database):
-        loaded = load(
+        loaded = import_benchmark(
             project,
             Benchmark.open(benchmark),
-            serving=lambda opened: prepare(opened, project.folder / PLAYABLE),
+            serving=lambda opened: prepare_videos(opened, project.folder / PLAYABLE),
             queues=("turns",),
             overlap=2,
         )
@@ -34,7 +34,7 @@ def main(benchmark: str, export: str) -> None:
         with project.database.reading() as session:
             for row in queue_counts(session):
                 print("  ".join(row))
-        print(*verify(project.database).lines(), sep="\n")
+        print(*verify_history(project.database).lines(), sep="\n")
         applied = apply_reviews(project, dry_run=True)
         print(*applied.lines(Path(benchmark), dry_run=True), sep="\n")
         export_project(project.database, Path(export))

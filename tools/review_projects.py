@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.review import work
-from reeltalk.review.events import OPERATOR, Change, changing
-from reeltalk.review.project import Project
+from reeltalk.review.events import OPERATOR, Transaction, transaction
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow
 from reeltalk.schema.record import Json
 
@@ -22,7 +22,7 @@ def small_project(
     turns: int = 3,
     overlap: int = 1,
     gold: Sequence[int] = (),
-) -> Project:
+) -> ReviewProject:
     """A project with one queue of units of task `turns`.
 
     Args:
@@ -34,8 +34,8 @@ def small_project(
         overlap: How many people do each.
         gold: The numbers of units that are gold.
     """
-    project = Project.open(folder / "bench", folder=folder / "bench.review")
-    with changing(project.database, OPERATOR) as change:
+    project = ReviewProject.open(folder / "bench", folder=folder / "bench.review")
+    with transaction(project.database, OPERATOR) as change:
         for role, names in (("annotator", annotators), ("adjudicator", adjudicators)):
             for name in names:
                 row = PersonRow(id=name, name=name, sign_in=name, role=role, password="", created_at=change.at)
@@ -78,22 +78,22 @@ def unit_content(name: str, turns: int) -> dict[str, Any]:
 
 
 def decide(
-    change: Change, assignment: AssignmentRow, *, decision: str = "accept", question: str | None = None
+    change: Transaction, assignment: AssignmentRow, *, decision: str = "accept", question: str | None = None
 ) -> dict[str, Json]:
     """Decide all places of somebody's work, and give what was stored."""
-    _, unit, task = work.own(change.session, assignment.person_id, assignment.id)
+    _, unit, task = work.own_work(change.session, assignment.person_id, assignment.id)
     stored: dict[str, Json] = {}
     for place in task.places(unit.content):
         value = task.draft_value(unit.content, place) | {"decision": decision}
         value["reasons"] = ["leaks"] if decision == "reject" else []
         value["question"] = question or value["question"]
         row = change.session.get(EntryRow, (assignment.id, place))
-        entry = work.save(change, assignment, unit, task, place, row.revision if row is not None else 0, value)
+        entry = work.save_value(change, assignment, unit, task, place, row.revision if row is not None else 0, value)
         stored[place] = entry.value
     return stored
 
 
-def submit(change: Change, assignment: AssignmentRow, *, approval: bool = False) -> None:
+def submit(change: Transaction, assignment: AssignmentRow, *, approval: bool = False) -> None:
     """Hand somebody's work in."""
-    _, unit, task = work.own(change.session, assignment.person_id, assignment.id)
+    _, unit, task = work.own_work(change.session, assignment.person_id, assignment.id)
     work.submit(change, assignment, unit, task, approval=approval)

@@ -21,13 +21,13 @@ from sqlalchemy import delete, select
 from reeltalk.review import people
 from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
-from reeltalk.review.assigning import ANNOTATOR, take
+from reeltalk.review.assigning import ANNOTATOR, take_unit
 from reeltalk.review.credentials import HashCost
-from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.importing import load
+from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.importing import import_benchmark
 from reeltalk.review.people import make_token
-from reeltalk.review.playable import ServedVideo, prepare
-from reeltalk.review.project import PLAYABLE, Project
+from reeltalk.review.playable import ServedVideo, prepare_videos
+from reeltalk.review.project import PLAYABLE, ReviewProject
 from reeltalk.review.serving import listen
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, SessionRow, UnitRow
 from reeltalk.review.web import cookie_name
@@ -135,21 +135,21 @@ def _cut(film: Path, path: Path) -> None:
 class ServedReview:
     """A server that runs, and the people who work on it."""
 
-    project: Project
+    project: ReviewProject
     address: str
     team: dict[str, str] = field(default_factory=dict)
     """Ids of people by name."""
 
     def join(self, name: str, role: str = "annotator") -> str:
         """Make a member of the team; their id."""
-        with changing(self.project.database, OPERATOR) as change:
+        with transaction(self.project.database, OPERATOR) as change:
             token = people.invite(change, self.project.secret, role)[1]
-            self.team[name] = people.join(change, self.project.secret, token, name, PASSWORD, QUICK).id
+            self.team[name] = people.join_team(change, self.project.secret, token, name, PASSWORD, QUICK).id
         return self.team[name]
 
     def cookie(self, name: str) -> dict[str, Any]:
         """A session's cookie, as a browser takes it."""
-        with changing(self.project.database, self.team[name]) as change:
+        with transaction(self.project.database, self.team[name]) as change:
             token = people.start_session(change, self.project.secret, self.team[name])
         return {"name": cookie_name(self.project), "value": token, "url": self.address}
 
@@ -162,12 +162,12 @@ class ServedReview:
 
     def sign_everybody_out(self) -> None:
         """End all sessions, as time does."""
-        with changing(self.project.database, OPERATOR) as change:
+        with transaction(self.project.database, OPERATOR) as change:
             change.session.execute(delete(SessionRow))
 
     def assignment(self, name: str, target_id: str, queue: str = "turns") -> str:
         """Id of somebody's work on a unit, which they take if they have not."""
-        with changing(self.project.database, self.team[name]) as change:
+        with transaction(self.project.database, self.team[name]) as change:
             unit = change.session.scalars(
                 select(UnitRow).where(UnitRow.target_id == target_id, UnitRow.queue_id == queue)
             ).one()
@@ -176,7 +176,7 @@ class ServedReview:
                     AssignmentRow.person_id == self.team[name], AssignmentRow.unit_id == unit.id
                 )
             ).first()
-            return found or take(change, unit, self.team[name], ANNOTATOR, lease_minutes=30).id
+            return found or take_unit(change, unit, self.team[name], ANNOTATOR, lease_minutes=30).id
 
     def work(self, name: str, target_id: str = CHAIN, queue: str = "turns") -> str:
         """Address of somebody's screen of a unit."""
@@ -214,9 +214,9 @@ def served(folder: Path, filled: Content | None = None, *, overlap: int = 1) -> 
     filled = filled if filled is not None else content()
     benchmark = Benchmark.create(folder / "kitchen", name="kitchen")
     benchmark.write_content(filled, stage="test")
-    project = Project.open(folder / "kitchen")
-    shown = prepare(benchmark, project.folder / PLAYABLE)
-    load(project, benchmark, serving=lambda _: shown, queues=("all",), overlap=overlap)
+    project = ReviewProject.open(folder / "kitchen")
+    shown = prepare_videos(benchmark, project.folder / PLAYABLE)
+    import_benchmark(project, benchmark, serving=lambda _: shown, queues=("all",), overlap=overlap)
     try:
         with serving(create_app(project)) as address:
             yield ServedReview(project, address)
@@ -243,16 +243,16 @@ def serving(app: Any) -> Iterator[str]:
 class ReviewSite:
     """A review whose project is open."""
 
-    project: Project
+    project: ReviewProject
     served: dict[str, ServedVideo]
     hashes: dict[str, str]
     """Of each video's original, by the file's name."""
 
     def token(self, name: str, role: Role) -> str:
         """A personal token of somebody new."""
-        with changing(self.project.database, OPERATOR) as change:
+        with transaction(self.project.database, OPERATOR) as change:
             _, invitation = people.invite(change, self.project.secret, role)
-            person = people.join(change, self.project.secret, invitation, name, PASSWORD, QUICK)
+            person = people.join_team(change, self.project.secret, invitation, name, PASSWORD, QUICK)
             change.session.flush()
             return make_token(change, self.project.secret, person.id, "test")[1]
 
@@ -265,7 +265,7 @@ def review_of(paths: Sequence[Path], folder: Path, *, content: Content | None = 
     content.videos.extend(Video(id=name, file=name, sha256=sha256) for name, sha256 in hashes.items())
     content.media.update({hashes[path.name]: path for path in paths})
     benchmark.write_content(content, stage="test")
-    project = Project.open(folder / "bench")
-    served = prepare(benchmark, project.folder / PLAYABLE)
-    load(project, benchmark, serving=lambda _: served)
+    project = ReviewProject.open(folder / "bench")
+    served = prepare_videos(benchmark, project.folder / PLAYABLE)
+    import_benchmark(project, benchmark, serving=lambda _: served)
     return ReviewSite(project, served, hashes)

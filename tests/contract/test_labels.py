@@ -15,7 +15,7 @@ from reeltalk.construct.prompting import prompts
 from reeltalk.llm import Prompt
 from reeltalk.questions.question import Question
 from reeltalk.questions.wording import fill_form, form_of, forms, lesson_forms, linked_forms, question_labels
-from reeltalk.review.collecting import guide
+from reeltalk.review.collecting import collection_guide
 from reeltalk.review.tasks.labelling import LabelsTask, Manual
 from reeltalk.review.tasks.registry import TAGGING, TYPES
 from reeltalk.schema.labels import VOCABULARIES, Content, QuestionType, Target, Thinking, unknown_labels
@@ -294,7 +294,7 @@ def test_people_and_models_tag_by_one_manual(task: LabelsTask) -> None:
 
 
 def test_the_investigator_gets_examples_of_four_categories_and_no_more() -> None:
-    names = [kind.name.partition(":")[0] for kind in guide().types]
+    names = [kind.name.partition(":")[0] for kind in collection_guide().types]
     assert names == ["Descriptive", "Temporal", "Explanatory", "Quantitative"]
 
 

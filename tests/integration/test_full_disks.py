@@ -24,8 +24,8 @@ from sample_videos import numbered_picture
 from scripted_server import Body, serve
 
 from reeltalk.cli import run
-from reeltalk.review.importing import load
-from reeltalk.review.project import Project
+from reeltalk.review.importing import import_benchmark
+from reeltalk.review.project import ReviewProject
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
@@ -77,8 +77,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, samples: Path, filmed_vid
     shutil.copytree(filmed_video, folder / "house")
     reviewed = Benchmark.create(folder / "rev" / "reviewed")
     reviewed.write_content(full_content(), stage="test")
-    project = Project.open(reviewed.path)
-    load(project, reviewed, serving=lambda _: {})
+    project = ReviewProject.open(reviewed.path)
+    import_benchmark(project, reviewed, serving=lambda _: {})
     unit = unit_id("turns", "chains", "a")
     decisions = {"0": {"decision": "reject"}, "1": {"decision": "edit", "question": "Why?"}}
     decide(project, member(project, "Ada"), unit, verdicts(project, unit, decisions))

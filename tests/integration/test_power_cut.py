@@ -21,9 +21,9 @@ from sqlalchemy import select
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
 from reeltalk.llm import ReplyStore
-from reeltalk.review.project import Project
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import EventRow
-from reeltalk.review.verifying import verify
+from reeltalk.review.verifying import verify_history
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
@@ -157,14 +157,14 @@ def test_the_review_database_keeps_every_acknowledged_change(tmp_path: Path, rel
 
     def check(left: Path, said: list[str]) -> None:
         # The first start may not have come to its end.
-        project = Project.open(left / "bench", folder=left / "bench.review")
+        project = ReviewProject.open(left / "bench", folder=left / "bench.review")
         with project.database.reading() as session:
             tried = select(EventRow.subject).where(EventRow.kind == "tried").order_by(EventRow.seq)
             found = list(session.scalars(tried))
         acknowledged = said[1:]
         assert found[: len(acknowledged)] == acknowledged
         assert len(found) <= len(acknowledged) + 1
-        assert verify(project.database).findings == ()
+        assert verify_history(project.database).findings == ()
         project.database.close()
         if said:
             secrets.add((left / "bench.review" / "secret").read_bytes())

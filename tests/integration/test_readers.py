@@ -15,11 +15,11 @@ from scripted_server import serve
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
 from reeltalk.review.database import Database, sqlite_url
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.exporting import export_project, restore_project
-from reeltalk.review.importing import load
-from reeltalk.review.project import Project
-from reeltalk.review.verifying import verify
+from reeltalk.review.importing import import_benchmark
+from reeltalk.review.project import ReviewProject
+from reeltalk.review.verifying import verify_history
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
@@ -132,14 +132,14 @@ def test_a_reader_of_a_run_sees_one_run(tmp_path: Path, reliability: Reliability
 def test_an_export_of_a_review_is_one_moment_of_it(tmp_path: Path, samples: Path, reliability: Reliability) -> None:
     tally = reliability("storage", "exports of a review while 4 people write without a pause", "an export that is torn")
     assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
-    project = Project.open(tmp_path / "bench")
-    load(project, Benchmark.open(tmp_path / "bench"), serving=lambda _: {}, overlap=2)
+    project = ReviewProject.open(tmp_path / "bench")
+    import_benchmark(project, Benchmark.open(tmp_path / "bench"), serving=lambda _: {}, overlap=2)
     database = project.database
     stop, written = threading.Event(), [0] * 4
 
     def write(number: int) -> None:
         while not stop.is_set():
-            with changing(database, OPERATOR) as change:
+            with transaction(database, OPERATOR) as change:
                 change.record("tried", f"{number}-{written[number]}", after={"text": "x" * 500})
             written[number] += 1
 
@@ -153,7 +153,7 @@ def test_an_export_of_a_review_is_one_moment_of_it(tmp_path: Path, samples: Path
             restored = Database(sqlite_url(tmp_path / f"restored{number}.db"))
             restored.migrate()
             restore_project(restored, out)
-            found = verify(restored)
+            found = verify_history(restored)
             assert found.findings == ()
             assert found.events >= before
             restored.close()

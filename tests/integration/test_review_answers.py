@@ -7,15 +7,15 @@ from driven_screen import READY_MS, press, ready, saved
 from playwright.sync_api import BrowserContext, Page, expect
 from served_review import CHAIN, ServedReview, content, served
 
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
-from reeltalk.review.tasks.rating import rating_drafts, scale_of
+from reeltalk.review.tasks.rating import load_scale, rating_drafts
 from reeltalk.review.tasks.taking import drafts_of_test
 from reeltalk.schema.answers import AnsweredTurn
 
 pytestmark = pytest.mark.browser
 TESTED = f"chain {CHAIN}"
-RATED = f"vdeval#{scale_of('vdeval').version} m chain {CHAIN}"
+RATED = f"vdeval#{load_scale('vdeval').version} m chain {CHAIN}"
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def review(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedReview]:
         for n, turn in enumerate(filled.chains[0].turns[:3])
     ]
     with served(tmp_path_factory.mktemp("answers"), filled) as found:
-        with changing(found.project.database, OPERATOR) as change:
-            drafts = rating_drafts(answers, scale_of("vdeval"))
+        with transaction(found.project.database, OPERATOR) as change:
+            drafts = rating_drafts(answers, load_scale("vdeval"))
             add_queue(change, "rating", "rating", drafts, title="Rate", overlap=20)
             add_queue(change, "test", "test", drafts_of_test(filled, "dialogue"), title="Test", overlap=20)
         yield found

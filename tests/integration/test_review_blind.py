@@ -9,9 +9,9 @@ from askers import NOBODY, ROLES, World, known, routes_of
 from sqlalchemy import select
 from team import make_team
 
-from reeltalk.review.assigning import ANNOTATOR, take
+from reeltalk.review.assigning import ANNOTATOR, take_unit
 from reeltalk.review.tables import EventRow, UnitRow
-from reeltalk.review.work import own
+from reeltalk.review.work import own_work
 
 MARKER = "Qx7marker"
 QUERIES = ("", "?after=0&limit=500", "?before=1000000", "?next=/", "?saved=queue", "?nothing=1")
@@ -55,9 +55,11 @@ def type_everything(world: World, who: str, unit: str) -> str:
     """Work in which every field that takes text holds the marker; saved, changed, undone and done again."""
     browser = world.browsers[who]
     with world.changing() as change:
-        assignment = take(change, change.session.get_one(UnitRow, unit), browser.id, ANNOTATOR, lease_minutes=30).id
+        assignment = take_unit(
+            change, change.session.get_one(UnitRow, unit), browser.id, ANNOTATOR, lease_minutes=30
+        ).id
     with world.team.project.database.reading() as session:
-        _, row, task = own(session, browser.id, assignment)
+        _, row, task = own_work(session, browser.id, assignment)
         drafts = {place: task.draft_value(row.content, place) for place in task.places(row.content)}
     value = {**drafts["0"], "decision": "reject", "reasons": ["other"], "note": f"{MARKER} reason"}
     assert browser.save(assignment, "0", value).status_code == 200

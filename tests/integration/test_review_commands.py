@@ -17,8 +17,8 @@ from people_at_work import decide, full_content, member, unit_id, verdicts
 from sqlalchemy import text
 
 from reeltalk.cli import run
-from reeltalk.review.importing import load
-from reeltalk.review.project import Project
+from reeltalk.review.importing import import_benchmark
+from reeltalk.review.project import ReviewProject
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.validate import validate
 
@@ -126,8 +126,8 @@ def test_a_benchmark_edited_by_hand_is_refused_by_file(bench: Path, capsys: pyte
 @pytest.fixture
 def loaded(bench: Path) -> Path:
     """A benchmark whose first chain Ada has reviewed."""
-    project = Project.open(bench)
-    load(project, Benchmark.open(bench), serving=lambda _: {})
+    project = ReviewProject.open(bench)
+    import_benchmark(project, Benchmark.open(bench), serving=lambda _: {})
     unit = unit_id("turns", "chains", "a")
     decisions = {"0": {"decision": "reject"}, "1": {"decision": "edit", "question": "Why?"}}
     decide(project, member(project, "Ada"), unit, verdicts(project, unit, decisions))
@@ -192,7 +192,7 @@ def test_a_project_moves_to_another_folder_and_its_people_get_new_passwords(
 
 
 def test_a_history_that_somebody_changed_is_found(loaded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    project = Project.open(loaded)
+    project = ReviewProject.open(loaded)
     with project.database.writing() as session:
         session.execute(text("UPDATE events SET author = 'nobody' WHERE kind = 'submit'"))
     project.database.close()

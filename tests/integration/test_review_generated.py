@@ -17,7 +17,7 @@ from team import Browser, make_team
 
 from reeltalk.review.people import start_session
 from reeltalk.review.tables import PersonRow
-from reeltalk.review.throttle import Door
+from reeltalk.review.throttle import LoginLimiter
 from reeltalk.review.web import cookie_name
 
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
@@ -40,7 +40,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 def keep_in(world: World, browser: Browser, role: str) -> None:
     """Let somebody be signed in, in their role, whatever was asked before."""
-    world.team.app.state.door = Door()
+    world.team.app.state.login_limiter = LoginLimiter()
     if browser.client.get("/account", follow_redirects=False).status_code == 200:
         return
     with world.changing() as change:

@@ -30,12 +30,12 @@ from reliability_page import Reliability
 from sqlalchemy import select
 
 from reeltalk.cli import run
-from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.importing import load
+from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.importing import import_benchmark
 from reeltalk.review.people import person_of_session, start_session
-from reeltalk.review.project import Project
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import EntryRow, EventRow, PersonRow
-from reeltalk.review.verifying import verify
+from reeltalk.review.verifying import verify_history
 from reeltalk.review.web import cookie_name
 from reeltalk.store.benchmark import Benchmark
 
@@ -218,10 +218,10 @@ def kill_under_writers(
     saves = reliability(
         "power", f"saves acknowledged while there was {what}", "a save is lost or stored twice", is_counted=False
     )
-    project = Project.open(benchmark, url=url)
-    units = load(project, Benchmark.open(benchmark), serving=lambda _: {}, overlap=WRITERS).new["turns"]
+    project = ReviewProject.open(benchmark, url=url)
+    units = import_benchmark(project, Benchmark.open(benchmark), serving=lambda _: {}, overlap=WRITERS).new["turns"]
     signed_in = []
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         for number in range(WRITERS):
             name = f"writer{number}"
             row = PersonRow(id=name, name=name, sign_in=name, role="annotator", password="", created_at=change.at)
@@ -262,7 +262,7 @@ def kill_under_writers(
     return writers
 
 
-def check(project: Project, writers: list[Writer]) -> None:
+def check(project: ReviewProject, writers: list[Writer]) -> None:
     acknowledged = [save for writer in writers for save in writer.saved]
     with project.database.reading() as session:
         saves = session.scalars(select(EventRow).where(EventRow.kind == "save").order_by(EventRow.seq)).all()
@@ -281,7 +281,7 @@ def check(project: Project, writers: list[Writer]) -> None:
         for kind in ("undo", "redo", "submit"):
             assert steps[kind] == sum(writer.done[kind] for writer in writers)
         assert session.scalars(select(EntryRow.place)).first() is not None
-    found = verify(project.database)
+    found = verify_history(project.database)
     assert found.findings == ()
     assert found.events == found.seq
 

@@ -407,10 +407,10 @@ def used(world: World) -> str:
 
 
 def id_of(world: World, token: str) -> str:
-    from reeltalk.review.credentials import keyed
+    from reeltalk.review.credentials import keyed_hash
 
     with world.team.project.database.reading() as session:
-        stored = keyed(world.team.project.secret, token)
+        stored = keyed_hash(world.team.project.secret, token)
         return session.scalars(select(InvitationRow.id).where(InvitationRow.token == stored)).one()
 
 
@@ -460,10 +460,10 @@ def well(answer: Any) -> bool:
 def browsers_anew(world: World) -> None:
     """Sign everybody in again: some requests end sessions, and tries are counted."""
     from reeltalk.review.people import start_session
-    from reeltalk.review.throttle import Door
+    from reeltalk.review.throttle import LoginLimiter
     from reeltalk.review.web import cookie_name
 
-    world.team.app.state.door = Door()
+    world.team.app.state.login_limiter = LoginLimiter()
     for name, browser in world.browsers.items():
         if name == NOBODY:
             browser.client.cookies.clear()
@@ -479,10 +479,10 @@ def browsers_anew(world: World) -> None:
 
 
 def csrf_of(world: World, cookie: str) -> str:
-    from reeltalk.review.credentials import keyed
+    from reeltalk.review.credentials import keyed_hash
 
     with world.team.project.database.reading() as session:
-        return session.get_one(SessionRow, keyed(world.team.project.secret, cookie)).csrf
+        return session.get_one(SessionRow, keyed_hash(world.team.project.secret, cookie)).csrf
 
 
 def wrongly_answered(world: World, line: Line, who: str, answer: Any) -> str | None:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ACROSS, ASKED, CHAIN, FPS, UNSEEN, ServedReview, served
 from walk_report import find_axe_problems
 
-from reeltalk.review.events import OPERATOR, broken_links, changing
+from reeltalk.review.events import OPERATOR, broken_links, transaction
 from reeltalk.review.tables import AssignmentRow, VideoRow
 
 pytestmark = pytest.mark.browser
@@ -323,7 +323,7 @@ def test_work_that_came_back_shows_the_adjudicators_note(
 ) -> None:
     review.join(name)
     assignment = review.assignment(name, CHAIN)
-    with changing(review.project.database, OPERATOR) as change:
+    with transaction(review.project.database, OPERATOR) as change:
         row = change.session.get_one(AssignmentRow, assignment)
         row.state, row.round, row.note = "returned", 2, "<i>Look</i> at turn 3 again."
     page = opened(review, context, name)

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from team import make_team
 from walk_report import ARGUMENTS, find_chromium
 
-from reeltalk.review.assigning import ANNOTATOR, take
+from reeltalk.review.assigning import ANNOTATOR, take_unit
 from reeltalk.review.tables import (
     EntryRow,
     InvitationRow,
@@ -148,7 +148,7 @@ def fill(world: World, texts: list[str]) -> list[str]:
                 )
                 change.session.add(unit)
                 change.session.flush()
-                work = take(change, unit, owner.id, ANNOTATOR, lease_minutes=30)
+                work = take_unit(change, unit, owner.id, ANNOTATOR, lease_minutes=30)
                 work.note, work.state = text, "returned"
                 if queue.task == "turns":
                     value = {

@@ -14,7 +14,7 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.review.project import Project
+    from reeltalk.review.project import ReviewProject
     from reeltalk.review.tasks.task import Draft
 
 DATABASE = Annotated[
@@ -98,25 +98,24 @@ def serve(
     # Before NumPy is loaded: agreement is computed beside the requests, and must not take every core from them.
     for name, threads in THREADS_OF_LIBRARIES.items():
         os.environ.setdefault(name, threads)
-    from reeltalk.review.connections import limits_of
-    from reeltalk.review.guard import address_of
-    from reeltalk.review.importing import load
-    from reeltalk.review.playable import prepare, renew
-    from reeltalk.review.project import PLAYABLE, Project
-    from reeltalk.review.serving import first_invitation, listen
-    from reeltalk.review.serving import serve as run
+    from reeltalk.review.connections import connection_limits
+    from reeltalk.review.guard import server_address
+    from reeltalk.review.importing import import_benchmark
+    from reeltalk.review.playable import prepare_videos, update_served_videos
+    from reeltalk.review.project import PLAYABLE, ReviewProject
+    from reeltalk.review.serving import first_invitation, listen, run_server
     from reeltalk.store.benchmark import Benchmark
 
-    reached = address_of(host, public_host, behind_https=behind_https, proxies=proxy)
-    limits = limits_of(connections, connections_per_address)
+    reached = server_address(host, public_host, behind_https=behind_https, proxies=proxy)
+    limits = connection_limits(connections, connections_per_address)
     opened = Benchmark.open(benchmark)
     # An address that is taken is told before anything is loaded.
     with contextlib.ExitStack() as closed:
         listening = closed.enter_context(contextlib.closing(listen(host, port)))
-        project = Project.open(benchmark, url=database)
+        project = ReviewProject.open(benchmark, url=database)
         closed.enter_context(contextlib.closing(project.database))
-        served = prepare(opened, project.folder / PLAYABLE, progress=say)
-        loaded = load(
+        served = prepare_videos(opened, project.folder / PLAYABLE, progress=say)
+        loaded = import_benchmark(
             project,
             opened,
             serving=lambda _: served,
@@ -128,7 +127,7 @@ def serve(
         )
         for line in loaded.lines():
             say(line)
-        renew(project, served)
+        update_served_videos(project, served)
         address = reached.shown(host, listening.getsockname()[1], public_host)
         token = first_invitation(project)
         if token is not None:
@@ -138,7 +137,7 @@ def serve(
         for warning in reached.warnings(host):
             say(f"warning: {warning}")
         say("Ctrl-C stops it; what people do is kept, and the same command goes on")
-        run(project, listening, reached, limits)
+        run_server(project, listening, reached, limits)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
 
@@ -219,13 +218,13 @@ def _add_rating(
     name: str | None,
     database: str | None,
 ) -> int:
-    from reeltalk.review.tasks.rating import RatingTask, rating_drafts, scale_of
+    from reeltalk.review.tasks.rating import RatingTask, load_scale, rating_drafts
     from reeltalk.store.runs import read_run
 
     check_counts(overlap=overlap)
     if not runs:
         raise SettingError("name at least one run whose answers shall be rated")
-    found = scale_of(scale)
+    found = load_scale(scale)
     wanted = {part.strip() for part in models.split(",")} if models is not None else None
     answers = []
     known: set[str] = set()
@@ -301,10 +300,10 @@ def _add(
     overlap: int,
     settings: dict[str, object] | None = None,
 ) -> int:
-    from reeltalk.review.events import OPERATOR, changing
+    from reeltalk.review.events import OPERATOR, transaction
     from reeltalk.review.importing import add_queue
 
-    with opened_project(benchmark, database) as project, changing(project.database, OPERATOR) as change:
+    with opened_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
         return add_queue(change, kind, queue_id, drafts, title=title, overlap=overlap, settings=settings)
 
 
@@ -350,10 +349,10 @@ def status(
 
 
 def _verify(benchmark: Path, database: str | None, head: str | None) -> int:
-    from reeltalk.review.verifying import verify
+    from reeltalk.review.verifying import verify_history
 
     with opened_project(benchmark, database) as project:
-        found = verify(project.database, head=head)
+        found = verify_history(project.database, head=head)
     print("\n".join(found.lines()))
     return 1 if found.findings else 0
 
@@ -387,11 +386,11 @@ def invite(
     """
     if reset is not None:
         return _reset_password(benchmark, reset, address, database)
-    from reeltalk.review.events import OPERATOR, changing
+    from reeltalk.review.events import OPERATOR, transaction
     from reeltalk.review.people import INVITATION_DAYS
     from reeltalk.review.people import invite as make_invitation
 
-    with opened_project(benchmark, database) as project, changing(project.database, OPERATOR) as change:
+    with opened_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
         token = make_invitation(change, project.secret, role, note)[1]
     print(f"{address.rstrip('/')}/join/{token}")
     say(f"good once, for {INVITATION_DAYS} days")
@@ -399,10 +398,10 @@ def invite(
 
 
 def _reset_password(benchmark: Path, name: str, address: str, database: str | None) -> int:
-    from reeltalk.review.events import OPERATOR, changing
+    from reeltalk.review.events import OPERATOR, transaction
     from reeltalk.review.people import RESET_DAYS, make_reset
 
-    with opened_project(benchmark, database) as project, changing(project.database, OPERATOR) as change:
+    with opened_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
         token = make_reset(change, project.secret, name)
     print(f"{address.rstrip('/')}/reset/{token}")
     say(f"good once, for {RESET_DAYS} days")
@@ -535,11 +534,11 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
         Folder of the benchmark that the project is about; its review must be empty.
     """
     from reeltalk.review.exporting import restore_project
-    from reeltalk.review.project import Project
+    from reeltalk.review.project import ReviewProject
     from reeltalk.store.benchmark import Benchmark
 
     opened = Benchmark.open(into)
-    project = Project.open(into, url=database)
+    project = ReviewProject.open(into, url=database)
     with contextlib.closing(project.database), Bar() as bar:
         manifest = restore_project(project.database, export, progress=_shown_by(bar))
     rows = manifest.files["events.jsonl"].rows
@@ -560,17 +559,17 @@ def _shown_by(bar: Bar) -> Callable[[str, int, int], None]:
 
 
 @contextlib.contextmanager
-def opened_project(benchmark: Path, database: str | None) -> "Iterator[Project]":
+def opened_project(benchmark: Path, database: str | None) -> "Iterator[ReviewProject]":
     """A project that is there: a command about one shall not make it. Its database is closed at the end.
 
     Raises:
         BenchmarkError: There is none.
     """
     from reeltalk.review.project import DATABASE as FILE
-    from reeltalk.review.project import Project, folder_of
+    from reeltalk.review.project import ReviewProject, folder_of
 
     if database is None and not (folder_of(benchmark) / FILE).is_file():
         raise BenchmarkError(f"{benchmark} is not under review; 'reeltalk review {benchmark}' begins one")
-    project = Project.open(benchmark, url=database)
+    project = ReviewProject.open(benchmark, url=database)
     with contextlib.closing(project.database):
         yield project

@@ -7,7 +7,7 @@ are in; an investigator never gets the video) is decided where the object is ope
 from enum import StrEnum
 from typing import Final
 
-from reeltalk.review.errors import NotAllowedError
+from reeltalk.review.errors import Forbidden
 
 
 class Role(StrEnum):
@@ -59,8 +59,8 @@ def check_role(role: str, action: Action) -> None:
     """Refuse an action that a role does not allow.
 
     Raises:
-        NotAllowedError: It does not.
+        Forbidden: It does not.
     """
     if not may(role, action):
         who = " or ".join(sorted(ALLOWED[action]))
-        raise NotAllowedError(f"this needs the role of {who}; yours is {role}. Ask an owner of the project")
+        raise Forbidden(f"this needs the role of {who}; yours is {role}. Ask an owner of the project")

@@ -7,12 +7,21 @@ from typing import Final
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from reeltalk.review.assigning import ADJUDICATOR, LAPSED, LIVE, holding, may_know, regain, renew, take
-from reeltalk.review.errors import ConflictError, NotThereError
-from reeltalk.review.events import Change
-from reeltalk.review.settling import ADJUDICATION, disputed, works
+from reeltalk.review.assigning import (
+    ADJUDICATOR,
+    LAPSED,
+    LIVE,
+    holds_place,
+    may_know,
+    regain_place,
+    renew_lease,
+    take_unit,
+)
+from reeltalk.review.errors import Conflict, NotFound
+from reeltalk.review.events import Transaction
+from reeltalk.review.settling import ADJUDICATION, disputed_places, submitted_works
 from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
-from reeltalk.review.tasks.task import Task
+from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.review.tasks.turns import EDITABLE
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, Reason
@@ -33,7 +42,7 @@ FIELDS: Final[dict[str, list[str]]] = {
 """By task: the order in which fields are shown to whoever writes a value of their own; others follow."""
 
 
-def waiting(session: Session, person_id: str) -> list[tuple[str, str, int, int]]:
+def open_disputes(session: Session, person_id: str) -> list[tuple[str, str, int, int]]:
     """The queues in which there is something to adjudicate for this person.
 
     Returns:
@@ -50,7 +59,7 @@ def waiting(session: Session, person_id: str) -> list[tuple[str, str, int, int]]
     ]
 
 
-def next_dispute(change: Change, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
+def next_dispute(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
     """The unit to decide next: one that this person began, else the first that nobody has; None where there is none."""
     begun = change.session.scalars(
         select(AssignmentRow)
@@ -64,8 +73,8 @@ def next_dispute(change: Change, person_id: str, queue_id: str, *, lease_minutes
         .limit(1)
     ).one_or_none()
     if begun is not None:
-        regain(change, begun, change.session.get_one(UnitRow, begun.unit_id))
-        renew(begun, lease_minutes=lease_minutes, now=change.at)
+        regain_place(change, begun, change.session.get_one(UnitRow, begun.unit_id))
+        renew_lease(begun, lease_minutes=lease_minutes, now=change.at)
         return begun
     unit = change.session.scalars(
         select(UnitRow)
@@ -73,7 +82,7 @@ def next_dispute(change: Change, person_id: str, queue_id: str, *, lease_minutes
         .order_by(UnitRow.position)
         .limit(1)
     ).one_or_none()
-    return take(change, unit, person_id, ADJUDICATOR, lease_minutes=lease_minutes) if unit is not None else None
+    return take_unit(change, unit, person_id, ADJUDICATOR, lease_minutes=lease_minutes) if unit is not None else None
 
 
 def _begun_by(person_id: str) -> tuple[ColumnElement[bool], ...]:
@@ -97,7 +106,7 @@ def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
     Who left, or only looked and has no lease any more, holds nothing: a unit must not wait for them for ever.
     """
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
-    held = exists().where(AssignmentRow.unit_id == UnitRow.id, holding(now, ADJUDICATOR))
+    held = exists().where(AssignmentRow.unit_id == UnitRow.id, holds_place(now, ADJUDICATOR))
     return (UnitRow.state == ADJUDICATION, ~mine, ~held, may_know(person_id))
 
 
@@ -105,27 +114,27 @@ def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[A
     """Somebody's own work as adjudicator, on a unit that all work is in for.
 
     Raises:
-        NotThereError: They have no such work.
-        ConflictError: Work on the unit was returned, and is not in again.
+        NotFound: They have no such work.
+        Conflict: Work on the unit was returned, and is not in again.
     """
     assignment = session.get(AssignmentRow, assignment_id)
     if assignment is None or assignment.person_id != person_id or assignment.role != ADJUDICATOR:
-        raise NotThereError("you have no such work")
+        raise NotFound("you have no such work")
     unit = session.get_one(UnitRow, assignment.unit_id)
     # What comes back is blind once more: nobody looks until all of it is in again.
     if unit.state == "open":
-        raise ConflictError("work on this unit was returned to its annotator; go on when it is in again")
+        raise Conflict("work on this unit was returned to its annotator; go on when it is in again")
     return assignment, unit
 
 
 def sides(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dict[str, Json]]]:
     """The annotators' works as A, B and so on: in an order that is random, and the same whenever one looks."""
-    found = works(session, unit.id)
+    found = submitted_works(session, unit.id)
     found.sort(key=lambda work: hashlib.sha256(f"{unit.id} {work[0].id}".encode()).digest())
     return [(LETTERS[number % len(LETTERS)], row, values) for number, (row, values) in enumerate(found)]
 
 
-def dispute(session: Session, unit: UnitRow, task: Task, *, names: bool) -> dict[str, Json]:
+def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bool) -> dict[str, Json]:
     """All that the page shows besides the adjudicator's own decisions.
 
     Args:
@@ -134,7 +143,7 @@ def dispute(session: Session, unit: UnitRow, task: Task, *, names: bool) -> dict
         task: Its task.
         names: Also who A and B are.
     """
-    open_places = disputed(session, unit, task)
+    open_places = disputed_places(session, unit, task)
     found = sides(session, unit)
     settled = {row.place: row for row in session.scalars(select(ResultRow).where(ResultRow.unit_id == unit.id))}
     people = {
@@ -163,12 +172,12 @@ def dispute(session: Session, unit: UnitRow, task: Task, *, names: bool) -> dict
     }
 
 
-def _draft(task: Task, content: Mapping[str, Json], place: str) -> Json:
+def _draft(task: ReviewTask, content: Mapping[str, Json], place: str) -> Json:
     # A place that somebody added, as a new link, has no draft.
     return task.draft_value(content, place) if place in task.places(content) else None
 
 
-def _shown(task: Task, content: Mapping[str, Json], place: str, value: Json) -> Json:
+def _shown(task: ReviewTask, content: Mapping[str, Json], place: str, value: Json) -> Json:
     if value is None:
         return {"value": None, "lines": []}
     return {"value": value, "lines": [list(line) for line in task.lines(content, place, value)]}

@@ -7,11 +7,11 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, Role, may
 from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED
-from reeltalk.review.errors import BadValueError, ConflictError, NotThereError
-from reeltalk.review.events import Change
-from reeltalk.review.people import end_sessions, printed
+from reeltalk.review.errors import Conflict, InvalidValue, NotFound
+from reeltalk.review.events import Transaction
+from reeltalk.review.people import clean_line, end_sessions
 from reeltalk.review.project import ProjectSettings
-from reeltalk.review.settling import let_go, set_overlap
+from reeltalk.review.settling import release_work, set_overlap
 from reeltalk.review.tables import AssignmentRow, InvitationRow, PersonRow, ProjectRow, QueueRow, TokenRow, moment
 from reeltalk.review.tasks.registry import TASKS
 
@@ -50,7 +50,7 @@ def open_invitations(session: Session) -> list[InvitationRow]:
     return list(session.scalars(query.order_by(InvitationRow.created_at.desc(), InvitationRow.id)))
 
 
-def change_role(change: Change, person_id: str, role: str, *, approval: bool) -> None:
+def change_role(change: Transaction, person_id: str, role: str, *, approval: bool) -> None:
     """Give somebody another role. It counts from their next request on.
 
     Who may no longer work, or adjudicate, lets go of what they have not handed in; what they typed is kept.
@@ -62,13 +62,13 @@ def change_role(change: Change, person_id: str, role: str, *, approval: bool) ->
         approval: Whether an adjudicator approves units that become complete by that.
 
     Raises:
-        NotThereError: There is no such person.
-        BadValueError: There is no such role.
-        ConflictError: They are the last owner.
+        NotFound: There is no such person.
+        InvalidValue: There is no such role.
+        Conflict: They are the last owner.
     """
     person = _person(change.session, person_id)
     if role not in list(Role):
-        raise BadValueError(f"choose {', '.join(Role)}", field="role")
+        raise InvalidValue(f"choose {', '.join(Role)}", field="role")
     if person.role == role:
         return
     if person.role == Role.OWNER:
@@ -76,12 +76,12 @@ def change_role(change: Change, person_id: str, role: str, *, approval: bool) ->
     before, person.role = person.role, role
     change.record("role", person.id, before={"role": before}, after={"role": role})
     if not may(role, Action.WORK):
-        let_go(change, person.id, approval=approval)
+        release_work(change, person.id, approval=approval)
     elif not may(role, Action.ADJUDICATE):
-        let_go(change, person.id, approval=approval, roles=(ADJUDICATOR,))
+        release_work(change, person.id, approval=approval, roles=(ADJUDICATOR,))
 
 
-def disable(change: Change, person_id: str, *, approval: bool) -> None:
+def disable_account(change: Transaction, person_id: str, *, approval: bool) -> None:
     """Close somebody's account: their sessions and tokens end, what they have not handed in goes to others.
 
     Args:
@@ -90,8 +90,8 @@ def disable(change: Change, person_id: str, *, approval: bool) -> None:
         approval: Whether an adjudicator approves units that become complete by that.
 
     Raises:
-        NotThereError: There is no such person.
-        ConflictError: They are the last owner.
+        NotFound: There is no such person.
+        Conflict: They are the last owner.
     """
     person = _person(change.session, person_id)
     if person.disabled_at is not None:
@@ -105,14 +105,14 @@ def disable(change: Change, person_id: str, *, approval: bool) -> None:
     ).all():
         token.revoked_at = change.at
     change.record("disable", person.id)
-    let_go(change, person.id, approval=approval)
+    release_work(change, person.id, approval=approval)
 
 
-def enable(change: Change, person_id: str) -> None:
+def enable_account(change: Transaction, person_id: str) -> None:
     """Open an account again; its tokens stay revoked.
 
     Raises:
-        NotThereError: There is no such person.
+        NotFound: There is no such person.
     """
     person = _person(change.session, person_id)
     if person.disabled_at is not None:
@@ -123,7 +123,7 @@ def enable(change: Change, person_id: str) -> None:
 def _person(session: Session, person_id: str) -> PersonRow:
     found = session.get(PersonRow, person_id)
     if found is None:
-        raise NotThereError("there is no such person")
+        raise NotFound("there is no such person")
     return found
 
 
@@ -134,7 +134,7 @@ def _keep_an_owner(session: Session, leaving: PersonRow) -> None:
         .where(PersonRow.role == Role.OWNER, PersonRow.disabled_at.is_(None), PersonRow.id != leaving.id)
     )
     if leaving.disabled_at is None and not others:
-        raise ConflictError("this is the project's last owner; make somebody else an owner first", code="last_owner")
+        raise Conflict("this is the project's last owner; make somebody else an owner first", code="last_owner")
 
 
 LARGEST_OVERLAP = 10
@@ -143,7 +143,7 @@ PROJECT = "project"
 
 
 def change_queue(
-    change: Change, queue_id: str, *, title: str, position: int, overlap: int, is_open: bool, approval: bool
+    change: Transaction, queue_id: str, *, title: str, position: int, overlap: int, is_open: bool, approval: bool
 ) -> None:
     """Set a queue up.
 
@@ -157,20 +157,20 @@ def change_queue(
         approval: Whether an adjudicator approves units that become complete as fewer people do each.
 
     Raises:
-        NotThereError: There is no such queue.
-        BadValueError: A value cannot be used.
-        ConflictError: More people than `overlap` are at a unit already.
+        NotFound: There is no such queue.
+        InvalidValue: A value cannot be used.
+        Conflict: More people than `overlap` are at a unit already.
     """
     queue = change.session.get(QueueRow, queue_id)
     if queue is None:
-        raise NotThereError("there is no such queue")
-    title = printed(title, "a title", LONGEST_TITLE, field="title")
+        raise NotFound("there is no such queue")
+    title = clean_line(title, "a title", LONGEST_TITLE, field="title")
     if not 0 <= position <= 1000:
-        raise BadValueError("the order is a number from 0 to 1000", field="position")
+        raise InvalidValue("the order is a number from 0 to 1000", field="position")
     if not 1 <= overlap <= LARGEST_OVERLAP:
-        raise BadValueError(f"1 to {LARGEST_OVERLAP} people can do each unit", field="overlap")
+        raise InvalidValue(f"1 to {LARGEST_OVERLAP} people can do each unit", field="overlap")
     if overlap != queue.overlap and queue.task not in TASKS:
-        raise BadValueError("this kind of work is always done by two people", field="overlap")
+        raise InvalidValue("this kind of work is always done by two people", field="overlap")
     if overlap != queue.overlap:
         set_overlap(change, queue, TASKS[queue.task], overlap, approval=approval)
     before = _queue(queue)
@@ -183,15 +183,15 @@ def _queue(queue: QueueRow) -> dict[str, str | int | bool]:
     return {"title": queue.title, "position": queue.position, "is_open": queue.is_open}
 
 
-def change_settings(change: Change, settings: ProjectSettings) -> None:
+def change_settings(change: Transaction, settings: ProjectSettings) -> None:
     """Set the project up.
 
     Raises:
-        ConflictError: Nothing was loaded into the project yet.
+        Conflict: Nothing was loaded into the project yet.
     """
     row = change.session.scalars(select(ProjectRow)).one_or_none()
     if row is None:
-        raise ConflictError("no benchmark was loaded into this project yet")
+        raise Conflict("no benchmark was loaded into this project yet")
     before, after = dict(row.settings), settings.model_dump(mode="json")
     if before != after:
         row.settings = after

@@ -23,7 +23,7 @@ from reeltalk.metrics.agreement import (
 )
 from reeltalk.metrics.draws import Draws, Statistic, draw_videos, ratio_of_sums
 from reeltalk.metrics.edit_similarity import EditAgreement, edit_agreement
-from reeltalk.review.tasks.task import Code, Scale
+from reeltalk.review.tasks.task import Code, CodeScale
 from reeltalk.schema.record import Json
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,7 @@ NO_PAIRS: Final = "no place that two people judged"
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
+class CodedPlace:
     """What one person says of one place."""
 
     unit: str
@@ -45,11 +45,11 @@ class Coded:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class VariableAgreement:
     """How far people agree on one variable, or on one label of it."""
 
     variable: str
-    scale: Scale
+    scale: CodeScale
     label: str | None
     """The one label that this is about; None for the whole variable."""
     raw: Statistic
@@ -76,7 +76,7 @@ class PairAgreement:
     """In ascending order."""
     places: int
     """Places that both judged."""
-    variables: tuple[Agreement, ...]
+    variables: tuple[VariableAgreement, ...]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class _Pairs:
     """Every two people's codes of one place, as columns."""
 
     variable: str
-    scale: Scale
+    scale: CodeScale
     first: list[Json]
     second: list[Json]
     pairs: list[str]
@@ -95,7 +95,7 @@ class _Pairs:
     place_videos: list[str]
 
 
-def agreement_by_variable(rows: Iterable[Coded], *, tags: bool = True) -> list[Agreement]:
+def agreement_by_variable(rows: Iterable[CodedPlace], *, tags: bool = True) -> list[VariableAgreement]:
     """How far all people agree, variable by variable, in the order in which a task names its variables.
 
     Args:
@@ -111,7 +111,7 @@ def agreement_by_variable(rows: Iterable[Coded], *, tags: bool = True) -> list[A
 
 
 def agreement_by_pair(
-    rows: Iterable[Coded],
+    rows: Iterable[CodedPlace],
     *,
     known: Mapping[tuple[str, str], PairAgreement] | None = None,
 ) -> list[PairAgreement]:
@@ -121,7 +121,7 @@ def agreement_by_pair(
         rows: What was coded.
         known: What was found before, of pairs whose work is still the same; it is not computed again.
     """
-    together: dict[tuple[str, str], list[list[Coded]]] = defaultdict(list)
+    together: dict[tuple[str, str], list[list[CodedPlace]]] = defaultdict(list)
     for coded in _by_place(rows):
         for first, second in combinations(coded, 2):
             together[first.person, second.person].append([first, second])
@@ -133,15 +133,15 @@ def agreement_by_pair(
     ]
 
 
-def _by_place(rows: Iterable[Coded]) -> list[list[Coded]]:
+def _by_place(rows: Iterable[CodedPlace]) -> list[list[CodedPlace]]:
     """The rows of each place that two people or more judged, in a fixed order whatever the rows' order."""
-    placed: dict[tuple[str, str], list[Coded]] = defaultdict(list)
+    placed: dict[tuple[str, str], list[CodedPlace]] = defaultdict(list)
     for row in rows:
         placed[row.unit, row.place].append(row)
     return [sorted(placed[at], key=lambda row: row.person) for at in sorted(placed) if len(placed[at]) > 1]
 
 
-def _pairs(placed: list[list[Coded]]) -> list[_Pairs]:
+def _pairs(placed: list[list[CodedPlace]]) -> list[_Pairs]:
     found: dict[str, _Pairs] = {}
     for rows in placed:
         for name in {name: None for row in rows for name in row.codes}:
@@ -163,16 +163,18 @@ def _pairs(placed: list[list[Coded]]) -> list[_Pairs]:
     return list(found.values())
 
 
-def _of(pairs: _Pairs) -> Agreement:
+def _of(pairs: _Pairs) -> VariableAgreement:
     draws = draw_videos(pairs.videos)
     if not pairs.first:
-        return Agreement(pairs.variable, pairs.scale, None, draws.statistic(None, None, reason=NO_PAIRS), None, None)
+        return VariableAgreement(
+            pairs.variable, pairs.scale, None, draws.statistic(None, None, reason=NO_PAIRS), None, None
+        )
     if pairs.scale == "text":
         text = edit_agreement([str(c) for c in pairs.first], [str(c) for c in pairs.second], pairs.drafts, draws)
-        return Agreement(pairs.variable, pairs.scale, None, text.similarity, None, None, text)
+        return VariableAgreement(pairs.variable, pairs.scale, None, text.similarity, None, None, text)
     if pairs.scale == "spans":
         overlaps = np.array([_overlap(a, b) for a, b in zip(pairs.first, pairs.second, strict=True)])
-        return Agreement(pairs.variable, pairs.scale, None, _mean(overlaps, draws), None, None)
+        return VariableAgreement(pairs.variable, pairs.scale, None, _mean(overlaps, draws), None, None)
     if pairs.scale == "set":
         return _of_sets(pairs, draws)
     if pairs.scale == "nominal":
@@ -187,7 +189,7 @@ def _of_numbers(
     pairs: _Pairs,
     number: Callable[[Json], float],
     draws: Draws,
-) -> Agreement:
+) -> VariableAgreement:
     """Agreement on codes that are numbers, or stand for categories as numbers."""
     # Of a set, one label is there or not.
     scale = pairs.scale if pairs.scale in ("ordinal", "interval") else "nominal"
@@ -196,23 +198,23 @@ def _of_numbers(
     # Amounts are no categories, and have no kappa.
     kappa = mean_kappa_of_pairs(first, second, pairs.pairs, draws, weights=weights) if scale != "interval" else None
     alpha = krippendorff_alpha(_table(pairs, number), draw_videos(pairs.place_videos), scale=scale)
-    return Agreement(pairs.variable, pairs.scale, label, raw_agreement(first, second, draws), kappa, alpha)
+    return VariableAgreement(pairs.variable, pairs.scale, label, raw_agreement(first, second, draws), kappa, alpha)
 
 
-def _of_sets(pairs: _Pairs, draws: Draws) -> Agreement:
+def _of_sets(pairs: _Pairs, draws: Draws) -> VariableAgreement:
     sets = sorted({_labels(code) for codes in pairs.places for code in codes}, key=sorted)
     numbers = {found: float(number) for number, found in enumerate(sets)}
     same = np.array([float(_labels(a) == _labels(b)) for a, b in zip(pairs.first, pairs.second, strict=True)])
     table = _table(pairs, lambda code: numbers[_labels(code)])
     alpha = distance_alpha(table, masi_distances(sets), draw_videos(pairs.place_videos))
-    return Agreement(pairs.variable, pairs.scale, None, _mean(same, draws), None, alpha)
+    return VariableAgreement(pairs.variable, pairs.scale, None, _mean(same, draws), None, alpha)
 
 
-def _of_labels(pairs: _Pairs) -> list[Agreement]:
+def _of_labels(pairs: _Pairs) -> list[VariableAgreement]:
     """Each label that somebody gave, as there or not."""
     draws = draw_videos(pairs.videos)
 
-    def of_label(label: str) -> Agreement:
+    def of_label(label: str) -> VariableAgreement:
         return _of_numbers(label, pairs, lambda code: float(label in _labels(code)), draws)
 
     return [

@@ -15,11 +15,11 @@ from starlette.types import Scope
 
 from reeltalk import __version__
 from reeltalk.errors import ReeltalkError
-from reeltalk.review.credentials import nobody
-from reeltalk.review.errors import BadValueError, NotThereError, Refusal, SignInFirstError, TooManyError
+from reeltalk.review.credentials import decoy_hash
+from reeltalk.review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Address, Guard, json_error
-from reeltalk.review.idempotency import ShownOnce
-from reeltalk.review.project import Project
+from reeltalk.review.idempotency import OneTimeSecrets
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.routes import (
     accounts,
     adjudicating,
@@ -29,11 +29,11 @@ from reeltalk.review.routes import (
     media,
     work,
 )
-from reeltalk.review.throttle import Door
+from reeltalk.review.throttle import LoginLimiter
 from reeltalk.review.web import page
 
 
-def create_app(project: Project, address: Address | None = None) -> FastAPI:
+def create_app(project: ReviewProject, address: Address | None = None) -> FastAPI:
     """The application that serves one project.
 
     Args:
@@ -43,7 +43,7 @@ def create_app(project: Project, address: Address | None = None) -> FastAPI:
     address = address or Address()
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
-    app.state.door, app.state.shown_once = Door(), ShownOnce()
+    app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     areas = (accounts, work, media, board, adjudicating, collecting, administration)
     for area in areas:
         app.include_router(area.router)
@@ -51,12 +51,12 @@ def create_app(project: Project, address: Address | None = None) -> FastAPI:
     app.state.paths = frozenset(
         route.path for area in areas for route in area.router.routes if isinstance(route, Route)
     )
-    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(ApiError, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(ReeltalkError, _failed)
     app.add_middleware(Guard, address=address)
-    nobody()
+    decoy_hash()
     return app
 
 
@@ -78,12 +78,12 @@ def wants_json(request: Request) -> bool:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    headers = {"retry-after": str(error.wait_s)} if isinstance(error, TooManyError) else {}
+    assert isinstance(error, ApiError)
+    headers = {"retry-after": str(error.wait_s)} if isinstance(error, TooManyRequests) else {}
     answer: Response
     if wants_json(request):
         answer = JSONResponse(error.document(), status_code=error.status)
-    elif isinstance(error, SignInFirstError) and request.method == "GET":
+    elif isinstance(error, Unauthorized) and request.method == "GET":
         where = quote(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
         answer = RedirectResponse(f"/sign-in?{urlencode({'next': where})}", status_code=303)
     else:
@@ -100,23 +100,23 @@ async def _not_valid(request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     if first["type"] in ("extra_forbidden", "json_invalid"):
         problem = "the request has a field that is not known here" if first["type"] == "extra_forbidden" else "no JSON"
-        return await _refused(request, BadValueError(problem, code="bad_request"))
+        return await _refused(request, InvalidValue(problem, code="bad_request"))
     field = ".".join(map(str, first["loc"][1:])) or None
     problem = str(first["msg"]).removeprefix("Value error, ")
     message = "".join(c for c in (f"{field}: {problem}" if field else problem) if c.isprintable())
-    return await _refused(request, BadValueError(message, code="bad_request", field=field and field[:80]))
+    return await _refused(request, InvalidValue(message, code="bad_request", field=field and field[:80]))
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return await _refused(request, NotThereError("there is nothing at this address"))
+        return await _refused(request, NotFound("there is nothing at this address"))
     words = {
         400: "the request cannot be read",
         405: "this address does not take this kind of request",
         413: f"a request has at most {LARGEST_BODY:,} bytes",
     }
-    refusal = Refusal(words.get(error.status_code, "the request cannot be answered"), code=f"http_{error.status_code}")
+    refusal = ApiError(words.get(error.status_code, "the request cannot be answered"), code=f"http_{error.status_code}")
     if wants_json(request):
         return JSONResponse(refusal.document(), status_code=error.status_code, headers=error.headers)
     return page(

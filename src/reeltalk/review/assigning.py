@@ -13,9 +13,9 @@ from typing import Final
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from reeltalk.review.collecting import kept_from
-from reeltalk.review.errors import ConflictError, NotThereError
-from reeltalk.review.events import Change
+from reeltalk.review.collecting import hidden_videos
+from reeltalk.review.errors import Conflict, NotFound
+from reeltalk.review.events import Transaction
 from reeltalk.review.gold import may_get
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
@@ -29,7 +29,7 @@ LONGEST_LEASE: Final = timedelta(hours=24)
 """A lease that ends later was given by a clock that was wrong, and holds nothing."""
 
 
-def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
+def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
     """What somebody does next in a queue: work that came back, work they began, or a unit that needs one more person.
 
     A unit is held for everybody whose lease runs, and for everybody who has saved something in it: work stays with
@@ -39,13 +39,13 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
         The assignment, with its lease renewed; None where nothing is left for this person.
 
     Raises:
-        NotThereError: There is no such queue, or it is closed.
+        NotFound: There is no such queue, or it is closed.
     """
     session = change.session
     queue = session.get(QueueRow, queue_id)
     # Pairs talk about the units of a queue for collecting; nobody takes one alone.
     if queue is None or not queue.is_open or queue.task not in TASKS:
-        raise NotThereError("there is no such queue, or it is closed")
+        raise NotFound("there is no such queue, or it is closed")
     own = session.scalars(
         select(AssignmentRow)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
@@ -55,7 +55,7 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
             AssignmentRow.role == ANNOTATOR,
             or_(
                 AssignmentRow.state.in_(UNFINISHED),
-                and_(AssignmentRow.state == LAPSED, UnitRow.state == "open", held(change.at) < queue.overlap),
+                and_(AssignmentRow.state == LAPSED, UnitRow.state == "open", places_held(change.at) < queue.overlap),
             ),
         )
         # `returned` sorts before `working`: what came back is done first.
@@ -64,8 +64,8 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
     ).one_or_none()
     if own is not None:
         if own.state == LAPSED:
-            regain(change, own, session.get_one(UnitRow, own.unit_id))
-        renew(own, lease_minutes=lease_minutes, now=change.at)
+            regain_place(change, own, session.get_one(UnitRow, own.unit_id))
+        renew_lease(own, lease_minutes=lease_minutes, now=change.at)
         return own
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
     unit = session.scalars(
@@ -74,22 +74,22 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
             UnitRow.queue_id == queue_id,
             UnitRow.state == "open",
             ~mine,
-            or_(UnitRow.gold.is_not(None), held(change.at) < queue.overlap),
+            or_(UnitRow.gold.is_not(None), places_held(change.at) < queue.overlap),
             may_get(person_id),
             may_know(person_id),
         )
         .order_by(UnitRow.position, UnitRow.gold.is_(None))
         .limit(1)
     ).one_or_none()
-    return take(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
+    return take_unit(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
 
 
 def may_know(person_id: str) -> ColumnElement[bool]:
     """As SQL about a unit: it tells nothing of a video that this person asks about in a live dialogue."""
-    return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(kept_from(person_id)))
+    return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(hidden_videos(person_id)))
 
 
-def holding(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
+def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
     """As SQL: a copy whose place nobody else gets: submitted, returned, begun, or with a lease."""
     saved = exists().where(EntryRow.assignment_id == AssignmentRow.id)
     latest = moment(datetime.fromisoformat(now) + LONGEST_LEASE)
@@ -103,30 +103,30 @@ def holding(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
     )
 
 
-def held(now: str) -> ColumnElement[int]:
+def places_held(now: str) -> ColumnElement[int]:
     """How many places of a unit are held, as SQL."""
     return (
         select(func.count())
         .select_from(AssignmentRow)
-        .where(AssignmentRow.unit_id == UnitRow.id, holding(now))
+        .where(AssignmentRow.unit_id == UnitRow.id, holds_place(now))
         .correlate(UnitRow)
         .scalar_subquery()
     )
 
 
-def take(change: Change, unit: UnitRow, person_id: str, role: str, *, lease_minutes: int) -> AssignmentRow:
+def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, lease_minutes: int) -> AssignmentRow:
     """Give a unit to somebody.
 
     Raises:
-        ConflictError: They have it already, in this or another role; or others hold all its places.
+        Conflict: They have it already, in this or another role; or others hold all its places.
     """
     session = change.session
     if session.scalars(
         select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.person_id == person_id)
     ).first():
-        raise ConflictError("you have worked on this unit already; somebody else must do it")
+        raise Conflict("you have worked on this unit already; somebody else must do it")
     if unit.state != ("adjudication" if role == ADJUDICATOR else "open"):
-        raise ConflictError("nothing is left to do in this unit; take another")
+        raise Conflict("nothing is left to do in this unit; take another")
     row = AssignmentRow(
         id=secrets.token_hex(8),
         unit_id=unit.id,
@@ -142,24 +142,24 @@ def take(change: Change, unit: UnitRow, person_id: str, role: str, *, lease_minu
     session.flush()
     change.record("take", row.id, after={"unit": unit.id, "person": person_id, "role": role})
     idle = select(AssignmentRow.id).where(
-        AssignmentRow.unit_id == unit.id, AssignmentRow.state == "working", ~holding(change.at, role)
+        AssignmentRow.unit_id == unit.id, AssignmentRow.state == "working", ~holds_place(change.at, role)
     )
     if make_room(change, unit, role, session.scalars(idle).all()):
-        raise ConflictError("others have this unit now; take another")
+        raise Conflict("others have this unit now; take another")
     return row
 
 
-def unfinished_copies(change: Change, unit: UnitRow, role: str) -> Sequence[str]:
+def unfinished_copies(change: Transaction, unit: UnitRow, role: str) -> Sequence[str]:
     """Ids of the copies of a unit that could lapse: those without a hold first, then the last that was begun."""
     query = (
         select(AssignmentRow.id)
         .where(AssignmentRow.unit_id == unit.id, AssignmentRow.role == role, AssignmentRow.state == "working")
-        .order_by(holding(change.at, role), AssignmentRow.created_at.desc(), AssignmentRow.id)
+        .order_by(holds_place(change.at, role), AssignmentRow.created_at.desc(), AssignmentRow.id)
     )
     return change.session.scalars(query).all()
 
 
-def make_room(change: Change, unit: UnitRow, role: str, may_lapse: Sequence[str]) -> bool:
+def make_room(change: Transaction, unit: UnitRow, role: str, may_lapse: Sequence[str]) -> bool:
     """Let as many copies lapse as there are more than places.
 
     Args:
@@ -175,12 +175,12 @@ def make_room(change: Change, unit: UnitRow, role: str, may_lapse: Sequence[str]
     surplus = len(live) - _places(change.session, unit, role)
     for assignment_id in may_lapse:
         if surplus > 0 and assignment_id in live:
-            lapse(change, live[assignment_id])
+            lapse_work(change, live[assignment_id])
             surplus -= 1
     return surplus > 0
 
 
-def regain(change: Change, assignment: AssignmentRow, unit: UnitRow) -> bool:
+def regain_place(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> bool:
     """Give a lapsed copy a place again where one is free; whether it is live now."""
     if assignment.state != LAPSED:
         return True
@@ -193,26 +193,26 @@ def regain(change: Change, assignment: AssignmentRow, unit: UnitRow) -> bool:
     return True
 
 
-def lapse(change: Change, assignment: AssignmentRow) -> None:
+def lapse_work(change: Transaction, assignment: AssignmentRow) -> None:
     """Let a copy's place go to somebody else. What was saved in it stays."""
     before, assignment.state = assignment.state, LAPSED
     change.record("lapse", assignment.id, before={"state": before}, after={"state": LAPSED})
 
 
-def renew(assignment: AssignmentRow, *, lease_minutes: int, now: str | None = None) -> None:
+def renew_lease(assignment: AssignmentRow, *, lease_minutes: int, now: str | None = None) -> None:
     """Hold a unit for its person for another while, from now or a given moment. No event: it changes no work."""
     assignment.lease_until = _lease(now or moment(), lease_minutes)
 
 
-def give_back(change: Change, assignment: AssignmentRow) -> None:
+def give_back(change: Transaction, assignment: AssignmentRow) -> None:
     """Give a unit back to whoever asks next.
 
     Raises:
-        ConflictError: Something was saved in it, or it was submitted: what was typed stays with its person.
+        Conflict: Something was saved in it, or it was submitted: what was typed stays with its person.
     """
     saved = change.session.scalars(select(EntryRow.place).where(EntryRow.assignment_id == assignment.id)).first()
     if assignment.state not in ("working", LAPSED) or saved is not None:
-        raise ConflictError("work that was begun stays with you; only a unit without any can be given back")
+        raise Conflict("work that was begun stays with you; only a unit without any can be given back")
     change.record("give_back", assignment.id, before={"unit": assignment.unit_id, "person": assignment.person_id})
     change.session.delete(assignment)
 
@@ -227,7 +227,7 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
     unfinished = own.where(AssignmentRow.role == ANNOTATOR, AssignmentRow.state.in_(UNFINISHED))
     full = (
         select(AssignmentRow.unit_id)
-        .where(holding(now))
+        .where(holds_place(now))
         .group_by(AssignmentRow.unit_id)
         .having(func.count() >= queue.overlap)
     )

@@ -1,7 +1,7 @@
 """Two-role collection of dialogues, as in VDAct: an investigator asks without the video, a correspondent answers.
 
 The investigator sees the unordered list of activities and never the video: every route that serves a video calls
-`is_kept_from`. A pair's first dialogues must be approved before the next can begin, and the two swap roles half-way.
+`is_hidden_from`. A pair's first dialogues must be approved before the next can begin, and the two swap roles half-way.
 
 Reference: VDAct (AAAI 2025), section on data collection. Which half begins and how videos are drawn are our choices.
 """
@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from reeltalk.review.errors import BadValueError, ConflictError, NotAllowedError, NotThereError
-from reeltalk.review.events import Change
+from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
+from reeltalk.review.events import Transaction
 from reeltalk.review.tables import (
     AssignmentRow,
     LiveDialogueRow,
@@ -54,7 +54,7 @@ class SampleDialogue(BaseModel):
     turns: tuple[tuple[str, str], ...]
 
 
-class Guide(BaseModel):
+class CollectionGuide(BaseModel):
     """All of it, in a version."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,9 +67,9 @@ class Guide(BaseModel):
 
 
 @cache
-def guide() -> Guide:
+def collection_guide() -> CollectionGuide:
     """The guide that comes with reeltalk."""
-    return Guide.model_validate(tomllib.loads(GUIDE.read_text(encoding="utf-8")))
+    return CollectionGuide.model_validate(tomllib.loads(GUIDE.read_text(encoding="utf-8")))
 
 
 KIND: Final = "collect"
@@ -111,21 +111,21 @@ def drafts_of_videos(content: Content) -> list[Draft]:
     ]
 
 
-def add_pair(change: Change, queue_id: str, first_id: str, second_id: str, goal: int) -> PairRow:
+def add_pair(change: Transaction, queue_id: str, first_id: str, second_id: str, goal: int) -> PairRow:
     """Let two people collect dialogues together.
 
     Raises:
-        BadValueError: They are one, one of them cannot work, or the goal is odd or out of bounds.
-        NotThereError: There is no such queue.
+        InvalidValue: They are one, one of them cannot work, or the goal is odd or out of bounds.
+        NotFound: There is no such queue.
     """
     queue = change.session.get(QueueRow, queue_id)
     if queue is None or queue.task != KIND:
-        raise NotThereError("there is no such queue for collecting dialogues")
+        raise NotFound("there is no such queue for collecting dialogues")
     people = [change.session.get(PersonRow, person_id) for person_id in (first_id, second_id)]
     if first_id == second_id or any(row is None or row.disabled_at or row.role == "reader" for row in people):
-        raise BadValueError("a pair is two different people who may work", field="second")
+        raise InvalidValue("a pair is two different people who may work", field="second")
     if not 2 <= goal <= 1000 or goal % 2:
-        raise BadValueError("a pair collects 2 to 1,000 dialogues, an even number: roles change half-way", field="goal")
+        raise InvalidValue("a pair collects 2 to 1,000 dialogues, an even number: roles change half-way", field="goal")
     row = PairRow(
         id=secrets.token_hex(8),
         queue_id=queue_id,
@@ -140,36 +140,36 @@ def add_pair(change: Change, queue_id: str, first_id: str, second_id: str, goal:
     return row
 
 
-def begin(change: Change, person_id: str, pair_id: str) -> LiveDialogueRow:
+def begin_dialogue(change: Transaction, person_id: str, pair_id: str) -> LiveDialogueRow:
     """Go on with a pair's dialogue, or begin its next.
 
     Raises:
-        NotThereError: The person has no such pair.
-        ConflictError: A dialogue awaits approval (`awaiting`), all are collected, or no video is left for them.
+        NotFound: The person has no such pair.
+        Conflict: A dialogue awaits approval (`awaiting`), all are collected, or no video is left for them.
     """
     session = change.session
     pair = session.get(PairRow, pair_id)
     if pair is None or person_id not in (pair.first_id, pair.second_id):
-        raise NotThereError("you have no such pair")
+        raise NotFound("you have no such pair")
     found = dialogues_of(session, pair.id)
     live = next((row for row in found if row.state == LIVE), None)
     if live is not None:
         return live
     if pair.ended_at is not None:
-        raise ConflictError("this pair was ended")
-    settings = settings_of(session, pair.queue_id)
+        raise Conflict("this pair was ended")
+    settings = collect_settings(session, pair.queue_id)
     counted = [row for row in found if row.state != DROPPED]
     if len(counted) >= pair.goal:
-        raise ConflictError("all dialogues of this pair are collected; thank you", code="collected")
+        raise Conflict("all dialogues of this pair are collected; thank you", code="collected")
     approved = sum(row.state == APPROVED for row in counted)
     if approved < settings.approve_first and any(row.state == AWAITING for row in counted):
-        raise ConflictError(
+        raise Conflict(
             "your last dialogue awaits approval; the next begins once an adjudicator has looked at it", code=AWAITING
         )
     roles = (pair.first_id, pair.second_id) if len(counted) < pair.goal / 2 else (pair.second_id, pair.first_id)
     unit = _next_unit(session, pair.queue_id, *roles)
     if unit is None:
-        raise ConflictError("no video is left that the investigator has not seen", code="no_video")
+        raise Conflict("no video is left that the investigator has not seen", code="no_video")
     row = LiveDialogueRow(
         id=secrets.token_hex(8),
         pair_id=pair.id,
@@ -189,7 +189,7 @@ def begin(change: Change, person_id: str, pair_id: str) -> LiveDialogueRow:
     return row
 
 
-def say(change: Change, person_id: str, dialogue_id: str, position: int, text: str) -> MessageRow:
+def say_in_dialogue(change: Transaction, person_id: str, dialogue_id: str, position: int, text: str) -> MessageRow:
     """Ask or answer; while the other has not replied, saying it again at the same position corrects it.
 
     Args:
@@ -200,25 +200,25 @@ def say(change: Change, person_id: str, dialogue_id: str, position: int, text: s
         text: What is said.
 
     Raises:
-        NotThereError: The person has no such dialogue.
-        ConflictError: It is the other's turn, or something was said meanwhile (`said_meanwhile`).
-        BadValueError: The text is empty or too long.
+        NotFound: The person has no such dialogue.
+        Conflict: It is the other's turn, or something was said meanwhile (`said_meanwhile`).
+        InvalidValue: The text is empty or too long.
     """
     row = own_dialogue(change.session, person_id, dialogue_id)
     if row.state != LIVE:
-        raise ConflictError("this dialogue is finished")
+        raise Conflict("this dialogue is finished")
     text = text.strip()
     if not 1 <= len(text) <= LONGEST_MESSAGE:
-        raise BadValueError(f"a message has 1 to {LONGEST_MESSAGE:,} characters", field="text")
+        raise InvalidValue(f"a message has 1 to {LONGEST_MESSAGE:,} characters", field="text")
     said = messages_of(change.session, row.id)
     speaker = row.investigator_id if position % 2 == 0 else row.correspondent_id
     if speaker != person_id:
-        raise ConflictError("it is the other's turn", code="not_your_turn")
+        raise Conflict("it is the other's turn", code="not_your_turn")
     if position not in (len(said), len(said) - 1):
-        raise ConflictError("something was said meanwhile; look again", code="said_meanwhile")
-    most = settings_of(change.session, _queue_of(change.session, row)).most_turns
+        raise Conflict("something was said meanwhile; look again", code="said_meanwhile")
+    most = collect_settings(change.session, _queue_of(change.session, row)).most_turns
     if position >= 2 * most:
-        raise ConflictError(f"a dialogue has at most {most} questions; finish it")
+        raise Conflict(f"a dialogue has at most {most} questions; finish it")
     found = said[position] if position < len(said) else None
     change.record("say", row.id, place=str(position), before=found.text if found is not None else None, after=text)
     if found is None:
@@ -230,25 +230,25 @@ def say(change: Change, person_id: str, dialogue_id: str, position: int, text: s
     return found
 
 
-def finish(change: Change, person_id: str, dialogue_id: str) -> LiveDialogueRow:
+def finish_dialogue(change: Transaction, person_id: str, dialogue_id: str) -> LiveDialogueRow:
     """End a dialogue: the investigator decides when enough was asked.
 
     Raises:
-        NotThereError: The person has no such dialogue.
-        NotAllowedError: The person is its correspondent.
-        ConflictError: It is finished, has too few questions, or one is not answered.
+        NotFound: The person has no such dialogue.
+        Forbidden: The person is its correspondent.
+        Conflict: It is finished, has too few questions, or one is not answered.
     """
     row = own_dialogue(change.session, person_id, dialogue_id)
     if row.investigator_id != person_id:
-        raise NotAllowedError("the investigator ends the dialogue")
+        raise Forbidden("the investigator ends the dialogue")
     if row.state != LIVE:
-        raise ConflictError("this dialogue is finished")
+        raise Conflict("this dialogue is finished")
     queue_id = _queue_of(change.session, row)
-    settings, said = settings_of(change.session, queue_id), len(messages_of(change.session, row.id))
+    settings, said = collect_settings(change.session, queue_id), len(messages_of(change.session, row.id))
     if said % 2:
-        raise ConflictError("the last question is not answered yet")
+        raise Conflict("the last question is not answered yet")
     if said // 2 < settings.least_turns:
-        raise ConflictError(f"a dialogue has at least {settings.least_turns} questions; this one has {said // 2}")
+        raise Conflict(f"a dialogue has at least {settings.least_turns} questions; this one has {said // 2}")
     before = [other for other in dialogues_of(change.session, row.pair_id) if other.number < row.number]
     approved = sum(other.state == APPROVED for other in before)
     row.state = APPROVED if approved >= settings.approve_first else AWAITING
@@ -257,7 +257,7 @@ def finish(change: Change, person_id: str, dialogue_id: str) -> LiveDialogueRow:
     return row
 
 
-def judge(change: Change, person_id: str, dialogue_id: str, verdict: str, note: str) -> LiveDialogueRow:
+def judge_dialogue(change: Transaction, person_id: str, dialogue_id: str, verdict: str, note: str) -> LiveDialogueRow:
     """Approve a dialogue, send it back to be gone on with, or drop it.
 
     Args:
@@ -268,23 +268,23 @@ def judge(change: Change, person_id: str, dialogue_id: str, verdict: str, note: 
         note: What to do, or why.
 
     Raises:
-        NotThereError: There is no such dialogue that was finished.
-        NotAllowedError: The person is of the pair.
-        BadValueError: There is no such verdict, or a note is missing.
-        ConflictError: It was sent back while the pair has begun another.
+        NotFound: There is no such dialogue that was finished.
+        Forbidden: The person is of the pair.
+        InvalidValue: There is no such verdict, or a note is missing.
+        Conflict: It was sent back while the pair has begun another.
     """
     row = change.session.get(LiveDialogueRow, dialogue_id)
     if row is None or row.state not in (AWAITING, APPROVED):
-        raise NotThereError("there is no such dialogue that was finished")
+        raise NotFound("there is no such dialogue that was finished")
     if person_id in (row.investigator_id, row.correspondent_id):
-        raise NotAllowedError("your own dialogue is looked at by somebody else")
+        raise Forbidden("your own dialogue is looked at by somebody else")
     if verdict not in ("approve", "send_back", "drop"):
-        raise BadValueError("choose approve, send_back or drop", field="verdict")
+        raise InvalidValue("choose approve, send_back or drop", field="verdict")
     if verdict != "approve" and not 1 <= len(note.strip()) <= LONGEST_MESSAGE:
-        raise BadValueError("say what is to be done, or why it is dropped", field="note")
+        raise InvalidValue("say what is to be done, or why it is dropped", field="note")
     others = dialogues_of(change.session, row.pair_id)
     if verdict == "send_back" and any(other.state == LIVE for other in others):
-        raise ConflictError("the pair has begun another dialogue; wait until it is finished")
+        raise Conflict("the pair has begun another dialogue; wait until it is finished")
     before = row.state
     row.state = {"approve": APPROVED, "send_back": LIVE, "drop": DROPPED}[verdict]
     row.note = note.strip() if verdict != "approve" else ""
@@ -292,12 +292,12 @@ def judge(change: Change, person_id: str, dialogue_id: str, verdict: str, note: 
     return row
 
 
-def is_kept_from(session: Session, person_id: str, videos: Collection[str]) -> bool:
+def is_hidden_from(session: Session, person_id: str, videos: Collection[str]) -> bool:
     """True where somebody may not see one of some videos, whatever their role: they ask about it without knowing it."""
-    return not set(videos).isdisjoint(session.scalars(kept_from(person_id)))
+    return not set(videos).isdisjoint(session.scalars(hidden_videos(person_id)))
 
 
-def kept_from(person_id: str) -> Select[str | None]:
+def hidden_videos(person_id: str) -> Select[str | None]:
     """As SQL: ids of the videos that somebody asks about now; nor do they get other work on these."""
     unit = aliased(UnitRow)
     return (
@@ -315,11 +315,11 @@ def own_dialogue(session: Session, person_id: str, dialogue_id: str) -> LiveDial
     """A dialogue of the person who asks.
 
     Raises:
-        NotThereError: There is none of that name, or it is other people's.
+        NotFound: There is none of that name, or it is other people's.
     """
     row = session.get(LiveDialogueRow, dialogue_id)
     if row is None or person_id not in (row.investigator_id, row.correspondent_id):
-        raise NotThereError("you have no such dialogue")
+        raise NotFound("you have no such dialogue")
     return row
 
 
@@ -335,12 +335,12 @@ def messages_of(session: Session, dialogue_id: str) -> Sequence[MessageRow]:
     return session.scalars(query).all()
 
 
-def settings_of(session: Session, queue_id: str) -> CollectSettings:
+def collect_settings(session: Session, queue_id: str) -> CollectSettings:
     """What is asked of the pairs of a queue."""
     return CollectSettings.model_validate(session.get_one(QueueRow, queue_id).settings)
 
 
-def collected(session: Session) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequence[MessageRow]]]:
+def approved_dialogues(session: Session) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequence[MessageRow]]]:
     """All approved dialogues with what they are about and what was said, in the order in which they were begun."""
     query = (
         select(LiveDialogueRow, UnitRow)
@@ -352,9 +352,9 @@ def collected(session: Session) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequ
         yield row, unit, messages_of(session, row.id)
 
 
-def shown(session: Session, person_id: str, row: LiveDialogueRow) -> dict[str, Json]:
+def dialogue_view(session: Session, person_id: str, row: LiveDialogueRow) -> dict[str, Json]:
     """A dialogue as one of its two sees it: nothing in the investigator's names the video."""
-    settings = settings_of(session, _queue_of(session, row))
+    settings = collect_settings(session, _queue_of(session, row))
     unit = session.get_one(UnitRow, row.unit_id)
     said = messages_of(session, row.id)
     investigates = row.investigator_id == person_id

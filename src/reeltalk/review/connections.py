@@ -44,7 +44,7 @@ SIGNED_IN: Final = "signed_in"
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConnectionLimits:
     """What connections may take."""
 
     connections: int = MOST_CONNECTIONS
@@ -59,7 +59,7 @@ class Limits:
     """Seconds in which the next part of an answer must be taken. Players ask again for what they still need."""
 
 
-def limits_of(connections: int | None = None, per_address: int | None = None) -> Limits:
+def connection_limits(connections: int | None = None, per_address: int | None = None) -> ConnectionLimits:
     """The limits of this process, which may then open as many files as they take and the system allows.
 
     Args:
@@ -91,7 +91,7 @@ def limits_of(connections: int | None = None, per_address: int | None = None) ->
     shared = per_address if per_address is not None else found // 2
     if not 1 <= shared <= found:
         raise SettingError(f"--connections-per-address {shared}: give 1 to {found}, the connections in all")
-    return Limits(found, shared)
+    return ConnectionLimits(found, shared)
 
 
 class Phase(Enum):
@@ -107,7 +107,7 @@ class Phase(Enum):
     """A whole request is being answered."""
 
 
-class Places:
+class ConnectionPool:
     """The places that connections take.
 
     Args:
@@ -115,7 +115,7 @@ class Places:
         is_proxy: True for addresses of proxies, through which many people come.
     """
 
-    def __init__(self, limits: Limits, is_proxy: Callable[[str], bool] = lambda _: False) -> None:
+    def __init__(self, limits: ConnectionLimits, is_proxy: Callable[[str], bool] = lambda _: False) -> None:
         self.limits, self._is_proxy = limits, is_proxy
         self._share = HELD_BYTES // limits.connections
         # In the order in which they came.
@@ -189,7 +189,7 @@ class Places:
 class Connection(HttpToolsProtocol):
     """A connection that is ended where its peer keeps the server waiting."""
 
-    def __init__(self, places: Places, *arguments: Any, **options: Any) -> None:
+    def __init__(self, places: ConnectionPool, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._places = places
         self.address, self.signed_in = "", False
@@ -295,7 +295,7 @@ class Connection(HttpToolsProtocol):
         self._deadline = self.loop.call_later(seconds, self.end)
 
 
-class Server(uvicorn.Server):
+class BoundedServer(uvicorn.Server):
     """A server that holds no more connections than it has places for.
 
     Args:
@@ -303,7 +303,7 @@ class Server(uvicorn.Server):
         places: For its connections.
     """
 
-    def __init__(self, config: uvicorn.Config, places: Places) -> None:
+    def __init__(self, config: uvicorn.Config, places: ConnectionPool) -> None:
         super().__init__(config)
         self.places = places
         self._accepting: list[asyncio.Task[None]] = []

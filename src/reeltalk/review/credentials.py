@@ -19,7 +19,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.review.errors import BadValueError
+from reeltalk.review.errors import InvalidValue
 from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory
 
 SHORTEST_PASSWORD: Final = 10
@@ -48,7 +48,7 @@ def hash_password(password: str, cost: HashCost = STRONG) -> str:
 
 
 @cache
-def nobody() -> str:
+def decoy_hash() -> str:
     """Verified where nobody has the name, so that the time of an answer does not tell who is on the team."""
     return hash_password(secrets.token_hex(16))
 
@@ -66,15 +66,15 @@ def check_password(password: str, name: str) -> None:
     """Refuse passwords that are too short, too long, or the name itself.
 
     Raises:
-        BadValueError: It cannot be used.
+        InvalidValue: It cannot be used.
     """
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-        raise BadValueError(
+        raise InvalidValue(
             f"a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters; this one has {len(password)}",
             field="password",
         )
     if password.strip().casefold() == name.strip().casefold() or len(set(password)) < 4:
-        raise BadValueError("this password is too easy to guess; choose another", field="password")
+        raise InvalidValue("this password is too easy to guess; choose another", field="password")
 
 
 def _composed(password: str) -> str:
@@ -113,6 +113,6 @@ def read_secret(folder: Path) -> bytes:
     return found
 
 
-def keyed(secret: bytes, token: str) -> str:
+def keyed_hash(secret: bytes, token: str) -> str:
     """How a token is stored."""
     return hmac.new(secret, token.encode(), hashlib.sha256).hexdigest()

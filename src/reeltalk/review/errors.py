@@ -7,7 +7,7 @@ from reeltalk.errors import ReeltalkError
 from reeltalk.schema.record import Json
 
 
-class Refusal(ReeltalkError):
+class ApiError(ReeltalkError):
     """A request that cannot be done as asked; pages and JSON show the same message.
 
     Args:
@@ -36,37 +36,37 @@ class Refusal(ReeltalkError):
         return {"error": error, **self.more}
 
 
-class SignInFirstError(Refusal):
+class Unauthorized(ApiError):
     """Nobody is signed in, or no longer."""
 
     status, code = 401, "sign_in"
 
 
-class NotAllowedError(Refusal):
+class Forbidden(ApiError):
     """The person's role, or their part in this work, does not allow it."""
 
     status, code = 403, "not_allowed"
 
 
-class NotThereError(Refusal):
+class NotFound(ApiError):
     """There is no such thing, or none that this person may know of."""
 
     status, code = 404, "not_there"
 
 
-class ConflictError(Refusal):
+class Conflict(ApiError):
     """It was changed meanwhile, or its state does not allow it."""
 
     status, code = 409, "conflict"
 
 
-class BadValueError(Refusal):
+class InvalidValue(ApiError):
     """A value that cannot be stored; names the field."""
 
     status, code = 422, "bad_value"
 
 
-class TooManyError(Refusal):
+class TooManyRequests(ApiError):
     """Too many tries; tells how long to wait.
 
     Args:

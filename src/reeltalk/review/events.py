@@ -11,17 +11,17 @@ from sqlalchemy import Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from reeltalk.review.database import Database
-from reeltalk.review.tables import ChainRow, EventRow, canonical, moment
+from reeltalk.review.tables import ChainRow, EventRow, canonical_json, moment
 from reeltalk.schema.record import Json
 
 OPERATOR: Final = "operator"
 """The author of what commands change."""
-FIRST: Final = hashlib.sha256(b"reeltalk.review").hexdigest()
+FIRST_HASH: Final = hashlib.sha256(b"reeltalk.review").hexdigest()
 """What the first event names as the one before it."""
 
 
 @dataclass
-class Change:
+class Transaction:
     """One transaction that changes something, and who makes it."""
 
     session: Session
@@ -63,7 +63,7 @@ class Change:
 
 
 @contextlib.contextmanager
-def changing(database: Database, author: str, *, now: datetime | None = None) -> Iterator[Change]:
+def transaction(database: Database, author: str, *, now: datetime | None = None) -> Iterator[Transaction]:
     """A transaction whose changes are events; all of it counts, or none where the block raises.
 
     Args:
@@ -74,17 +74,17 @@ def changing(database: Database, author: str, *, now: datetime | None = None) ->
     with database.writing() as session:
         head = session.scalars(select(ChainRow).with_for_update()).one_or_none()
         if head is None:
-            head = ChainRow(id=1, seq=0, hash=FIRST)
+            head = ChainRow(id=1, seq=0, hash=FIRST_HASH)
             session.add(head)
-        yield Change(session, author, moment(now), head)
+        yield Transaction(session, author, moment(now), head)
 
 
-def written(column: Any) -> Any:
+def stored_text(column: Any) -> Any:
     """A column of JSON as the text that is stored."""
     return type_coerce(column, Text()).label(column.key)
 
 
-_WRITTEN: Final = (
+_STORED: Final = (
     select(
         EventRow.seq,
         EventRow.at,
@@ -94,8 +94,8 @@ _WRITTEN: Final = (
         EventRow.place,
         EventRow.previous,
         EventRow.hash,
-        written(EventRow.before),
-        written(EventRow.after),
+        stored_text(EventRow.before),
+        stored_text(EventRow.after),
     )
     .order_by(EventRow.seq)
     .execution_options(yield_per=2000)
@@ -104,13 +104,13 @@ _WRITTEN: Final = (
 
 def event_hash(*parts: Json) -> str:
     """SHA-256 of an event's fields and the hash before it, as canonical JSON."""
-    return hashlib.sha256(canonical(list(parts)).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(list(parts)).encode()).hexdigest()
 
 
 def broken_links(session: Session) -> Iterator[str]:
     """What is wrong with the chain, event by event; nothing where it is whole."""
-    previous, expected = FIRST, 1
-    for row in session.execute(_WRITTEN):
+    previous, expected = FIRST_HASH, 1
+    for row in session.execute(_STORED):
         if row.seq != expected:
             yield f"event {expected} is missing; the next there is {row.seq}"
             expected = row.seq
@@ -118,7 +118,7 @@ def broken_links(session: Session) -> Iterator[str]:
             yield f"event {row.seq} does not follow the one before it: its hash differs"
         parts = (row.previous, row.seq, row.at, row.author, row.kind, row.subject, row.place)
         # Before and after are there as canonical text: read as text, a change that leaves no JSON is found too.
-        texts = [*map(canonical, parts), row.before or "null", row.after or "null"]
+        texts = [*map(canonical_json, parts), row.before or "null", row.after or "null"]
         if hashlib.sha256(f"[{','.join(texts)}]".encode(errors="surrogatepass")).hexdigest() != row.hash:
             yield f"event {row.seq} ({row.kind} of {row.subject} at {row.at}) was changed after it was written"
         previous, expected = row.hash, expected + 1

@@ -20,7 +20,7 @@ from reeltalk import __version__
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.review.database import Database
 from reeltalk.review.events import broken_links
-from reeltalk.review.tables import Base, Document
+from reeltalk.review.tables import Base, JsonText
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.documents import parse, read_json, write_json
@@ -64,7 +64,7 @@ class ExportManifest(BaseModel):
     files: dict[str, ExportedFile]
 
 
-def tables() -> Sequence[Table]:
+def exported_tables() -> Sequence[Table]:
     """What is exported, each table after those that it refers to."""
     return [table for table in Base.metadata.sorted_tables if table.name not in LEFT_OUT]
 
@@ -88,7 +88,7 @@ def export_project(database: Database, folder: Path, *, progress: TableProgress 
         if project is None:
             raise BenchmarkError("there is nothing to export: no benchmark was loaded for review")
         files = {}
-        for table in tables():
+        for table in exported_tables():
             with (partial / f"{table.name}.jsonl").open("wb") as stream:
                 files[f"{table.name}.jsonl"] = _write(session, table, stream, database.is_sqlite, progress)
         manifest = ExportManifest(
@@ -103,10 +103,10 @@ def _write(session: Session, table: Table, stream: IO[bytes], is_sqlite: bool, p
     total = session.scalar(select(func.count()).select_from(table)) or 0
     # Documents are stored as canonical JSON already: they are copied, not parsed.
     query = select(
-        *(type_coerce(column, AnyText) if isinstance(column.type, Document) else column for column in columns)
+        *(type_coerce(column, AnyText) if isinstance(column.type, JsonText) else column for column in columns)
     ).order_by(*(_ordered(column, is_sqlite) for column in table.primary_key.columns))
     keys = [f'"{column.name}":' for column in columns]
-    documents = [isinstance(column.type, Document) for column in columns]
+    documents = [isinstance(column.type, JsonText) for column in columns]
     digest, size_bytes, rows = hashlib.sha256(), 0, 0
     result = session.execute(query.execution_options(yield_per=BATCH))
     for some in result.partitions():
@@ -139,7 +139,7 @@ def _ordered(column: Column[Any], is_sqlite: bool) -> Any:
 _scalar: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 
-def read_manifest(folder: Path) -> ExportManifest:
+def read_export_manifest(folder: Path) -> ExportManifest:
     """The manifest of an export, whose files have their hashes.
 
     Raises:
@@ -155,7 +155,7 @@ def read_manifest(folder: Path) -> ExportManifest:
     if isinstance(version := value.get("format_version"), int) and version > VERSION:
         raise BenchmarkError(f"{folder} was written by a newer reeltalk ({value.get('reeltalk')}); update reeltalk")
     manifest = parse(ExportManifest, value, file=path)
-    expected = {f"{table.name}.jsonl" for table in tables()}
+    expected = {f"{table.name}.jsonl" for table in exported_tables()}
     if unknown := sorted(manifest.files.keys() ^ expected):
         raise InputError(
             f"the export does not hold the tables of this reeltalk: {unknown[0]}", file=path,
@@ -184,14 +184,14 @@ def restore_project(database: Database, folder: Path, *, progress: TableProgress
         BenchmarkError: The database holds a project, or cannot be written.
         InputError: The export is damaged; names file and line.
     """
-    manifest = read_manifest(folder)
+    manifest = read_export_manifest(folder)
     with database.writing() as session:
         for table in Base.metadata.sorted_tables:
             if session.execute(select(table).limit(1)).first() is not None:
                 raise BenchmarkError(
                     "the database holds a project already; restore into another one (--into, --database)"
                 )
-        for table in tables():
+        for table in exported_tables():
             _read(session, table, folder / f"{table.name}.jsonl", manifest, progress)
         progress("chain of events", 0, manifest.files["events.jsonl"].rows)
         broken = next(broken_links(session), None)
@@ -237,7 +237,7 @@ def _rows(
     stream: Iterable[bytes], file: Path, columns: Sequence[Column[Any]], secret: Mapping[str, str]
 ) -> Iterator[dict[str, Json]]:
     names = {column.name for column in columns}
-    kinds = {column.name: _kinds(column) for column in columns if not isinstance(column.type, Document)}
+    kinds = {column.name: _kinds(column) for column in columns if not isinstance(column.type, JsonText)}
     for number, line in enumerate(stream, 1):
         try:
             row = json.loads(line)

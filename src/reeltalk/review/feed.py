@@ -15,9 +15,9 @@ from reeltalk.review.settling import OPEN
 from reeltalk.review.tables import AssignmentRow, EventRow, UnitRow
 from reeltalk.schema.record import Json
 
-MOST: Final = 500
+MOST_EVENTS: Final = 500
 """Events in one answer."""
-OF_THE_TEAM: Final = frozenset(
+TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
@@ -28,7 +28,7 @@ OF_THE_TEAM: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Told:
+class VisibleEvent:
     """An event as it may be told."""
 
     seq: int
@@ -51,18 +51,18 @@ class Told:
         return dict(vars(self))
 
 
-def told(session: Session, rows: Sequence[EventRow]) -> list[Told]:
+def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEvent]:
     """Events without what must not be known yet.
 
     Places are withheld too: where people draw links or add labels, a place says what they did.
     """
-    units = _units(session, {row.subject for row in rows if row.kind not in OF_THE_TEAM})
+    units = _units(session, {row.subject for row in rows if row.kind not in TEAM_EVENTS})
     found = []
     for row in rows:
         unit = units.get(row.subject)
-        hidden = row.kind not in OF_THE_TEAM and (unit is None or unit.state == OPEN)
+        hidden = row.kind not in TEAM_EVENTS and (unit is None or unit.state == OPEN)
         found.append(
-            Told(
+            VisibleEvent(
                 seq=row.seq,
                 at=row.at,
                 author=row.author,
@@ -79,16 +79,16 @@ def told(session: Session, rows: Sequence[EventRow]) -> list[Told]:
     return found
 
 
-def events_after(session: Session, seq: int, limit: int) -> list[Told]:
+def events_after(session: Session, seq: int, limit: int) -> list[VisibleEvent]:
     """Events that follow one, first to last."""
-    query = select(EventRow).where(EventRow.seq > seq).order_by(EventRow.seq).limit(min(limit, MOST))
-    return told(session, session.scalars(query).all())
+    query = select(EventRow).where(EventRow.seq > seq).order_by(EventRow.seq).limit(min(limit, MOST_EVENTS))
+    return visible_events(session, session.scalars(query).all())
 
 
-def events_before(session: Session, seq: int | None, limit: int) -> list[Told]:
+def events_before(session: Session, seq: int | None, limit: int) -> list[VisibleEvent]:
     """Events that come before one, or the latest, last to first."""
-    query = select(EventRow).order_by(EventRow.seq.desc()).limit(min(limit, MOST))
-    return told(session, session.scalars(query if seq is None else query.where(EventRow.seq < seq)).all())
+    query = select(EventRow).order_by(EventRow.seq.desc()).limit(min(limit, MOST_EVENTS))
+    return visible_events(session, session.scalars(query if seq is None else query.where(EventRow.seq < seq)).all())
 
 
 def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:

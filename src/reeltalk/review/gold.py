@@ -17,8 +17,8 @@ from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.metrics.uncertainty import Proportion, wilson
-from reeltalk.review.errors import BadValueError, NotThereError
-from reeltalk.review.events import Change
+from reeltalk.review.errors import InvalidValue, NotFound
+from reeltalk.review.events import Transaction
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.turns import EDITABLE
@@ -75,7 +75,7 @@ _ENGLISH: Final = (
 
 
 @dataclass(frozen=True)
-class Source:
+class GoldSource:
     """A unit that gold may be made of, and which others may lend a turn."""
 
     unit_id: str
@@ -85,7 +85,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedUnit:
     """A copy of a unit with faults."""
 
     source: str
@@ -95,7 +95,7 @@ class Planted:
     """By place; all other places are as they were."""
 
 
-def plant(sources: Sequence[Source], *, count: int, seed: int) -> list[Planted]:
+def plant_faults(sources: Sequence[GoldSource], *, count: int, seed: int) -> list[PlantedUnit]:
     """Make gold of some units; the faults are spread evenly over the list of faults, as far as the units allow.
 
     Args:
@@ -108,7 +108,7 @@ def plant(sources: Sequence[Source], *, count: int, seed: int) -> list[Planted]:
     chosen = [source for source in ordered if len(source.content["turns"]) > 1]
     rng.shuffle(chosen)
     planted: dict[Fault, int] = dict.fromkeys(Fault, 0)
-    made: list[Planted] = []
+    made: list[PlantedUnit] = []
     for source in chosen:
         if len(made) == count:
             break
@@ -126,14 +126,14 @@ def plant(sources: Sequence[Source], *, count: int, seed: int) -> list[Planted]:
                     planted[fault] += 1
                     break
         if faults:
-            made.append(Planted(source.unit_id, content, faults))
+            made.append(PlantedUnit(source.unit_id, content, faults))
     return made
 
 
-Planter = Callable[[dict[str, Json], Source, Sequence[Source], random.Random], dict[str, Json] | None]
+Planter = Callable[[dict[str, Json], GoldSource, Sequence[GoldSource], random.Random], dict[str, Json] | None]
 
 
-def _lent(turn: Json, source: Source, sources: Sequence[Source], rng: random.Random, *, same: bool) -> Json:
+def _lent(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random, *, same: bool) -> Json:
     """A turn of the same video, or of another, that asks and answers something else; None where there is none."""
     found = [
         other
@@ -151,7 +151,7 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _wrong_answer(turn: Json, source: Source, sources: Sequence[Source], rng: random.Random) -> Json:
+def _wrong_answer(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random) -> Json:
     if turn.get("options") and turn.get("correct_option") is not None and len(turn["options"]) > 1:
         wrong = [index for index in range(len(turn["options"])) if index != turn["correct_option"]]
         turn["correct_option"] = rng.choice(wrong)
@@ -161,7 +161,7 @@ def _wrong_answer(turn: Json, source: Source, sources: Sequence[Source], rng: ra
     return turn | {"references": other["references"][:1]} if other is not None else None
 
 
-def _leaks(turn: Json, source: Source, sources: Sequence[Source], rng: random.Random) -> Json:
+def _leaks(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random) -> Json:
     if not turn.get("references"):
         return None
     answer, question = turn["references"][0].strip().rstrip("."), turn["question"]
@@ -170,7 +170,7 @@ def _leaks(turn: Json, source: Source, sources: Sequence[Source], rng: random.Ra
     return turn | {"question": f"Given that “{answer}”, {question[:1].lower()}{question[1:]}"}
 
 
-def _wrong_time(turn: Json, source: Source, sources: Sequence[Source], rng: random.Random) -> Json:
+def _wrong_time(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random) -> Json:
     own = [(clip["start_s"], clip["end_s"]) for clip in source.content.get("clips", ())]
     elsewhere = [
         scene
@@ -186,7 +186,7 @@ def _wrong_time(turn: Json, source: Source, sources: Sequence[Source], rng: rand
     return turn | {"evidence": [{"start_s": start, "end_s": end}]} if start < end else None
 
 
-def _not_in_video(turn: Json, source: Source, sources: Sequence[Source], rng: random.Random) -> Json:
+def _not_in_video(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random) -> Json:
     other = _lent(turn, source, sources, rng, same=False)
     if other is None or bool(other.get("options")) != bool(turn.get("options")):
         return None
@@ -194,11 +194,11 @@ def _not_in_video(turn: Json, source: Source, sources: Sequence[Source], rng: ra
     return turn | kept
 
 
-def _language(turn: Json, source: Source, sources: Sequence[Source], rng: random.Random) -> Json:
+def _language(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random) -> Json:
     return turn | {"question": rng.choice(_ENGLISH if _HAN.search(turn["question"]) else _CHINESE)}
 
 
-def _ability_mismatch(turn: Json, source: Source, sources: Sequence[Source], rng: random.Random) -> Json:
+def _ability_mismatch(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random) -> Json:
     choices = sorted(
         {
             (vocabulary, tuple(other["labels"][vocabulary]))
@@ -224,7 +224,7 @@ _PLANTERS: Final[dict[Fault, Planter]] = {
 }
 
 
-class Outcome(StrEnum):
+class GoldOutcome(StrEnum):
     """What an annotator made of one place of gold."""
 
     CAUGHT = "caught"
@@ -240,7 +240,7 @@ class Outcome(StrEnum):
     """Not judged."""
 
 
-def outcome(fault: Fault | None, draft: Json, value: Json) -> Outcome:
+def gold_outcome(fault: Fault | None, draft: Json, value: Json) -> GoldOutcome:
     """What somebody made of one place.
 
     Args:
@@ -250,22 +250,22 @@ def outcome(fault: Fault | None, draft: Json, value: Json) -> Outcome:
     """
     decision = value["decision"]
     if decision in (None, "skip"):
-        return Outcome.SKIPPED
+        return GoldOutcome.SKIPPED
     touched = decision in ("reject", "edit")
     if fault is None:
-        return Outcome.FALSE_ALARM if touched else Outcome.LEFT
+        return GoldOutcome.FALSE_ALARM if touched else GoldOutcome.LEFT
     if not touched:
-        return Outcome.MISSED
+        return GoldOutcome.MISSED
     remedy = REMEDIES[fault]
     if decision == "reject":
         fits = bool(remedy.reasons & {*value["reasons"]})
     else:
         fits = any(value[name] != draft[name] for name in remedy.fields)
-    return Outcome.CAUGHT if fits else Outcome.NOTICED
+    return GoldOutcome.CAUGHT if fits else GoldOutcome.NOTICED
 
 
 @dataclass(frozen=True)
-class Measured:
+class GoldMeasures:
     """One annotator against gold. Intervals are Wilson's at 95 %."""
 
     caught: Proportion
@@ -276,20 +276,20 @@ class Measured:
     """Of the places where nothing was planted, those that they rejected or edited."""
 
 
-def measure(outcomes: Sequence[Outcome]) -> Measured:
+def measure_outcomes(outcomes: Sequence[GoldOutcome]) -> GoldMeasures:
     """One annotator's places of gold, together. Skipped places do not count."""
-    count = {name: sum(found is name for found in outcomes) for name in Outcome}
-    faults = count[Outcome.CAUGHT] + count[Outcome.NOTICED] + count[Outcome.MISSED]
-    return Measured(
-        wilson(count[Outcome.CAUGHT] + count[Outcome.NOTICED], faults),
-        wilson(count[Outcome.CAUGHT], faults),
-        wilson(count[Outcome.FALSE_ALARM], count[Outcome.FALSE_ALARM] + count[Outcome.LEFT]),
+    count = {name: sum(found is name for found in outcomes) for name in GoldOutcome}
+    faults = count[GoldOutcome.CAUGHT] + count[GoldOutcome.NOTICED] + count[GoldOutcome.MISSED]
+    return GoldMeasures(
+        wilson(count[GoldOutcome.CAUGHT] + count[GoldOutcome.NOTICED], faults),
+        wilson(count[GoldOutcome.CAUGHT], faults),
+        wilson(count[GoldOutcome.FALSE_ALARM], count[GoldOutcome.FALSE_ALARM] + count[GoldOutcome.LEFT]),
     )
 
 
 Trusted = Literal["settled", "drafts"]
 """What gold is made of: units that people have settled and kept whole, or the drafts as they are."""
-MOST: Final = 200
+MOST_GOLD: Final = 200
 TASK: Final = "turns"
 """The kind of work that faults are planted for."""
 
@@ -299,17 +299,17 @@ class GoldResult:
     """One annotator against the gold that they handed in."""
 
     units: int
-    measured: Measured
-    by_fault: Mapping[Fault, Measured]
+    measured: GoldMeasures
+    by_fault: Mapping[Fault, GoldMeasures]
 
 
-def plant_gold(change: Change, queue_id: str, *, count: int, seed: int, trusted: Trusted) -> int:
+def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, trusted: Trusted) -> int:
     """Put gold among the units of a queue.
 
     Args:
         change: The transaction.
         queue_id: A queue of turns.
-        count: Units of gold, 1 to `MOST`; those that were planted with the same seed before are not planted again.
+        count: Units of gold, 1 to `MOST_GOLD`; those that were planted with the same seed before are not planted again.
         seed: Which turns get which fault follows from it.
         trusted: What it is made of.
 
@@ -317,20 +317,20 @@ def plant_gold(change: Change, queue_id: str, *, count: int, seed: int, trusted:
         How many units of gold were added.
 
     Raises:
-        NotThereError: There is no such queue.
-        BadValueError: The count cannot be used, the queue has other work than turns, or no unit can be made faulty.
+        NotFound: There is no such queue.
+        InvalidValue: The count cannot be used, the queue has other work than turns, or no unit can be made faulty.
     """
     queue = change.session.get(QueueRow, queue_id)
     if queue is None:
-        raise NotThereError("there is no such queue")
+        raise NotFound("there is no such queue")
     if queue.task != TASK:
-        raise BadValueError(f"faults can be planted in turns; this queue is for {queue.title!r}", field="queue")
-    if not 1 <= count <= MOST:
-        raise BadValueError(f"plant 1 to {MOST} units of gold", field="count")
+        raise InvalidValue(f"faults can be planted in turns; this queue is for {queue.title!r}", field="queue")
+    if not 1 <= count <= MOST_GOLD:
+        raise InvalidValue(f"plant 1 to {MOST_GOLD} units of gold", field="count")
     rows = {row.id: row for row in _rows(change.session, queue_id, trusted)}
-    planted = plant(_sources(change.session, rows, trusted), count=count, seed=seed)
+    planted = plant_faults(_sources(change.session, rows, trusted), count=count, seed=seed)
     if not planted:
-        raise BadValueError(
+        raise InvalidValue(
             "no unit here can be made faulty: gold needs units of two turns or more"
             + (" that people have settled and kept whole" if trusted == "settled" else ""),
             field="trusted",
@@ -379,7 +379,7 @@ def _rows(session: Session, queue_id: str, trusted: Trusted) -> list[UnitRow]:
     return list(session.scalars(query))
 
 
-def _sources(session: Session, rows: Mapping[str, UnitRow], trusted: Trusted) -> list[Source]:
+def _sources(session: Session, rows: Mapping[str, UnitRow], trusted: Trusted) -> list[GoldSource]:
     settled: dict[str, dict[str, Json]] = defaultdict(dict)
     if trusted == "settled":
         query = select(ResultRow.unit_id, ResultRow.place, ResultRow.value).join(
@@ -399,7 +399,7 @@ def _sources(session: Session, rows: Mapping[str, UnitRow], trusted: Trusted) ->
                 turn | {name: values[str(index)][name] for name in EDITABLE}
                 for index, turn in enumerate(content["turns"])
             ]
-        found.append(Source(row.id, row.video_id or content["video_id"], content))
+        found.append(GoldSource(row.id, row.video_id or content["video_id"], content))
     return found
 
 
@@ -422,7 +422,7 @@ def may_get(person_id: str) -> ColumnElement[bool]:
 
 def gold_outcomes(
     session: Session, person_id: str | None = None
-) -> dict[str, dict[str, list[tuple[Fault | None, Outcome]]]]:
+) -> dict[str, dict[str, list[tuple[Fault | None, GoldOutcome]]]]:
     """What became of each place of gold that was handed in: by person and unit.
 
     Args:
@@ -447,7 +447,7 @@ def gold_outcomes(
         .where(UnitRow.gold.is_not(None), AssignmentRow.state == "submitted")
     ):
         entries[assignment_id][place] = value
-    found: dict[str, dict[str, list[tuple[Fault | None, Outcome]]]] = defaultdict(dict)
+    found: dict[str, dict[str, list[tuple[Fault | None, GoldOutcome]]]] = defaultdict(dict)
     for person, assignment_id, unit_id, content, gold, kind in handed_in:
         task = TASKS[kind]
         places = []
@@ -455,7 +455,7 @@ def gold_outcomes(
             value = entries[assignment_id].get(place)
             if value is not None:
                 fault = Fault(gold["faults"][place]) if place in gold["faults"] else None
-                places.append((fault, outcome(fault, task.draft_value(content, place), value)))
+                places.append((fault, gold_outcome(fault, task.draft_value(content, place), value)))
         found[person][unit_id] = places
     return found
 
@@ -466,15 +466,15 @@ def gold_results(session: Session) -> dict[str, GoldResult]:
     for person, units in gold_outcomes(session).items():
         places = [place for unit in units.values() for place in unit]
         by_fault = {
-            fault: measure([result for planted, result in places if planted is fault])
+            fault: measure_outcomes([result for planted, result in places if planted is fault])
             for fault in Fault
             if any(planted is fault for planted, _ in places)
         }
-        found[person] = GoldResult(len(units), measure([result for _, result in places]), by_fault)
+        found[person] = GoldResult(len(units), measure_outcomes([result for _, result in places]), by_fault)
     return found
 
 
-def gold_units(session: Session, queue_id: str | None = None) -> int:
+def count_gold(session: Session, queue_id: str | None = None) -> int:
     """How many units of gold there are."""
     query = select(func.count()).select_from(UnitRow).where(UnitRow.gold.is_not(None))
     return session.scalar(query if queue_id is None else query.where(UnitRow.queue_id == queue_id)) or 0

@@ -79,7 +79,7 @@ class Address:
         return f"http://{_bracketed(name)}:{port}"
 
 
-def address_of(
+def server_address(
     host: str, public_hosts: Sequence[str] = (), *, behind_https: bool = False, proxies: Sequence[str] = ()
 ) -> Address:
     """The address of a server.

@@ -17,19 +17,19 @@ from fastapi import Depends, Header, Request
 from fastapi.responses import JSONResponse
 from sqlalchemy import delete
 
-from reeltalk.review.errors import BadValueError, ConflictError
-from reeltalk.review.events import Change, changing
-from reeltalk.review.people import Person
-from reeltalk.review.project import Project
-from reeltalk.review.tables import RequestRow, canonical, moment
+from reeltalk.review.errors import Conflict, InvalidValue
+from reeltalk.review.events import Transaction, transaction
+from reeltalk.review.people import User
+from reeltalk.review.project import ReviewProject
+from reeltalk.review.tables import RequestRow, canonical_json, moment
 from reeltalk.schema.record import Json
 
 LONGEST_KEY: Final = 100
-KEPT_S: Final = 300.0
-MOST: Final = 200
+KEEP_SECRETS_S: Final = 300.0
+MOST_SECRETS: Final = 200
 
 
-class ShownOnce:
+class OneTimeSecrets:
     """Secrets that were made a moment ago, in memory alone: the database has their hashes.
 
     Args:
@@ -44,8 +44,8 @@ class ShownOnce:
     def keep(self, person_id: str, key: str, secret: str) -> None:
         """Remember for some minutes what a form of a person made."""
         with self._lock:
-            self._made[_place(person_id, key)] = (self._clock() + KEPT_S, secret)
-            while len(self._made) > MOST:
+            self._made[_place(person_id, key)] = (self._clock() + KEEP_SECRETS_S, secret)
+            while len(self._made) > MOST_SECRETS:
                 self._made.popitem(last=False)
 
     def again(self, person_id: str, key: str) -> str | None:
@@ -64,8 +64,8 @@ def _place(person_id: str, key: str) -> bytes:
     return hashlib.blake2b(f"{person_id}\n{key}".encode()).digest()
 
 
-def make_once(
-    change: Change, shown: ShownOnce, person_id: str, key: str, what: str, make: Callable[[], str]
+def make_secret_once(
+    change: Transaction, shown: OneTimeSecrets, person_id: str, key: str, what: str, make: Callable[[], str]
 ) -> str | None:
     """Make a secret for a form, or find the one that the same form made a moment ago.
 
@@ -81,15 +81,15 @@ def make_once(
         The secret; None where it was made and can be shown no more.
 
     Raises:
-        BadValueError: The form has no key.
-        ConflictError: The key was used for something else (`key_used`).
+        InvalidValue: The form has no key.
+        Conflict: The key was used for something else (`key_used`).
     """
     if not 8 <= len(key) <= LONGEST_KEY:
-        raise BadValueError("the form has lost its key; reload the page", field="key")
+        raise InvalidValue("the form has lost its key; reload the page", field="key")
     known = change.session.get(RequestRow, (person_id, key))
     if known is not None:
         if known.what != what:
-            raise ConflictError("this form was used for something else; reload the page", code="key_used")
+            raise Conflict("this form was used for something else; reload the page", code="key_used")
         return shown.again(person_id, key)
     made = make()
     change.session.add(RequestRow(person_id=person_id, key=key, what=what, status=200, body=None, at=change.at))
@@ -97,25 +97,25 @@ def make_once(
     return made
 
 
-KEPT: Final = timedelta(days=30)
+KEEP_REQUESTS: Final = timedelta(days=30)
 """How long it is remembered that a change was made, so that asking for it again changes nothing twice."""
 
 
-LOOK_EVERY: Final = 1000
+CLEAN_EVERY: Final = 1000
 """After how many events old requests are looked for."""
 
 
-def forget_requests(change: Change) -> None:
+def forget_requests(change: Transaction) -> None:
     """Forget now and then which requests were answered long ago."""
     first = change.head.seq - len(change.events)
-    if first // LOOK_EVERY == change.head.seq // LOOK_EVERY:
+    if first // CLEAN_EVERY == change.head.seq // CLEAN_EVERY:
         return
-    oldest = moment(datetime.fromisoformat(change.at) - KEPT)
+    oldest = moment(datetime.fromisoformat(change.at) - KEEP_REQUESTS)
     change.session.execute(delete(RequestRow).where(RequestRow.at < oldest))
 
 
-def once(
-    project: Project, person: Person, key: str, request: Request, body: Json, do: Callable[[Change], Json]
+def answer_once(
+    project: ReviewProject, person: User, key: str, request: Request, body: Json, do: Callable[[Transaction], Json]
 ) -> JSONResponse:
     """Make a change, or answer again what was answered when it was made.
 
@@ -128,14 +128,14 @@ def once(
         do: Makes the change in one transaction with the record that it was made; gives the body of the answer.
 
     Raises:
-        ConflictError: The key was used for another change (`key_used`).
+        Conflict: The key was used for another change (`key_used`).
     """
-    what = hashlib.sha256(canonical([request.method, request.url.path, body]).encode()).hexdigest()
-    with changing(project.database, person.id) as change:
+    what = hashlib.sha256(canonical_json([request.method, request.url.path, body]).encode()).hexdigest()
+    with transaction(project.database, person.id) as change:
         known = change.session.get(RequestRow, (person.id, key))
         if known is not None:
             if known.what != what:
-                raise ConflictError("this key was used for another change; make a new one", code="key_used")
+                raise Conflict("this key was used for another change; make a new one", code="key_used")
             return JSONResponse(known.body, status_code=known.status)
         answer = do(change)
         change.session.add(RequestRow(person_id=person.id, key=key, what=what, status=200, body=answer, at=change.at))
@@ -147,12 +147,12 @@ async def request_key(idempotency_key: Annotated[str, Header(max_length=LONGEST_
     """The key of a change: whoever did not hear the answer asks again with the same.
 
     Raises:
-        BadValueError: There is none, or it has other characters than printable ASCII.
+        InvalidValue: There is none, or it has other characters than printable ASCII.
     """
     if not 8 <= len(idempotency_key) <= LONGEST_KEY or not (
         idempotency_key.isascii() and idempotency_key.isprintable()
     ):
-        raise BadValueError(
+        raise InvalidValue(
             f"every change needs a header Idempotency-Key of 8 to {LONGEST_KEY} printable ASCII characters, kept when "
             "it is sent again",
             field="Idempotency-Key",

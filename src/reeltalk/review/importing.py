@@ -14,11 +14,11 @@ from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
 from reeltalk.review.applying.next_revision import latest_revision
-from reeltalk.review.events import OPERATOR, Change, changing
-from reeltalk.review.project import Project
-from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical
+from reeltalk.review.events import OPERATOR, Transaction, transaction
+from reeltalk.review.project import ReviewProject
+from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical_json
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.tasks.task import Draft, Task
+from reeltalk.review.tasks.task import Draft, ReviewTask
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
@@ -36,7 +36,7 @@ def table_hashes(manifest: Manifest) -> dict[str, str]:
     return {name: entry.sha256 for name, entry in manifest.files.items() if name.endswith(ENDING)}
 
 
-def admitted(benchmark: Benchmark) -> Content:
+def read_checked(benchmark: Benchmark) -> Content:
     """A benchmark's rows, checked among themselves.
 
     Args:
@@ -84,7 +84,7 @@ def _line(content: Content, table: str, row: str) -> tuple[int | None, str]:
     return (same[-1] if len(same) > 1 else line), row[length:].lstrip(".")
 
 
-Serving = Mapping[str, tuple[str | None, str | None, str | None]]
+ServedVideos = Mapping[str, tuple[str | None, str | None, str | None]]
 """By video: the file that is served, its media type, and why none is."""
 
 BATCH: Final = 500
@@ -95,7 +95,7 @@ REVISION: Final = "revision"
 
 
 @dataclass
-class Loaded:
+class ImportReport:
     """What became of the units, by queue."""
 
     new: dict[str, int] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Loaded:
                     yield f"{queue}: {count:,} {words}"
 
 
-def enter_project(change: Change, project: Project, benchmark: Benchmark) -> None:
+def _put_project(change: Transaction, project: ReviewProject, benchmark: Benchmark) -> None:
     """Note down which benchmark is reviewed, and in which state it was loaded."""
     row = change.session.get(ProjectRow, 1)
     manifest = benchmark.manifest
@@ -139,7 +139,7 @@ def enter_project(change: Change, project: Project, benchmark: Benchmark) -> Non
     change.session.flush()
 
 
-def enter_videos(session: Session, videos: Sequence[Video], served: Serving | None) -> None:
+def _put_videos(session: Session, videos: Sequence[Video], served: ServedVideos | None) -> None:
     """Enter videos that are new; how they are served is renewed where it is known.
 
     Args:
@@ -162,7 +162,7 @@ def enter_videos(session: Session, videos: Sequence[Video], served: Serving | No
     session.flush()
 
 
-def is_chosen(draft: Draft, videos: Mapping[str, Video], only: str | None) -> bool:
+def _is_chosen(draft: Draft, videos: Mapping[str, Video], only: str | None) -> bool:
     """True for a draft about a video that `--only` names, or where it names none."""
     if only is None:
         return True
@@ -171,8 +171,8 @@ def is_chosen(draft: Draft, videos: Mapping[str, Video], only: str | None) -> bo
     return video is not None and getattr(video, name) == value
 
 
-def enter_queue(
-    change: Change,
+def _put_queue(
+    change: Transaction,
     queue_id: str,
     kind: str,
     *,
@@ -188,17 +188,17 @@ def enter_queue(
     return queue
 
 
-def new_unit(queue: QueueRow, draft: Draft, position: int, shown: Mapping[str, Any]) -> dict[str, Any]:
+def _new_unit(queue: QueueRow, draft: Draft, position: int, shown: Mapping[str, Any]) -> dict[str, Any]:
     """Row of a unit that nobody has begun.
 
     Args:
         queue: Its queue.
         draft: What it is made of.
         position: In the queue, from 0.
-        shown: As `shown_of` gives it.
+        shown: As `_unit_view` gives it.
     """
     return {
-        "id": unit_id_of(queue, draft),
+        "id": _unit_id(queue, draft),
         "queue_id": queue.id,
         "position": position,
         "target_table": draft.target_table,
@@ -209,7 +209,7 @@ def new_unit(queue: QueueRow, draft: Draft, position: int, shown: Mapping[str, A
     }
 
 
-def shown_of(task: Task | None, draft: Draft, videos: Container[str]) -> dict[str, Any]:
+def _unit_view(task: ReviewTask | None, draft: Draft, videos: Container[str]) -> dict[str, Any]:
     """What people see of a unit.
 
     Args:
@@ -225,19 +225,19 @@ def shown_of(task: Task | None, draft: Draft, videos: Container[str]) -> dict[st
     }
 
 
-def unit_id_of(queue: QueueRow, draft: Draft) -> str:
+def _unit_id(queue: QueueRow, draft: Draft) -> str:
     """Id of the unit about a record in a queue."""
     return derive_id("unit", queue.id, draft.target_table, draft.target_id)
 
 
-def enter_units(
-    change: Change,
+def _put_units(
+    change: Transaction,
     queue: QueueRow,
-    task: Task,
+    task: ReviewTask,
     drafts: Sequence[Draft],
     videos: Mapping[str, Video],
     revision: int,
-    loaded: Loaded,
+    loaded: ImportReport,
 ) -> None:
     """Enter units that are new, renew those that nobody has begun, take away those that are in the benchmark no longer.
 
@@ -264,16 +264,16 @@ def enter_units(
     for start in range(0, len(drafts), BATCH):
         rows: list[dict[str, Any]] = []
         for draft in drafts[start : start + BATCH]:
-            unit_id = unit_id_of(queue, draft)
+            unit_id = _unit_id(queue, draft)
             if unit_id in there:
                 continue
             there.add(unit_id)
-            values = shown_of(task, draft, videos)
+            values = _unit_view(task, draft, videos)
             values["content"][REVISION] = revision
             if unit_id not in known:
                 last += 1
                 counts["new"] += 1
-                rows.append(new_unit(queue, draft, last, values))
+                rows.append(_new_unit(queue, draft, last, values))
                 continue
             row = session.get_one(UnitRow, unit_id)
             if _is_same(row.content, values["content"]):
@@ -296,7 +296,7 @@ def enter_units(
 
 
 def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    return canonical({**before, REVISION: 0}) == canonical({**after, REVISION: 0})
+    return canonical_json({**before, REVISION: 0}) == canonical_json({**after, REVISION: 0})
 
 
 FIRST: Final = ("turns", "links")
@@ -307,7 +307,7 @@ FIELDS: Final = ("split", "category", "id")
 
 
 @dataclass(frozen=True)
-class Choice:
+class ImportChoice:
     """What is loaded."""
 
     queues: Sequence[str] = ()
@@ -324,17 +324,17 @@ class Choice:
             raise SettingError(f"--only {self.only}: give split/NAME, category/NAME or id/VIDEO")
 
 
-def load(
-    project: Project,
+def import_benchmark(
+    project: ReviewProject,
     benchmark: Benchmark,
     *,
-    serving: Callable[[Benchmark], Serving],
+    serving: Callable[[Benchmark], ServedVideos],
     queues: Sequence[str] = (),
     overlap: int = 1,
     only: str | None = None,
     reload: bool = False,
     progress: Callable[[str], None] = lambda _: None,
-) -> Loaded:
+) -> ImportReport:
     """Load a benchmark into a project, or what has changed since it was loaded.
 
     Args:
@@ -355,7 +355,7 @@ def load(
         BenchmarkError: It was changed by something else since it was loaded, or holds nothing to review.
         SettingError: The choice fits nothing in it.
     """
-    choice, manifest = Choice(queues, overlap, only), benchmark.manifest
+    choice, manifest = ImportChoice(queues, overlap, only), benchmark.manifest
     with project.database.reading() as session:
         row = session.get(ProjectRow, 1)
         known = set(session.scalars(select(QueueRow.id)))
@@ -364,13 +364,13 @@ def load(
             raise BenchmarkError(_changed(benchmark, row))
     wanted = [name for name in TASKS if name in _wanted(choice, known)]
     if row is not None and not changed and not reload and set(wanted) <= known:
-        return Loaded()
+        return ImportReport()
     progress(f"reading {benchmark.path}")
-    content = admitted(benchmark)
+    content = read_checked(benchmark)
     served = serving(benchmark)
     progress("loading what there is to review")
-    with changing(project.database, OPERATOR) as change:
-        loaded = fill(change, project, benchmark, content, served, wanted=wanted, choice=choice)
+    with transaction(project.database, OPERATOR) as change:
+        loaded = import_content(change, project, benchmark, content, served, wanted=wanted, choice=choice)
         # Videos alone are enough where nothing else was asked for: pairs may collect dialogues about them.
         if row is None and not loaded.new and not (content.videos and not queues and only is None):
             # Nothing is kept, so that the same command works once there is something.
@@ -378,16 +378,16 @@ def load(
     return loaded
 
 
-def fill(
-    change: Change,
-    project: Project,
+def import_content(
+    change: Transaction,
+    project: ReviewProject,
     benchmark: Benchmark,
     content: Content,
-    served: Serving | None,
+    served: ServedVideos | None,
     *,
     wanted: Sequence[str],
-    choice: Choice = Choice(),
-) -> Loaded:
+    choice: ImportChoice = ImportChoice(),
+) -> ImportReport:
     """Make the database hold what a benchmark has to review, in one transaction.
 
     Args:
@@ -399,9 +399,9 @@ def fill(
         wanted: Kinds of work; those that are there are renewed, others added where there are drafts for them.
         choice: Overlap and videos of queues that are added.
     """
-    session, loaded = change.session, Loaded()
-    enter_project(change, project, benchmark)
-    enter_videos(session, content.videos, served)
+    session, loaded = change.session, ImportReport()
+    _put_project(change, project, benchmark)
+    _put_videos(session, content.videos, served)
     revision = latest_revision(content.reviews)
     videos = {str(video.id): video for video in content.videos}
     for position, (name, task) in enumerate(TASKS.items()):
@@ -412,11 +412,11 @@ def fill(
             # Its units were made of something else than the benchmark's drafts.
             continue
         only = choice.only if queue is None else queue.settings.get("only")
-        drafts = [draft for draft in task.drafts(content) if is_chosen(draft, videos, only)]
+        drafts = [draft for draft in task.drafts(content) if _is_chosen(draft, videos, only)]
         if queue is None:
             if not drafts:
                 continue
-            queue = enter_queue(
+            queue = _put_queue(
                 change,
                 name,
                 name,
@@ -425,7 +425,7 @@ def fill(
                 overlap=choice.overlap,
                 settings={LOADED: True, **({"only": only} if only is not None else {})},
             )
-        enter_units(change, queue, task, drafts, videos, revision, loaded)
+        _put_units(change, queue, task, drafts, videos, revision, loaded)
         counts = {
             "units": loaded.new.get(name, 0),
             "renewed": loaded.renewed.get(name, 0),
@@ -437,7 +437,7 @@ def fill(
     return loaded
 
 
-def _wanted(choice: Choice, known: set[str]) -> set[str]:
+def _wanted(choice: ImportChoice, known: set[str]) -> set[str]:
     if ALL in choice.queues:
         return set(TASKS)
     return (set(choice.queues) or (known or set(FIRST))) | known
@@ -456,7 +456,7 @@ def _changed(benchmark: Benchmark, row: ProjectRow) -> str:
     )
 
 
-def _nothing(benchmark: Benchmark, wanted: Sequence[str], choice: Choice) -> BenchmarkError | SettingError:
+def _nothing(benchmark: Benchmark, wanted: Sequence[str], choice: ImportChoice) -> BenchmarkError | SettingError:
     if choice.only is not None:
         return SettingError(f"--only {choice.only}: {benchmark.path} has nothing to review of such videos")
     return BenchmarkError(
@@ -469,7 +469,7 @@ QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
 def add_queue(
-    change: Change,
+    change: Transaction,
     kind: str,
     queue_id: str,
     drafts: Sequence[Draft],
@@ -504,11 +504,9 @@ def add_queue(
         raise BenchmarkError(f"the project has a queue '{queue_id}' already; give another --name")
     last = session.scalar(select(func.max(QueueRow.position)))
     position = last + 1 if last is not None else 0
-    queue = enter_queue(
-        change, queue_id, kind, title=title, position=position, overlap=overlap, settings=settings or {}
-    )
+    queue = _put_queue(change, queue_id, kind, title=title, position=position, overlap=overlap, settings=settings or {})
     task, videos = TASKS.get(kind), set(session.scalars(select(VideoRow.id)))
-    rows = [new_unit(queue, draft, number, shown_of(task, draft, videos)) for number, draft in enumerate(drafts)]
+    rows = [_new_unit(queue, draft, number, _unit_view(task, draft, videos)) for number, draft in enumerate(drafts)]
     session.execute(insert(UnitRow), rows)
     change.record("load", queue_id, after={"units": len(rows), "overlap": overlap, "task": kind})
     return len(rows)

@@ -11,9 +11,17 @@ from sqlalchemy.orm import Session
 
 from reeltalk.errors import SettingError
 from reeltalk.review.access import Role
-from reeltalk.review.credentials import STRONG, HashCost, check_password, hash_password, is_password, keyed, nobody
-from reeltalk.review.errors import BadValueError, ConflictError, NotThereError, SignInFirstError
-from reeltalk.review.events import Change
+from reeltalk.review.credentials import (
+    STRONG,
+    HashCost,
+    check_password,
+    decoy_hash,
+    hash_password,
+    is_password,
+    keyed_hash,
+)
+from reeltalk.review.errors import Conflict, InvalidValue, NotFound, Unauthorized
+from reeltalk.review.events import Transaction
 from reeltalk.review.tables import InvitationRow, PersonRow, ResetRow, SessionRow, TokenRow, moment
 
 SESSION_DAYS: Final = 14
@@ -27,7 +35,7 @@ LONGEST_NOTE: Final = 200
 
 
 @dataclass(frozen=True)
-class Person:
+class User:
     """Somebody who is signed in."""
 
     id: str
@@ -41,15 +49,15 @@ class Person:
     """True where the session shall be made to last longer: once a day."""
 
 
-def printed(text: str, what: str, longest: int, *, field: str) -> str:
+def clean_line(text: str, what: str, longest: int, *, field: str) -> str:
     """A short text with single spaces.
 
     Raises:
-        BadValueError: It is empty, too long, or has characters that cannot be printed.
+        InvalidValue: It is empty, too long, or has characters that cannot be printed.
     """
     text = " ".join(unicodedata.normalize("NFC", text).split())
     if not 1 <= len(text) <= longest or not text.isprintable():
-        raise BadValueError(f"{what} has 1 to {longest} characters that can be printed", field=field)
+        raise InvalidValue(f"{what} has 1 to {longest} characters that can be printed", field=field)
     return text
 
 
@@ -58,26 +66,28 @@ def sign_in_name(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def names(session: Session) -> dict[str, str]:
+def names_by_id(session: Session) -> dict[str, str]:
     """The names of all people by id."""
     return dict((row.id, row.name) for row in session.execute(select(PersonRow.id, PersonRow.name)))
 
 
-def invite(change: Change, secret: bytes, role: str, note: str = "", *, days: int = INVITATION_DAYS) -> tuple[str, str]:
+def invite(
+    change: Transaction, secret: bytes, role: str, note: str = "", *, days: int = INVITATION_DAYS
+) -> tuple[str, str]:
     """Make an invitation; its id, and the token of its link, which is shown once.
 
     Raises:
-        BadValueError: There is no such role.
+        InvalidValue: There is no such role.
     """
     if role not in list(Role):
-        raise BadValueError(f"there is no role {role!r}; choose {', '.join(Role)}", field="role")
-    note = printed(note, "a note", LONGEST_NOTE, field="note") if note.strip() else ""
+        raise InvalidValue(f"there is no role {role!r}; choose {', '.join(Role)}", field="role")
+    note = clean_line(note, "a note", LONGEST_NOTE, field="note") if note.strip() else ""
     if not 1 <= days <= 90:
-        raise BadValueError("an invitation is good for 1 to 90 days", field="days")
+        raise InvalidValue("an invitation is good for 1 to 90 days", field="days")
     token, now = secrets.token_urlsafe(24), datetime.now(UTC)
     row = InvitationRow(
         id=secrets.token_hex(8),
-        token=keyed(secret, token),
+        token=keyed_hash(secret, token),
         role=role,
         note=note,
         created_by=change.author,
@@ -89,18 +99,18 @@ def invite(change: Change, secret: bytes, role: str, note: str = "", *, days: in
     return row.id, token
 
 
-def withdraw(change: Change, invitation_id: str) -> None:
+def withdraw(change: Transaction, invitation_id: str) -> None:
     """Make an invitation's link useless.
 
     Raises:
-        NotThereError: There is no such invitation.
-        ConflictError: Somebody has joined by it.
+        NotFound: There is no such invitation.
+        Conflict: Somebody has joined by it.
     """
     row = change.session.get(InvitationRow, invitation_id)
     if row is None:
-        raise NotThereError("there is no such invitation")
+        raise NotFound("there is no such invitation")
     if row.used_by is not None:
-        raise ConflictError("somebody has joined by this invitation; disable their account in its place")
+        raise Conflict("somebody has joined by this invitation; disable their account in its place")
     if row.withdrawn_at is None:
         row.withdrawn_at = change.at
         change.record("withdraw", row.id)
@@ -110,26 +120,28 @@ def invitation_of(session: Session, secret: bytes, token: str) -> InvitationRow:
     """The invitation of a link.
 
     Raises:
-        NotThereError: It was used, withdrawn, has expired, or never was.
+        NotFound: It was used, withdrawn, has expired, or never was.
     """
-    row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed(secret, token))).one_or_none()
+    row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
     if row is None or row.used_by is not None or row.withdrawn_at is not None or row.expires_at < moment():
-        raise NotThereError("this invitation cannot be used: it was used, withdrawn or has expired; ask for a new one")
+        raise NotFound("this invitation cannot be used: it was used, withdrawn or has expired; ask for a new one")
     return row
 
 
-def join(change: Change, secret: bytes, token: str, name: str, password: str, cost: HashCost = STRONG) -> PersonRow:
+def join_team(
+    change: Transaction, secret: bytes, token: str, name: str, password: str, cost: HashCost = STRONG
+) -> PersonRow:
     """Become a member by an invitation.
 
     Raises:
-        NotThereError: The invitation cannot be used.
-        BadValueError: The name or the password cannot be used.
+        NotFound: The invitation cannot be used.
+        InvalidValue: The name or the password cannot be used.
     """
     invitation = invitation_of(change.session, secret, token)
-    name = printed(name, "a name", LONGEST_NAME, field="name")
+    name = clean_line(name, "a name", LONGEST_NAME, field="name")
     check_password(password, name)
     if change.session.scalars(select(PersonRow.id).where(PersonRow.sign_in == sign_in_name(name))).first():
-        raise BadValueError("somebody on the team has this name; choose another", field="name")
+        raise InvalidValue("somebody on the team has this name; choose another", field="name")
     row = PersonRow(
         id=secrets.token_hex(8),
         name=name,
@@ -147,16 +159,16 @@ def join(change: Change, secret: bytes, token: str, name: str, password: str, co
     return row
 
 
-def joined_by(session: Session, secret: bytes, token: str, name: str, password: str) -> PersonRow | None:
+def find_joined(session: Session, secret: bytes, token: str, name: str, password: str) -> PersonRow | None:
     """Who joined by an invitation with this name and password: a button that is pressed twice asks twice."""
-    row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed(secret, token))).one_or_none()
+    row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
     person = session.get(PersonRow, row.used_by) if row is not None and row.used_by is not None else None
     if person is None or person.disabled_at is not None or person.sign_in != sign_in_name(name):
         return None
     return person if is_password(person.password, password) else None
 
 
-def change_password(change: Change, person: PersonRow, current: str, password: str, *, keep: str) -> None:
+def change_password(change: Transaction, person: PersonRow, current: str, password: str, *, keep: str) -> None:
     """Give somebody a new password, and end all their sessions but the one that asks.
 
     Args:
@@ -167,21 +179,21 @@ def change_password(change: Change, person: PersonRow, current: str, password: s
         keep: What the database has of the session that asks.
 
     Raises:
-        BadValueError: The password until now is another, or the new one cannot be used.
+        InvalidValue: The password until now is another, or the new one cannot be used.
     """
     if not is_password(person.password, current):
         # A button that was pressed twice asks for what is done.
         if is_password(person.password, password):
             return
-        raise BadValueError("this is not your password until now", field="current", code="wrong_password")
+        raise InvalidValue("this is not your password until now", field="current", code="wrong_password")
     set_password(change, person, password, keep=keep)
 
 
-def set_password(change: Change, person: PersonRow, password: str, *, keep: str = "") -> None:
+def set_password(change: Transaction, person: PersonRow, password: str, *, keep: str = "") -> None:
     """Give somebody a new password and end their sessions, but one whose stored token is given.
 
     Raises:
-        BadValueError: It cannot be used.
+        InvalidValue: It cannot be used.
     """
     check_password(password, person.name)
     person.password = hash_password(password)
@@ -189,7 +201,7 @@ def set_password(change: Change, person: PersonRow, password: str, *, keep: str 
     change.record("password", person.id)
 
 
-def end_sessions(change: Change, person_id: str, *, keep: str = "") -> int:
+def end_sessions(change: Transaction, person_id: str, *, keep: str = "") -> int:
     """End all sessions of somebody, but one whose stored token is given; how many there were."""
     rows = change.session.scalars(
         select(SessionRow).where(SessionRow.person_id == person_id, SessionRow.token != keep)
@@ -203,15 +215,15 @@ def find_by_password(session: Session, name: str, password: str) -> PersonRow:
     """Who signs in. Costs some tens of milliseconds of work, whether or not there is such a person.
 
     Raises:
-        SignInFirstError: Name and password do not belong together, or the account is disabled.
+        Unauthorized: Name and password do not belong together, or the account is disabled.
     """
     row = session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
-    if not is_password(row.password if row is not None else nobody(), password) or row is None or row.disabled_at:
-        raise SignInFirstError("name and password do not belong together", code="wrong_password")
+    if not is_password(row.password if row is not None else decoy_hash(), password) or row is None or row.disabled_at:
+        raise Unauthorized("name and password do not belong together", code="wrong_password")
     return row
 
 
-def start_session(change: Change, secret: bytes, person_id: str) -> str:
+def start_session(change: Transaction, secret: bytes, person_id: str) -> str:
     """Sign somebody in; the token for their cookie."""
     token = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
@@ -219,7 +231,7 @@ def start_session(change: Change, secret: bytes, person_id: str) -> str:
     change.session.execute(delete(SessionRow).where(SessionRow.expires_at < moment(now)))
     change.session.add(
         SessionRow(
-            token=keyed(secret, token),
+            token=keyed_hash(secret, token),
             person_id=person_id,
             csrf=secrets.token_urlsafe(24),
             created_at=change.at,
@@ -230,29 +242,29 @@ def start_session(change: Change, secret: bytes, person_id: str) -> str:
     return token
 
 
-def end_session(change: Change, secret: bytes, token: str) -> None:
+def end_session(change: Transaction, secret: bytes, token: str) -> None:
     """Sign a browser out."""
-    row = change.session.get(SessionRow, keyed(secret, token))
+    row = change.session.get(SessionRow, keyed_hash(secret, token))
     if row is not None:
         change.session.delete(row)
         change.record("sign_out", row.person_id)
 
 
-def person_of_session(session: Session, secret: bytes, token: str) -> Person | None:
+def person_of_session(session: Session, secret: bytes, token: str) -> User | None:
     """Whose browser it is, or None where nobody is signed in."""
-    row = session.get(SessionRow, keyed(secret, token))
+    row = session.get(SessionRow, keyed_hash(secret, token))
     now = datetime.now(UTC)
     if row is None or row.expires_at < moment(now):
         return None
     person = session.get(PersonRow, row.person_id)
     if person is None or person.disabled_at is not None:
         return None
-    return Person(person.id, person.name, person.role, row.csrf, slides=_slid(row, now)[:10] > row.expires_at[:10])
+    return User(person.id, person.name, person.role, row.csrf, slides=_slid(row, now)[:10] > row.expires_at[:10])
 
 
 def slide_session(session: Session, secret: bytes, token: str) -> None:
     """Let a session that is used last longer, up to its longest. No event: it changes no work."""
-    row = session.get(SessionRow, keyed(secret, token))
+    row = session.get(SessionRow, keyed_hash(secret, token))
     if row is not None:
         row.expires_at = max(row.expires_at, _slid(row, datetime.now(UTC)))
 
@@ -265,19 +277,21 @@ def _slid(row: SessionRow, now: datetime) -> str:
 TOKEN_DAYS: Final = 90
 
 
-def make_token(change: Change, secret: bytes, person_id: str, label: str, days: int = TOKEN_DAYS) -> tuple[str, str]:
+def make_token(
+    change: Transaction, secret: bytes, person_id: str, label: str, days: int = TOKEN_DAYS
+) -> tuple[str, str]:
     """A personal token: its id, and the token itself, which is shown once.
 
     Raises:
-        BadValueError: The label or the days cannot be used.
+        InvalidValue: The label or the days cannot be used.
     """
-    label = printed(label, "a label", LONGEST_NAME, field="label")
+    label = clean_line(label, "a label", LONGEST_NAME, field="label")
     if not 1 <= days <= 366:
-        raise BadValueError("a token is good for 1 to 366 days", field="days")
+        raise InvalidValue("a token is good for 1 to 366 days", field="days")
     token = f"rt_{secrets.token_urlsafe(32)}"
     row = TokenRow(
         id=secrets.token_hex(8),
-        token=keyed(secret, token),
+        token=keyed_hash(secret, token),
         person_id=person_id,
         label=label,
         created_at=change.at,
@@ -288,35 +302,35 @@ def make_token(change: Change, secret: bytes, person_id: str, label: str, days: 
     return row.id, token
 
 
-def revoke_token(change: Change, person_id: str, token_id: str) -> None:
+def revoke_token(change: Transaction, person_id: str, token_id: str) -> None:
     """Make a personal token useless.
 
     Raises:
-        NotThereError: The person has no such token.
+        NotFound: The person has no such token.
     """
     row = change.session.get(TokenRow, token_id)
     if row is None or row.person_id != person_id:
-        raise NotThereError("you have no such token")
+        raise NotFound("you have no such token")
     if row.revoked_at is None:
         row.revoked_at = change.at
         change.record("revoke", row.id)
 
 
-def person_of_token(session: Session, secret: bytes, token: str) -> Person | None:
+def person_of_token(session: Session, secret: bytes, token: str) -> User | None:
     """Whose personal token it is, or None where it is nobody's, revoked or expired."""
-    row = session.scalars(select(TokenRow).where(TokenRow.token == keyed(secret, token))).one_or_none()
+    row = session.scalars(select(TokenRow).where(TokenRow.token == keyed_hash(secret, token))).one_or_none()
     if row is None or row.revoked_at is not None or row.expires_at < moment():
         return None
     person = session.get(PersonRow, row.person_id)
     if person is None or person.disabled_at is not None:
         return None
-    return Person(person.id, person.name, person.role, "", by_token=True)
+    return User(person.id, person.name, person.role, "", by_token=True)
 
 
 RESET_DAYS: Final = 3
 
 
-def make_reset(change: Change, secret: bytes, name: str, *, days: int = RESET_DAYS) -> str:
+def make_reset(change: Transaction, secret: bytes, name: str, *, days: int = RESET_DAYS) -> str:
     """The token of a link that is good once, and for some days. Earlier links of the person are good no longer.
 
     Args:
@@ -337,7 +351,7 @@ def make_reset(change: Change, secret: bytes, name: str, *, days: int = RESET_DA
     token = secrets.token_urlsafe(24)
     expires_at = moment(datetime.now(UTC) + timedelta(days=days))
     change.session.execute(delete(ResetRow).where(ResetRow.person_id == person.id))
-    change.session.add(ResetRow(token=keyed(secret, token), person_id=person.id, expires_at=expires_at))
+    change.session.add(ResetRow(token=keyed_hash(secret, token), person_id=person.id, expires_at=expires_at))
     change.record("reset_link", person.id, after={"expires_at": expires_at})
     return token
 
@@ -346,21 +360,21 @@ def person_of_reset(session: Session, secret: bytes, token: str) -> PersonRow:
     """Whose password a link changes.
 
     Raises:
-        NotThereError: It was used, has expired, or never was.
+        NotFound: It was used, has expired, or never was.
     """
-    row = session.get(ResetRow, keyed(secret, token))
+    row = session.get(ResetRow, keyed_hash(secret, token))
     person = session.get(PersonRow, row.person_id) if row is not None and row.expires_at >= moment() else None
     if person is None or person.disabled_at is not None:
-        raise NotThereError("this link cannot be used: it was used or has expired; ask an operator for a new one")
+        raise NotFound("this link cannot be used: it was used or has expired; ask an operator for a new one")
     return person
 
 
-def reset_password(change: Change, secret: bytes, token: str, password: str) -> PersonRow:
+def reset_password(change: Transaction, secret: bytes, token: str, password: str) -> PersonRow:
     """Give the person of a link a new password; all their browsers are signed out, and the link is used up.
 
     Raises:
-        NotThereError: The link cannot be used.
-        BadValueError: The password cannot be used.
+        NotFound: The link cannot be used.
+        InvalidValue: The password cannot be used.
     """
     person = person_of_reset(change.session, secret, token)
     change.author = person.id

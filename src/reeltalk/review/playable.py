@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
-from reeltalk.review.project import Project
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import VideoRow
 from reeltalk.schema.media import Video
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, sync_directory, write_bytes
@@ -98,7 +98,7 @@ class PlayableFolder:
         return served
 
 
-def prepare(
+def prepare_videos(
     benchmark: Benchmark,
     folder: Path,
     *,
@@ -228,14 +228,14 @@ def _unplayable(reason: str) -> ServedVideo:
     return ServedVideo(None, None, f"This video cannot be played: {words}. {STAYS}")
 
 
-def renew(project: Project, served: Mapping[str, ServedVideo]) -> int:
+def update_served_videos(project: ReviewProject, served: Mapping[str, ServedVideo]) -> int:
     """Bring the database up to date where videos are served otherwise than when the benchmark was loaded.
 
     A file that was missing then, and was added since, plays from the next start on.
 
     Args:
         project: A project that is loaded.
-        served: What `prepare` gave.
+        served: What `prepare_videos` gave.
 
     Returns:
         How many videos changed.

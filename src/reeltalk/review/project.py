@@ -36,7 +36,7 @@ def folder_of(benchmark: Path) -> Path:
 
 
 @dataclass
-class Project:
+class ReviewProject:
     """What a server needs to serve one benchmark's review."""
 
     benchmark: Path
@@ -46,7 +46,7 @@ class Project:
     settings: ProjectSettings = field(default_factory=ProjectSettings)
 
     @classmethod
-    def open(cls, benchmark: Path, *, folder: Path | None = None, url: str | None = None) -> "Project":
+    def open(cls, benchmark: Path, *, folder: Path | None = None, url: str | None = None) -> "ReviewProject":
         """Open the project of a benchmark, with its tables in this version's form.
 
         Args:

@@ -10,19 +10,19 @@ from sqlalchemy import select
 from reeltalk.errors import SettingError
 from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
-from reeltalk.review.connections import Limits, Places, Server, limits_of
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.connections import BoundedServer, ConnectionLimits, ConnectionPool, connection_limits
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.guard import Address
 from reeltalk.review.people import invite, withdraw
-from reeltalk.review.project import Project
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import InvitationRow, PersonRow
 
 FIRST_OWNER: Final = "the first owner"
 
 
-def first_invitation(project: Project) -> str | None:
+def first_invitation(project: ReviewProject) -> str | None:
     """The token by which an owner joins a team that has none; None where it has one. Earlier such links end."""
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         owners = select(PersonRow.id).where(PersonRow.role == Role.OWNER, PersonRow.disabled_at.is_(None))
         if change.session.scalars(owners).first() is not None:
             return None
@@ -58,8 +58,11 @@ def listen(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(
-    project: Project, listening: socket.socket, address: Address | None = None, limits: Limits | None = None
+def run_server(
+    project: ReviewProject,
+    listening: socket.socket,
+    address: Address | None = None,
+    limits: ConnectionLimits | None = None,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM; requests that are being answered are finished first.
 
@@ -84,4 +87,4 @@ def serve(
     )
     # It raises the signal again once all is closed; whoever pressed Ctrl-C has been heard.
     with contextlib.suppress(KeyboardInterrupt):
-        Server(config, Places(limits or limits_of(), address.is_proxy)).run(sockets=[listening])
+        BoundedServer(config, ConnectionPool(limits or connection_limits(), address.is_proxy)).run(sockets=[listening])

@@ -7,12 +7,20 @@ from sqlalchemy import delete, exists, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, may
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED, lapse, make_room, unfinished_copies
-from reeltalk.review.errors import BadValueError
-from reeltalk.review.events import Change
+from reeltalk.review.assigning import (
+    ADJUDICATOR,
+    ANNOTATOR,
+    LAPSED,
+    UNFINISHED,
+    lapse_work,
+    make_room,
+    unfinished_copies,
+)
+from reeltalk.review.errors import InvalidValue
+from reeltalk.review.events import Transaction
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.tasks.task import Task
+from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.schema.record import Json
 
 OPEN: Final = "open"
@@ -22,7 +30,7 @@ WAITING: Final = "waiting"
 """An adjudicator's work on a unit of which some was returned to its annotator."""
 
 
-def works(session: Session, unit_id: str) -> list[tuple[AssignmentRow, dict[str, Json]]]:
+def submitted_works(session: Session, unit_id: str) -> list[tuple[AssignmentRow, dict[str, Json]]]:
     """All submitted work of annotators on a unit, in the order of submission, with the values by place.
 
     Callers look first that the unit is complete: until then nobody sees another's work.
@@ -39,13 +47,13 @@ def works(session: Session, unit_id: str) -> list[tuple[AssignmentRow, dict[str,
     return found
 
 
-def settle(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> None:
+def count_submission(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> None:
     """Count one more submission, and settle what can be where it was the last that the unit needs."""
     unit.submitted += 1
-    complete(change, unit, task, approval=approval)
+    settle_if_complete(change, unit, task, approval=approval)
 
 
-def complete(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> bool:
+def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> bool:
     """Settle what can be settled where all work that a unit needs is in; whether it is.
 
     It is where enough people have submitted, and no work is out that was returned.
@@ -68,10 +76,10 @@ def complete(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> bo
     if any(row.state == "returned" for row in unfinished):
         return False
     for row in unfinished:
-        lapse(change, row)
+        lapse_work(change, row)
     disputed_places: list[str] = []
     if task.adjudicated:
-        found = works(session, unit.id)
+        found = submitted_works(session, unit.id)
         values = [values for _, values in found]
         places = _all_places(unit, task, values)
         disputed_places = places if approval else _differing(unit, task, places, values)
@@ -89,7 +97,7 @@ def complete(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> bo
     return True
 
 
-def set_overlap(change: Change, queue: QueueRow, task: Task, overlap: int, *, approval: bool) -> int:
+def set_overlap(change: Transaction, queue: QueueRow, task: ReviewTask, overlap: int, *, approval: bool) -> int:
     """Change how many people do each unit of a queue. Units that have enough work by that are complete at once.
 
     Args:
@@ -97,7 +105,7 @@ def set_overlap(change: Change, queue: QueueRow, task: Task, overlap: int, *, ap
         queue: The queue.
         task: Its task.
         overlap: How many, from 1.
-        approval: As in `complete`.
+        approval: As in `settle_if_complete`.
 
     Returns:
         How many units became complete.
@@ -111,16 +119,18 @@ def set_overlap(change: Change, queue: QueueRow, task: Task, overlap: int, *, ap
     ).all()
     for unit in units:
         make_room(change, unit, ANNOTATOR, unfinished_copies(change, unit, ANNOTATOR))
-    return sum(complete(change, unit, task, approval=approval) for unit in units)
+    return sum(settle_if_complete(change, unit, task, approval=approval) for unit in units)
 
 
-def let_go(change: Change, person_id: str, *, approval: bool, roles: Sequence[str] = (ANNOTATOR, ADJUDICATOR)) -> int:
+def release_work(
+    change: Transaction, person_id: str, *, approval: bool, roles: Sequence[str] = (ANNOTATOR, ADJUDICATOR)
+) -> int:
     """Let all unfinished work of somebody go to others, as when they leave the team; how many copies it was.
 
     Args:
         change: The transaction.
         person_id: Whose.
-        approval: As in `complete`.
+        approval: As in `settle_if_complete`.
         roles: What they did it as.
     """
     session = change.session
@@ -132,21 +142,21 @@ def let_go(change: Change, person_id: str, *, approval: bool, roles: Sequence[st
         )
     ).all()
     for row in found:
-        lapse(change, row)
+        lapse_work(change, row)
         unit = session.get_one(UnitRow, row.unit_id)
         if unit.state == OPEN:
-            complete(change, unit, TASKS[session.get_one(QueueRow, unit.queue_id).task], approval=approval)
+            settle_if_complete(change, unit, TASKS[session.get_one(QueueRow, unit.queue_id).task], approval=approval)
     return len(found)
 
 
-def disputed(session: Session, unit: UnitRow, task: Task) -> list[str]:
+def disputed_places(session: Session, unit: UnitRow, task: ReviewTask) -> list[str]:
     """The places of a complete unit that nobody has settled."""
     settled = set(session.scalars(select(ResultRow.place).where(ResultRow.unit_id == unit.id)))
-    values = [values for _, values in works(session, unit.id)]
+    values = [values for _, values in submitted_works(session, unit.id)]
     return [place for place in _all_places(unit, task, values) if place not in settled]
 
 
-def check_settlement(session: Session, unit: UnitRow, task: Task, place: str, value: Json) -> Json:
+def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: str, value: Json) -> Json:
     """An adjudicator's decision about a place: somebody's work by its assignment, or a value of their own.
 
     Args:
@@ -157,32 +167,34 @@ def check_settlement(session: Session, unit: UnitRow, task: Task, place: str, va
         value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`; with `"note"` at will.
 
     Raises:
-        BadValueError: It is neither, or the place is settled.
+        InvalidValue: It is neither, or the place is settled.
     """
     known = {"take", "write", "note"}
-    if place not in disputed(session, unit, task):
-        raise BadValueError("nothing is to be settled at this place", field="place")
+    if place not in disputed_places(session, unit, task):
+        raise InvalidValue("nothing is to be settled at this place", field="place")
     if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
-        raise BadValueError("give either 'take' with whose work, or 'write' with a value", field="value")
+        raise InvalidValue("give either 'take' with whose work, or 'write' with a value", field="value")
     note = value.get("note", "")
     if not isinstance(note, str) or len(note) > 2000:
-        raise BadValueError("a note is a text of at most 2,000 characters", field="note")
+        raise InvalidValue("a note is a text of at most 2,000 characters", field="note")
     if "take" in value:
-        taken = next((values for row, values in works(session, unit.id) if row.id == value["take"]), None)
+        taken = next((values for row, values in submitted_works(session, unit.id) if row.id == value["take"]), None)
         if taken is None:
-            raise BadValueError("there is no such work on this unit", field="take")
+            raise InvalidValue("there is no such work on this unit", field="take")
         return {"take": value["take"], "note": note}
     written = task.check(unit.content, place, value["write"])
     if not task.decided(written):
-        raise BadValueError("decide what becomes of it", field="write")
+        raise InvalidValue("decide what becomes of it", field="write")
     return {"write": written, "note": note}
 
 
-def unsettled(session: Session, unit: UnitRow, task: Task, decisions: Mapping[str, EntryRow]) -> list[str]:
+def undecided_disputes(
+    session: Session, unit: UnitRow, task: ReviewTask, decisions: Mapping[str, EntryRow]
+) -> list[str]:
     """The disputed places that an adjudicator has not decided, or whose decision must be looked at again."""
-    there = {row.id for row, _ in works(session, unit.id)}
+    there = {row.id for row, _ in submitted_works(session, unit.id)}
     found = []
-    for place in disputed(session, unit, task):
+    for place in disputed_places(session, unit, task):
         row = decisions.get(place)
         if row is None or row.value is None or row.stale:
             found.append(place)
@@ -192,12 +204,12 @@ def unsettled(session: Session, unit: UnitRow, task: Task, decisions: Mapping[st
     return found
 
 
-def settle_by(
-    change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, decisions: Mapping[str, Json]
+def settle_as_decided(
+    change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, decisions: Mapping[str, Json]
 ) -> None:
     """Settle all disputed places of a unit as its adjudicator decided."""
-    found = {row.id: (row.person_id, values) for row, values in works(change.session, unit.id)}
-    for place in disputed(change.session, unit, task):
+    found = {row.id: (row.person_id, values) for row, values in submitted_works(change.session, unit.id)}
+    for place in disputed_places(change.session, unit, task):
         decision = decisions[place]
         if "take" in decision:
             person_id, values = found[decision["take"]]
@@ -208,7 +220,7 @@ def settle_by(
     change.record("settle", unit.id, after={"by": assignment.id, "state": DONE})
 
 
-def unsettle(change: Change, unit: UnitRow) -> None:
+def unsettle(change: Transaction, unit: UnitRow) -> None:
     """Open a complete unit again, as some of its work is returned; what was settled is no longer."""
     session = change.session
     session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id))
@@ -230,25 +242,25 @@ def _adjudicators(session: Session, unit: UnitRow, *states: str) -> Sequence[Ass
     ).all()
 
 
-def _set_state(change: Change, assignment: AssignmentRow, state: str, kind: str) -> None:
+def _set_state(change: Transaction, assignment: AssignmentRow, state: str, kind: str) -> None:
     change.record(kind, assignment.id, before={"state": assignment.state}, after={"state": state})
     assignment.state = state
 
 
-def _result(change: Change, unit: UnitRow, place: str, value: Json, how: str, people: Sequence[str]) -> None:
+def _result(change: Transaction, unit: UnitRow, place: str, value: Json, how: str, people: Sequence[str]) -> None:
     row = ResultRow(unit_id=unit.id, place=place, value=value, how=how, people=list(people), at=change.at)
     change.session.add(row)
     change.record("result", unit.id, place=place, after={"value": value, "how": how, "people": list(people)})
 
 
-def _all_places(unit: UnitRow, task: Task, works_values: Sequence[Mapping[str, Json]]) -> list[str]:
+def _all_places(unit: UnitRow, task: ReviewTask, works_values: Sequence[Mapping[str, Json]]) -> list[str]:
     fixed = list(task.places(unit.content))
     more = {place for values in works_values for place, value in values.items() if value is not None}
     return fixed + sorted(more - set(fixed))
 
 
 def _differing(
-    unit: UnitRow, task: Task, places: Sequence[str], works_values: Sequence[Mapping[str, Json]]
+    unit: UnitRow, task: ReviewTask, places: Sequence[str], works_values: Sequence[Mapping[str, Json]]
 ) -> list[str]:
     found: list[str] = []
     for place in places:

@@ -20,12 +20,12 @@ def moment(at: datetime | None = None) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
 
 
-def canonical(value: Json) -> str:
+def canonical_json(value: Json) -> str:
     """One text for equal JSON values on any machine: sorted keys, no spaces, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-class Document(TypeDecorator[Json]):
+class JsonText(TypeDecorator[Json]):
     """A JSON value as canonical text. ASCII alone, since PostgreSQL refuses U+0000 in its own JSON."""
 
     impl = AnyText
@@ -33,7 +33,7 @@ class Document(TypeDecorator[Json]):
 
     def process_bind_param(self, value: Json, dialect: Any) -> str | None:
         """To the database."""
-        return None if value is None else canonical(value)
+        return None if value is None else canonical_json(value)
 
     def process_result_value(self, value: Any, dialect: Any) -> Json:
         """From the database."""
@@ -53,9 +53,9 @@ class ProjectRow(Base):
     name: Mapped[str] = mapped_column(Text)
     content_hash: Mapped[str] = mapped_column(Text)
     """Of the benchmark as it was loaded, or as reviews were applied to it last."""
-    files: Mapped[Json] = mapped_column(Document, default=dict)
+    files: Mapped[Json] = mapped_column(JsonText, default=dict)
     """Hashes of its tables at that moment, by file name."""
-    settings: Mapped[Json] = mapped_column(Document)
+    settings: Mapped[Json] = mapped_column(JsonText)
     created_at: Mapped[str] = mapped_column(Text)
 
 
@@ -73,7 +73,7 @@ class PersonRow(Base):
     """argon2id, with its parameters."""
     created_at: Mapped[str] = mapped_column(Text)
     disabled_at: Mapped[str | None] = mapped_column(Text)
-    settings: Mapped[Json] = mapped_column(Document, default=dict)
+    settings: Mapped[Json] = mapped_column(JsonText, default=dict)
 
 
 class InvitationRow(Base):
@@ -159,7 +159,7 @@ class QueueRow(Base):
     overlap: Mapped[int]
     """How many people do each unit."""
     is_open: Mapped[bool] = mapped_column(default=True)
-    settings: Mapped[Json] = mapped_column(Document, default=dict)
+    settings: Mapped[Json] = mapped_column(JsonText, default=dict)
 
 
 class UnitRow(Base):
@@ -180,9 +180,9 @@ class UnitRow(Base):
     state: Mapped[str] = mapped_column(Text, default="open")
     """`open` until enough people have submitted, then `adjudication` where they differ, then `done`."""
     submitted: Mapped[int] = mapped_column(default=0)
-    gold: Mapped[Json] = mapped_column(Document, default=None, nullable=True)
+    gold: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)
     """Which faults were planted where; None in real units."""
-    content: Mapped[Json] = mapped_column(Document)
+    content: Mapped[Json] = mapped_column(JsonText)
     """The draft and all that is shown with it. Last, since SQLite reads a row from its begin."""
 
     # With the id, so that counting what is open need not read the units themselves, which are large.
@@ -223,7 +223,7 @@ class EntryRow(Base):
     assignment_id: Mapped[str] = mapped_column(ForeignKey("assignments.id"), primary_key=True)
     place: Mapped[str] = mapped_column(Text, primary_key=True)
     revision: Mapped[int]
-    value: Mapped[Json] = mapped_column(Document, nullable=True)
+    value: Mapped[Json] = mapped_column(JsonText, nullable=True)
     """None where all that was saved was undone."""
     stale: Mapped[bool] = mapped_column(default=False)
     """True where something that it rests on was changed since."""
@@ -237,11 +237,11 @@ class ResultRow(Base):
 
     unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), primary_key=True)
     place: Mapped[str] = mapped_column(Text, primary_key=True)
-    value: Mapped[Json] = mapped_column(Document, nullable=True)
+    value: Mapped[Json] = mapped_column(JsonText, nullable=True)
     """None where it was settled that there is nothing, as no link between two turns."""
     how: Mapped[str] = mapped_column(Text)
     """`sole` annotator, `agreed`, or settled by an adjudicator: `taken` or `written`."""
-    people: Mapped[Json] = mapped_column(Document)
+    people: Mapped[Json] = mapped_column(JsonText)
     """Ids of those whose work it is."""
     at: Mapped[str] = mapped_column(Text)
 
@@ -259,8 +259,8 @@ class EventRow(Base):
     subject: Mapped[str] = mapped_column(Text)
     """The id of what changed."""
     place: Mapped[str | None] = mapped_column(Text)
-    before: Mapped[Json] = mapped_column(Document, nullable=True)
-    after: Mapped[Json] = mapped_column(Document, nullable=True)
+    before: Mapped[Json] = mapped_column(JsonText, nullable=True)
+    after: Mapped[Json] = mapped_column(JsonText, nullable=True)
     previous: Mapped[str] = mapped_column(Text)
     hash: Mapped[str] = mapped_column(Text)
 
@@ -287,7 +287,7 @@ class RequestRow(Base):
     what: Mapped[str] = mapped_column(Text)
     """Hash of the method, the address and the body."""
     status: Mapped[int]
-    body: Mapped[Json] = mapped_column(Document, nullable=True)
+    body: Mapped[Json] = mapped_column(JsonText, nullable=True)
     at: Mapped[str] = mapped_column(Text, index=True)
 
 
@@ -336,6 +336,6 @@ class MessageRow(Base):
 
     dialogue_id: Mapped[str] = mapped_column(ForeignKey("live_dialogues.id"), primary_key=True)
     position: Mapped[int] = mapped_column(primary_key=True)
-    text: Mapped[str] = mapped_column("text", Document)
+    text: Mapped[str] = mapped_column("text", JsonText)
     """As a JSON string, which may hold any character."""
     at: Mapped[str] = mapped_column(Text)

@@ -24,9 +24,9 @@ from sqlalchemy.orm import Session
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.agreement import (
-    Agreement,
-    Coded,
+    CodedPlace,
     PairAgreement,
+    VariableAgreement,
     agreement_by_pair,
     agreement_by_variable,
 )
@@ -48,7 +48,7 @@ def completed_units(session: Session) -> list[str]:
     return list(session.scalars(query))
 
 
-def codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, str, list[Coded]]]:
+def codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, str, list[CodedPlace]]]:
     """Each unit that is complete, with its queue and what each of its annotators said of each place.
 
     Args:
@@ -59,7 +59,7 @@ def codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, s
         yield from _codes_of(session, unit_ids[start : start + _AT_ONCE])
 
 
-def _codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, str, list[Coded]]]:
+def _codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, str, list[CodedPlace]]]:
     units = session.execute(
         select(UnitRow.id, UnitRow.queue_id, QueueRow.task, UnitRow.video_id, UnitRow.content)
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
@@ -90,7 +90,7 @@ def _codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, 
                 if value is None or not task.decided(value):
                     continue
                 codes = {code.variable: code for code in task.codes(unit.content, place, value)}
-                coded.append(Coded(unit.id, place, unit.video_id or unit.id, person_id, codes))
+                coded.append(CodedPlace(unit.id, place, unit.video_id or unit.id, person_id, codes))
         yield unit.id, unit.queue_id, coded
 
 
@@ -182,25 +182,25 @@ def _without_collections() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class TaskStanding:
+class QueueAgreement:
     """Agreement in one queue."""
 
     queue_id: str
     title: str
     units: int
     """Complete units that at least two people did."""
-    variables: tuple[Agreement, ...]
+    variables: tuple[VariableAgreement, ...]
     """The first is the task's main one, which the set level is held against."""
     pairs: tuple[PairAgreement, ...]
 
     @property
-    def main(self) -> Agreement | None:
+    def main(self) -> VariableAgreement | None:
         """The task's main variable; None where nothing was done twice."""
         return self.variables[0] if self.variables else None
 
 
 @dataclass(frozen=True)
-class Standing:
+class TeamStats:
     """All that was computed at one moment."""
 
     seq: int
@@ -208,14 +208,14 @@ class Standing:
     at: str
     """When it was computed."""
     took_s: float
-    tasks: tuple[TaskStanding, ...]
+    tasks: tuple[QueueAgreement, ...]
     seconds: Mapping[str, float]
     """Median seconds for a turn, by person."""
     gold: Mapping[str, GoldResult]
     """By person."""
 
 
-class Standings:
+class TeamStatsCache:
     """Computes where a team stands, in the background.
 
     Args:
@@ -225,33 +225,33 @@ class Standings:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._codes: dict[str, tuple[str, list[Coded]]] = {}
-        self._tasks: dict[str, TaskStanding] = {}
+        self._codes: dict[str, tuple[str, list[CodedPlace]]] = {}
+        self._tasks: dict[str, QueueAgreement] = {}
         self._speeds = Speeds()
         self._seq = -1
-        self._latest: Standing | None = None
+        self._latest: TeamStats | None = None
         self._ended = 0.0
         self._thread: threading.Thread | None = None
 
-    def latest(self) -> Standing | None:
+    def latest(self) -> TeamStats | None:
         """What was computed last, at once; None where that is still to come. Starts a computation where one is due."""
         thread = self._thread
         if thread is None or not thread.is_alive():
             took = self._latest.took_s if self._latest is not None else 0.0
             if time.monotonic() - self._ended >= max(REST_S, REST_SHARE * took) or self._ended == 0.0:
-                thread = self._thread = threading.Thread(target=self._in_background, name="standing", daemon=True)
+                thread = self._thread = threading.Thread(target=self._in_background, name="team-stats", daemon=True)
                 thread.start()
         if self._latest is None and thread is not None:
             thread.join(WAIT_S)
         return self._latest
 
-    def codes(self, queue_id: str, people: Iterable[str]) -> list[Coded]:
-        """What some people said of the complete units of a queue, as of the latest standing."""
+    def codes(self, queue_id: str, people: Iterable[str]) -> list[CodedPlace]:
+        """What some people said of the complete units of a queue, as of the latest stats."""
         wanted = set(people)
         found = [coded for queue, coded in self._codes.values() if queue == queue_id]
         return [row for coded in found for row in coded if row.person in wanted]
 
-    def compute(self) -> Standing:
+    def compute(self) -> TeamStats:
         """Compute now, and wait for it.
 
         Raises:
@@ -271,7 +271,7 @@ class Standings:
             tasks = tuple(self._of_task(queue.id, queue.title, changed) for queue in queues)
             self._tasks = {task.queue_id: task for task in tasks}
             self._seq, self._ended = head, time.monotonic()
-            self._latest = Standing(head, moment(), self._ended - started, tasks, self._speeds.medians_s(), gold)
+            self._latest = TeamStats(head, moment(), self._ended - started, tasks, self._speeds.medians_s(), gold)
             return self._latest
 
     def _read_on(self, session: Session) -> dict[str, set[str]]:
@@ -292,7 +292,7 @@ class Standings:
             gc.freeze()
         return changed
 
-    def _of_task(self, queue_id: str, title: str, changed: Mapping[str, set[str]]) -> TaskStanding:
+    def _of_task(self, queue_id: str, title: str, changed: Mapping[str, set[str]]) -> QueueAgreement:
         before = self._tasks.get(queue_id)
         if before is not None and queue_id not in changed:
             return replace(before, title=title)
@@ -305,7 +305,7 @@ class Standings:
         people: dict[str, set[str]] = defaultdict(set)
         for row in rows:
             people[row.unit].add(row.person)
-        return TaskStanding(
+        return QueueAgreement(
             queue_id,
             title,
             sum(len(found) > 1 for found in people.values()),
@@ -314,7 +314,7 @@ class Standings:
         )
 
     def _in_background(self) -> None:
-        # Where the database is away, who looks sees the last standing with its moment, and a later look tries again.
+        # Where the database is away, who looks sees the last stats with its moment, and a later look tries again.
         try:
             with contextlib.suppress(ReeltalkError):
                 self.compute()
@@ -322,17 +322,17 @@ class Standings:
             self._ended = time.monotonic()
 
 
-def release_blocks(standing: Standing, least: float | None) -> list[str]:
+def release_blocks(stats: TeamStats, least: float | None) -> list[str]:
     """Why a release must wait: one sentence for each queue whose agreement is below the level that was set.
 
     Args:
-        standing: Where the team stands.
+        stats: Where the team stands.
         least: The level; None where none is set, and nothing is blocked.
     """
     if least is None:
         return []
     blocks = []
-    for task in standing.tasks:
+    for task in stats.tasks:
         if task.main is None:
             blocks.append(f"agreement of '{task.title}' is not known, and {least:g} is asked for: {NOT_MEASURED}")
             continue

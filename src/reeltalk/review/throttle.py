@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from reeltalk.review.errors import TooManyError
+from reeltalk.review.errors import TooManyRequests
 
 Value = TypeVar("Value")
 MOST_KEYS: Final = 10_000
@@ -90,7 +90,7 @@ class Pace:
             self._due[key] -= self._rate.every_s
 
 
-class Door:
+class LoginLimiter:
     """What is counted where people sign in and join.
 
     Five wrong passwords for a name from one address are heard at once; then whoever tries waits, twice as long each
@@ -118,14 +118,14 @@ class Door:
         """Count a try to sign in; after how many seconds it is to be heard.
 
         Raises:
-            TooManyError: There were too many; this one is not counted.
+            TooManyRequests: There were too many; this one is not counted.
         """
         now, here, at_name, at_address = self._clock(), _hashed((name, address)), _hashed((name,)), _hashed((address,))
         with self._lock:
             pause_s = max(self._address.wait_s(at_address, now), self._name.wait_s(at_name, now))
             wait_s = self._here.wait_s(here, now) or (pause_s if pause_s > LONGEST_PAUSE_S else 0.0)
             if wait_s:
-                raise TooManyError("there were too many tries", wait_s=math.ceil(wait_s))
+                raise TooManyRequests("there were too many tries", wait_s=math.ceil(wait_s))
             self._here.count(here, now)
             self._address.count(at_address, now)
             self._name.count(at_name, now)

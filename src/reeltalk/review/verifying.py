@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review.assigning import ANNOTATOR
 from reeltalk.review.database import Database
-from reeltalk.review.events import broken_links, written
+from reeltalk.review.events import broken_links, stored_text
 from reeltalk.review.tables import (
     AssignmentRow,
     ChainRow,
@@ -31,7 +31,7 @@ from reeltalk.review.tables import (
     QueueRow,
     ResultRow,
     UnitRow,
-    canonical,
+    canonical_json,
 )
 from reeltalk.schema.record import Json
 
@@ -104,7 +104,7 @@ class _Unit:
     results: dict[str, tuple[str, str, str, str]] = field(default_factory=dict)
 
 
-def verify(database: Database, *, head: str | None = None) -> Verification:
+def verify_history(database: Database, *, head: str | None = None) -> Verification:
     """Check the chain, and that the tables hold what the history leads to. Nothing is changed.
 
     Args:
@@ -138,18 +138,23 @@ def verify(database: Database, *, head: str | None = None) -> Verification:
 
 
 _IN_ORDER: Final = (
-    select(EventRow.seq, EventRow.kind, EventRow.subject, EventRow.place, EventRow.at, written(EventRow.after))
+    select(EventRow.seq, EventRow.kind, EventRow.subject, EventRow.place, EventRow.at, stored_text(EventRow.after))
     .order_by(EventRow.seq)
     .execution_options(yield_per=_READ_AT_ONCE)
 )
 _ENTRIES: Final = select(
-    EntryRow.assignment_id, EntryRow.place, EntryRow.revision, written(EntryRow.value), EntryRow.stale, EntryRow.at
+    EntryRow.assignment_id, EntryRow.place, EntryRow.revision, stored_text(EntryRow.value), EntryRow.stale, EntryRow.at
 ).execution_options(yield_per=_READ_AT_ONCE)
 _RESULTS: Final = select(
-    ResultRow.unit_id, ResultRow.place, written(ResultRow.value), ResultRow.how, written(ResultRow.people), ResultRow.at
+    ResultRow.unit_id,
+    ResultRow.place,
+    stored_text(ResultRow.value),
+    ResultRow.how,
+    stored_text(ResultRow.people),
+    ResultRow.at,
 ).execution_options(yield_per=_READ_AT_ONCE)
 _MESSAGES: Final = select(
-    MessageRow.dialogue_id, MessageRow.position, written(MessageRow.text).label("said"), MessageRow.at
+    MessageRow.dialogue_id, MessageRow.position, stored_text(MessageRow.text).label("said"), MessageRow.at
 ).execution_options(yield_per=_READ_AT_ONCE)
 _UNIT_STATES: Final = select(UnitRow.id, UnitRow.state, UnitRow.submitted)
 
@@ -184,7 +189,12 @@ class _History:
                 del self.copies[subject]
             case "save" | "undo" | "redo":
                 entries = self.copies[subject].entries
-                entries[_named(place)] = (after["revision"], _digest(canonical(after["value"])), after["stale"], at)
+                entries[_named(place)] = (
+                    after["revision"],
+                    _digest(canonical_json(after["value"])),
+                    after["stale"],
+                    at,
+                )
                 for other, mark in after["others"].items():
                     entries[other] = (*entries[other][:2], mark, entries[other][3])
             case "submit":
@@ -209,7 +219,7 @@ class _History:
                 if kind == "unsettle":
                     unit.results.clear()
             case "result":
-                value, people = _digest(canonical(after["value"])), canonical(after["people"])
+                value, people = _digest(canonical_json(after["value"])), canonical_json(after["people"])
                 self._unit(subject).results[_named(place)] = (value, after["how"], people, at)
             case "overlap":
                 self.overlaps[subject] = after["overlap"]
@@ -219,7 +229,7 @@ class _History:
                 roles = (after["investigator"], after["correspondent"])
                 self.talks[subject] = _Talk(after["pair"], after["unit"], *roles)
             case "say":
-                self.talks[subject].messages[_named(place)] = (_digest(canonical(after)), at)
+                self.talks[subject].messages[_named(place)] = (_digest(canonical_json(after)), at)
             case "finish":
                 talk = self.talks[subject]
                 talk.state, talk.finished_at = after["state"], at

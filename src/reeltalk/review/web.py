@@ -15,13 +15,13 @@ from reeltalk import __version__
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.access import Action, Role, check_role, may
 from reeltalk.review.connections import SIGNED_IN
-from reeltalk.review.credentials import keyed
-from reeltalk.review.errors import NotAllowedError, SignInFirstError
+from reeltalk.review.credentials import keyed_hash
+from reeltalk.review.errors import Forbidden, Unauthorized
 from reeltalk.review.guard import Address, network_of
-from reeltalk.review.people import LONGEST_SESSION_DAYS, Person, person_of_session, person_of_token, slide_session
-from reeltalk.review.project import Project
-from reeltalk.review.tables import canonical
-from reeltalk.review.throttle import Door
+from reeltalk.review.people import LONGEST_SESSION_DAYS, User, person_of_session, person_of_token, slide_session
+from reeltalk.review.project import ReviewProject
+from reeltalk.review.tables import canonical_json
+from reeltalk.review.throttle import LoginLimiter
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import without_controls
 
@@ -39,7 +39,7 @@ NAVIGATION: Final = (
 
 
 @cache
-def environment() -> Environment:
+def template_environment() -> Environment:
     """The templates."""
     found = Environment(
         loader=PackageLoader("reeltalk.review"),
@@ -69,7 +69,7 @@ def _sentence(text: object) -> str:
     return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?")) else ".")
 
 
-def page(request: Request, template: str, person: Person | None, *, status: int = 200, **values: Any) -> HTMLResponse:
+def page(request: Request, template: str, person: User | None, *, status: int = 200, **values: Any) -> HTMLResponse:
     """A page.
 
     Args:
@@ -81,7 +81,7 @@ def page(request: Request, template: str, person: Person | None, *, status: int 
         **values: What it shows.
     """
     html = (
-        environment()
+        template_environment()
         .get_template(template)
         .render(
             person=person,
@@ -109,7 +109,7 @@ def plain_json(value: Json) -> Json:
         ValueError: It holds what JSON text cannot have.
     """
     try:
-        canonical(value)
+        canonical_json(value)
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         # NaN is no JSON, and half a surrogate pair no text.
@@ -143,13 +143,13 @@ FormNumber = Annotated[int, Form(ge=-(10**9), le=10**9)]
 
 
 # What waits for nothing is a coroutine: each plain function would cost a change of threads for every request.
-async def project_of(request: Request) -> Project:
+async def project_of(request: Request) -> ReviewProject:
     """The project that is served."""
-    found: Project = request.app.state.project
+    found: ReviewProject = request.app.state.project
     return found
 
 
-ProjectHere = Annotated[Project, Depends(project_of)]
+ProjectHere = Annotated[ReviewProject, Depends(project_of)]
 
 
 def address_of_server(request: Request) -> Address:
@@ -158,10 +158,10 @@ def address_of_server(request: Request) -> Address:
     return found
 
 
-def door_of(request: Request) -> tuple[Door, str]:
+def login_limiter(request: Request) -> tuple[LoginLimiter, str]:
     """What counts tries to sign in, and what counts as the address of whoever asks."""
-    door: Door = request.app.state.door
-    return door, network_of(request.client.host if request.client is not None else None)
+    limiter: LoginLimiter = request.app.state.login_limiter
+    return limiter, network_of(request.client.host if request.client is not None else None)
 
 
 def link_to(request: Request, path: str) -> str:
@@ -173,12 +173,12 @@ def link_to(request: Request, path: str) -> str:
     return f"{scheme}://{request.headers.get('host', 'localhost')}{path}"
 
 
-def cookie_name(project: Project, *, https: bool = False) -> str:
+def cookie_name(project: ReviewProject, *, https: bool = False) -> str:
     """Name of the session's cookie: browsers send cookies to all ports of a host, and two projects may be served.
 
     Under HTTPS the name says so, and browsers then let no other host or plain connection set it.
     """
-    name = f"reeltalk_{keyed(project.secret, 'cookie')[:8]}"
+    name = f"reeltalk_{keyed_hash(project.secret, 'cookie')[:8]}"
     return f"__Host-{name}" if https else name
 
 
@@ -203,14 +203,14 @@ def is_https(request: Request) -> bool:
     return address_of_server(request).behind_https or request.url.scheme == "https"
 
 
-def somebody(request: Request, project: ProjectHere) -> Person | None:
+def current_user(request: Request, project: ProjectHere) -> User | None:
     """Who asks: by the session's cookie, or by a personal token; None where nobody is signed in."""
     person = _somebody(request, project)
     setattr(request.state, SIGNED_IN, person is not None)
     return person
 
 
-def _somebody(request: Request, project: Project) -> Person | None:
+def _somebody(request: Request, project: ReviewProject) -> User | None:
     authorization = request.headers.get("authorization", "")
     with project.database.reading() as session:
         if authorization:
@@ -226,65 +226,65 @@ def _somebody(request: Request, project: Project) -> Person | None:
     return person
 
 
-def seeing(action: Action) -> Any:
+def require(action: Action) -> Any:
     """A parameter of a route: the person who asks, who must be allowed the action.
 
     Raises:
-        SignInFirstError: Nobody is signed in.
-        NotAllowedError: The role does not allow it.
+        Unauthorized: Nobody is signed in.
+        Forbidden: The role does not allow it.
     """
 
-    async def see(person: Annotated[Person | None, Depends(somebody)]) -> Person:
+    async def see(person: Annotated[User | None, Depends(current_user)]) -> User:
         if person is None:
-            raise SignInFirstError("sign in first")
+            raise Unauthorized("sign in first")
         check_role(person.role, action)
         return person
 
     return Depends(see)
 
 
-def changing_by_api(action: Action) -> Any:
-    """As `seeing`, for a JSON request that changes something: it must carry the session's CSRF token in a header."""
+def require_api(action: Action) -> Any:
+    """As `require`, for a JSON request that changes something: it must carry the session's CSRF token in a header."""
 
     async def change(
         request: Request,
-        person: Annotated[Person, seeing(action)],
+        person: Annotated[User, require(action)],
         x_csrf_token: Annotated[str, Header(max_length=200)] = "",
-    ) -> Person:
+    ) -> User:
         check_csrf(request, person, x_csrf_token)
         return person
 
     return Depends(change)
 
 
-def changing_by_form(action: Action) -> Any:
-    """As `seeing`, for a form that changes something: it must carry the session's CSRF token in a field.
+def require_form(action: Action) -> Any:
+    """As `require`, for a form that changes something: it must carry the session's CSRF token in a field.
 
     Forms are for browsers: with a personal token nobody invites people, changes a password or makes another token.
     """
 
     async def change(
-        request: Request, person: Annotated[Person, seeing(action)], csrf: Annotated[str, Form(max_length=200)] = ""
-    ) -> Person:
+        request: Request, person: Annotated[User, require(action)], csrf: Annotated[str, Form(max_length=200)] = ""
+    ) -> User:
         if person.by_token:
-            raise NotAllowedError("personal tokens are for addresses under /api/ and /media/; sign in for this")
+            raise Forbidden("personal tokens are for addresses under /api/ and /media/; sign in for this")
         check_csrf(request, person, csrf)
         return person
 
     return Depends(change)
 
 
-def check_csrf(request: Request, person: Person, token: str) -> None:
+def check_csrf(request: Request, person: User, token: str) -> None:
     """Refuse a change that does not carry the session's CSRF token, or that another site asks for.
 
     Raises:
-        NotAllowedError: It does not, or it does.
+        Forbidden: It does not, or it does.
     """
     if person.by_token:
         return
     # Bytes, since the comparison of texts refuses other characters than ASCII.
     if not hmac.compare_digest(token.encode(), person.csrf.encode()):
-        raise NotAllowedError("the page is older than your session; reload it and try again", code="csrf")
+        raise Forbidden("the page is older than your session; reload it and try again", code="csrf")
     refuse_other_sites(request)
 
 
@@ -292,10 +292,10 @@ def refuse_other_sites(request: Request) -> None:
     """Refuse a change that a page of another site asks for; browsers say so themselves, by one header or the other.
 
     Raises:
-        NotAllowedError: It comes from another site.
+        Forbidden: It comes from another site.
     """
     origin = request.headers.get("origin")
     # The scheme is not compared: behind a proxy the server sees another than the browser.
     elsewhere = origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower()
     if elsewhere or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise NotAllowedError("this request comes from another site", code="other_site")
+        raise Forbidden("this request comes from another site", code="other_site")

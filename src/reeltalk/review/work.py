@@ -7,44 +7,44 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, may
-from reeltalk.review.assigning import ADJUDICATOR, LAPSED, UNFINISHED, make_room, regain, unfinished_copies
-from reeltalk.review.errors import BadValueError, ConflictError, NotAllowedError, NotThereError
-from reeltalk.review.events import Change
+from reeltalk.review.assigning import ADJUDICATOR, LAPSED, UNFINISHED, make_room, regain_place, unfinished_copies
+from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
+from reeltalk.review.events import Transaction
 from reeltalk.review.settling import (
     ADJUDICATION,
     OPEN,
     WAITING,
     check_settlement,
-    settle,
-    settle_by,
+    count_submission,
+    settle_as_decided,
+    undecided_disputes,
     unsettle,
-    unsettled,
 )
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.tasks.task import Task
+from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.schema.record import Json
 
 EDITS: Final = ("save", "undo", "redo")
 """Kinds of events that change an entry."""
 
 
-def own(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow, Task]:
+def own_work(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow, ReviewTask]:
     """An assignment of the person who asks.
 
     Raises:
-        NotThereError: There is none of that name, or it is somebody else's: which of the two is not told.
+        NotFound: There is none of that name, or it is somebody else's: which of the two is not told.
     """
     assignment = session.get(AssignmentRow, assignment_id)
     if assignment is None or assignment.person_id != person_id:
-        raise NotThereError("you have no such work")
+        raise NotFound("you have no such work")
     unit = session.get(UnitRow, assignment.unit_id)
     if unit is None:
-        raise NotThereError("this unit was taken out of the project; what you did in it is in the history")
-    return assignment, unit, task_of(session, unit)
+        raise NotFound("this unit was taken out of the project; what you did in it is in the history")
+    return assignment, unit, task_of_unit(session, unit)
 
 
-def task_of(session: Session, unit: UnitRow) -> Task:
+def task_of_unit(session: Session, unit: UnitRow) -> ReviewTask:
     """The kind of work that a unit is for."""
     return TASKS[session.get_one(QueueRow, unit.queue_id).task]
 
@@ -55,13 +55,19 @@ def entries(session: Session, assignment_id: str) -> dict[str, EntryRow]:
     return {row.place: row for row in found}
 
 
-def shown(row: EntryRow) -> dict[str, Json]:
+def entry_view(row: EntryRow) -> dict[str, Json]:
     """An entry as the screens get it."""
     return {"revision": row.revision, "value": row.value, "stale": row.stale, "at": row.at}
 
 
-def save(
-    change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, revision: int, value: Json
+def save_value(
+    change: Transaction,
+    assignment: AssignmentRow,
+    unit: UnitRow,
+    task: ReviewTask,
+    place: str,
+    revision: int,
+    value: Json,
 ) -> EntryRow:
     """Put a value at a place.
 
@@ -75,21 +81,23 @@ def save(
         value: The new value.
 
     Raises:
-        ConflictError: Somebody, or another window, saved meanwhile (`stale_save`, with what stands there now); or the
+        Conflict: Somebody, or another window, saved meanwhile (`stale_save`, with what stands there now); or the
             work was submitted.
-        BadValueError: The value cannot be stored.
+        InvalidValue: The value cannot be stored.
     """
     _check_open(assignment, unit)
     rows = entries(change.session, assignment.id)
     found = rows.get(place)
     current = found.revision if found is not None else 0
     if revision != current:
-        raise ConflictError(
+        raise Conflict(
             f"revision {revision} was read, and {current} is there now: it was saved elsewhere meanwhile",
             code="stale_save",
-            more={"current": shown(found) if found is not None else {"revision": 0, "value": None, "stale": False}},
+            more={
+                "current": entry_view(found) if found is not None else {"revision": 0, "value": None, "stale": False}
+            },
         )
-    stored = check(change.session, assignment, unit, task, place, value)
+    stored = check_value(change.session, assignment, unit, task, place, value)
     # Saving what is there already, and is not stale, changes nothing; an event for it would be an empty step of undo.
     if found is not None and found.value == stored and not found.stale:
         return found
@@ -99,31 +107,33 @@ def save(
     return _put(change, rows, assignment, unit, task, place, there, kind="save")
 
 
-def check(session: Session, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, value: Json) -> Json:
+def check_value(
+    session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, place: str, value: Json
+) -> Json:
     """The value as it is stored.
 
     Raises:
-        BadValueError: It cannot be.
+        InvalidValue: It cannot be.
     """
     if assignment.role == ADJUDICATOR:
         return check_settlement(session, unit, task, place, value)
     return task.check(unit.content, place, value)
 
 
-def undo(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task) -> EntryRow:
+def undo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> EntryRow:
     """Take the last change of an assignment back; again and again, as far as its history goes.
 
     Raises:
-        ConflictError: There is nothing to take back (`nothing_to_undo`), or the work was submitted.
+        Conflict: There is nothing to take back (`nothing_to_undo`), or the work was submitted.
     """
     return _step(change, assignment, unit, task, kind="undo")
 
 
-def redo(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task) -> EntryRow:
+def redo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> EntryRow:
     """Do again what was taken back last.
 
     Raises:
-        ConflictError: There is nothing to do again (`nothing_to_redo`), or the work was submitted.
+        Conflict: There is nothing to do again (`nothing_to_redo`), or the work was submitted.
     """
     return _step(change, assignment, unit, task, kind="redo")
 
@@ -131,12 +141,12 @@ def redo(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task) -
 def _check_open(assignment: AssignmentRow, unit: UnitRow) -> None:
     # Also where an adjudicator's copy had lapsed: what is asked about others' places must not answer before all are in.
     if assignment.state == WAITING or (assignment.role == ADJUDICATOR and unit.state == OPEN):
-        raise ConflictError("work on this unit was returned to its annotator; go on when it is in again")
+        raise Conflict("work on this unit was returned to its annotator; go on when it is in again")
     if assignment.state not in (*UNFINISHED, LAPSED):
-        raise ConflictError("this work was submitted; take it back, or ask an adjudicator to return it")
+        raise Conflict("this work was submitted; take it back, or ask an adjudicator to return it")
 
 
-def _step(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, *, kind: str) -> EntryRow:
+def _step(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, *, kind: str) -> EntryRow:
     _check_open(assignment, unit)
     done: list[int] = []
     undone: list[int] = []
@@ -151,7 +161,7 @@ def _step(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, 
             done.append(undone.pop())
     steps = done if kind == "undo" else undone
     if not steps:
-        raise ConflictError(f"there is nothing to {kind}", code=f"nothing_to_{kind}")
+        raise Conflict(f"there is nothing to {kind}", code=f"nothing_to_{kind}")
     event = change.session.get_one(EventRow, steps[-1])
     assert event.place is not None
     # Steps are taken back last first, so that all is again as it was before the step, other places' marks included.
@@ -160,18 +170,18 @@ def _step(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, 
     return _put(change, rows, assignment, unit, task, event.place, there, kind=kind)
 
 
-def history(session: Session, assignment_id: str, place: str | None = None) -> list[EventRow]:
+def entry_history(session: Session, assignment_id: str, place: str | None = None) -> list[EventRow]:
     """All changes of an assignment's entries, first to last, at one place where it is given."""
     query = select(EventRow).where(EventRow.subject == assignment_id, EventRow.kind.in_(EDITS)).order_by(EventRow.seq)
     return list(session.scalars(query if place is None else query.where(EventRow.place == place)))
 
 
 def _put(
-    change: Change,
+    change: Transaction,
     rows: Mapping[str, EntryRow],
     assignment: AssignmentRow,
     unit: UnitRow,
-    task: Task,
+    task: ReviewTask,
     place: str,
     there: Json,
     *,
@@ -183,8 +193,8 @@ def _put(
     """
     values = {other: entry.value for other, entry in rows.items()}
     if assignment.role != ADJUDICATOR and (reason := task.locked(unit.content, values, place)) is not None:
-        raise ConflictError(reason, code="locked")
-    regain(change, assignment, unit)
+        raise Conflict(reason, code="locked")
+    regain_place(change, assignment, unit)
     row = rows.get(place)
     if row is None:
         row = EntryRow(assignment_id=assignment.id, place=place, revision=0, value=None, stale=False, at=change.at)
@@ -203,7 +213,13 @@ def _there(row: EntryRow, others: Mapping[str, bool]) -> Json:
 
 
 def _newly_stale(
-    rows: Mapping[str, EntryRow], assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, old: Json, new: Json
+    rows: Mapping[str, EntryRow],
+    assignment: AssignmentRow,
+    unit: UnitRow,
+    task: ReviewTask,
+    place: str,
+    old: Json,
+    new: Json,
 ) -> list[str]:
     """The places that must be looked at again, as what they rest on changed."""
     if assignment.role == ADJUDICATOR:
@@ -223,23 +239,23 @@ def stale_places(session: Session, assignment_id: str) -> list[str]:
     return [place for place, row in entries(session, assignment_id).items() if row.stale]
 
 
-def submit(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, *, approval: bool) -> None:
+def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, *, approval: bool) -> None:
     """Hand work in. With the last that a unit needs, what all agree on is settled, and the rest goes to an adjudicator.
 
     Raises:
-        BadValueError: Places are undecided or stale (`incomplete`, with the places).
-        ConflictError: It was handed in before; or its place went to others, who were done first.
+        InvalidValue: Places are undecided or stale (`incomplete`, with the places).
+        Conflict: It was handed in before; or its place went to others, who were done first.
     """
     if assignment.state == "submitted":
-        raise ConflictError("this work was submitted already")
+        raise Conflict("this work was submitted already")
     _check_open(assignment, unit)
     rows = entries(change.session, assignment.id)
     adjudicating = assignment.role == ADJUDICATOR
     if unit.state != (ADJUDICATION if adjudicating else OPEN):
-        raise ConflictError("others were done with this unit first; what you did in it is kept, go on with another")
+        raise Conflict("others were done with this unit first; what you did in it is kept, go on with another")
     lacking = lacking_places(unit, task, rows, adjudicating=adjudicating, session=change.session)
     if lacking:
-        raise BadValueError(
+        raise InvalidValue(
             f"{len(lacking)} places are undecided or must be looked at again",
             code="incomplete",
             more={"places": lacking},
@@ -248,20 +264,20 @@ def submit(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task,
     assignment.state, assignment.submitted_at = "submitted", change.at
     # Whoever is done first counts: where this work had lapsed, the last to begin makes room.
     if had_lapsed and make_room(change, unit, assignment.role, unfinished_copies(change, unit, assignment.role)):
-        raise ConflictError("others were done with this unit first; what you did in it is kept, go on with another")
+        raise Conflict("others were done with this unit first; what you did in it is kept, go on with another")
     change.record("submit", assignment.id, after={"unit": unit.id, "role": assignment.role, "round": assignment.round})
     if adjudicating:
-        settle_by(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
+        settle_as_decided(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
     else:
-        settle(change, unit, task, approval=approval)
+        count_submission(change, unit, task, approval=approval)
 
 
 def lacking_places(
-    unit: UnitRow, task: Task, rows: Mapping[str, EntryRow], *, adjudicating: bool, session: Session
+    unit: UnitRow, task: ReviewTask, rows: Mapping[str, EntryRow], *, adjudicating: bool, session: Session
 ) -> list[str]:
     """Places that are undecided or stale."""
     if adjudicating:
-        return unsettled(session, unit, task, rows)
+        return undecided_disputes(session, unit, task, rows)
     # Places that somebody made, as a link that they drew, are to be decided as well, unless they were taken back.
     fixed = list(task.places(unit.content))
     made = [place for place, row in rows.items() if place not in set(fixed) and row.value is not None]
@@ -272,48 +288,48 @@ def lacking_places(
     ]
 
 
-def reopen(change: Change, assignment: AssignmentRow, unit: UnitRow) -> None:
+def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> None:
     """Take one's own submitted work back, as long as nobody else's has met it.
 
     Raises:
-        ConflictError: It was not submitted, or the unit is complete.
+        Conflict: It was not submitted, or the unit is complete.
     """
     if assignment.state != "submitted":
-        raise ConflictError("this work was not submitted")
+        raise Conflict("this work was not submitted")
     complete_before = change.session.scalars(
         select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.round > 1)
     ).first()
     overlap = change.session.get_one(QueueRow, unit.queue_id).overlap
     # Gold is never complete; where other units would be, it must not be told from them by this.
     if unit.state != OPEN or complete_before is not None or (unit.gold is not None and overlap == 1):
-        raise ConflictError("all work on this unit is in; only an adjudicator can return it")
+        raise Conflict("all work on this unit is in; only an adjudicator can return it")
     assignment.state, assignment.submitted_at = "working", None
     unit.submitted -= 1
     change.record("reopen", assignment.id, before={"round": assignment.round})
 
 
-def send_back(change: Change, person_id: str, assignment_id: str, note: str) -> None:
+def send_back(change: Transaction, person_id: str, assignment_id: str, note: str) -> None:
     """Return submitted work to its annotator, who alone goes on with it.
 
     Raises:
-        NotThereError: There is no such work, or not all work on its unit is in.
-        NotAllowedError: It is the person's own.
-        ConflictError: It was never submitted, or its annotator has left and could not go on with it.
-        BadValueError: There is no note that says what to do.
+        NotFound: There is no such work, or not all work on its unit is in.
+        Forbidden: It is the person's own.
+        Conflict: It was never submitted, or its annotator has left and could not go on with it.
+        InvalidValue: There is no note that says what to do.
     """
     assignment = change.session.get(AssignmentRow, assignment_id)
     unit = change.session.get(UnitRow, assignment.unit_id) if assignment is not None else None
     if assignment is None or unit is None or unit.state == OPEN or assignment.role == ADJUDICATOR:
-        raise NotThereError("there is no such work, or not all work on its unit is in")
+        raise NotFound("there is no such work, or not all work on its unit is in")
     if assignment.person_id == person_id:
-        raise NotAllowedError("your own work is returned by somebody else")
+        raise Forbidden("your own work is returned by somebody else")
     if assignment.state != "submitted":
-        raise ConflictError("this work was not submitted, and cannot be returned")
+        raise Conflict("this work was not submitted, and cannot be returned")
     person = change.session.get_one(PersonRow, assignment.person_id)
     if person.disabled_at is not None or not may(person.role, Action.WORK):
-        raise ConflictError("its annotator works here no longer; write yourself what is right")
+        raise Conflict("its annotator works here no longer; write yourself what is right")
     if not 1 <= len(note.strip()) <= 2000:
-        raise BadValueError("say in 1 to 2,000 characters what is to be done again", field="note")
+        raise InvalidValue("say in 1 to 2,000 characters what is to be done again", field="note")
     unsettle(change, unit)
     assignment.state, assignment.note, assignment.round = "returned", note.strip(), assignment.round + 1
     assignment.submitted_at = None

@@ -8,9 +8,9 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.review.applying.stage import apply_reviews
-from reeltalk.review.events import changing
-from reeltalk.review.importing import load
-from reeltalk.review.project import Project
+from reeltalk.review.events import transaction
+from reeltalk.review.importing import import_benchmark
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.schema.dialogue import Dialogue, QAChain
@@ -24,12 +24,12 @@ def turns_in(content: Content) -> int:
     return sum(len(unit.turns) for unit in units)
 
 
-def reviewed(bench: Path, seed: int) -> Project:
+def reviewed(bench: Path, seed: int) -> ReviewProject:
     """A review in which somebody decided on most units whatever the draw says."""
     draw, task = random.Random(seed), TASKS["turns"]
-    project = Project.open(bench)
-    load(project, Benchmark.open(bench), serving=lambda _: {}, queues=("turns",))
-    with changing(project.database, "ada") as change:
+    project = ReviewProject.open(bench)
+    import_benchmark(project, Benchmark.open(bench), serving=lambda _: {}, queues=("turns",))
+    with transaction(project.database, "ada") as change:
         person = {"id": "ada", "name": "Ada", "sign_in": "ada", "role": "annotator", "password": "", "settings": {}}
         change.session.add(PersonRow(created_at=change.at, **person))
         change.session.flush()

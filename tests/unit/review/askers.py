@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 from team import Browser, Team, small_content
 
 from reeltalk.review import people
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take
+from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take_unit
 from reeltalk.review.collecting import CollectSettings, drafts_of_videos
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
 from reeltalk.review.project import PLAYABLE
 from reeltalk.review.tables import (
@@ -34,7 +34,7 @@ from reeltalk.review.tables import (
     moment,
 )
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.work import own, save, submit
+from reeltalk.review.work import own_work, save_value, submit
 from reeltalk.store.media import MediaStore
 
 ROLES = ("owner", "adjudicator", "annotator", "reader")
@@ -74,7 +74,7 @@ class World:
         self.browsers["third"] = self.team.member("A third annotator", "annotator")
         self.browsers[NOBODY] = Browser(NOBODY, "nobody", self.client(), "")
         lost = self.team.member("Somebody who left", "owner")
-        with changing(self.team.project.database, OPERATOR) as change:
+        with transaction(self.team.project.database, OPERATOR) as change:
             change.session.get_one(PersonRow, lost.id).disabled_at = change.at
         self.browsers[LOST] = lost
 
@@ -84,7 +84,7 @@ class World:
 
     def changing(self) -> Any:
         """A transaction."""
-        return changing(self.team.project.database, OPERATOR)
+        return transaction(self.team.project.database, OPERATOR)
 
     def token_of(self, browser: Browser) -> str:
         """A new personal token of somebody."""
@@ -127,7 +127,7 @@ class World:
         unit = unit or self.unit()
         with self.changing() as change:
             row = change.session.get_one(UnitRow, unit)
-            found = take(change, row, browser.id, ANNOTATOR, lease_minutes=30).id
+            found = take_unit(change, row, browser.id, ANNOTATOR, lease_minutes=30).id
             change.session.flush()
             if state == "fresh":
                 return found
@@ -135,7 +135,7 @@ class World:
                 self._accept(change, browser, found, place)
             change.session.flush()
             if state in ("submitted", "complete"):
-                assignment, row, task = own(change.session, browser.id, found)
+                assignment, row, task = own_work(change.session, browser.id, found)
                 submit(change, assignment, row, task, approval=False)
         if state == "complete":
             others = (self.browsers[name] for name in ("other", "third") if self.browsers[name].id != browser.id)
@@ -150,16 +150,16 @@ class World:
         for who, decision in (("other", "accept"), ("third", "skip")):
             works.append(self.work(who, "fresh", unit))
             with self.changing() as change:
-                assignment, row, task = own(change.session, self.browsers[who].id, works[-1])
+                assignment, row, task = own_work(change.session, self.browsers[who].id, works[-1])
                 for place in task.places(row.content):
                     value = {**task.draft_value(row.content, place), "decision": decision}
-                    save(change, assignment, row, task, place, 0, value)
+                    save_value(change, assignment, row, task, place, 0, value)
                 change.session.flush()
                 submit(change, assignment, row, task, approval=False)
         with self.changing() as change:
             row = change.session.get_one(UnitRow, unit)
             assert row.state == "adjudication"
-            return take(change, row, browser.id, ADJUDICATOR, lease_minutes=30).id, works[0]
+            return take_unit(change, row, browser.id, ADJUDICATOR, lease_minutes=30).id, works[0]
 
     def collecting(self) -> str:
         """The id of a queue for collecting dialogues, and its units, made where there is none."""
@@ -238,9 +238,9 @@ class World:
 
     @staticmethod
     def _accept(change: Any, browser: Browser, assignment_id: str, place: str) -> None:
-        assignment, unit, task = own(change.session, browser.id, assignment_id)
+        assignment, unit, task = own_work(change.session, browser.id, assignment_id)
         value = {**task.draft_value(unit.content, place), "decision": "accept"}
-        save(change, assignment, unit, task, place, 0, value)
+        save_value(change, assignment, unit, task, place, 0, value)
 
 
 def known(world: World) -> dict[str, list[str]]:

@@ -8,13 +8,21 @@ from typing import Any
 from sqlalchemy import select
 
 from reeltalk.review import assigning, work
-from reeltalk.review.collecting import CollectSettings, add_pair, begin, drafts_of_videos, finish, judge, say
-from reeltalk.review.errors import Refusal
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.collecting import (
+    CollectSettings,
+    add_pair,
+    begin_dialogue,
+    drafts_of_videos,
+    finish_dialogue,
+    judge_dialogue,
+    say_in_dialogue,
+)
+from reeltalk.review.errors import ApiError
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
 from reeltalk.review.people import sign_in_name
-from reeltalk.review.project import Project
-from reeltalk.review.settling import disputed, works
+from reeltalk.review.project import ReviewProject
+from reeltalk.review.settling import disputed_places, submitted_works
 from reeltalk.review.tables import AssignmentRow, PersonRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.schema.answers import Answer
@@ -138,9 +146,9 @@ def full_content() -> Content:
     return content
 
 
-def member(project: Project, name: str, role: str = "annotator") -> str:
+def member(project: ReviewProject, name: str, role: str = "annotator") -> str:
     """Somebody new, who cannot sign in; their id."""
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         row = PersonRow(
             id=secrets.token_hex(8),
             name=name,
@@ -161,29 +169,35 @@ def unit_id(task: str, table: str, name: str) -> str:
 
 
 def decide(
-    project: Project, person: str, unit: str, values: Mapping[str, Any], *, role: str = "annotator", submit: bool = True
+    project: ReviewProject,
+    person: str,
+    unit: str,
+    values: Mapping[str, Any],
+    *,
+    role: str = "annotator",
+    submit: bool = True,
 ) -> str:
     """Let somebody take a unit, save values at its places, and submit; the assignment's id."""
-    with changing(project.database, person) as change:
+    with transaction(project.database, person) as change:
         row = change.session.get_one(UnitRow, unit)
         found = change.session.query(AssignmentRow).filter_by(unit_id=unit, person_id=person, role=role).one_or_none()
-        assignment = found or assigning.take(change, row, person, role, lease_minutes=30)
-        task = work.task_of(change.session, row)
+        assignment = found or assigning.take_unit(change, row, person, role, lease_minutes=30)
+        task = work.task_of_unit(change.session, row)
         for place, value in values.items():
             entry = work.entries(change.session, assignment.id).get(place)
-            work.save(change, assignment, row, task, place, entry.revision if entry is not None else 0, value)
+            work.save_value(change, assignment, row, task, place, entry.revision if entry is not None else 0, value)
         if submit:
             work.submit(change, assignment, row, task, approval=False)
         return assignment.id
 
 
-def send_back(project: Project, person: str, assignment: str) -> None:
+def send_back(project: ReviewProject, person: str, assignment: str) -> None:
     """Return somebody's work."""
-    with changing(project.database, person) as change:
+    with transaction(project.database, person) as change:
         work.send_back(change, person, assignment, "look again")
 
 
-def verdict(project: Project, unit: str, place: str, decision: str, **values: Any) -> dict[str, Any]:
+def verdict(project: ReviewProject, unit: str, place: str, decision: str, **values: Any) -> dict[str, Any]:
     """A value of a turn: its draft, with a decision and changes."""
     with project.database.reading() as session:
         row = session.get_one(UnitRow, unit)
@@ -193,7 +207,7 @@ def verdict(project: Project, unit: str, place: str, decision: str, **values: An
     return {**draft, "decision": decision, "reasons": reasons, **values}
 
 
-def verdicts(project: Project, unit: str, decisions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def verdicts(project: ReviewProject, unit: str, decisions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Values of a unit's turns: as given, and accepted where none are."""
     with project.database.reading() as session:
         places = TASKS["turns"].places(session.get_one(UnitRow, unit).content)
@@ -205,7 +219,7 @@ def verdicts(project: Project, unit: str, decisions: Mapping[str, Mapping[str, A
 TEXTS = ("Why?", "Что?", "为什么？", "a\nb\tc", 'quotes " and \\', "\x00\x1f", "é\u0301", "🎬" * 3, "  spaces  ", "")
 
 
-def random_work(project: Project, seed: int, *, steps: int = 60) -> None:
+def random_work(project: ReviewProject, seed: int, *, steps: int = 60) -> None:
     """Let a team do whatever a team may do: take, save, undo, redo, submit, return, adjudicate."""
     draw = random.Random(seed)
     people = [member(project, f"Person {number} {draw.choice(TEXTS[:3])}") for number in range(3)]
@@ -217,28 +231,28 @@ def random_work(project: Project, seed: int, *, steps: int = 60) -> None:
         unit = draw.choice(units)
         try:
             _one_step(project, draw, person, unit, "adjudicator" if person == judge else "annotator")
-        except Refusal:
+        except ApiError:
             # What is not allowed changes nothing; the walk goes on.
             continue
 
 
-def _one_step(project: Project, draw: random.Random, person: str, unit: str, role: str) -> None:
-    with changing(project.database, person) as change:
+def _one_step(project: ReviewProject, draw: random.Random, person: str, unit: str, role: str) -> None:
+    with transaction(project.database, person) as change:
         session = change.session
         row = session.get_one(UnitRow, unit)
-        task = work.task_of(session, row)
+        task = work.task_of_unit(session, row)
         mine = session.query(AssignmentRow).filter_by(unit_id=unit, person_id=person).one_or_none()
         if role == "adjudicator" and row.state == "open":
             return
         if role == "annotator" and mine is None and row.state != "open":
             return
-        mine = mine or assigning.take(change, row, person, role, lease_minutes=30)
+        mine = mine or assigning.take_unit(change, row, person, role, lease_minutes=30)
         if role == "adjudicator":
-            for place in disputed(session, row, task):
-                found = [done.id for done, _ in works(session, unit)]
+            for place in disputed_places(session, row, task):
+                found = [done.id for done, _ in submitted_works(session, unit)]
                 value = {"take": draw.choice(found), "note": draw.choice(TEXTS)}
                 entry = work.entries(session, mine.id).get(place)
-                work.save(change, mine, row, task, place, entry.revision if entry else 0, value)
+                work.save_value(change, mine, row, task, place, entry.revision if entry else 0, value)
             work.submit(change, mine, row, task, approval=False)
             return
         action = draw.choice(("save", "save", "save", "undo", "redo", "finish", "finish", "return"))
@@ -255,32 +269,32 @@ def _one_step(project: Project, draw: random.Random, person: str, unit: str, rol
                 draft = task.draft_value(row.content, place)
                 decision = draw.choice(("accept", "edit", "skip"))
                 value = {**draft, "decision": decision, "question": draw.choice(TEXTS[:9]), "note": draw.choice(TEXTS)}
-                work.save(change, mine, row, task, place, entry.revision if entry else 0, value)
+                work.save_value(change, mine, row, task, place, entry.revision if entry else 0, value)
             if action == "finish":
                 work.submit(change, mine, row, task, approval=False)
 
 
-def talk_in_pairs(project: Project) -> dict[str, str]:
+def talk_in_pairs(project: ReviewProject) -> dict[str, str]:
     """Four pairs about the same video: one dialogue each, by the state that it is in."""
     settings = CollectSettings(least_turns=1, most_turns=3, approve_first=1).model_dump(mode="json")
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         drafts = drafts_of_videos(full_content())
         add_queue(change, "collect", "collect", drafts, title="Collect", overlap=4, settings=settings)
     judging, found = member(project, "Judge of dialogues", "adjudicator"), {}
     for state, verdict in (("approved", "approve"), ("dropped", "drop"), ("live", "send_back"), ("awaiting", None)):
         asks, answers = (member(project, f"{role} of {state}") for role in ("investigator", "correspondent"))
-        with changing(project.database, judging) as change:
+        with transaction(project.database, judging) as change:
             pair = add_pair(change, "collect", asks, answers, 2).id
-        with changing(project.database, asks) as change:
-            dialogue = begin(change, asks, pair).id
-            say(change, asks, dialogue, 0, "Who iss it?")
-            say(change, asks, dialogue, 0, "Who \u201cis\u201d it? \U0001f600")
-        with changing(project.database, answers) as change:
-            say(change, answers, dialogue, 1, "The cook.")
-        with changing(project.database, asks) as change:
-            finish(change, asks, dialogue)
+        with transaction(project.database, asks) as change:
+            dialogue = begin_dialogue(change, asks, pair).id
+            say_in_dialogue(change, asks, dialogue, 0, "Who iss it?")
+            say_in_dialogue(change, asks, dialogue, 0, "Who \u201cis\u201d it? \U0001f600")
+        with transaction(project.database, answers) as change:
+            say_in_dialogue(change, answers, dialogue, 1, "The cook.")
+        with transaction(project.database, asks) as change:
+            finish_dialogue(change, asks, dialogue)
         if verdict is not None:
-            with changing(project.database, judging) as change:
-                judge(change, judging, dialogue, verdict, "look again")
+            with transaction(project.database, judging) as change:
+                judge_dialogue(change, judging, dialogue, verdict, "look again")
         found[state] = dialogue
     return found

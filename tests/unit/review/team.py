@@ -9,10 +9,10 @@ from starlette.testclient import TestClient
 
 from reeltalk.review.app import create_app
 from reeltalk.review.credentials import HashCost
-from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.importing import load
-from reeltalk.review.people import invite, join, start_session
-from reeltalk.review.project import Project
+from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.importing import import_benchmark
+from reeltalk.review.people import invite, join_team, start_session
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.web import cookie_name
 from reeltalk.schema.dialogue import DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
@@ -89,16 +89,16 @@ class Browser:
 class Team:
     """A project and those who work on it."""
 
-    project: Project
+    project: ReviewProject
     app: Any
 
     def member(self, name: str, role: str, cost: HashCost = QUICK) -> Browser:
         """Somebody new, signed in; `cost` is what their password takes to check."""
         project = self.project
-        with changing(project.database, OPERATOR) as change:
+        with transaction(project.database, OPERATOR) as change:
             token = invite(change, project.secret, role)[1]
-        with changing(project.database, "") as change:
-            row = join(change, project.secret, token, name, PASSWORD, cost)
+        with transaction(project.database, "") as change:
+            row = join_team(change, project.secret, token, name, PASSWORD, cost)
             cookie = start_session(change, project.secret, row.id)
         client = TestClient(self.app, base_url="http://localhost")
         client.cookies.set(cookie_name(project), cookie)
@@ -110,6 +110,6 @@ def make_team(folder: Path, content: Content | None = None, *, url: str | None =
     """A team whose benchmark lies in `folder`."""
     benchmark = Benchmark.create(folder / "bench")
     benchmark.write_content(content if content is not None else small_content(), stage="test")
-    project = Project.open(folder / "bench", url=url)
-    load(project, Benchmark.open(folder / "bench"), serving=lambda _: {}, overlap=overlap)
+    project = ReviewProject.open(folder / "bench", url=url)
+    import_benchmark(project, Benchmark.open(folder / "bench"), serving=lambda _: {}, overlap=overlap)
     return Team(project, create_app(project))

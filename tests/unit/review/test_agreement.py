@@ -11,24 +11,24 @@ import pytest
 
 from reeltalk.review.agreement import (
     NO_PAIRS,
-    Coded,
+    CodedPlace,
     agreement_by_pair,
     agreement_by_variable,
 )
-from reeltalk.review.tasks.task import Code, Scale
+from reeltalk.review.tasks.task import Code, CodeScale
 from reeltalk.schema.record import Json
 
 EXACT = 1e-9
 
 
 def coded(
-    place: int, person: str, scale: Scale = "nominal", *, video: str = "", draft: str = "", **said: Json
-) -> Coded:
+    place: int, person: str, scale: CodeScale = "nominal", *, video: str = "", draft: str = "", **said: Json
+) -> CodedPlace:
     codes = {name: Code(name, scale, value, draft) for name, value in said.items()}
-    return Coded(f"u{place // 8}", str(place % 8), video or f"v{place // 16}", person, codes)
+    return CodedPlace(f"u{place // 8}", str(place % 8), video or f"v{place // 16}", person, codes)
 
 
-def random_rows(rng: random.Random, scale: Scale, people: int) -> list[Coded]:
+def random_rows(rng: random.Random, scale: CodeScale, people: int) -> list[CodedPlace]:
     """Places of which each was judged by two of some people, who agree somewhat."""
     rows = []
     for place in range(rng.randrange(10, 60)):

@@ -10,9 +10,9 @@ from sqlalchemy import select
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
 from reeltalk.review.applying.stage import Applied, apply_reviews
-from reeltalk.review.events import OPERATOR, broken_links, changing
-from reeltalk.review.importing import add_queue, load
-from reeltalk.review.project import Project, ProjectSettings
+from reeltalk.review.events import OPERATOR, broken_links, transaction
+from reeltalk.review.importing import add_queue, import_benchmark
+from reeltalk.review.project import ProjectSettings, ReviewProject
 from reeltalk.review.tables import UnitRow
 from reeltalk.review.tasks.taking import drafts_of_test
 from reeltalk.schema.dialogue import Dialogue, QAChain
@@ -25,23 +25,23 @@ from reeltalk.store.tables import GATES
 from reeltalk.store.validate import validate
 
 
-def project_of(folder: Path, content: Content | None = None, **options: Any) -> Project:
+def project_of(folder: Path, content: Content | None = None, **options: Any) -> ReviewProject:
     benchmark = Benchmark.create(folder / "bench")
     benchmark.write_content(content if content is not None else full_content(), stage="test")
-    project = Project.open(folder / "bench")
-    load(project, Benchmark.open(folder / "bench"), serving=lambda _: {}, **options)
+    project = ReviewProject.open(folder / "bench")
+    import_benchmark(project, Benchmark.open(folder / "bench"), serving=lambda _: {}, **options)
     return project
 
 
 def review(
-    project: Project, name: str, decisions: Mapping[str, Mapping[str, Any]], *, person: str | None = None
+    project: ReviewProject, name: str, decisions: Mapping[str, Mapping[str, Any]], *, person: str | None = None
 ) -> str:
     """Review a chain, or the dialogue; the assignment."""
     unit = unit_id("turns", "dialogues" if name == "talk" else "chains", name)
     return decide(project, person or member(project, f"reviewer of {name}"), unit, verdicts(project, unit, decisions))
 
 
-def applied(project: Project, **options: Any) -> tuple[Applied, Content]:
+def applied(project: ReviewProject, **options: Any) -> tuple[Applied, Content]:
     """Apply, and read the benchmark, which must be whole."""
     result = apply_reviews(project, **options)
     benchmark = Benchmark.open(options.get("into") or project.benchmark)
@@ -325,8 +325,8 @@ def test_a_unit_that_was_renewed_is_applied_where_its_turns_are_now(tmp_path: Pa
     review(project, "a", {"0": {"decision": "reject"}})
     applied(project)
     # The same chain is reviewed a second time, by a project that was loaded from the first revision.
-    other = Project.open(project.benchmark, folder=tmp_path / "second")
-    load(other, Benchmark.open(project.benchmark), serving=lambda _: {})
+    other = ReviewProject.open(project.benchmark, folder=tmp_path / "second")
+    import_benchmark(other, Benchmark.open(project.benchmark), serving=lambda _: {})
     second = {"0": {"decision": "edit", "question": "Second look?"}}
     review(other, "a", second, person=member(other, "Bea"))
     result, content = applied(other)
@@ -344,7 +344,7 @@ def test_a_turn_that_something_else_changed_is_not_overwritten(tmp_path: Path) -
     theirs = chain.turns[0].model_copy(update={"question": "Theirs?"})
     content.chains[0] = chain.model_copy(update={"turns": (theirs, *chain.turns[1:])})
     benchmark.write_content(content, stage="something else")
-    load(project, Benchmark.open(project.benchmark), serving=lambda _: {}, reload=True)
+    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {}, reload=True)
     result, after = applied(project)
     assert questions(after, "a")[0] == "Theirs?"
     assert len(result.conflicts) == 1
@@ -360,7 +360,7 @@ def test_what_other_stages_add_to_a_turn_stays(tmp_path: Path) -> None:
     tagged = chain.turns[0].model_copy(update={"labels": {**chain.turns[0].labels, "cogme.target": ("Object",)}})
     content.chains[0] = chain.model_copy(update={"turns": (tagged, *chain.turns[1:])})
     benchmark.write_content(content, stage="tag")
-    load(project, Benchmark.open(project.benchmark), serving=lambda _: {}, reload=True)
+    import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {}, reload=True)
     _, after = applied(project)
     assert after.chains[0].turns[0].question == "Mine?"
     assert after.chains[0].turns[0].labels["cogme.target"] == ("Object",)
@@ -370,8 +370,8 @@ def test_a_release_is_refused_with_advice_and_its_copy_gets_the_work(tmp_path: P
     made = Benchmark.create(tmp_path / "draft")
     made.write_content(full_content(), stage="test")
     release = freeze(Benchmark.open(tmp_path / "draft"), tmp_path / "release", version="1.0.0")
-    project = Project.open(release.path)
-    load(project, release, serving=lambda _: {})
+    project = ReviewProject.open(release.path)
+    import_benchmark(project, release, serving=lambda _: {})
     review(project, "a", {"0": {"decision": "edit", "question": "Why?"}})
     with pytest.raises(FrozenError, match="--into FOLDER"):
         apply_reviews(project)
@@ -426,7 +426,7 @@ def test_a_write_that_was_not_noted_down_is_known_as_the_projects_own(tmp_path: 
         applied(project)
     finally:
         apply_reviews.__globals__["_go_on"] = original
-    loaded = load(project, Benchmark.open(project.benchmark), serving=lambda _: {})
+    loaded = import_benchmark(project, Benchmark.open(project.benchmark), serving=lambda _: {})
     assert loaded.renewed["turns"] == 1
     assert not applied(project)[0].is_changed
 
@@ -464,7 +464,7 @@ def test_marks_and_answers_by_people_are_added_once(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     ada = member(project, "Ada")
     answered = Benchmark.open(project.benchmark).content()
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         add_queue(change, "test", "test-dialogue", drafts_of_test(answered, "dialogue"), title="Test")
     with project.database.reading() as session:
         row = session.scalars(select(UnitRow).where(UnitRow.queue_id == "test-dialogue")).first()

@@ -9,7 +9,7 @@ from people_at_work import full_content, ref
 from reeltalk.review.applying.links import apply_links, word_paths
 from reeltalk.review.applying.next_revision import NextRevision
 from reeltalk.review.applying.remapping import remap, settle_paths
-from reeltalk.review.applying.settled import DoneUnit, Settled, Work
+from reeltalk.review.applying.settled import DoneUnit, SettledPlace, SubmittedWork
 from reeltalk.review.applying.turns import apply_labels, apply_turns
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.store.benchmark import Benchmark
@@ -28,8 +28,8 @@ def done(kind: str, table: str, name: str, content: Mapping[str, Any], values: M
         target_id=name,
         video_id="film",
         content=content,
-        results={place: Settled(value, "sole", ["Ada"], AT) for place, value in values.items()},
-        works=[Work("Ada", "ada", "annotator", AT, values, dict.fromkeys(values, AT))],
+        results={place: SettledPlace(value, "sole", ["Ada"], AT) for place, value in values.items()},
+        works=[SubmittedWork("Ada", "ada", "annotator", AT, values, dict.fromkeys(values, AT))],
     )
 
 

@@ -22,13 +22,13 @@ from reeltalk.errors import SettingError
 from reeltalk.review import people
 from reeltalk.review.app import create_app
 from reeltalk.review.credentials import STRONG, HashCost, is_password
-from reeltalk.review.errors import TooManyError
-from reeltalk.review.events import OPERATOR, broken_links, changing
-from reeltalk.review.guard import Address, address_of, host_name, network_of
-from reeltalk.review.idempotency import ShownOnce
-from reeltalk.review.project import Project
+from reeltalk.review.errors import TooManyRequests
+from reeltalk.review.events import OPERATOR, broken_links, transaction
+from reeltalk.review.guard import Address, host_name, network_of, server_address
+from reeltalk.review.idempotency import OneTimeSecrets
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import Base, EventRow, PersonRow, SessionRow, moment
-from reeltalk.review.throttle import FREE_TRIES, LONGEST_PAUSE_S, LONGEST_WAIT_S, BackOff, Door, Pace, Rate
+from reeltalk.review.throttle import FREE_TRIES, LONGEST_PAUSE_S, LONGEST_WAIT_S, BackOff, LoginLimiter, Pace, Rate
 from reeltalk.review.web import cookie_name
 
 
@@ -40,7 +40,7 @@ def the_team(tmp_path_factory: pytest.TempPathFactory) -> Team:
 @pytest.fixture
 def team(the_team: Team) -> Team:
     # Its time stands still: how long a password takes to be checked must not count as waiting.
-    the_team.app.state.door = Door(lambda: 0.0)
+    the_team.app.state.login_limiter = LoginLimiter(lambda: 0.0)
     return the_team
 
 
@@ -80,26 +80,26 @@ def test_a_name_that_the_server_was_not_told_is_refused(team: Team, host: str) -
 
 
 def test_names_are_given_on_the_command_line() -> None:
-    told = address_of("192.168.0.7", ["review.example.org"])
+    told = server_address("192.168.0.7", ["review.example.org"])
     assert all(told.answers_to(host) for host in ("192.168.0.7:80", "Review.Example.org", "localhost:5"))
     assert not told.answers_to("192.168.0.8")
-    everywhere = address_of("0.0.0.0")
+    everywhere = server_address("0.0.0.0")
     assert everywhere.answers_to("192.168.0.8:8765")
     assert not everywhere.answers_to("evil.example")
     for wrong in ("https://review.example.org", "review.example.org:80", "a b", "", "*"):
         with pytest.raises(SettingError, match="--public-host"):
-            address_of("127.0.0.1", [wrong])
+            server_address("127.0.0.1", [wrong])
 
 
 def test_proxies_are_addresses_and_networks_and_this_machine_behind_https() -> None:
-    named = address_of("0.0.0.0", proxies=["10.0.0.2", "192.168.7.0/24", "2001:db8::1"])
+    named = server_address("0.0.0.0", proxies=["10.0.0.2", "192.168.7.0/24", "2001:db8::1"])
     assert all(named.is_proxy(host) for host in ("10.0.0.2", "::ffff:10.0.0.2", "192.168.7.9", "2001:db8::1"))
     assert not any(named.is_proxy(host) for host in ("10.0.0.3", "127.0.0.1", "2001:db8::2", "", "proxy"))
-    assert address_of("127.0.0.1", behind_https=True).is_proxy("127.0.0.1")
-    assert not address_of("127.0.0.1").is_proxy("127.0.0.1")
+    assert server_address("127.0.0.1", behind_https=True).is_proxy("127.0.0.1")
+    assert not server_address("127.0.0.1").is_proxy("127.0.0.1")
     for wrong_address in ("proxy.example.org", "10.0.0.1/24", "*", ""):
         with pytest.raises(SettingError, match=r"--proxy .*give an IP address or a network"):
-            address_of("127.0.0.1", proxies=[wrong_address])
+            server_address("127.0.0.1", proxies=[wrong_address])
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_proxies_are_addresses_and_networks_and_this_machine_behind_https() -> N
 def test_whoever_starts_a_server_without_tls_for_other_machines_is_told(
     host: str, options: dict[str, Any], told: str | None
 ) -> None:
-    warnings = address_of(host, **options).warnings(host)
+    warnings = server_address(host, **options).warnings(host)
     assert len(warnings) == (told is not None)
     if told is not None:
         assert re.search(told, warnings[0])
@@ -190,14 +190,14 @@ def test_wrong_passwords_for_many_names_keep_out_nobody_at_that_address(team: Te
 def test_wrong_passwords_for_a_name_from_many_addresses_keep_its_person_waiting_a_moment_at_most(team: Team) -> None:
     known = new(team)
     for n in range(60):
-        team.app.state.door.knock(people.sign_in_name(known.name), f"192.0.2.{n}")
+        team.app.state.limiter.hit(people.sign_in_name(known.name), f"192.0.2.{n}")
     assert sign_in(stranger(team), known.name).status_code == 303
 
 
 def test_links_to_join_that_are_guessed_keep_nobody_from_joining(team: Team) -> None:
     for n in range(60):
         assert stranger(team).post(f"/join/{n}", data={"name": "a", "password": PASSWORD}).status_code == 404
-    with changing(team.project.database, OPERATOR) as change:
+    with transaction(team.project.database, OPERATOR) as change:
         token = people.invite(change, team.project.secret, "annotator")[1]
     joined = stranger(team).post(f"/join/{token}", data={"name": "Late", "password": PASSWORD}, follow_redirects=False)
     assert joined.status_code == 303
@@ -214,7 +214,7 @@ def test_a_password_costs_the_same_whether_or_not_there_is_such_a_name(
 
     monkeypatch.setattr(people, "is_password", noted)
     known, gone = new(team, cost=STRONG), new(team, cost=STRONG)
-    with changing(team.project.database, OPERATOR) as change:
+    with transaction(team.project.database, OPERATOR) as change:
         change.session.get_one(PersonRow, gone.id).disabled_at = change.at
     answers = [sign_in(stranger(team), name, wrong(0)) for name in (known.name, gone.name, "Nobody here")]
     assert [answer.status_code for answer in answers] == [401] * 3
@@ -246,13 +246,13 @@ def test_the_log_tells_from_which_address_and_not_what_was_typed(
 
 def test_waits_grow_to_a_quarter_of_an_hour_and_end() -> None:
     now = 0.0
-    door = Door(lambda: now)
+    limiter = LoginLimiter(lambda: now)
     heard, told = [], []
     for _ in range(4 * 3600):
         now += 1
         try:
-            door.knock("name", "address")
-        except TooManyError as refused:
+            limiter.hit("name", "address")
+        except TooManyRequests as refused:
             told.append(refused.wait_s)
         else:
             heard.append(now)
@@ -262,22 +262,22 @@ def test_waits_grow_to_a_quarter_of_an_hour_and_end() -> None:
     assert max(waits) == LONGEST_WAIT_S
     now += 2 * LONGEST_WAIT_S
     for _ in range(FREE_TRIES):
-        door.knock("name", "address")
-    with pytest.raises(TooManyError):
-        door.knock("name", "address")
+        limiter.hit("name", "address")
+    with pytest.raises(TooManyRequests):
+        limiter.hit("name", "address")
 
 
 @given(st.lists(st.floats(0, 30), max_size=60))
 def test_a_pace_is_kept_and_nobody_waits_longer_than_is_bearable(steps: list[float]) -> None:
     now = 0.0
-    door = Door(lambda: now, of_address=Rate(3, 10.0))
+    limiter = LoginLimiter(lambda: now, of_address=Rate(3, 10.0))
     heard: list[float] = []
     told: list[float] = []
     for number, wait_s in enumerate(steps):
         now += wait_s
         try:
-            pause_s = door.knock(f"name {number}", "address")
-        except TooManyError as refused:
+            pause_s = limiter.hit(f"name {number}", "address")
+        except TooManyRequests as refused:
             told.append(refused.wait_s)
         else:
             assert 0 <= pause_s <= LONGEST_PAUSE_S
@@ -331,7 +331,7 @@ def sessions(team: Team, browser: Browser) -> list[SessionRow]:
 
 
 def set_session(team: Team, browser: Browser, **columns: str) -> None:
-    with changing(team.project.database, OPERATOR) as change:
+    with transaction(team.project.database, OPERATOR) as change:
         for row in change.session.scalars(select(SessionRow).where(SessionRow.person_id == browser.id)):
             for name, value in columns.items():
                 setattr(row, name, value)
@@ -405,7 +405,7 @@ def test_signing_out_twice_is_signing_out(team: Team) -> None:
 
 def test_behind_https_cookies_are_sent_over_https_alone(team: Team) -> None:
     known = new(team)
-    app = create_app(team.project, address_of("127.0.0.1", ["review.example.org"], behind_https=True))
+    app = create_app(team.project, server_address("127.0.0.1", ["review.example.org"], behind_https=True))
     client = TestClient(app, base_url="http://review.example.org")
     answer = sign_in(client, known.name)
     cookie = answer.headers["set-cookie"]
@@ -446,7 +446,7 @@ def test_a_copied_database_opens_no_door(team: Team, tmp_path: Path) -> None:
     team.project.database.close()
     for path in team.project.folder.glob("review.db*"):
         shutil.copy(path, folder)
-    copied = Project.open(tmp_path / "copied", folder=folder)
+    copied = ReviewProject.open(tmp_path / "copied", folder=folder)
     app = create_app(copied)
     for value in (cookie, token, *stored):
         client = TestClient(app, base_url="http://localhost")
@@ -491,7 +491,7 @@ def test_a_form_that_is_sent_twice_makes_one_invitation_and_shows_its_link_both_
     assert links[0] == links[1] != []
     assert owner.get("/team").text.count("for Ben</td>") == 1
     assert links[0][0] not in owner.get("/team").text
-    team.app.state.shown_once = ShownOnce()
+    team.app.state.one_time_secrets = OneTimeSecrets()
     assert "withdraw the invitation and make another" in invite(owner, note="for Ben", key=key).text
 
 
@@ -607,7 +607,7 @@ def test_settings_are_kept_over_a_start(tmp_path: Path) -> None:
     form = {"lease_minutes": "45", "approval": "yes", "least_agreement": "0.667"}
     for _ in range(2):
         assert owner.form("/setup/settings", **form).headers["location"] == "/setup?saved=settings"
-    again = Project.open(team.project.benchmark)
+    again = ReviewProject.open(team.project.benchmark)
     assert again.settings == team.project.settings
     assert again.settings.model_dump() == {"lease_minutes": 45, "approval": True, "least_agreement": 0.667}
     with again.database.reading() as session:
@@ -698,11 +698,11 @@ def test_everything_that_was_done_is_in_the_chain(team: Team) -> None:
 
 def test_addresses_that_are_told_can_be_opened() -> None:
     assert Address().shown("127.0.0.1", 8765) == "http://127.0.0.1:8765"
-    assert address_of("::1").shown("::1", 80) == "http://[::1]:80"
-    assert address_of("0.0.0.0").shown("0.0.0.0", 80) == "http://127.0.0.1:80"
-    proxied = address_of("127.0.0.1", ["review.example.org"], behind_https=True)
+    assert server_address("::1").shown("::1", 80) == "http://[::1]:80"
+    assert server_address("0.0.0.0").shown("0.0.0.0", 80) == "http://127.0.0.1:80"
+    proxied = server_address("127.0.0.1", ["review.example.org"], behind_https=True)
     assert proxied.shown("127.0.0.1", 80, ["review.example.org"]) == "https://review.example.org"
 
 
 def test_notes_and_names_are_trimmed() -> None:
-    assert people.printed("  a \n b ", "a name", 5, field="name") == "a b"
+    assert people.clean_line("  a \n b ", "a name", 5, field="name") == "a b"

@@ -9,16 +9,16 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from reeltalk.review.administration import change_role, disable
+from reeltalk.review.administration import change_role, disable_account
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import next_unit
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.people import start_session
-from reeltalk.review.project import Project, ProjectSettings
+from reeltalk.review.project import ProjectSettings, ReviewProject
 from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow
-from reeltalk.review.team_stats import Standings
+from reeltalk.review.team_stats import TeamStatsCache
 from reeltalk.review.web import cookie_name
-from reeltalk.review.work import own, save, submit
+from reeltalk.review.work import own_work, save_value, submit
 from reeltalk.schema.record import Json
 
 TEAM = {"ann": "annotator", "ben": "annotator", "jo": "adjudicator", "olga": "owner", "rita": "reader"}
@@ -26,10 +26,10 @@ SECRET_WORDS = {"ann": "Annsownwording", "ben": "Bensownwording"}
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def project(tmp_path: Path) -> Iterator[ReviewProject]:
     """Four chains of two turns, each done by two."""
-    found = Project.open(tmp_path / "bench", folder=tmp_path / "review")
-    with changing(found.database, OPERATOR) as change:
+    found = ReviewProject.open(tmp_path / "bench", folder=tmp_path / "review")
+    with transaction(found.database, OPERATOR) as change:
         for name, role in TEAM.items():
             row = PersonRow(id=name, name=name.title(), sign_in=name, role=role, password="", created_at=change.at)
             change.session.add(row)
@@ -56,8 +56,8 @@ def project(tmp_path: Path) -> Iterator[Project]:
 class Browser:
     """Somebody who is signed in."""
 
-    def __init__(self, project: Project, client: TestClient, name: str) -> None:
-        with changing(project.database, name) as change:
+    def __init__(self, project: ReviewProject, client: TestClient, name: str) -> None:
+        with transaction(project.database, name) as change:
             token = start_session(change, project.secret, name)
         self._client = client
         self._headers = {"cookie": f"{cookie_name(project)}={token}"}
@@ -91,38 +91,38 @@ class Answer:
 
 
 @pytest.fixture
-def team(project: Project) -> Iterator[dict[str, Browser]]:
+def team(project: ReviewProject) -> Iterator[dict[str, Browser]]:
     app = create_app(project)
     with TestClient(app, base_url="http://localhost") as client:
         yield {name: Browser(project, client, name) for name in TEAM}
 
 
-def hand_in(project: Project, person: str, *, differ: bool = True) -> str:
+def hand_in(project: ReviewProject, person: str, *, differ: bool = True) -> str:
     """Do the next unit: the first turn is accepted, the second edited in the person's own words, or accepted."""
-    with changing(project.database, person) as change:
+    with transaction(project.database, person) as change:
         found = next_unit(change, person, "turns", lease_minutes=30)
         assert found is not None
-        assignment, unit, task = own(change.session, person, found.id)
+        assignment, unit, task = own_work(change.session, person, found.id)
         for place in task.places(unit.content):
             value = task.draft_value(unit.content, place) | {"decision": "accept"}
             if differ and place == "1":
                 value["question"] = f"{SECRET_WORDS[person]}?"
-            save(change, assignment, unit, task, place, 0, value)
+            save_value(change, assignment, unit, task, place, 0, value)
         submit(change, assignment, unit, task, approval=False)
         return unit.id
 
 
-def compute(project: Project, team: dict[str, Browser]) -> None:
-    """Bring the standing that pages show up to date."""
+def compute(project: ReviewProject, team: dict[str, Browser]) -> None:
+    """Bring the stats that pages show up to date."""
     client = team["olga"]._client
-    standings: Standings = getattr(client.app.state, "standings", None) or Standings(project.database)  # type: ignore[attr-defined]
-    client.app.state.standings = standings  # type: ignore[attr-defined]
-    standings.compute()
+    cache: TeamStatsCache = getattr(client.app.state, "team_stats", None) or TeamStatsCache(project.database)  # type: ignore[attr-defined]
+    client.app.state.team_stats = cache  # type: ignore[attr-defined]
+    cache.compute()
 
 
 @pytest.mark.parametrize("name", TEAM)
 def test_everybody_sees_progress_and_only_those_who_lead_see_the_team(
-    name: str, project: Project, team: dict[str, Browser]
+    name: str, project: ReviewProject, team: dict[str, Browser]
 ) -> None:
     for person in ("ann", "ben"):
         hand_in(project, person)
@@ -141,7 +141,7 @@ def test_everybody_sees_progress_and_only_those_who_lead_see_the_team(
     assert team[name].form("/board/gold", queue="turns", count="1", trusted="drafts").status == expected
 
 
-def test_agreement_is_on_the_board_once_both_are_in(project: Project, team: dict[str, Browser]) -> None:
+def test_agreement_is_on_the_board_once_both_are_in(project: ReviewProject, team: dict[str, Browser]) -> None:
     hand_in(project, "ann")
     compute(project, team)
     assert "No unit was done by two people yet" in team["olga"].get("/board").text
@@ -152,7 +152,7 @@ def test_agreement_is_on_the_board_once_both_are_in(project: Project, team: dict
     assert "1 unit done by two people or more" in board
 
 
-def test_the_board_says_that_a_release_is_blocked(project: Project, team: dict[str, Browser]) -> None:
+def test_the_board_says_that_a_release_is_blocked(project: ReviewProject, team: dict[str, Browser]) -> None:
     project.settings = ProjectSettings(least_agreement=0.99)
     compute(project, team)
     assert "A release is blocked" in team["rita"].get("/board").text
@@ -160,7 +160,7 @@ def test_the_board_says_that_a_release_is_blocked(project: Project, team: dict[s
 
 
 def test_no_page_of_the_board_tells_what_somebody_wrote_before_all_is_in(
-    project: Project, team: dict[str, Browser]
+    project: ReviewProject, team: dict[str, Browser]
 ) -> None:
     unit = hand_in(project, "ann")
     compute(project, team)
@@ -178,7 +178,7 @@ def test_a_pair_that_is_none_is_not_there(pair: str, team: dict[str, Browser]) -
     assert team["olga"].get("/board/nowhere/pairs/ann/ben").status == 404
 
 
-def test_a_pairs_page_lists_where_they_differ(project: Project, team: dict[str, Browser]) -> None:
+def test_a_pairs_page_lists_where_they_differ(project: ReviewProject, team: dict[str, Browser]) -> None:
     for person in ("ann", "ben"):
         hand_in(project, person, differ=person == "ann")
     compute(project, team)
@@ -193,7 +193,7 @@ def take_dispute(browser: Browser) -> str:
     return found.location.rpartition("/")[2]
 
 
-def test_a_third_person_takes_writes_and_hands_in(project: Project, team: dict[str, Browser]) -> None:
+def test_a_third_person_takes_writes_and_hands_in(project: ReviewProject, team: dict[str, Browser]) -> None:
     for _ in range(2):
         for person in ("ann", "ben"):
             hand_in(project, person)
@@ -220,7 +220,7 @@ def test_a_third_person_takes_writes_and_hands_in(project: Project, team: dict[s
     assert results["u1", "1"].value["question"] == "What is this, then?"
 
 
-def test_names_are_shown_only_to_who_asks_for_them(project: Project, team: dict[str, Browser]) -> None:
+def test_names_are_shown_only_to_who_asks_for_them(project: ReviewProject, team: dict[str, Browser]) -> None:
     for person in ("ann", "ben"):
         hand_in(project, person)
     assignment = take_dispute(team["jo"])
@@ -235,11 +235,11 @@ def test_names_are_shown_only_to_who_asks_for_them(project: Project, team: dict[
 
 
 def test_who_did_the_work_never_decides_it_and_one_person_decides_a_unit(
-    project: Project, team: dict[str, Browser]
+    project: ReviewProject, team: dict[str, Browser]
 ) -> None:
     for person in ("ann", "ben"):
         hand_in(project, person)
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         change.session.get_one(PersonRow, "ann").role = "adjudicator"
     assert "Nothing waits" in team["ann"].get("/adjudicate").text
     assert team["ann"].form("/adjudicate/queues/turns/next").location == "/adjudicate"
@@ -252,7 +252,7 @@ def test_who_did_the_work_never_decides_it_and_one_person_decides_a_unit(
 
 
 def test_a_dispute_does_not_wait_for_whoever_may_no_longer_settle_it(
-    project: Project, team: dict[str, Browser]
+    project: ReviewProject, team: dict[str, Browser]
 ) -> None:
     for person in ("ann", "ben"):
         hand_in(project, person)
@@ -261,24 +261,24 @@ def test_a_dispute_does_not_wait_for_whoever_may_no_longer_settle_it(
     side = jo.get(f"/api/adjudicate/{first}").json()["sides"][0]["id"]
     assert jo.ask("PUT", f"/api/work/{first}/entries/1", {"revision": 0, "value": {"take": side}}).status == 200
     assert olga.form("/adjudicate/queues/turns/next").location == "/adjudicate"
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         change_role(change, "jo", "annotator", approval=False)
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         change_role(change, "jo", "adjudicator", approval=False)
     # It waits for anybody now, jo with what they wrote included; whoever comes first has it.
     assert "1 that you began" in jo.get("/adjudicate").text
     second = take_dispute(olga)
     assert second != first
     assert jo.form("/adjudicate/queues/turns/next").location == "/adjudicate"
-    with changing(project.database, OPERATOR) as change:
-        disable(change, change.session.get_one(AssignmentRow, side).person_id, approval=False)
+    with transaction(project.database, OPERATOR) as change:
+        disable_account(change, change.session.get_one(AssignmentRow, side).person_id, approval=False)
     returned = olga.ask("POST", f"/api/adjudicate/{second}/return", {"assignment": side, "note": "again"})
     assert returned.status == 409, "nobody is there to do it again"
     assert olga.ask("PUT", f"/api/work/{second}/entries/1", {"revision": 0, "value": {"take": side}}).status == 200
     assert olga.ask("POST", f"/api/work/{second}/submit").status == 200
 
 
-def test_returned_work_is_blind_again_until_it_is_in(project: Project, team: dict[str, Browser]) -> None:
+def test_returned_work_is_blind_again_until_it_is_in(project: ReviewProject, team: dict[str, Browser]) -> None:
     for person in ("ann", "ben"):
         hand_in(project, person)
     jo = team["jo"]
@@ -296,7 +296,7 @@ def test_returned_work_is_blind_again_until_it_is_in(project: Project, team: dic
 
 
 @pytest.mark.parametrize("name", ["ann", "rita"])
-def test_those_who_do_not_adjudicate_get_nowhere(name: str, project: Project, team: dict[str, Browser]) -> None:
+def test_those_who_do_not_adjudicate_get_nowhere(name: str, project: ReviewProject, team: dict[str, Browser]) -> None:
     for person in ("ann", "ben"):
         hand_in(project, person)
     assignment = take_dispute(team["jo"])

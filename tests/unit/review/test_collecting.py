@@ -10,8 +10,8 @@ from team import Browser, Team, make_team, small_content
 
 from reeltalk.review.applying.collected import collected_dialogues
 from reeltalk.review.assigning import open_units
-from reeltalk.review.collecting import CollectSettings, drafts_of_videos, is_kept_from
-from reeltalk.review.events import OPERATOR, broken_links, changing
+from reeltalk.review.collecting import CollectSettings, drafts_of_videos, is_hidden_from
+from reeltalk.review.events import OPERATOR, broken_links, transaction
 from reeltalk.review.importing import add_queue
 from reeltalk.review.tables import LiveDialogueRow, UnitRow, VideoRow
 
@@ -21,7 +21,7 @@ def team(tmp_path: Path) -> Iterator[Team]:
     content = small_content(4)
     made = make_team(tmp_path, content)
     settings = CollectSettings(least_turns=2, most_turns=3, approve_first=1).model_dump(mode="json")
-    with changing(made.project.database, OPERATOR) as change:
+    with transaction(made.project.database, OPERATOR) as change:
         add_queue(
             change, "collect", "collect", drafts_of_videos(content), title="Collect", overlap=2, settings=settings
         )
@@ -72,8 +72,8 @@ def test_the_investigator_gets_the_activities_in_no_order_and_nothing_of_the_vid
     assert seen["role"] == "investigator"
     assert seen["activities"] == ["Admire art", "Wash dishes"]
     with team.project.database.reading() as session:
-        assert is_kept_from(session, asks.id, [known["video_id"]])
-        assert not is_kept_from(session, answers.id, [known["video_id"]])
+        assert is_hidden_from(session, asks.id, [known["video_id"]])
+        assert not is_hidden_from(session, answers.id, [known["video_id"]])
     for address in ("/", "/pairs", f"/dialogues/{dialogue}", f"/api/dialogues/{dialogue}"):
         text = asks.get(address).text
         assert video["sha256"] not in text
@@ -83,7 +83,7 @@ def test_the_investigator_gets_the_activities_in_no_order_and_nothing_of_the_vid
 def test_the_investigator_gets_no_other_work_on_the_video(team: Team, pair: tuple[Browser, Browser, str]) -> None:
     asks, answers, pair_id = pair
     dialogue = talk(asks, answers, pair_id)
-    with changing(team.project.database, OPERATOR) as change:
+    with transaction(team.project.database, OPERATOR) as change:
         talked = change.session.get_one(UnitRow, change.session.get_one(LiveDialogueRow, dialogue).unit_id)
         change.session.execute(delete(UnitRow).where(UnitRow.queue_id == "turns", UnitRow.video_id != talked.video_id))
         assert [open_units(change.session, "turns", who.id, change.at) for who in (asks, answers)] == [0, 1]

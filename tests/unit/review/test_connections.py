@@ -15,15 +15,22 @@ from typing import Any
 import pytest
 import uvicorn
 
-from reeltalk.review.connections import HELD_BYTES, LARGEST_HEAD, SIGNED_IN, Limits, Places, Server
+from reeltalk.review.connections import (
+    HELD_BYTES,
+    LARGEST_HEAD,
+    SIGNED_IN,
+    BoundedServer,
+    ConnectionLimits,
+    ConnectionPool,
+)
 from reeltalk.review.guard import LARGEST_BODY
 from reeltalk.review.serving import listen
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LARGE = ASK.replace(b"/", b"/large", 1)
 POST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
-SHORT = Limits(connections=20, per_address=10, head_s=0.5, body_s=0.5, reading_s=0.5)
-LONG = Limits(connections=20, per_address=10, head_s=60, body_s=60, reading_s=60)
+SHORT = ConnectionLimits(connections=20, per_address=10, head_s=0.5, body_s=0.5, reading_s=0.5)
+LONG = ConnectionLimits(connections=20, per_address=10, head_s=60, body_s=60, reading_s=60)
 PATIENCE_S = 30.0
 
 
@@ -46,11 +53,11 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextlib.contextmanager
-def serving(limits: Limits) -> "Iterator[tuple[Callable[[], socket.socket], Places]]":
+def serving(limits: ConnectionLimits) -> "Iterator[tuple[Callable[[], socket.socket], ConnectionPool]]":
     """A server in a thread; what opens a connection to it, and its places."""
-    listening, places = listen("127.0.0.1", 0), Places(limits)
+    listening, places = listen("127.0.0.1", 0), ConnectionPool(limits)
     config = uvicorn.Config(app, http="httptools", ws="none", lifespan="off", log_level="error", timeout_keep_alive=60)
-    server = Server(config, places)
+    server = BoundedServer(config, places)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     address = listening.getsockname()
     thread.start()
@@ -157,7 +164,7 @@ def test_what_no_browser_sends_is_ended(sent: bytes) -> None:
 
 
 def test_bodies_that_have_not_come_whole_fit_into_memory_together() -> None:
-    limits = Limits(connections=100, per_address=100, head_s=60, body_s=60, reading_s=60)
+    limits = ConnectionLimits(connections=100, per_address=100, head_s=60, body_s=60, reading_s=60)
     with serving(limits) as (connect, places):
         for _ in range(60):
             with contextlib.suppress(OSError):

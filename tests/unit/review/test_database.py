@@ -17,11 +17,11 @@ from sqlalchemy.exc import IntegrityError
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.review.database import Database, sqlite_url
-from reeltalk.review.events import OPERATOR, broken_links, changing
-from reeltalk.review.idempotency import KEPT, LOOK_EVERY, forget_requests
-from reeltalk.review.project import Project
+from reeltalk.review.events import OPERATOR, broken_links, transaction
+from reeltalk.review.idempotency import CLEAN_EVERY, KEEP_REQUESTS, forget_requests
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import EventRow, PersonRow, RequestRow, UnitRow, moment
-from reeltalk.review.work import history
+from reeltalk.review.work import entry_history
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_every_connection_waits_for_the_disk(database: Database, database_kind: 
 def test_writers_take_turns_and_lose_nothing(database: Database) -> None:
     def write(number: int) -> None:
         for turn in range(10):
-            with changing(database, f"writer{number}") as change:
+            with transaction(database, f"writer{number}") as change:
                 change.record("tried", f"{number}/{turn}", after={"text": "Übung\0 \U0001f3a5"})
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
@@ -90,7 +90,7 @@ def test_writers_take_turns_and_lose_nothing(database: Database) -> None:
 
 
 def test_two_that_start_at_once_both_get_the_tables_and_one_chain(
-    tmp_path: Path, database_kind: str, project: Project
+    tmp_path: Path, database_kind: str, project: ReviewProject
 ) -> None:
     project.database.close()
     address = project.database.engine.url.render_as_string(hide_password=False)
@@ -104,7 +104,7 @@ def test_two_that_start_at_once_both_get_the_tables_and_one_chain(
             database = Database(address)
             start.wait()
             database.migrate()
-            with changing(database, OPERATOR) as change:
+            with transaction(database, OPERATOR) as change:
                 change.record("started", str(number))
             database.close()
         except BaseException as error:
@@ -143,15 +143,15 @@ def test_a_new_file_that_another_process_writes_is_waited_for(tmp_path: Path) ->
 
 
 @pytest.fixture
-def project(tmp_path: Path, database_kind: str) -> Project:
+def project(tmp_path: Path, database_kind: str) -> ReviewProject:
     """Nothing but tables."""
-    return Project.open(tmp_path / "bench", folder=tmp_path / "bench.review")
+    return ReviewProject.open(tmp_path / "bench", folder=tmp_path / "bench.review")
 
 
 def test_whoever_reads_sees_one_moment_also_while_others_write(database: Database) -> None:
     with database.reading() as session:
         before = session.scalar(select(UnitRow.state).where(UnitRow.id == "u0"))
-        with changing(database, OPERATOR) as change:
+        with transaction(database, OPERATOR) as change:
             change.session.get_one(UnitRow, "u0").state = "done"
             change.session.get_one(UnitRow, "u1").state = "done"
         assert before == "open"
@@ -165,7 +165,7 @@ def test_a_change_that_fails_half_way_leaves_nothing(database: Database) -> None
         events = len(session.scalars(select(EventRow)).all())
 
     def fail() -> None:
-        with changing(database, OPERATOR) as change:
+        with transaction(database, OPERATOR) as change:
             change.record("tried", "x")
             change.session.get_one(UnitRow, "u0").state = "done"
             change.session.add(PersonRow(id="ann", name="", sign_in="", role="reader", password="", created_at=""))
@@ -176,7 +176,7 @@ def test_a_change_that_fails_half_way_leaves_nothing(database: Database) -> None
     with database.reading() as session:
         assert len(session.scalars(select(EventRow)).all()) == events
         assert session.get_one(UnitRow, "u0").state == "open"
-    with changing(database, OPERATOR) as change:
+    with transaction(database, OPERATOR) as change:
         change.record("tried", "y")
     with database.reading() as session:
         assert list(broken_links(session)) == []
@@ -184,28 +184,28 @@ def test_a_change_that_fails_half_way_leaves_nothing(database: Database) -> None
 
 def test_texts_sort_alike_on_every_database(database: Database) -> None:
     names = ["a", "B", "ä", "_", "10", "9", "Z", "-", "z z", "zz", "\U0001f600", "\uffee"]
-    with changing(database, OPERATOR) as change:
+    with transaction(database, OPERATOR) as change:
         for name in names:
             change.record("save", "sorted", place=name, after={})
     with database.reading() as session:
         query = select(EventRow.place).where(EventRow.subject == "sorted").order_by(EventRow.place)
         assert list(session.scalars(query)) == sorted(names)
-        assert len(history(session, "sorted", "ä")) == 1
+        assert len(entry_history(session, "sorted", "ä")) == 1
 
 
 def test_requests_are_forgotten_after_thirty_days(database: Database) -> None:
     now = datetime.now(UTC)
-    with changing(database, OPERATOR) as change:
+    with transaction(database, OPERATOR) as change:
         for days in (0, 29, 31, 400):
             at = moment(now - timedelta(days=days))
             change.session.add(RequestRow(person_id="ann", key=f"{days} days", what="", status=200, body=None, at=at))
-    with changing(database, OPERATOR, now=now) as change:
-        for number in range(LOOK_EVERY):
+    with transaction(database, OPERATOR, now=now) as change:
+        for number in range(CLEAN_EVERY):
             change.record("tried", str(number))
         forget_requests(change)
     with database.reading() as session:
         assert sorted(session.scalars(select(RequestRow.key))) == ["0 days", "29 days"]
-    assert timedelta(days=30) == KEPT
+    assert timedelta(days=30) == KEEP_REQUESTS
 
 
 def test_a_folder_that_cannot_be_written_and_a_file_that_is_no_database_are_said(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_full_disk_loses_the_change_that_was_refused_and_no_other(tmp_path: Pa
     tally = reliability("storage", "a full disk under the review database (SQLite)", "an acknowledged change is lost")
     database = small_project(tmp_path).database
     # What SQLite itself says of a disk without room, at a size that it is told not to go beyond.
-    with changing(database, OPERATOR) as change:
+    with transaction(database, OPERATOR) as change:
         pages = change.session.scalar(text("PRAGMA page_count"))
     connections = [database.engine.connect() for _ in range(3)]
     for connection in connections:
@@ -233,7 +233,7 @@ def test_a_full_disk_loses_the_change_that_was_refused_and_no_other(tmp_path: Pa
 
     def fill() -> None:
         for number in range(100):
-            with changing(database, OPERATOR) as change:
+            with transaction(database, OPERATOR) as change:
                 change.record("tried", str(number), after={"text": "x" * 2000})
             kept.append(str(number))
             tally.tried = 1
@@ -267,11 +267,11 @@ def test_a_server_that_is_killed_is_said_and_its_return_is_used(new_postgres: Ca
         database.migrate()
         acknowledged = []
         for turn in range(3):
-            with changing(database, OPERATOR) as change:
+            with transaction(database, OPERATOR) as change:
                 change.record("tried", str(turn))
             acknowledged.append(str(turn))
             cluster.kill()
-            with pytest.raises(BenchmarkError, match="cannot be used"), changing(database, OPERATOR) as change:
+            with pytest.raises(BenchmarkError, match="cannot be used"), transaction(database, OPERATOR) as change:
                 change.record("refused", str(turn))
             cluster.start()
             with database.reading() as session:

@@ -11,11 +11,11 @@ from sqlalchemy import func, select
 
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.review.database import Database, sqlite_url
-from reeltalk.review.events import OPERATOR, broken_links, changing
-from reeltalk.review.exporting import LEFT_OUT, SECRET, export_project, restore_project, tables
-from reeltalk.review.importing import load
-from reeltalk.review.people import invite, join, make_token, start_session
-from reeltalk.review.project import Project
+from reeltalk.review.events import OPERATOR, broken_links, transaction
+from reeltalk.review.exporting import LEFT_OUT, SECRET, export_project, exported_tables, restore_project
+from reeltalk.review.importing import import_benchmark
+from reeltalk.review.people import invite, join_team, make_token, start_session
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import (
     AssignmentRow,
     Base,
@@ -27,15 +27,15 @@ from reeltalk.review.tables import (
     PersonRow,
     ResultRow,
 )
-from reeltalk.review.verifying import verify
+from reeltalk.review.verifying import verify_history
 from reeltalk.store.benchmark import Benchmark
 
 
-def project_of(folder: Path, url: str | None = None) -> Project:
+def project_of(folder: Path, url: str | None = None) -> ReviewProject:
     benchmark = Benchmark.create(folder / "bench")
     benchmark.write_content(full_content(), stage="test")
-    project = Project.open(benchmark.path, url=url)
-    load(project, Benchmark.open(benchmark.path), serving=lambda _: {}, overlap=2)
+    project = ReviewProject.open(benchmark.path, url=url)
+    import_benchmark(project, Benchmark.open(benchmark.path), serving=lambda _: {}, overlap=2)
     return project
 
 
@@ -49,7 +49,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def worked_with(project: Project) -> dict[str, int]:
+def worked_with(project: ReviewProject) -> dict[str, int]:
     with project.database.reading() as session:
         return {
             row.__tablename__: session.scalar(select(func.count()).select_from(row)) or 0
@@ -73,7 +73,7 @@ def test_export_restore_export_is_byte_identical(tmp_path: Path, full: bool) -> 
         assert files(folder / "one") == files(folder / "two")
         with back.reading() as session:
             assert list(broken_links(session)) == []
-        assert verify(back).findings == ()
+        assert verify_history(back).findings == ()
     assert min(counts.values()) > 0, f"the work that was drawn leaves tables empty: {counts}"
 
 
@@ -99,11 +99,11 @@ def test_a_project_moves_between_sqlite_and_postgresql(
 
 def test_no_password_session_or_token_leaves(tmp_path: Path) -> None:
     project = project_of(tmp_path)
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         token = invite(change, project.secret, "owner")[1]
         spare = invite(change, project.secret, "annotator")[1]
-    with changing(project.database, "") as change:
-        person = join(change, project.secret, token, "Ada", "a horse, a battery")
+    with transaction(project.database, "") as change:
+        person = join_team(change, project.secret, token, "Ada", "a horse, a battery")
         cookie = start_session(change, project.secret, person.id)
         key = make_token(change, project.secret, person.id, "script")[1]
         stored = person.password
@@ -121,20 +121,20 @@ def test_no_password_session_or_token_leaves(tmp_path: Path) -> None:
 
 
 def test_whoever_comes_back_needs_a_new_password(tmp_path: Path) -> None:
-    from reeltalk.review.errors import SignInFirstError
+    from reeltalk.review.errors import Unauthorized
     from reeltalk.review.people import find_by_password, make_reset, reset_password
 
     project = project_of(tmp_path)
     member(project, "Ada")
     export_project(project.database, tmp_path / "out")
-    back = Project.open(project.benchmark, folder=tmp_path / "elsewhere")
+    back = ReviewProject.open(project.benchmark, folder=tmp_path / "elsewhere")
     restore_project(back.database, tmp_path / "out")
     for password in ("", "a horse, a battery"):
-        with back.database.reading() as session, pytest.raises(SignInFirstError):
+        with back.database.reading() as session, pytest.raises(Unauthorized):
             find_by_password(session, "Ada", password)
-    with changing(back.database, OPERATOR) as change:
+    with transaction(back.database, OPERATOR) as change:
         token = make_reset(change, back.secret, "ADA")
-    with changing(back.database, "") as change:
+    with transaction(back.database, "") as change:
         reset_password(change, back.secret, token, "another horse")
     with back.database.reading() as session:
         assert find_by_password(session, "Ada", "another horse").name == "Ada"
@@ -142,7 +142,7 @@ def test_whoever_comes_back_needs_a_new_password(tmp_path: Path) -> None:
 
 def test_every_table_is_exported_or_known_to_stay() -> None:
     names = {table.name for table in Base.metadata.sorted_tables}
-    assert {table.name for table in tables()} == names - LEFT_OUT
+    assert {table.name for table in exported_tables()} == names - LEFT_OUT
     assert names >= LEFT_OUT
     assert all(column in Base.metadata.tables[table].c for table, columns in SECRET.items() for column in columns)
 

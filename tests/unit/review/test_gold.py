@@ -10,24 +10,24 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from reeltalk.review.assigning import next_unit
-from reeltalk.review.errors import BadValueError, NotThereError
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.errors import InvalidValue, NotFound
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.gold import (
     REMEDIES,
     Fault,
-    Outcome,
-    Source,
+    GoldOutcome,
+    GoldSource,
     Trusted,
+    gold_outcome,
     gold_results,
-    measure,
-    outcome,
-    plant,
+    measure_outcomes,
+    plant_faults,
     plant_gold,
 )
-from reeltalk.review.project import Project
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EventRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.turns import TurnsTask
-from reeltalk.review.work import own, save, submit
+from reeltalk.review.work import own_work, save_value, submit
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Reason
 
@@ -59,7 +59,7 @@ def content(unit: int, *, turns: int = 4) -> dict[str, Json]:
     }
 
 
-SOURCES = [Source(f"u{unit}", f"video{unit % 3}", content(unit)) for unit in range(24)]
+SOURCES = [GoldSource(f"u{unit}", f"video{unit % 3}", content(unit)) for unit in range(24)]
 
 
 def value(fields: Json, **changes: Json) -> Json:
@@ -67,12 +67,12 @@ def value(fields: Json, **changes: Json) -> Json:
 
 
 def test_the_same_seed_plants_the_same_faults_and_another_seed_others() -> None:
-    assert plant(SOURCES, count=8, seed=1) == plant(list(reversed(SOURCES)), count=8, seed=1)
-    assert plant(SOURCES, count=8, seed=1) != plant(SOURCES, count=8, seed=2)
+    assert plant_faults(SOURCES, count=8, seed=1) == plant_faults(list(reversed(SOURCES)), count=8, seed=1)
+    assert plant_faults(SOURCES, count=8, seed=1) != plant_faults(SOURCES, count=8, seed=2)
 
 
 def test_every_fault_of_the_list_is_planted_about_as_often() -> None:
-    planted = Counter(fault for gold in plant(SOURCES, count=18, seed=3) for fault in gold.faults.values())
+    planted = Counter(fault for gold in plant_faults(SOURCES, count=18, seed=3) for fault in gold.faults.values())
     assert set(planted) == set(Fault)
     assert max(planted.values()) - min(planted.values()) <= 1
 
@@ -81,7 +81,7 @@ def test_every_fault_of_the_list_is_planted_about_as_often() -> None:
 @given(st.integers(0, 10_000), st.integers(1, 24))
 def test_only_planted_places_differ_and_stay_valid_and_one_stays_whole(seed: int, count: int) -> None:
     before = copy.deepcopy(SOURCES)
-    for gold in plant(SOURCES, count=count, seed=seed):
+    for gold in plant_faults(SOURCES, count=count, seed=seed):
         source = next(source for source in SOURCES if source.unit_id == gold.source)
         assert 1 <= len(gold.faults) < len(gold.content["turns"])
         assert gold.content.keys() == source.content.keys()
@@ -99,7 +99,7 @@ def test_only_planted_places_differ_and_stay_valid_and_one_stays_whole(seed: int
 
 
 def test_each_fault_is_what_it_says() -> None:
-    for gold in plant(SOURCES, count=24, seed=5):
+    for gold in plant_faults(SOURCES, count=24, seed=5):
         source = next(source for source in SOURCES if source.unit_id == gold.source)
         for place, fault in gold.faults.items():
             old, new = source.content["turns"][int(place)], gold.content["turns"][int(place)]
@@ -133,7 +133,7 @@ def test_a_chinese_question_is_asked_in_english_and_leaks_in_chinese() -> None:
     questions = {
         fault: gold.content["turns"][int(place)]["question"]
         for seed in range(20)
-        for gold in plant([Source("u", "v", chinese)], count=1, seed=seed)
+        for gold in plant_faults([GoldSource("u", "v", chinese)], count=1, seed=seed)
         for place, fault in gold.faults.items()
     }
     assert questions[Fault.LANGUAGE].isascii()
@@ -141,7 +141,7 @@ def test_a_chinese_question_is_asked_in_english_and_leaks_in_chinese() -> None:
 
 
 def test_nothing_is_planted_where_a_unit_has_one_turn() -> None:
-    assert plant([Source("u", "v", content(0, turns=1))], count=3, seed=0) == []
+    assert plant_faults([GoldSource("u", "v", content(0, turns=1))], count=3, seed=0) == []
 
 
 DRAFT: Json = {
@@ -159,20 +159,20 @@ DRAFT: Json = {
 @pytest.mark.parametrize(
     ("fault", "made", "expected"),
     [
-        (Fault.WRONG_ANSWER, value(DRAFT, decision="reject", reasons=["wrong_answer"]), Outcome.CAUGHT),
-        (Fault.WRONG_ANSWER, value(DRAFT, decision="reject", reasons=["too_easy"]), Outcome.NOTICED),
-        (Fault.WRONG_ANSWER, value(DRAFT, decision="edit", references=["She."]), Outcome.CAUGHT),
-        (Fault.WRONG_ANSWER, value(DRAFT, decision="edit", question="Who is it?"), Outcome.NOTICED),
-        (Fault.WRONG_ANSWER, value(DRAFT, decision="accept"), Outcome.MISSED),
-        (Fault.WRONG_TIME, value(DRAFT, decision="edit", asked_at_s=2.0), Outcome.CAUGHT),
-        (Fault.LEAKS, value(DRAFT, decision="skip"), Outcome.SKIPPED),
-        (None, value(DRAFT, decision="reject", reasons=["leaks"]), Outcome.FALSE_ALARM),
-        (None, value(DRAFT, decision="edit", question="Whom?"), Outcome.FALSE_ALARM),
-        (None, value(DRAFT, decision="accept"), Outcome.LEFT),
+        (Fault.WRONG_ANSWER, value(DRAFT, decision="reject", reasons=["wrong_answer"]), GoldOutcome.CAUGHT),
+        (Fault.WRONG_ANSWER, value(DRAFT, decision="reject", reasons=["too_easy"]), GoldOutcome.NOTICED),
+        (Fault.WRONG_ANSWER, value(DRAFT, decision="edit", references=["She."]), GoldOutcome.CAUGHT),
+        (Fault.WRONG_ANSWER, value(DRAFT, decision="edit", question="Who is it?"), GoldOutcome.NOTICED),
+        (Fault.WRONG_ANSWER, value(DRAFT, decision="accept"), GoldOutcome.MISSED),
+        (Fault.WRONG_TIME, value(DRAFT, decision="edit", asked_at_s=2.0), GoldOutcome.CAUGHT),
+        (Fault.LEAKS, value(DRAFT, decision="skip"), GoldOutcome.SKIPPED),
+        (None, value(DRAFT, decision="reject", reasons=["leaks"]), GoldOutcome.FALSE_ALARM),
+        (None, value(DRAFT, decision="edit", question="Whom?"), GoldOutcome.FALSE_ALARM),
+        (None, value(DRAFT, decision="accept"), GoldOutcome.LEFT),
     ],
 )
-def test_what_somebody_made_of_a_place(fault: Fault | None, made: Json, expected: Outcome) -> None:
-    assert outcome(fault, DRAFT, made) is expected
+def test_what_somebody_made_of_a_place(fault: Fault | None, made: Json, expected: GoldOutcome) -> None:
+    assert gold_outcome(fault, DRAFT, made) is expected
 
 
 def test_reasons_that_fit_are_reasons_that_people_can_give() -> None:
@@ -180,8 +180,11 @@ def test_reasons_that_fit_are_reasons_that_people_can_give() -> None:
 
 
 def test_measures_count_faults_and_whole_places_apart() -> None:
-    found = measure(
-        [Outcome.CAUGHT] * 6 + [Outcome.NOTICED] * 2 + [Outcome.MISSED] * 2 + [Outcome.LEFT, Outcome.SKIPPED]
+    found = measure_outcomes(
+        [GoldOutcome.CAUGHT] * 6
+        + [GoldOutcome.NOTICED] * 2
+        + [GoldOutcome.MISSED] * 2
+        + [GoldOutcome.LEFT, GoldOutcome.SKIPPED]
     )
     assert (found.caught.successes, found.caught.trials) == (8, 10)
     assert (found.fitting.successes, found.fitting.trials) == (6, 10)
@@ -191,10 +194,10 @@ def test_measures_count_faults_and_whole_places_apart() -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> ReviewProject:
     """A queue of eight chains, each done by two, and three annotators."""
-    found = Project.open(tmp_path / "bench", folder=tmp_path / "review")
-    with changing(found.database, OPERATOR) as change:
+    found = ReviewProject.open(tmp_path / "bench", folder=tmp_path / "review")
+    with transaction(found.database, OPERATOR) as change:
         change.session.add(QueueRow(id="turns", task="turns", title="Review turns", position=0, overlap=2, settings={}))
         for name in ("ann", "ben", "cai"):
             change.session.add(
@@ -217,28 +220,28 @@ def project(tmp_path: Path) -> Project:
     return found
 
 
-def hand_in_next(project: Project, person: str, decision: str = "accept") -> str | None:
+def hand_in_next(project: ReviewProject, person: str, decision: str = "accept") -> str | None:
     """Do the next unit; its id."""
-    with changing(project.database, person) as change:
+    with transaction(project.database, person) as change:
         found = next_unit(change, person, "turns", lease_minutes=30)
         if found is None:
             return None
-        assignment, unit, task = own(change.session, person, found.id)
+        assignment, unit, task = own_work(change.session, person, found.id)
         for place in task.places(unit.content):
             made = task.draft_value(unit.content, place) | {"decision": decision}
             if decision == "reject":
                 made["reasons"] = [str(unit.gold["faults"].get(place, "too_easy")) if unit.gold else "too_easy"]
-            save(change, assignment, unit, task, place, 0, made)
+            save_value(change, assignment, unit, task, place, 0, made)
         submit(change, assignment, unit, task, approval=False)
         return unit.id
 
 
-def plant_in(project: Project, *, count: int = 3, trusted: Trusted = "drafts") -> int:
-    with changing(project.database, OPERATOR) as change:
+def plant_in(project: ReviewProject, *, count: int = 3, trusted: Trusted = "drafts") -> int:
+    with transaction(project.database, OPERATOR) as change:
         return plant_gold(change, "turns", count=count, seed=7, trusted=trusted)
 
 
-def test_everybody_gets_each_gold_unit_once_and_it_never_becomes_a_result(project: Project) -> None:
+def test_everybody_gets_each_gold_unit_once_and_it_never_becomes_a_result(project: ReviewProject) -> None:
     assert plant_in(project) == 3
     done: dict[str, list[str]] = {name: [] for name in ("ann", "ben", "cai")}
     busy = True
@@ -263,14 +266,14 @@ def test_everybody_gets_each_gold_unit_once_and_it_never_becomes_a_result(projec
         assert {row.state for row in session.scalars(select(UnitRow).where(UnitRow.gold.is_not(None)))} == {"open"}
 
 
-def test_planting_again_with_the_same_seed_adds_nothing(project: Project) -> None:
+def test_planting_again_with_the_same_seed_adds_nothing(project: ReviewProject) -> None:
     assert (plant_in(project), plant_in(project)) == (3, 0)
     with project.database.reading() as session:
         assert len(session.scalars(select(EventRow).where(EventRow.kind == "gold")).all()) == 3
 
 
-def test_gold_of_settled_work_is_made_of_what_people_kept(project: Project) -> None:
-    with pytest.raises(BadValueError, match="settled and kept whole"):
+def test_gold_of_settled_work_is_made_of_what_people_kept(project: ReviewProject) -> None:
+    with pytest.raises(InvalidValue, match="settled and kept whole"):
         plant_in(project, trusted="settled")
     for name in ("ann", "ben"):
         hand_in_next(project, name)
@@ -282,7 +285,7 @@ def test_gold_of_settled_work_is_made_of_what_people_kept(project: Project) -> N
     assert sources == {"u0", "u2"}
 
 
-def test_who_accepts_all_misses_all_and_who_rejects_all_raises_false_alarms(project: Project) -> None:
+def test_who_accepts_all_misses_all_and_who_rejects_all_raises_false_alarms(project: ReviewProject) -> None:
     plant_in(project)
     while hand_in_next(project, "ann"):
         pass
@@ -298,13 +301,13 @@ def test_who_accepts_all_misses_all_and_who_rejects_all_raises_false_alarms(proj
 
 
 @pytest.mark.parametrize("count", [0, -1, 10_000])
-def test_a_count_that_makes_no_sense_is_refused(project: Project, count: int) -> None:
-    with pytest.raises(BadValueError, match="1 to 200"):
+def test_a_count_that_makes_no_sense_is_refused(project: ReviewProject, count: int) -> None:
+    with pytest.raises(InvalidValue, match="1 to 200"):
         plant_in(project, count=count)
 
 
-def test_gold_is_planted_in_a_queue_that_there_is(project: Project) -> None:
-    with pytest.raises(NotThereError), changing(project.database, OPERATOR) as change:
+def test_gold_is_planted_in_a_queue_that_there_is(project: ReviewProject) -> None:
+    with pytest.raises(NotFound), transaction(project.database, OPERATOR) as change:
         plant_gold(change, "nowhere", count=1, seed=0, trusted="drafts")
     with project.database.reading() as session:
         assert session.scalars(select(AssignmentRow)).all() == []

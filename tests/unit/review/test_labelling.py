@@ -10,7 +10,7 @@ from reeltalk.construct.tagging.model_tagger import ModelTagging
 from reeltalk.construct.tagging.turns import TurnToTag
 from reeltalk.errors import ModelError
 from reeltalk.llm import Message, Prompt, Reply
-from reeltalk.review.errors import BadValueError
+from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.labelling import LabelsTask
 from reeltalk.review.tasks.registry import TAGGING, TYPES
 from reeltalk.schema.dialogue import QAChain, Turn
@@ -111,7 +111,7 @@ def test_labels_as_proposed_are_accepted_and_others_edited() -> None:
     ],
 )
 def test_a_turn_takes_one_to_three_targets_and_contents_and_one_thinking(changed: Any, said: str) -> None:
-    with pytest.raises(BadValueError, match=said):
+    with pytest.raises(InvalidValue, match=said):
         TAGGING.check(unit(TAGGING, "sure"), "0", {"decision": "accept", "labels": {**RIGHT, **changed}})
 
 
@@ -125,14 +125,14 @@ def test_what_is_being_tagged_can_be_kept_and_is_no_decision(task: LabelsTask) -
 @BOTH
 @pytest.mark.parametrize("value", [None, [], {"decision": "reject"}, {"note": 3}, {"labels": {"x": "y"}}])
 def test_what_is_no_value_is_refused(task: LabelsTask, value: Any) -> None:
-    with pytest.raises(BadValueError):
+    with pytest.raises(InvalidValue):
         task.check(unit(task, "sure"), "0", value)
 
 
 @BOTH
 @pytest.mark.parametrize("place", ["1", "00", "-1", "", "x", "²"])
 def test_a_turn_that_is_not_there_is_refused(task: LabelsTask, place: str) -> None:
-    with pytest.raises(BadValueError, match="turns 0 to 0"):
+    with pytest.raises(InvalidValue, match="turns 0 to 0"):
         task.check(unit(task, "sure"), place, {"labels": {}})
 
 

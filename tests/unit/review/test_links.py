@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reeltalk.review.errors import BadValueError
+from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.links import BOARD, LinksTask
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
@@ -102,7 +102,7 @@ def test_a_link_that_somebody_draws_is_stored_at_its_own_place(unit: Any) -> Non
 
 @pytest.mark.parametrize("place", ["2-0", "0-2", "00-1", "0", "-1-0", "0-1-1", "", "x", "1e1-0", "٠-1", "0-0\n"])
 def test_a_link_from_or_to_no_turn_is_refused(unit: Any, place: str) -> None:
-    with pytest.raises(BadValueError, match="a link leads from"):
+    with pytest.raises(InvalidValue, match="a link leads from"):
         TASK.check(unit, place, kept())
 
 
@@ -121,7 +121,7 @@ def test_a_link_from_or_to_no_turn_is_refused(unit: Any, place: str) -> None:
     ],
 )
 def test_a_link_that_cannot_be_stored_says_why(unit: Any, value: Any, said: str) -> None:
-    with pytest.raises(BadValueError, match=said):
+    with pytest.raises(InvalidValue, match=said):
         TASK.check(unit, "1-0", value)
 
 

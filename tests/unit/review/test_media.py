@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import next_unit
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.project import PLAYABLE
 from reeltalk.review.tables import PersonRow
 from reeltalk.schema.dialogue import QAChain, Turn
@@ -186,6 +186,6 @@ def test_annotators_get_the_videos_of_their_own_work(site: ReviewSite, sha256: s
 
 def assign(site: ReviewSite, name: str) -> None:
     """Give somebody the unit."""
-    with changing(site.project.database, OPERATOR) as change:
+    with transaction(site.project.database, OPERATOR) as change:
         person = change.session.scalars(select(PersonRow).where(PersonRow.name == name)).one()
         assert next_unit(change, person.id, "turns", lease_minutes=30) is not None

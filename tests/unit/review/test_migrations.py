@@ -6,16 +6,16 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from reeltalk.review.project import Project
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import Base
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project.open(tmp_path / "bench")
+def project(tmp_path: Path) -> ReviewProject:
+    return ReviewProject.open(tmp_path / "bench")
 
 
-def test_a_new_database_has_the_tables_that_the_code_uses(project: Project) -> None:
+def test_a_new_database_has_the_tables_that_the_code_uses(project: ReviewProject) -> None:
     with project.database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         found = [row for row in compare_metadata(context, Base.metadata) if "alembic_version" not in str(row)]

@@ -13,9 +13,9 @@ from sample_videos import Numbered
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Limits, LocalExecutor, Outcome
-from reeltalk.review.importing import load
-from reeltalk.review.playable import ORIGINAL, PlayableFolder, ServedVideo, prepare, renew
-from reeltalk.review.project import PLAYABLE, Project
+from reeltalk.review.importing import import_benchmark
+from reeltalk.review.playable import ORIGINAL, PlayableFolder, ServedVideo, prepare_videos, update_served_videos
+from reeltalk.review.project import PLAYABLE, ReviewProject
 from reeltalk.review.tables import VideoRow
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
@@ -76,7 +76,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     benchmark = benchmark_in(folder)
     said: list[str] = []
     with contextlib.closing(Counting()) as executor:
-        served = prepare(benchmark, folder / "playable", executor=executor, progress=said.append)
+        served = prepare_videos(benchmark, folder / "playable", executor=executor, progress=said.append)
     return Seen(benchmark, folder / "playable", served, executor.asked, said)
 
 
@@ -124,20 +124,20 @@ def test_frame_times_lie_beside(seen: Seen) -> None:
 def test_what_was_decided_is_not_decided_again(again: Seen) -> None:
     second = Counting()
     assert sorted(again.asked) == ["look", "look", "look", "transcode"]
-    assert prepare(again.benchmark, again.folder, executor=second) == again.served
+    assert prepare_videos(again.benchmark, again.folder, executor=second) == again.served
     assert second.asked == []
 
 
 def test_a_proxy_that_is_gone_is_made_again_and_no_other(again: Seen) -> None:
     (again.folder / f"{again.served['strange'].file}").unlink()
     executor = Counting()
-    assert prepare(again.benchmark, again.folder, executor=executor) == again.served
+    assert prepare_videos(again.benchmark, again.folder, executor=executor) == again.served
     assert executor.asked == ["look", "transcode"]
 
 
 def test_what_a_stopped_run_left_is_swept_up(again: Seen) -> None:
     (again.folder / ".partial-1").write_bytes(b"half a proxy")
-    assert prepare(again.benchmark, again.folder) == again.served
+    assert prepare_videos(again.benchmark, again.folder) == again.served
     kept = {path.name for path in again.folder.iterdir()}
     hashes = {name: sha256_of(again.benchmark, name) for name in ("fine", "strange", "broken")}
     expected = {".lock", f"{again.served['strange'].file}", *(f"{sha256}.json" for sha256 in hashes.values())}
@@ -155,14 +155,14 @@ def test_progress_is_told(seen: Seen) -> None:
 def test_a_folder_that_cannot_be_written_is_told(benchmark: Benchmark, tmp_path: Path) -> None:
     (tmp_path / "playable").write_text("a file")
     with pytest.raises(BenchmarkError, match="cannot write"):
-        prepare(benchmark, tmp_path / "playable")
+        prepare_videos(benchmark, tmp_path / "playable")
 
 
 def test_a_damaged_note_is_decided_anew(again: Seen) -> None:
     note = again.folder / f"{sha256_of(again.benchmark, 'fine')}.json"
     for damaged in ("", "[]", '{"rules": 1}', '{"rules": 0, "file": null, "media_type": null, "problem": "old"}'):
         note.write_text(damaged)
-        assert prepare(again.benchmark, again.folder) == again.served
+        assert prepare_videos(again.benchmark, again.folder) == again.served
 
 
 @pytest.mark.parametrize("file", ["../secret", "x.mp4", "0" * 64 + ".avi", "/etc/passwd", ""])
@@ -173,14 +173,14 @@ def test_no_other_file_can_be_named(seen: Seen, file: str) -> None:
 
 
 def test_a_file_that_is_added_later_plays_from_the_next_start_on(benchmark: Benchmark, tmp_path: Path) -> None:
-    project = Project.open(benchmark.path)
+    project = ReviewProject.open(benchmark.path)
     path = benchmark.media.path(sha256_of(benchmark, "fine"))
     path.rename(tmp_path / "away")
-    before = prepare(benchmark, project.folder / PLAYABLE)
-    load(project, benchmark, serving=lambda _: before)
-    assert renew(project, before) == 0
+    before = prepare_videos(benchmark, project.folder / PLAYABLE)
+    import_benchmark(project, benchmark, serving=lambda _: before)
+    assert update_served_videos(project, before) == 0
     (tmp_path / "away").rename(path)
-    assert renew(project, prepare(benchmark, project.folder / PLAYABLE)) == 1
+    assert update_served_videos(project, prepare_videos(benchmark, project.folder / PLAYABLE)) == 1
     with project.database.reading() as session:
         row = session.get_one(VideoRow, "fine")
         assert (row.file, row.media_type, row.problem) == (ORIGINAL, "video/mp4", None)
@@ -196,7 +196,7 @@ class Hurried(LocalExecutor):
 
 def test_a_video_that_takes_too_long_says_so_and_leaves_nothing(benchmark: Benchmark, tmp_path: Path) -> None:
     folder = tmp_path / "playable"
-    served = prepare(benchmark, folder, executor=Hurried(workers=1))
+    served = prepare_videos(benchmark, folder, executor=Hurried(workers=1))
     assert "it took longer than" in f"{served['strange'].problem}"
     assert not list(folder.glob(".partial-*"))
     assert not list(folder.glob("*.mp4"))

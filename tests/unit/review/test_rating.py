@@ -8,10 +8,10 @@ from team import make_team
 from reeltalk.cli import run
 from reeltalk.errors import InputError, SettingError
 from reeltalk.review.applying.collected import human_scores
-from reeltalk.review.errors import BadValueError
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.errors import InvalidValue
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
-from reeltalk.review.tasks.rating import RatingTask, rating_drafts, scale_of, scales
+from reeltalk.review.tasks.rating import RatingTask, load_scale, rating_drafts, rating_scales
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.runs import ModelInfo, RunInfo
 from reeltalk.schema.scoring import ScoreState
@@ -37,9 +37,9 @@ def answers(models: tuple[str, ...] = ("alpha-net", "beta-net"), videos: int = 3
     ]
 
 
-@pytest.mark.parametrize("name", list(scales()))
+@pytest.mark.parametrize("name", list(rating_scales()))
 def test_every_scale_takes_all_its_marks_and_no_other(name: str) -> None:
-    scale = scale_of(name)
+    scale = load_scale(name)
     content = rating_drafts(answers(), scale)[0].content
     task = RatingTask()
     place = task.places(content)[0]
@@ -48,7 +48,7 @@ def test_every_scale_takes_all_its_marks_and_no_other(name: str) -> None:
             stored = task.check(content, place, {"marks": {criterion.name: mark}})
             assert stored["marks"] == {criterion.name: mark}
         for mark in (criterion.lowest - criterion.step, criterion.highest + criterion.step, criterion.lowest + 0.01):
-            with pytest.raises(BadValueError, match="goes from"):
+            with pytest.raises(InvalidValue, match="goes from"):
                 task.check(content, place, {"marks": {criterion.name: mark}})
         assert set(criterion.levels), "every level is described"
     whole = {criterion.name: criterion.highest for criterion in scale.criteria}
@@ -57,26 +57,26 @@ def test_every_scale_takes_all_its_marks_and_no_other(name: str) -> None:
 
 
 def test_a_mark_that_does_not_apply_is_taken_where_that_can_be() -> None:
-    content = rating_drafts(answers(), scale_of("svbench"))[0].content
+    content = rating_drafts(answers(), load_scale("svbench"))[0].content
     task = RatingTask()
     assert task.check(content, "whole", {"marks": {"TU": None}})["marks"] == {"TU": None}
-    with pytest.raises(BadValueError, match="always applies"):
+    with pytest.raises(InvalidValue, match="always applies"):
         task.check(content, "whole", {"marks": {"SA": None}})
-    with pytest.raises(BadValueError, match="no criterion"):
+    with pytest.raises(InvalidValue, match="no criterion"):
         task.check(content, "whole", {"marks": {"XY": 3}})
 
 
 def test_units_are_mixed_and_the_same_for_a_seed() -> None:
-    first = [draft.target_id for draft in rating_drafts(answers(), scale_of("vdeval"), seed=1)]
-    assert first == [draft.target_id for draft in rating_drafts(answers(), scale_of("vdeval"), seed=1)]
-    assert first != [draft.target_id for draft in rating_drafts(answers(), scale_of("vdeval"), seed=2)]
+    first = [draft.target_id for draft in rating_drafts(answers(), load_scale("vdeval"), seed=1)]
+    assert first == [draft.target_id for draft in rating_drafts(answers(), load_scale("vdeval"), seed=1)]
+    assert first != [draft.target_id for draft in rating_drafts(answers(), load_scale("vdeval"), seed=2)]
     assert len(first) == len(set(first)) == 6
 
 
 def test_raters_never_learn_whose_answers_they_rate_and_marks_come_out_when_all_are_in(tmp_path: Path) -> None:
     team = make_team(tmp_path)
-    with changing(team.project.database, OPERATOR) as change:
-        drafts = rating_drafts(answers(), scale_of("vdeval"))
+    with transaction(team.project.database, OPERATOR) as change:
+        drafts = rating_drafts(answers(), load_scale("vdeval"))
         add_queue(change, "rating", "rating-vdeval", drafts, title="Rate", overlap=2)
     people = [team.member("Ann", "annotator"), team.member("Ben", "annotator")]
     units = []
@@ -162,6 +162,6 @@ def test_a_scale_that_is_none_is_refused_with_its_place(tmp_path: Path, text: st
     file = tmp_path / "own.toml"
     file.write_text(text)
     with pytest.raises(InputError, match=says):
-        scale_of(str(file))
+        load_scale(str(file))
     with pytest.raises(SettingError, match="known are"):
-        scale_of("nothing")
+        load_scale("nothing")

@@ -12,39 +12,39 @@ from sqlalchemy import select
 
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import next_unit
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.people import make_token
-from reeltalk.review.project import Project
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import EntryRow, EventRow
-from reeltalk.review.verifying import verify
+from reeltalk.review.verifying import verify_history
 
 
 @pytest.fixture
-def project(tmp_path: Path, database_kind: str) -> Iterator[Project]:
+def project(tmp_path: Path, database_kind: str) -> Iterator[ReviewProject]:
     found = small_project(tmp_path, units=6)
     yield found
     found.database.close()
 
 
-def signed_in(project: Project, person: str) -> TestClient:
-    with changing(project.database, OPERATOR) as change:
+def signed_in(project: ReviewProject, person: str) -> TestClient:
+    with transaction(project.database, OPERATOR) as change:
         token = make_token(change, project.secret, person, "test")[1]
     return TestClient(create_app(project), base_url="http://localhost", headers={"Authorization": f"Bearer {token}"})
 
 
-def first_copy(project: Project, person: str) -> str:
-    with changing(project.database, person) as change:
+def first_copy(project: ReviewProject, person: str) -> str:
+    with transaction(project.database, person) as change:
         copy = next_unit(change, person, QUEUE, lease_minutes=30)
         assert copy is not None
         return copy.id
 
 
-def kinds(project: Project) -> list[str]:
+def kinds(project: ReviewProject) -> list[str]:
     with project.database.reading() as session:
         return list(session.scalars(select(EventRow.kind).order_by(EventRow.seq)))
 
 
-def test_requests_that_are_sent_up_to_four_times_do_what_they_do_once(project: Project, full: bool) -> None:
+def test_requests_that_are_sent_up_to_four_times_do_what_they_do_once(project: ReviewProject, full: bool) -> None:
     rng = random.Random(4)
     client, copy = signed_in(project, "ann"), first_copy(project, "ann")
     revisions = {"0": 0, "1": 0, "2": 0}
@@ -75,10 +75,10 @@ def test_requests_that_are_sent_up_to_four_times_do_what_they_do_once(project: P
     with project.database.reading() as session:
         rows = session.scalars(select(EntryRow)).all()
         assert {row.place: row.revision for row in rows} == {name: n for name, n in revisions.items() if n}
-    assert verify(project.database).findings == ()
+    assert verify_history(project.database).findings == ()
 
 
-def test_handing_in_again_gives_the_same_next_unit(project: Project) -> None:
+def test_handing_in_again_gives_the_same_next_unit(project: ReviewProject) -> None:
     client, copy = signed_in(project, "ann"), first_copy(project, "ann")
     for place in "012":
         body = {"revision": 0, "value": {"decision": "accept", "question": "What?", "references": ["That."]}}
@@ -96,7 +96,7 @@ def test_handing_in_again_gives_the_same_next_unit(project: Project) -> None:
     assert again.status_code == 409
 
 
-def test_a_key_belongs_to_one_change_of_one_person(project: Project) -> None:
+def test_a_key_belongs_to_one_change_of_one_person(project: ReviewProject) -> None:
     ann, ben = signed_in(project, "ann"), signed_in(project, "ben")
     copies = first_copy(project, "ann"), first_copy(project, "ben")
     key = {"Idempotency-Key": "the-same-key"}
@@ -107,7 +107,7 @@ def test_a_key_belongs_to_one_change_of_one_person(project: Project) -> None:
     assert ben.put(f"/api/work/{copies[1]}/entries/0", json=body, headers=key).status_code == 200
 
 
-def test_what_was_refused_may_be_asked_again_with_its_key(project: Project) -> None:
+def test_what_was_refused_may_be_asked_again_with_its_key(project: ReviewProject) -> None:
     client, copy = signed_in(project, "ann"), first_copy(project, "ann")
     key = {"Idempotency-Key": "first-refused"}
     assert client.post(f"/api/work/{copy}/undo", headers=key).status_code == 409

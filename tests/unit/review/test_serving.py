@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from reeltalk.errors import SettingError
-from reeltalk.review.connections import KEPT_DESCRIPTORS, MOST_CONNECTIONS, limits_of
+from reeltalk.review.connections import KEPT_DESCRIPTORS, MOST_CONNECTIONS, connection_limits
 from reeltalk.review.serving import listen
 
 
@@ -49,11 +49,11 @@ def descriptors() -> Iterator[int]:
 
 
 def test_connections_are_as_many_as_descriptors_allow_with_one_for_each_video(descriptors: int) -> None:
-    found = limits_of()
+    found = connection_limits()
     assert found.connections == min(MOST_CONNECTIONS, (descriptors - KEPT_DESCRIPTORS) // 2)
     assert found.per_address == found.connections // 2
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 2 * found.connections + KEPT_DESCRIPTORS
-    assert limits_of(100, 30) == type(found)(100, 30)
+    assert connection_limits(100, 30) == type(found)(100, 30)
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_connections_that_cannot_be_held_are_refused(
     descriptors: int, connections: int, per_address: int | None, told: str
 ) -> None:
     with pytest.raises(SettingError, match=told):
-        limits_of(connections, per_address)
+        connection_limits(connections, per_address)

@@ -7,7 +7,7 @@ from team import make_team, small_content
 
 from reeltalk.cli import run
 from reeltalk.review.applying.collected import human_answers
-from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
 from reeltalk.review.tasks.taking import drafts_of_test
 from reeltalk.store.runs import read_run
@@ -15,7 +15,7 @@ from reeltalk.store.runs import read_run
 
 def test_no_reference_and_no_later_question_is_ever_sent(tmp_path: Path) -> None:
     team = make_team(tmp_path)
-    with changing(team.project.database, OPERATOR) as change:
+    with transaction(team.project.database, OPERATOR) as change:
         add_queue(change, "test", "test", drafts_of_test(small_content(), "dialogue"), title="Test")
     person = team.member("Ann", "annotator")
     assignment = person.next("test")

@@ -9,29 +9,29 @@ import pytest
 from sqlalchemy import select
 
 from reeltalk.review.agreement import agreement_by_variable
-from reeltalk.review.assigning import ADJUDICATOR, give_back, next_unit, take
-from reeltalk.review.errors import Refusal
-from reeltalk.review.events import OPERATOR, Change, changing
+from reeltalk.review.assigning import ADJUDICATOR, give_back, next_unit, take_unit
+from reeltalk.review.errors import ApiError
+from reeltalk.review.events import OPERATOR, Transaction, transaction
 from reeltalk.review.gold import plant_gold
 from reeltalk.review.progress import STATES, people_progress, queue_progress
-from reeltalk.review.project import Project
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, VideoRow
 from reeltalk.review.team_stats import (
     NOT_MEASURED,
-    Standing,
-    Standings,
-    TaskStanding,
+    QueueAgreement,
+    TeamStats,
+    TeamStatsCache,
     codes_of,
     completed_units,
     release_blocks,
 )
-from reeltalk.review.work import entries, lacking_places, own, reopen, save, send_back, submit
+from reeltalk.review.work import entries, lacking_places, own_work, reopen, save_value, send_back, submit
 
 PEOPLE = ("ann", "ben", "cai")
 TURNS = 3
 
 
-def add_queue(change: Change, name: str, *, units: int, overlap: int) -> None:
+def add_queue(change: Transaction, name: str, *, units: int, overlap: int) -> None:
     change.session.add(QueueRow(id=name, task="turns", title=name, position=0, overlap=overlap, settings={}))
     change.session.flush()
     for unit in range(units):
@@ -55,9 +55,9 @@ def add_queue(change: Change, name: str, *, units: int, overlap: int) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    found = Project.open(tmp_path / "bench", folder=tmp_path / "review")
-    with changing(found.database, OPERATOR) as change:
+def project(tmp_path: Path) -> Iterator[ReviewProject]:
+    found = ReviewProject.open(tmp_path / "bench", folder=tmp_path / "review")
+    with transaction(found.database, OPERATOR) as change:
         for name in (*PEOPLE, "judge"):
             role = "adjudicator" if name == "judge" else "annotator"
             row = PersonRow(id=name, name=name, sign_in=name, role=role, password="", created_at=change.at)
@@ -72,27 +72,32 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 
 def decide(
-    project: Project, person: str, assignment_id: str, decision: Callable[[str], str], *, at: datetime | None = None
+    project: ReviewProject,
+    person: str,
+    assignment_id: str,
+    decision: Callable[[str], str],
+    *,
+    at: datetime | None = None,
 ) -> None:
     """Decide every place of an assignment and hand it in."""
-    with changing(project.database, person, now=at) as change:
-        assignment, unit, task = own(change.session, person, assignment_id)
+    with transaction(project.database, person, now=at) as change:
+        assignment, unit, task = own_work(change.session, person, assignment_id)
         for place in task.places(unit.content):
             value = task.draft_value(unit.content, place) | {"decision": decision(place)}
             value["reasons"] = ["leaks"] if value["decision"] == "reject" else []
             row = change.session.get(EntryRow, (assignment.id, place))
-            save(change, assignment, unit, task, place, row.revision if row else 0, value)
+            save_value(change, assignment, unit, task, place, row.revision if row else 0, value)
         submit(change, assignment, unit, task, approval=False)
 
 
-def start(project: Project, person: str, queue: str = "twice", *, at: datetime | None = None) -> str:
-    with changing(project.database, person, now=at) as change:
+def start(project: ReviewProject, person: str, queue: str = "twice", *, at: datetime | None = None) -> str:
+    with transaction(project.database, person, now=at) as change:
         found = next_unit(change, person, queue, lease_minutes=30)
         assert found is not None
         return found.id
 
 
-def do_unit(project: Project, person: str, decision: Callable[[str], str] = lambda _: "accept") -> str:
+def do_unit(project: ReviewProject, person: str, decision: Callable[[str], str] = lambda _: "accept") -> str:
     assignment = start(project, person)
     decide(project, person, assignment, decision)
     return assignment
@@ -102,7 +107,7 @@ def always(decision: str) -> Callable[[str], str]:
     return lambda _: decision
 
 
-def check_counts(project: Project) -> None:
+def check_counts(project: ReviewProject) -> None:
     with project.database.reading() as session:
         for seen_by in (None, *PEOPLE):
             for queue in queue_progress(session, seen_by=seen_by):
@@ -118,7 +123,7 @@ def check_counts(project: Project) -> None:
         assert sum(person.done + person.settled for person in progress) == len(handed_in)
 
 
-def random_step(project: Project, rng: random.Random) -> None:
+def random_step(project: ReviewProject, rng: random.Random) -> None:
     """Something that somebody may try at any time; what the engine refuses changes nothing."""
     person = rng.choice(PEOPLE)
     with project.database.reading() as session:
@@ -129,46 +134,46 @@ def random_step(project: Project, rng: random.Random) -> None:
         disputed = session.scalars(select(UnitRow).where(UnitRow.state == "adjudication").order_by(UnitRow.id)).all()
     kind = rng.choice(["next", "next", "finish", "finish", "finish", "reopen", "give_back", "return", "adjudicate"])
     if kind == "next":
-        with changing(project.database, person) as change:
+        with transaction(project.database, person) as change:
             next_unit(change, person, rng.choice(["twice", "once"]), lease_minutes=30)
     elif kind == "finish" and held:
         decide(project, person, rng.choice(held).id, lambda _: rng.choice(["accept", "accept", "reject"]))
     elif kind in ("reopen", "give_back") and held:
-        with changing(project.database, person) as change:
-            assignment, unit, _ = own(change.session, person, rng.choice(held).id)
+        with transaction(project.database, person) as change:
+            assignment, unit, _ = own_work(change.session, person, rng.choice(held).id)
             if kind == "reopen":
                 reopen(change, assignment, unit)
             else:
                 give_back(change, assignment)
     elif kind == "return" and everything:
-        with changing(project.database, "judge") as change:
+        with transaction(project.database, "judge") as change:
             send_back(change, "judge", rng.choice(everything).id, "look again")
     elif kind == "adjudicate" and disputed:
         adjudicate(project, rng.choice(disputed).id)
 
 
-def adjudicate(project: Project, unit_id: str) -> None:
+def adjudicate(project: ReviewProject, unit_id: str) -> None:
     """Settle a unit by the work of whoever submitted first."""
-    with changing(project.database, "judge") as change:
+    with transaction(project.database, "judge") as change:
         unit = change.session.get_one(UnitRow, unit_id)
         query = select(AssignmentRow).where(AssignmentRow.unit_id == unit_id)
         mine = change.session.scalars(query.where(AssignmentRow.person_id == "judge")).one_or_none()
-        assignment = mine or take(change, unit, "judge", ADJUDICATOR, lease_minutes=30)
+        assignment = mine or take_unit(change, unit, "judge", ADJUDICATOR, lease_minutes=30)
         first = change.session.scalars(query.where(AssignmentRow.role == "annotator")).first()
         assert first is not None
-        _, _, task = own(change.session, "judge", assignment.id)
+        _, _, task = own_work(change.session, "judge", assignment.id)
         while lacking := lacking_places(
             unit, task, entries(change.session, assignment.id), adjudicating=True, session=change.session
         ):
             row = change.session.get(EntryRow, (assignment.id, lacking[0]))
             revision = row.revision if row else 0
-            save(change, assignment, unit, task, lacking[0], revision, {"take": first.id, "note": ""})
+            save_value(change, assignment, unit, task, lacking[0], revision, {"take": first.id, "note": ""})
             change.session.flush()
         submit(change, assignment, unit, task, approval=False)
 
 
-def test_counts_add_up_to_the_total_after_any_operations(project: Project, full: bool) -> None:
-    with changing(project.database, OPERATOR) as change:
+def test_counts_add_up_to_the_total_after_any_operations(project: ReviewProject, full: bool) -> None:
+    with transaction(project.database, OPERATOR) as change:
         plant_gold(change, "twice", count=2, seed=1, trusted="drafts")
     check_counts(project)
     rng = random.Random(11)
@@ -177,7 +182,7 @@ def test_counts_add_up_to_the_total_after_any_operations(project: Project, full:
         try:
             random_step(project, rng)
             done += 1
-        except Refusal:
+        except ApiError:
             refused += 1
         check_counts(project)
     # The walk went somewhere: most was done, something was refused, and units were settled.
@@ -186,11 +191,11 @@ def test_counts_add_up_to_the_total_after_any_operations(project: Project, full:
         assert session.scalars(select(UnitRow).where(UnitRow.state == "done")).first() is not None
 
 
-def test_an_annotators_own_counts_do_not_tell_which_unit_was_gold(project: Project) -> None:
-    with changing(project.database, OPERATOR) as change:
+def test_an_annotators_own_counts_do_not_tell_which_unit_was_gold(project: ReviewProject) -> None:
+    with transaction(project.database, OPERATOR) as change:
         plant_gold(change, "once", count=2, seed=1, trusted="drafts")
     for number in range(5):
-        with changing(project.database, "ann") as change:
+        with transaction(project.database, "ann") as change:
             found = next_unit(change, "ann", "once", lease_minutes=30)
         if found is None:
             break
@@ -202,49 +207,49 @@ def test_an_annotators_own_counts_do_not_tell_which_unit_was_gold(project: Proje
         assert (person.done, person.turns) == (number + 1, (number + 1) * TURNS)
 
 
-def test_agreement_rests_on_complete_units_alone(project: Project) -> None:
-    standings = Standings(project.database)
+def test_agreement_rests_on_complete_units_alone(project: ReviewProject) -> None:
+    cache = TeamStatsCache(project.database)
     do_unit(project, "ann")
-    first = standings.compute()
+    first = cache.compute()
     assert [task.main for task in first.tasks] == [None, None]
     do_unit(project, "ben", lambda place: "reject" if place == "1" else "accept")
-    found = standings.compute()
+    found = cache.compute()
     main = next(task for task in found.tasks if task.queue_id == "twice").main
     assert main is not None
     assert (main.variable, main.raw.n) == ("decision", TURNS)
     assert main.raw.value == pytest.approx(2 / 3)
 
 
-def test_gold_counts_for_no_agreement(project: Project) -> None:
-    with changing(project.database, OPERATOR) as change:
+def test_gold_counts_for_no_agreement(project: ReviewProject) -> None:
+    with transaction(project.database, OPERATOR) as change:
         plant_gold(change, "twice", count=4, seed=1, trusted="drafts")
     for person in ("ann", "ben"):
         while True:
-            with changing(project.database, person) as change:
+            with transaction(project.database, person) as change:
                 found = next_unit(change, person, "twice", lease_minutes=30)
             if found is None:
                 break
             decide(project, person, found.id, lambda _: "accept")
-    standing = Standings(project.database).compute()
-    task = next(task for task in standing.tasks if task.queue_id == "twice")
+    stats = TeamStatsCache(project.database).compute()
+    task = next(task for task in stats.tasks if task.queue_id == "twice")
     assert task.units == 8
-    assert standing.gold["ann"].units == 4
+    assert stats.gold["ann"].units == 4
     with project.database.reading() as session:
         gold = session.scalars(select(UnitRow.id).where(UnitRow.gold.is_not(None))).all()
         assert list(codes_of(session, list(gold))) == []
 
 
-def test_what_is_read_on_is_what_is_read_at_once(project: Project) -> None:
+def test_what_is_read_on_is_what_is_read_at_once(project: ReviewProject) -> None:
     rng = random.Random(4)
-    kept = Standings(project.database)
+    kept = TeamStatsCache(project.database)
     for _ in range(40):
         try:
             random_step(project, rng)
-        except Refusal:
+        except ApiError:
             continue
         if rng.random() < 0.3:
             kept.compute()
-    found, fresh = kept.compute(), Standings(project.database).compute()
+    found, fresh = kept.compute(), TeamStatsCache(project.database).compute()
     assert (found.seq, found.tasks, found.seconds, found.gold) == (fresh.seq, fresh.tasks, fresh.seconds, fresh.gold)
     with project.database.reading() as session:
         rows = [
@@ -254,85 +259,87 @@ def test_what_is_read_on_is_what_is_read_at_once(project: Project) -> None:
     assert list(task.variables) == agreement_by_variable(rows)
 
 
-def test_work_that_was_returned_counts_as_it_was_handed_in_first(project: Project) -> None:
+def test_work_that_was_returned_counts_as_it_was_handed_in_first(project: ReviewProject) -> None:
     do_unit(project, "ann")
     assignment = do_unit(project, "ben", lambda _: "reject")
-    with changing(project.database, "judge") as change:
+    with transaction(project.database, "judge") as change:
         send_back(change, "judge", assignment, "these are fine, I think")
-    standings = Standings(project.database)
-    assert all(task.main is None for task in standings.compute().tasks)
+    cache = TeamStatsCache(project.database)
+    assert all(task.main is None for task in cache.compute().tasks)
     decide(project, "ben", assignment, lambda _: "accept")
-    main = next(task for task in standings.compute().tasks if task.queue_id == "twice").main
+    main = next(task for task in cache.compute().tasks if task.queue_id == "twice").main
     assert main is not None
     assert main.raw.value == 0
 
 
-def test_pairs_see_only_what_both_did(project: Project) -> None:
+def test_pairs_see_only_what_both_did(project: ReviewProject) -> None:
     for first, second in (("ann", "ben"), ("ann", "cai"), ("ben", "cai")):
         assignment = start(project, first)
         with project.database.reading() as session:
             unit_id = session.get_one(AssignmentRow, assignment).unit_id
         decide(project, first, assignment, lambda _: "accept")
-        with changing(project.database, second) as change:
-            other = take(change, change.session.get_one(UnitRow, unit_id), second, "annotator", lease_minutes=30).id
+        with transaction(project.database, second) as change:
+            other = take_unit(
+                change, change.session.get_one(UnitRow, unit_id), second, "annotator", lease_minutes=30
+            ).id
         decide(project, second, other, always("reject" if second == "cai" else "accept"))
-    standings = Standings(project.database)
-    task = next(task for task in standings.compute().tasks if task.queue_id == "twice")
+    cache = TeamStatsCache(project.database)
+    task = next(task for task in cache.compute().tasks if task.queue_id == "twice")
     assert [pair.people for pair in task.pairs] == [("ann", "ben"), ("ann", "cai"), ("ben", "cai")]
     assert [pair.variables[0].raw.value for pair in task.pairs] == [1, 0, 0]
-    assert {row.person for row in standings.codes("twice", ("ann", "ben"))} == {"ann", "ben"}
+    assert {row.person for row in cache.codes("twice", ("ann", "ben"))} == {"ann", "ben"}
 
 
-def test_speed_is_the_median_time_of_a_turn_without_breaks(project: Project) -> None:
+def test_speed_is_the_median_time_of_a_turn_without_breaks(project: ReviewProject) -> None:
     clock = datetime(2026, 1, 1, tzinfo=UTC)
     assignment = start(project, "ann", at=clock)
     for place, seconds in (("0", 10), ("1", 3600), ("1", 20), ("2", 30), ("0", 5)):
         clock += timedelta(seconds=seconds)
-        with changing(project.database, "ann", now=clock) as change:
-            row, unit, task = own(change.session, "ann", assignment)
+        with transaction(project.database, "ann", now=clock) as change:
+            row, unit, task = own_work(change.session, "ann", assignment)
             stored = change.session.get(EntryRow, (assignment, place))
             value = task.draft_value(unit.content, place) | {"note": str(clock)}
-            save(change, row, unit, task, place, stored.revision if stored else 0, value)
+            save_value(change, row, unit, task, place, stored.revision if stored else 0, value)
     # Of the first turn 10 and 5 seconds, of the second 20 after a break of an hour, of the third 30.
-    assert Standings(project.database).compute().seconds == {"ann": 20.0}
+    assert TeamStatsCache(project.database).compute().seconds == {"ann": 20.0}
 
 
-def test_a_page_gets_the_latest_standing_and_never_waits_for_the_next(project: Project) -> None:
-    standings = Standings(project.database)
-    found = standings.latest()
+def test_a_page_gets_the_latest_standing_and_never_waits_for_the_next(project: ReviewProject) -> None:
+    cache = TeamStatsCache(project.database)
+    found = cache.latest()
     while found is None:
-        found = standings.latest()
+        found = cache.latest()
     do_unit(project, "ann")
     # A new one is due seconds later, not at every look.
-    assert standings.latest() is found
+    assert cache.latest() is found
 
 
-def standing_of(project: Project) -> Standing:
-    return Standings(project.database).compute()
+def stats_of(project: ReviewProject) -> TeamStats:
+    return TeamStatsCache(project.database).compute()
 
 
-def test_a_release_is_blocked_below_the_set_level_and_where_nothing_was_measured(project: Project) -> None:
-    assert release_blocks(standing_of(project), None) == []
-    with changing(project.database, OPERATOR) as change:
+def test_a_release_is_blocked_below_the_set_level_and_where_nothing_was_measured(project: ReviewProject) -> None:
+    assert release_blocks(stats_of(project), None) == []
+    with transaction(project.database, OPERATOR) as change:
         change.session.delete(change.session.get_one(UnitRow, "once0"))
         for name in ("once1", "once2"):
             change.session.delete(change.session.get_one(UnitRow, name))
         change.session.flush()
         change.session.delete(change.session.get_one(QueueRow, "once"))
-    (blocked,) = release_blocks(standing_of(project), 0.6)
+    (blocked,) = release_blocks(stats_of(project), 0.6)
     assert NOT_MEASURED in blocked
     for unit in range(4):
         do_unit(project, "ann", lambda place: "reject" if place == "1" else "accept")
         do_unit(project, "ben", always("accept") if unit == 0 else lambda place: "reject" if place == "1" else "accept")
-    (blocked,) = release_blocks(standing_of(project), 0.9)
+    (blocked,) = release_blocks(stats_of(project), 0.9)
     assert "below the 0.9" in blocked
-    assert release_blocks(standing_of(project), 0.2) == []
+    assert release_blocks(stats_of(project), 0.2) == []
 
 
-def test_people_who_say_the_same_of_all_block_no_release(project: Project) -> None:
+def test_people_who_say_the_same_of_all_block_no_release(project: ReviewProject) -> None:
     do_unit(project, "ann")
     do_unit(project, "ben")
-    standing = standing_of(project)
-    tasks = tuple(task for task in standing.tasks if task.queue_id == "twice")
-    assert isinstance(tasks[0], TaskStanding)
-    assert release_blocks(Standing(standing.seq, standing.at, 0, tasks, {}, {}), 0.8) == []
+    stats = stats_of(project)
+    tasks = tuple(task for task in stats.tasks if task.queue_id == "twice")
+    assert isinstance(tasks[0], QueueAgreement)
+    assert release_blocks(TeamStats(stats.seq, stats.at, 0, tasks, {}, {}), 0.8) == []

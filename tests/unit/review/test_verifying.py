@@ -12,22 +12,22 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from reeltalk.cli import run
-from reeltalk.review.assigning import ADJUDICATOR, next_unit, take
-from reeltalk.review.events import FIRST, changing, event_hash
-from reeltalk.review.importing import load
-from reeltalk.review.project import Project
+from reeltalk.review.assigning import ADJUDICATOR, next_unit, take_unit
+from reeltalk.review.events import FIRST_HASH, event_hash, transaction
+from reeltalk.review.importing import import_benchmark
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import UnitRow
-from reeltalk.review.verifying import verify
-from reeltalk.review.work import own, save
+from reeltalk.review.verifying import verify_history
+from reeltalk.review.work import own_work, save_value
 from reeltalk.store.benchmark import Benchmark
 
 
 @pytest.fixture
-def project(tmp_path: Path, database_kind: str) -> Iterator[Project]:
+def project(tmp_path: Path, database_kind: str) -> Iterator[ReviewProject]:
     """Two who disagree, an adjudicator who settles, and somebody who is still at work on another unit."""
     found = small_project(tmp_path, units=2, overlap=2)
     for person, question in (("ann", "One?"), ("ben", "Two?")):
-        with changing(found.database, person) as change:
+        with transaction(found.database, person) as change:
             copy = next_unit(change, person, QUEUE, lease_minutes=30)
             assert copy is not None
             decide(change, copy, question=question)
@@ -36,26 +36,26 @@ def project(tmp_path: Path, database_kind: str) -> Iterator[Project]:
                 begun = next_unit(change, person, QUEUE, lease_minutes=30)
                 assert begun is not None
                 decide(change, begun)
-    with changing(found.database, "jo") as change:
-        copy = take(change, change.session.get_one(UnitRow, "u0"), "jo", ADJUDICATOR, lease_minutes=30)
-        _, unit, task = own(change.session, "jo", copy.id)
+    with transaction(found.database, "jo") as change:
+        copy = take_unit(change, change.session.get_one(UnitRow, "u0"), "jo", ADJUDICATOR, lease_minutes=30)
+        _, unit, task = own_work(change.session, "jo", copy.id)
         for place in task.places(unit.content):
             written = task.draft_value(unit.content, place) | {"decision": "accept"}
-            save(change, copy, unit, task, place, 0, {"write": written})
+            save_value(change, copy, unit, task, place, 0, {"write": written})
         submit(change, copy)
     yield found
     found.database.close()
 
 
-def tampered(project: Project, *statements: str) -> tuple[str, ...]:
+def tampered(project: ReviewProject, *statements: str) -> tuple[str, ...]:
     with project.database.writing() as session:
         for statement in statements:
             session.execute(text(statement.replace(":", r"\:")))
-    return verify(project.database).findings
+    return verify_history(project.database).findings
 
 
-def test_untouched_work_is_clean_and_counted(project: Project) -> None:
-    found = verify(project.database)
+def test_untouched_work_is_clean_and_counted(project: ReviewProject) -> None:
+    found = verify_history(project.database)
     assert found.findings == ()
     assert (found.entries, found.results, found.people) == (12, 3, 4)
     assert found.events == found.seq > 20
@@ -106,7 +106,7 @@ def test_untouched_work_is_clean_and_counted(project: Project) -> None:
         ("UPDATE units SET submitted = 5 WHERE id = 'u1'", "unit u1 is not what"),
     ],
 )
-def test_every_kind_of_tampering_is_found(project: Project, statement: str, found: str) -> None:
+def test_every_kind_of_tampering_is_found(project: ReviewProject, statement: str, found: str) -> None:
     assert re.search(found, "\n".join(tampered(project, statement)))
 
 
@@ -124,17 +124,17 @@ def test_every_kind_of_tampering_is_found(project: Project, statement: str, foun
 def test_tampering_with_dialogues_of_pairs_is_found(tmp_path: Path, statement: str, found: str) -> None:
     benchmark = Benchmark.create(tmp_path / "bench")
     benchmark.write_content(full_content(), stage="test")
-    project = Project.open(benchmark.path)
-    load(project, benchmark, serving=lambda _: {})
+    project = ReviewProject.open(benchmark.path)
+    import_benchmark(project, benchmark, serving=lambda _: {})
     talk_in_pairs(project)
-    assert verify(project.database).findings == ()
+    assert verify_history(project.database).findings == ()
     findings = tampered(project, statement)
     project.database.close()
     assert findings
     assert all(re.match(found, finding) for finding in findings)
 
 
-def test_events_that_changed_places_are_found(project: Project) -> None:
+def test_events_that_changed_places_are_found(project: ReviewProject) -> None:
     findings = tampered(
         project,
         "UPDATE events SET seq = -5 WHERE seq = 5",
@@ -145,23 +145,23 @@ def test_events_that_changed_places_are_found(project: Project) -> None:
     assert any("event 6 " in finding for finding in findings)
 
 
-def test_a_whole_chain_that_was_written_anew_is_found_by_a_noted_head(project: Project) -> None:
-    before = verify(project.database)
-    with changing(project.database, "ann") as change:
+def test_a_whole_chain_that_was_written_anew_is_found_by_a_noted_head(project: ReviewProject) -> None:
+    before = verify_history(project.database)
+    with transaction(project.database, "ann") as change:
         change.record("tried", "x")
-    assert verify(project.database, head=f"{before.seq}:{before.head}").findings == ()
+    assert verify_history(project.database, head=f"{before.seq}:{before.head}").findings == ()
     with project.database.writing() as session:
         forge(session, lambda after: after.replace("Two?", "Ten?"))
         session.execute(text("UPDATE entries SET value = replace(value, 'Two?', 'Ten?')"))
-    assert verify(project.database).findings == (), "nothing inside the database can tell"
-    noted = verify(project.database, head=f"{before.seq}:{before.head}").findings
+    assert verify_history(project.database).findings == (), "nothing inside the database can tell"
+    noted = verify_history(project.database, head=f"{before.seq}:{before.head}").findings
     assert noted == (f"event {before.seq} has another hash than was noted: the history up to there was written anew",)
     for head in ("", "x", "9:", "999999:ab", "99999999999999999999:ab"):
-        assert len(verify(project.database, head=head).findings) == 1
+        assert len(verify_history(project.database, head=head).findings) == 1
 
 
 def forge(session: Session, change: Callable[[str], str]) -> None:
-    previous = FIRST
+    previous = FIRST_HASH
     for row in session.execute(text("SELECT * FROM events ORDER BY seq")).mappings().all():
         before, after = (json.loads(row[name] or "null") for name in ("before", "after"))
         after = json.loads(change(json.dumps(after)))
@@ -190,13 +190,13 @@ def test_the_command_prints_the_head_and_fails_where_something_is_wrong(
     assert "is not under review" in capsys.readouterr().err
     assert not (tmp_path / "bench.review").exists()
     project = small_project(tmp_path)
-    with changing(project.database, "ann") as change:
+    with transaction(project.database, "ann") as change:
         copy = next_unit(change, "ann", QUEUE, lease_minutes=30)
         assert copy is not None
         decide(change, copy)
     assert run(["review", "status", "--verify", str(tmp_path / "bench")]) == 0
     printed = capsys.readouterr().out
-    head = verify(project.database)
+    head = verify_history(project.database)
     assert "4 events, 4 people, 3 entries, 0 results" in printed
     assert f"head 4:{head.head}" in printed
     assert run(["review", "status", "--verify", str(tmp_path / "bench"), "--head", f"4:{head.head}"]) == 0

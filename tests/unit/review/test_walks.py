@@ -12,14 +12,14 @@ from review_projects import QUEUE, small_project
 from sqlalchemy import func, select
 
 from reeltalk.review import work
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LIVE, give_back, next_unit, take
-from reeltalk.review.errors import Refusal
-from reeltalk.review.events import OPERATOR, Change, changing
-from reeltalk.review.project import Project
-from reeltalk.review.settling import ADJUDICATION, DONE, OPEN, WAITING, let_go, set_overlap, works
+from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LIVE, give_back, next_unit, take_unit
+from reeltalk.review.errors import ApiError
+from reeltalk.review.events import OPERATOR, Transaction, transaction
+from reeltalk.review.project import ReviewProject
+from reeltalk.review.settling import ADJUDICATION, DONE, OPEN, WAITING, release_work, set_overlap, submitted_works
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.verifying import verify
+from reeltalk.review.verifying import verify_history
 from reeltalk.schema.record import Json
 
 ANNOTATORS = ("ann", "ben", "cai", "dee")
@@ -32,7 +32,7 @@ State = dict[str, tuple[Json, bool]]
 class Walk:
     """People who do things at random, and what must be so after each."""
 
-    project: Project
+    project: ReviewProject
     rng: random.Random
     now: datetime = datetime(2026, 11, 22, 4, 0, tzinfo=UTC)
     before: dict[str, list[State]] = field(default_factory=dict)
@@ -51,16 +51,16 @@ class Walk:
         try:
             getattr(self, f"do_{name}")()
             self.done[name] = self.done.get(name, 0) + 1
-        except Refusal:
+        except ApiError:
             self.before, self.undone = kept
             with self.project.database.reading() as session:
                 assert session.scalar(select(func.count()).select_from(EventRow)) == events, "a refusal changes nothing"
         self.check()
 
     def changing(self, author: str) -> Any:
-        return changing(self.project.database, author, now=self.now)
+        return transaction(self.project.database, author, now=self.now)
 
-    def someones(self, change: Change, *states: str) -> AssignmentRow | None:
+    def someones(self, change: Transaction, *states: str) -> AssignmentRow | None:
         query = select(AssignmentRow).order_by(AssignmentRow.unit_id, AssignmentRow.person_id)
         found = change.session.scalars(query.where(AssignmentRow.state.in_(states)) if states else query).all()
         if not found:
@@ -94,8 +94,8 @@ class Walk:
                 for turn in range(3):
                     self.put(change, copy, turn, decided=True)
 
-    def put(self, change: Change, copy: AssignmentRow, turn: int, *, decided: bool = False) -> None:
-        _, unit, task = work.own(change.session, copy.person_id, copy.id)
+    def put(self, change: Transaction, copy: AssignmentRow, turn: int, *, decided: bool = False) -> None:
+        _, unit, task = work.own_work(change.session, copy.person_id, copy.id)
         place, rng = str(turn), self.rng
         value = task.draft_value(unit.content, place)
         value["decision"] = rng.choice(["accept", "accept", "reject"] + ([] if decided else [None, "skip"]))
@@ -103,12 +103,12 @@ class Walk:
         if rng.random() < 0.4:
             value["question"] += f" {rng.randrange(3)}"
         if copy.role == ADJUDICATOR:
-            others = [row.id for row, _ in works(change.session, unit.id)]
+            others = [row.id for row, _ in submitted_works(change.session, unit.id)]
             value["decision"] = value["decision"] or "skip"
             value = {"take": rng.choice(others)} if others and rng.random() < 0.6 else {"write": value}
         row = change.session.get(EntryRow, (copy.id, place))
         there, known = self.state(change, copy.id), len(change.events)
-        entry = work.save(change, copy, unit, task, place, row.revision if row is not None else 0, value)
+        entry = work.save_value(change, copy, unit, task, place, row.revision if row is not None else 0, value)
         change.session.flush()
         if any(event.kind == "save" for event in change.events[known:]):
             self.before.setdefault(copy.id, []).append(there)
@@ -120,7 +120,7 @@ class Walk:
             copy = self.someones(change)
             if copy is None:
                 return
-            _, unit, task = work.own(change.session, copy.person_id, copy.id)
+            _, unit, task = work.own_work(change.session, copy.person_id, copy.id)
             there = self.state(change, copy.id)
             work.undo(change, copy, unit, task)
             self.same(change, copy, self.before[copy.id].pop())
@@ -131,13 +131,13 @@ class Walk:
             copy = self.someones(change)
             if copy is None:
                 return
-            _, unit, task = work.own(change.session, copy.person_id, copy.id)
+            _, unit, task = work.own_work(change.session, copy.person_id, copy.id)
             there = self.state(change, copy.id)
             work.redo(change, copy, unit, task)
             self.same(change, copy, self.undone[copy.id].pop())
             self.before.setdefault(copy.id, []).append(there)
 
-    def same(self, change: Change, copy: AssignmentRow, expected: State) -> None:
+    def same(self, change: Transaction, copy: AssignmentRow, expected: State) -> None:
         found = self.state(change, copy.id)
         if copy.role == ADJUDICATOR:
             # Work that was returned meanwhile marks all decisions, beside what can be taken back.
@@ -145,7 +145,7 @@ class Walk:
         else:
             assert found == expected
 
-    def state(self, change: Change, copy_id: str) -> State:
+    def state(self, change: Transaction, copy_id: str) -> State:
         change.session.flush()
         return {
             place: (row.value, row.stale)
@@ -157,7 +157,7 @@ class Walk:
         with self.changing("") as change:
             copy = self.someones(change)
             if copy is not None:
-                _, unit, task = work.own(change.session, copy.person_id, copy.id)
+                _, unit, task = work.own_work(change.session, copy.person_id, copy.id)
                 work.submit(change, copy, unit, task, approval=self.rng.random() < 0.2)
 
     def do_reopen(self) -> None:
@@ -178,7 +178,7 @@ class Walk:
             query = select(UnitRow).order_by(UnitRow.id)
             waiting = change.session.scalars(query.where(UnitRow.state == ADJUDICATION)).all()
             units = waiting if waiting and self.rng.random() < 0.8 else change.session.scalars(query).all()
-            take(change, self.rng.choice(units), person, ADJUDICATOR, lease_minutes=30)
+            take_unit(change, self.rng.choice(units), person, ADJUDICATOR, lease_minutes=30)
 
     def do_send_back(self) -> None:
         person = self.rng.choice(ADJUDICATORS)
@@ -190,7 +190,7 @@ class Walk:
     def do_leave(self) -> None:
         if self.rng.random() < 0.3:
             with self.changing(OPERATOR) as change:
-                let_go(change, self.rng.choice(ANNOTATORS + ADJUDICATORS), approval=False)
+                release_work(change, self.rng.choice(ANNOTATORS + ADJUDICATORS), approval=False)
 
     def do_overlap(self) -> None:
         with self.changing(OPERATOR) as change:
@@ -227,7 +227,7 @@ class Walk:
 
 
 @pytest.fixture
-def project(tmp_path: Path, database_kind: str) -> Iterator[Project]:
+def project(tmp_path: Path, database_kind: str) -> Iterator[ReviewProject]:
     found = small_project(
         tmp_path, annotators=ANNOTATORS, adjudicators=ADJUDICATORS, units=3, turns=3, overlap=2, gold=[2]
     )
@@ -235,7 +235,7 @@ def project(tmp_path: Path, database_kind: str) -> Iterator[Project]:
     found.database.close()
 
 
-def test_random_walks_keep_every_promise(project: Project, full: bool) -> None:
+def test_random_walks_keep_every_promise(project: ReviewProject, full: bool) -> None:
     walk = Walk(project, random.Random(0))
     for seed in range(20 if full else 2):
         walk.rng = random.Random(seed)
@@ -243,13 +243,13 @@ def test_random_walks_keep_every_promise(project: Project, full: bool) -> None:
         fresh_units(project, seed)
         for _ in range(STEPS):
             walk.step()
-        assert verify(project.database).findings == ()
+        assert verify_history(project.database).findings == ()
     # All that can be done was done, not only refused.
     assert set(walk.done) >= {"next", "save", "decide", "submit", "undo", "redo", "settle", "give_back", "overlap"}
 
 
-def fresh_units(project: Project, seed: int) -> None:
-    with changing(project.database, OPERATOR) as change:
+def fresh_units(project: ReviewProject, seed: int) -> None:
+    with transaction(project.database, OPERATOR) as change:
         for old in change.session.scalars(select(UnitRow).where(UnitRow.id.in_(["u0", "u1", "u2"]))).all():
             copy = {column.name: getattr(old, column.name) for column in UnitRow.__table__.columns}
             position = 1000 * (seed + 1) + old.position

@@ -10,60 +10,60 @@ from review_projects import QUEUE, decide, small_project, submit
 from sqlalchemy import select
 
 from reeltalk.review import work
-from reeltalk.review.assigning import ADJUDICATOR, give_back, next_unit, open_units, take
+from reeltalk.review.assigning import ADJUDICATOR, give_back, next_unit, open_units, take_unit
 from reeltalk.review.database import Database
-from reeltalk.review.errors import BadValueError, ConflictError, NotAllowedError, NotThereError
-from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.project import Project
-from reeltalk.review.settling import let_go, set_overlap, works
+from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
+from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.project import ReviewProject
+from reeltalk.review.settling import release_work, set_overlap, submitted_works
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.verifying import verify
+from reeltalk.review.verifying import verify_history
 
 NOW = datetime(2026, 11, 22, 4, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def project(tmp_path: Path, database_kind: str) -> Iterator[Project]:
+def project(tmp_path: Path, database_kind: str) -> Iterator[ReviewProject]:
     """One unit of three turns, which one person does."""
     found = small_project(tmp_path, units=1)
     yield found
-    assert verify(found.database).findings == ()
+    assert verify_history(found.database).findings == ()
     found.database.close()
 
 
-def set_k(project: Project, overlap: int) -> None:
-    with changing(project.database, OPERATOR) as change:
+def set_k(project: ReviewProject, overlap: int) -> None:
+    with transaction(project.database, OPERATOR) as change:
         queue = change.session.get_one(QueueRow, QUEUE)
         set_overlap(change, queue, TASKS["turns"], overlap, approval=False)
 
 
-def given(project: Project, person: str, *, at: datetime = NOW) -> str | None:
-    with changing(project.database, person, now=at) as change:
+def given(project: ReviewProject, person: str, *, at: datetime = NOW) -> str | None:
+    with transaction(project.database, person, now=at) as change:
         found = next_unit(change, person, QUEUE, lease_minutes=30)
         return found.id if found is not None else None
 
 
-def saved(project: Project, copy: str, place: str, *, at: datetime = NOW, **fields: Any) -> EntryRow:
-    with changing(project.database, "", now=at) as change:
+def saved(project: ReviewProject, copy: str, place: str, *, at: datetime = NOW, **fields: Any) -> EntryRow:
+    with transaction(project.database, "", now=at) as change:
         assignment = change.session.get_one(AssignmentRow, copy)
         change.author = assignment.person_id
-        _, unit, task = work.own(change.session, assignment.person_id, copy)
+        _, unit, task = work.own_work(change.session, assignment.person_id, copy)
         row = change.session.get(EntryRow, (copy, place))
         value = row.value if row is not None and row.value is not None else task.draft_value(unit.content, place)
         revision = fields.pop("revision", row.revision if row is not None else 0)
-        return work.save(change, assignment, unit, task, place, revision, value | fields)
+        return work.save_value(change, assignment, unit, task, place, revision, value | fields)
 
 
-def stepped(project: Project, copy: str, step: Any) -> None:
-    with changing(project.database, "") as change:
+def stepped(project: ReviewProject, copy: str, step: Any) -> None:
+    with transaction(project.database, "") as change:
         assignment = change.session.get_one(AssignmentRow, copy)
-        step(change, assignment, *work.own(change.session, assignment.person_id, copy)[1:])
+        step(change, assignment, *work.own_work(change.session, assignment.person_id, copy)[1:])
 
 
-def handed_in(project: Project, copy: str, *, approval: bool = False, **fields: Any) -> None:
-    with changing(project.database, "") as change:
+def handed_in(project: ReviewProject, copy: str, *, approval: bool = False, **fields: Any) -> None:
+    with transaction(project.database, "") as change:
         assignment = change.session.get_one(AssignmentRow, copy)
         if assignment.role != ADJUDICATOR:
             decide(change, assignment, **fields)
@@ -86,27 +86,27 @@ def marks(database: Database, copy: str) -> dict[str, bool]:
         return {place: row.stale for place, row in work.entries(session, copy).items()}
 
 
-def test_a_save_that_names_an_older_revision_is_told_what_is_there_now(project: Project) -> None:
+def test_a_save_that_names_an_older_revision_is_told_what_is_there_now(project: ReviewProject) -> None:
     copy = given(project, "ann")
     assert copy is not None
     saved(project, copy, "0", question="First?")
     saved(project, copy, "0", question="Second?")
-    with pytest.raises(ConflictError, match="revision 1 was read, and 2 is there") as refused:
+    with pytest.raises(Conflict, match="revision 1 was read, and 2 is there") as refused:
         saved(project, copy, "0", question="Third?", revision=1)
     assert refused.value.code == "stale_save"
     assert refused.value.more["current"]["value"]["question"] == "Second?"
-    with pytest.raises(ConflictError):
+    with pytest.raises(Conflict):
         saved(project, copy, "1", revision=1, note="read from nowhere")
 
 
-def test_saving_what_is_there_adds_no_step_to_take_back(project: Project) -> None:
+def test_saving_what_is_there_adds_no_step_to_take_back(project: ReviewProject) -> None:
     copy = given(project, "ann")
     assert copy is not None
     assert saved(project, copy, "0", question="First?").revision == 1
     assert saved(project, copy, "0").revision == 1
 
 
-def test_taking_back_an_edit_takes_its_marks_back_too(project: Project) -> None:
+def test_taking_back_an_edit_takes_its_marks_back_too(project: ReviewProject) -> None:
     copy = given(project, "ann")
     assert copy is not None
     for place in "012":
@@ -129,38 +129,38 @@ def test_taking_back_an_edit_takes_its_marks_back_too(project: Project) -> None:
     assert marks(project.database, copy) == {"0": False, "1": True, "2": True}
 
 
-def test_undo_goes_back_to_nothing_and_no_further(project: Project) -> None:
+def test_undo_goes_back_to_nothing_and_no_further(project: ReviewProject) -> None:
     copy = given(project, "ann")
     assert copy is not None
     saved(project, copy, "2", question="One?")
     stepped(project, copy, work.undo)
     with project.database.reading() as session:
         assert session.get_one(EntryRow, (copy, "2")).value is None
-    with pytest.raises(ConflictError) as refused:
+    with pytest.raises(Conflict) as refused:
         stepped(project, copy, work.undo)
     assert refused.value.code == "nothing_to_undo"
     stepped(project, copy, work.redo)
     saved(project, copy, "2", question="Two?")
-    with pytest.raises(ConflictError) as refused:
+    with pytest.raises(Conflict) as refused:
         stepped(project, copy, work.redo)
     assert refused.value.code == "nothing_to_redo"
 
 
-def test_nobody_hands_in_twice(project: Project) -> None:
+def test_nobody_hands_in_twice(project: ReviewProject) -> None:
     copy = given(project, "ann")
     assert copy is not None
     handed_in(project, copy)
-    with pytest.raises(ConflictError, match="submitted already"):
+    with pytest.raises(Conflict, match="submitted already"):
         handed_in_again(project, copy)
     assert unit_of(project.database) == ("done", 1)
 
 
-def handed_in_again(project: Project, copy: str) -> None:
-    with changing(project.database, "ann") as change:
+def handed_in_again(project: ReviewProject, copy: str) -> None:
+    with transaction(project.database, "ann") as change:
         submit(change, change.session.get_one(AssignmentRow, copy))
 
 
-def test_a_place_without_work_goes_to_the_next_when_its_lease_is_over(project: Project) -> None:
+def test_a_place_without_work_goes_to_the_next_when_its_lease_is_over(project: ReviewProject) -> None:
     first = given(project, "ann")
     assert first is not None
     assert given(project, "ben", at=NOW + HOUR / 4) is None
@@ -174,11 +174,11 @@ def test_a_place_without_work_goes_to_the_next_when_its_lease_is_over(project: P
     assert unit_of(project.database) == ("done", 1)
     assert state_of(project.database, second) == "lapsed"
     assert saved(project, second, "0", note="typed before the screen knew").revision == 1
-    with pytest.raises(ConflictError, match="others were done"):
+    with pytest.raises(Conflict, match="others were done"):
         handed_in(project, second)
 
 
-def test_a_place_with_work_stays_with_its_person_for_as_long_as_it_takes(project: Project) -> None:
+def test_a_place_with_work_stays_with_its_person_for_as_long_as_it_takes(project: ReviewProject) -> None:
     copy = given(project, "ann")
     assert copy is not None
     saved(project, copy, "0", question="Mine?")
@@ -186,35 +186,35 @@ def test_a_place_with_work_stays_with_its_person_for_as_long_as_it_takes(project
     assert given(project, "ann", at=NOW + 1000 * HOUR) == copy
 
 
-def test_who_lapsed_gets_the_place_again_when_it_is_free(project: Project) -> None:
+def test_who_lapsed_gets_the_place_again_when_it_is_free(project: ReviewProject) -> None:
     first = given(project, "ann")
     second = given(project, "ben", at=NOW + HOUR)
     assert first is not None
     assert second is not None
-    with changing(project.database, "ben") as change:
+    with transaction(project.database, "ben") as change:
         give_back(change, change.session.get_one(AssignmentRow, second))
     assert given(project, "ann", at=NOW + HOUR) == first
     assert state_of(project.database, first) == "working"
 
 
-def test_a_lease_that_a_wrong_clock_gave_holds_nothing(project: Project) -> None:
+def test_a_lease_that_a_wrong_clock_gave_holds_nothing(project: ReviewProject) -> None:
     assert given(project, "ann", at=NOW + 9000 * HOUR) is not None
     assert given(project, "ben", at=NOW) is not None
 
 
-def test_work_of_somebody_who_leaves_goes_to_others_and_is_kept(project: Project) -> None:
+def test_work_of_somebody_who_leaves_goes_to_others_and_is_kept(project: ReviewProject) -> None:
     copy = given(project, "ann")
     assert copy is not None
     saved(project, copy, "0", question="Mine?")
-    with changing(project.database, OPERATOR) as change:
-        assert let_go(change, "ann", approval=False) == 1
+    with transaction(project.database, OPERATOR) as change:
+        assert release_work(change, "ann", approval=False) == 1
     assert given(project, "ben") is not None
     with project.database.reading() as session:
         assert work.entries(session, copy)["0"].value["question"] == "Mine?"
 
 
 @pytest.mark.parametrize("overlap", [1, 2, 3])
-def test_a_unit_is_done_when_as_many_have_handed_in_as_it_needs(project: Project, overlap: int) -> None:
+def test_a_unit_is_done_when_as_many_have_handed_in_as_it_needs(project: ReviewProject, overlap: int) -> None:
     set_k(project, overlap)
     copies = [given(project, person) for person in ("ann", "ben", "cai")[:overlap]]
     assert given(project, "dee") is None
@@ -230,11 +230,11 @@ def test_a_unit_is_done_when_as_many_have_handed_in_as_it_needs(project: Project
         assert how == {"sole" if overlap == 1 else "agreed"}
 
 
-def test_what_differs_goes_to_one_adjudicator_who_did_not_work_on_it(project: Project) -> None:
+def test_what_differs_goes_to_one_adjudicator_who_did_not_work_on_it(project: ReviewProject) -> None:
     set_k(project, 2)
     copies = [given(project, person) for person in ("ann", "jo")]
-    with changing(project.database, "cai") as change, pytest.raises(ConflictError, match="nothing is left"):
-        take(change, change.session.get_one(UnitRow, "u0"), "cai", ADJUDICATOR, lease_minutes=30)
+    with transaction(project.database, "cai") as change, pytest.raises(Conflict, match="nothing is left"):
+        take_unit(change, change.session.get_one(UnitRow, "u0"), "cai", ADJUDICATOR, lease_minutes=30)
     for copy, question in zip(copies, ("One?", "Two?"), strict=True):
         assert copy is not None
         handed_in(project, copy, question=question)
@@ -242,28 +242,28 @@ def test_what_differs_goes_to_one_adjudicator_who_did_not_work_on_it(project: Pr
     adjudicated = {}
     for person in ("jo", "ben", "cai"):
         try:
-            with changing(project.database, person, now=NOW) as change:
+            with transaction(project.database, person, now=NOW) as change:
                 unit = change.session.get_one(UnitRow, "u0")
-                adjudicated[person] = take(change, unit, person, ADJUDICATOR, lease_minutes=30).id
-        except ConflictError:
+                adjudicated[person] = take_unit(change, unit, person, ADJUDICATOR, lease_minutes=30).id
+        except Conflict:
             continue
     assert list(adjudicated) == ["ben"], "jo worked on it, and ben was before cai"
     copy = adjudicated["ben"]
-    with changing(project.database, "ben") as change:
-        assignment, unit, task = work.own(change.session, "ben", copy)
-        with pytest.raises(BadValueError, match="no such work"):
-            work.save(change, assignment, unit, task, "0", 0, {"take": "somebody"})
-        with pytest.raises(BadValueError, match="nothing is to be settled"):
-            work.save(change, assignment, unit, task, "7", 0, {"take": copies[0]})
+    with transaction(project.database, "ben") as change:
+        assignment, unit, task = work.own_work(change.session, "ben", copy)
+        with pytest.raises(InvalidValue, match="no such work"):
+            work.save_value(change, assignment, unit, task, "0", 0, {"take": "somebody"})
+        with pytest.raises(InvalidValue, match="nothing is to be settled"):
+            work.save_value(change, assignment, unit, task, "7", 0, {"take": copies[0]})
         for place, whose in (("0", 0), ("1", 1)):
-            work.save(change, assignment, unit, task, place, 0, {"take": copies[whose]})
-    with pytest.raises(BadValueError) as refused:
+            work.save_value(change, assignment, unit, task, place, 0, {"take": copies[whose]})
+    with pytest.raises(InvalidValue) as refused:
         handed_in(project, copy)
     assert refused.value.more == {"places": ["2"]}
-    with changing(project.database, "ben") as change:
-        assignment, unit, task = work.own(change.session, "ben", copy)
+    with transaction(project.database, "ben") as change:
+        assignment, unit, task = work.own_work(change.session, "ben", copy)
         written = task.draft_value(unit.content, "2") | {"decision": "accept"}
-        work.save(change, assignment, unit, task, "2", 0, {"write": written})
+        work.save_value(change, assignment, unit, task, "2", 0, {"write": written})
     handed_in(project, copy)
     with project.database.reading() as session:
         results = {row.place: row for row in session.scalars(select(ResultRow))}
@@ -272,33 +272,33 @@ def test_what_differs_goes_to_one_adjudicator_who_did_not_work_on_it(project: Pr
         assert results["0"].people == ["ann", "ben"]
 
 
-def test_returned_work_is_redone_by_its_person_and_the_adjudicator_looks_again(project: Project) -> None:
+def test_returned_work_is_redone_by_its_person_and_the_adjudicator_looks_again(project: ReviewProject) -> None:
     set_k(project, 2)
     copies = [given(project, person) for person in ("ann", "ben")]
     for copy, question in zip(copies, ("One?", "Two?"), strict=True):
         assert copy is not None
         handed_in(project, copy, question=question)
-    with changing(project.database, "jo") as change:
-        mine = take(change, change.session.get_one(UnitRow, "u0"), "jo", ADJUDICATOR, lease_minutes=30).id
+    with transaction(project.database, "jo") as change:
+        mine = take_unit(change, change.session.get_one(UnitRow, "u0"), "jo", ADJUDICATOR, lease_minutes=30).id
     for place in "012":
-        with changing(project.database, "jo") as change:
-            assignment, unit, task = work.own(change.session, "jo", mine)
-            work.save(change, assignment, unit, task, place, 0, {"take": copies[0]})
-    with changing(project.database, "ann") as change, pytest.raises(NotAllowedError):
+        with transaction(project.database, "jo") as change:
+            assignment, unit, task = work.own_work(change.session, "jo", mine)
+            work.save_value(change, assignment, unit, task, place, 0, {"take": copies[0]})
+    with transaction(project.database, "ann") as change, pytest.raises(Forbidden):
         work.send_back(change, "ann", copies[0] or "", "do it again")
-    with changing(project.database, "jo") as change, pytest.raises(BadValueError):
+    with transaction(project.database, "jo") as change, pytest.raises(InvalidValue):
         work.send_back(change, "jo", copies[0] or "", "  ")
-    with changing(project.database, "jo") as change:
+    with transaction(project.database, "jo") as change:
         work.send_back(change, "jo", copies[0] or "", "the question leaks")
     assert unit_of(project.database) == ("open", 1)
     assert (state_of(project.database, copies[0] or ""), state_of(project.database, mine)) == ("returned", "waiting")
     assert set(marks(project.database, mine).values()) == {True}
-    with pytest.raises(ConflictError, match="returned to its annotator"):
+    with pytest.raises(Conflict, match="returned to its annotator"):
         handed_in(project, mine)
-    with changing(project.database, "jo") as change, pytest.raises(NotThereError):
+    with transaction(project.database, "jo") as change, pytest.raises(NotFound):
         work.send_back(change, "jo", copies[1] or "", "and this")
     # The other's work has met this already: it cannot be taken back now.
-    with changing(project.database, "ben") as change, pytest.raises(ConflictError):
+    with transaction(project.database, "ben") as change, pytest.raises(Conflict):
         work.reopen(change, change.session.get_one(AssignmentRow, copies[1]), change.session.get_one(UnitRow, "u0"))
     assert given(project, "cai", at=NOW + 1000 * HOUR) is None, "work stays with its annotator through rework"
     assert given(project, "ann") == copies[0]
@@ -307,14 +307,14 @@ def test_returned_work_is_redone_by_its_person_and_the_adjudicator_looks_again(p
     assert state_of(project.database, mine) == "lapsed"
 
 
-def test_with_approval_an_adjudicator_sees_what_nobody_disagrees_on(project: Project) -> None:
+def test_with_approval_an_adjudicator_sees_what_nobody_disagrees_on(project: ReviewProject) -> None:
     copy = given(project, "ann")
     assert copy is not None
     handed_in(project, copy, approval=True)
     assert unit_of(project.database) == ("adjudication", 1)
 
 
-def test_one_may_take_back_what_one_handed_in_until_all_is_in(project: Project) -> None:
+def test_one_may_take_back_what_one_handed_in_until_all_is_in(project: ReviewProject) -> None:
     set_k(project, 2)
     copies = [given(project, person) for person in ("ann", "ben")]
     handed_in(project, copies[0] or "")
@@ -322,7 +322,7 @@ def test_one_may_take_back_what_one_handed_in_until_all_is_in(project: Project) 
     assert unit_of(project.database) == ("open", 0)
     handed_in(project, copies[0] or "")
     handed_in(project, copies[1] or "")
-    with pytest.raises(ConflictError, match="all work on this unit is in"):
+    with pytest.raises(Conflict, match="all work on this unit is in"):
         stepped(project, copies[0] or "", lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
 
 
@@ -332,14 +332,14 @@ def test_gold_goes_to_everybody_is_never_complete_and_cannot_be_told_by_reopenin
         copy = given(project, person)
         assert copy is not None
         handed_in(project, copy, decision="reject")
-        with pytest.raises(ConflictError, match="all work on this unit is in"):
+        with pytest.raises(Conflict, match="all work on this unit is in"):
             stepped(project, copy, lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
     assert unit_of(project.database) == ("open", 3)
-    assert verify(project.database).findings == ()
+    assert verify_history(project.database).findings == ()
     project.database.close()
 
 
-def test_fewer_people_for_each_unit_completes_those_that_have_enough(project: Project) -> None:
+def test_fewer_people_for_each_unit_completes_those_that_have_enough(project: ReviewProject) -> None:
     set_k(project, 2)
     copies = [given(project, person) for person in ("ann", "ben")]
     handed_in(project, copies[0] or "")
@@ -348,17 +348,17 @@ def test_fewer_people_for_each_unit_completes_those_that_have_enough(project: Pr
     assert state_of(project.database, copies[1] or "") == "lapsed"
 
 
-def test_work_of_others_is_not_there(project: Project) -> None:
+def test_work_of_others_is_not_there(project: ReviewProject) -> None:
     copy = given(project, "ann")
     with project.database.reading() as session:
-        with pytest.raises(NotThereError):
-            work.own(session, "ben", copy or "")
-        with pytest.raises(NotThereError):
-            work.own(session, "ben", "nothing")
-        assert works(session, "u0") == []
+        with pytest.raises(NotFound):
+            work.own_work(session, "ben", copy or "")
+        with pytest.raises(NotFound):
+            work.own_work(session, "ben", "nothing")
+        assert submitted_works(session, "u0") == []
 
 
-def test_what_is_left_counts_own_work_and_free_places(project: Project) -> None:
+def test_what_is_left_counts_own_work_and_free_places(project: ReviewProject) -> None:
     def left(person: str) -> int:
         with project.database.reading() as session:
             return open_units(session, QUEUE, person, moment(NOW))
@@ -370,17 +370,17 @@ def test_what_is_left_counts_own_work_and_free_places(project: Project) -> None:
     assert (left("ann"), left("ben")) == (0, 0)
 
 
-def test_begun_work_cannot_be_given_back_and_other_work_can(project: Project) -> None:
+def test_begun_work_cannot_be_given_back_and_other_work_can(project: ReviewProject) -> None:
     copy = given(project, "ann") or ""
     stepped(project, copy, lambda change, assignment, unit, _: give_back(change, assignment))
     assert given(project, "ben") is not None
     copy = given(project, "ben") or ""
     saved(project, copy, "0", note="begun")
-    with pytest.raises(ConflictError, match="stays with you"):
+    with pytest.raises(Conflict, match="stays with you"):
         stepped(project, copy, lambda change, assignment, unit, _: give_back(change, assignment))
 
 
-def test_every_change_is_an_event_with_author_time_before_and_after(project: Project) -> None:
+def test_every_change_is_an_event_with_author_time_before_and_after(project: ReviewProject) -> None:
     copy = given(project, "ann") or ""
     saved(project, copy, "0", question="One?")
     saved(project, copy, "0", question="Two?")

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review.applying.next_revision import NextRevision
 from reeltalk.review.assigning import ANNOTATOR
-from reeltalk.review.collecting import collected
+from reeltalk.review.collecting import approved_dialogues
 from reeltalk.review.settling import DONE
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.tasks.rating import WHOLE
@@ -77,7 +77,7 @@ def human_answers(session: Session) -> Iterator[Answer]:
 
 def collected_dialogues(session: Session) -> Iterator[Dialogue]:
     """Approved dialogues of pairs, as records of a benchmark."""
-    for row, unit, messages in collected(session):
+    for row, unit, messages in approved_dialogues(session):
         texts = [message.text for message in messages]
         if unit.video_id is None:
             continue

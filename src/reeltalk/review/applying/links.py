@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from reeltalk.review.applying.next_revision import NextRevision
-from reeltalk.review.applying.settled import DoneUnit, Said, Settled, verdicts
+from reeltalk.review.applying.settled import DoneUnit, ReviewDecision, SettledPlace, person_reviews
 from reeltalk.schema.dialogue import Linkage, PathStep, QAChain, Turn, TurnRef, without_facts
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.paths import ACCEPTED
@@ -36,7 +36,7 @@ def apply_links(made: NextRevision, units: Iterator[DoneUnit]) -> None:
             if settled.hash == made.history.result(unit.kind, unit.target_table, unit.target_id, first):
                 continue
             drafted = [link["relations"] for link in unit.content["linkages"] if link["place"] == place]
-            found = verdicts(unit, place, settled, partial(_said, drafted[0] if drafted else ()))
+            found = person_reviews(unit, place, settled, partial(_link_decision, drafted[0] if drafted else ()))
             made.review(unit, found, place=first, settled=settled)
             here = made.now("chains", before["id"], sources[int(source)])
             there = made.now("chains", after["id"], targets[int(target)])
@@ -50,7 +50,9 @@ def apply_links(made: NextRevision, units: Iterator[DoneUnit]) -> None:
             _settle(made, refs, settled, chains)
 
 
-def _settle(made: NextRevision, refs: tuple[TurnRef, TurnRef], settled: Settled, chains: dict[str, QAChain]) -> None:
+def _settle(
+    made: NextRevision, refs: tuple[TurnRef, TurnRef], settled: SettledPlace, chains: dict[str, QAChain]
+) -> None:
     value = settled.value if settled.value is not None and settled.value["decision"] == "keep" else None
     content, wanted = made.content, list(value["relations"]) if value is not None else []
     old = [row for row in content.linkages if (row.source, row.target) == refs]
@@ -78,7 +80,7 @@ def _without(extra: dict[str, Json]) -> dict[str, Json]:
 
 
 def _settle_wording(
-    made: NextRevision, refs: tuple[TurnRef, TurnRef], settled: Settled, relations: Sequence[str], target: Turn
+    made: NextRevision, refs: tuple[TurnRef, TurnRef], settled: SettledPlace, relations: Sequence[str], target: Turn
 ) -> None:
     """Take out drafts for relations that are gone and wordings that were settled before; add the one that is now."""
     left: list[Rewrite] = []
@@ -150,9 +152,9 @@ def _word_paths(made: NextRevision, refs: tuple[TurnRef, TurnRef], is_meant: Any
             paths[number] = path.model_copy(update={"steps": tuple(steps)})
 
 
-def _said(drafted: Sequence[str], value: Json) -> Said:
+def _link_decision(drafted: Sequence[str], value: Json) -> ReviewDecision:
     if value is None or value["decision"] != "keep":
-        return Said(Decision.REJECT, comment=value["note"] if value is not None else "")
+        return ReviewDecision(Decision.REJECT, comment=value["note"] if value is not None else "")
     edits = []
     if list(drafted) != list(value["relations"]):
         edits.append(FieldEdit(field="relations", before=list(drafted), after=list(value["relations"])))
@@ -161,4 +163,4 @@ def _said(drafted: Sequence[str], value: Json) -> Said:
     if value["question"] is not None:
         reworded = {"question": value["question"], "references": value["references"], "method": value["method"]}
         edits.append(FieldEdit(field="rewrite", before=None, after=reworded))
-    return Said(Decision.EDIT if edits else Decision.ACCEPT, edits=edits, comment=value["note"])
+    return ReviewDecision(Decision.EDIT if edits else Decision.ACCEPT, edits=edits, comment=value["note"])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from reeltalk.review.applying.settled import DoneUnit, Settled, Verdict, short_hash, when
+from reeltalk.review.applying.settled import DoneUnit, PersonReview, SettledPlace, parse_moment, value_hash
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import Json, Record
@@ -40,7 +40,7 @@ def latest_revision(reviews: Iterable[Review]) -> int:
 def wording_hash(turn: Turn) -> str:
     """By which a turn is known again as the one that review wrote; its labels and checks may change meanwhile."""
     stored = turn.model_dump(mode="json")
-    return short_hash({name: stored[name] for name in WORDED})
+    return value_hash({name: stored[name] for name in WORDED})
 
 
 WORDED: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option")
@@ -48,7 +48,7 @@ WORDED: Final = ("question", "references", "asked_at_s", "evidence", "options", 
 
 
 @dataclass(frozen=True)
-class Step:
+class TurnRevision:
     """What one revision did to a turn."""
 
     revision: int
@@ -57,7 +57,7 @@ class Step:
     """Hash of the wording that it got; None where it was left as it was."""
 
 
-class History:
+class ReviewHistory:
     """What reviews did to the turns of each chain and dialogue.
 
     Args:
@@ -65,7 +65,7 @@ class History:
     """
 
     def __init__(self, reviews: Iterable[Review]) -> None:
-        self._steps: dict[tuple[str, str], dict[int, list[Step]]] = defaultdict(lambda: defaultdict(list))
+        self._steps: dict[tuple[str, str], dict[int, list[TurnRevision]]] = defaultdict(lambda: defaultdict(list))
         self._results: dict[tuple[str, str, str, str], str] = {}
         for review in reviews:
             extra = review.extra
@@ -75,7 +75,7 @@ class History:
             self._results[task, *target, str(place)] = str(extra.get(RESULT))
             if task == TURNS and isinstance(place, int):
                 self._steps[target][place].append(
-                    Step(int(extra.get(WRITTEN, 0)), review.decision is not Decision.REJECT, extra.get(WORDING))
+                    TurnRevision(int(extra.get(WRITTEN, 0)), review.decision is not Decision.REJECT, extra.get(WORDING))
                 )
 
     def kept(self, table: str, name: str, turns: int, revision: int | None = None) -> list[int]:
@@ -87,7 +87,7 @@ class History:
             turns: How many the first draft had, or more.
             revision: At which revision; the latest by default.
         """
-        steps: Mapping[int, Sequence[Step]] = self._steps.get((table, name), {})
+        steps: Mapping[int, Sequence[TurnRevision]] = self._steps.get((table, name), {})
         found = []
         for place in range(turns):
             past = [step for step in steps.get(place, ()) if revision is None or step.revision <= revision]
@@ -97,7 +97,7 @@ class History:
 
     def removed(self, table: str, name: str, revision: int | None = None) -> int:
         """How many turns of the first draft a chain or dialogue has no longer."""
-        steps: Mapping[int, Sequence[Step]] = self._steps.get((table, name), {})
+        steps: Mapping[int, Sequence[TurnRevision]] = self._steps.get((table, name), {})
         pasts = [[step for step in past if revision is None or step.revision <= revision] for past in steps.values()]
         return sum(bool(past) and not past[-1].is_kept for past in pasts)
 
@@ -124,7 +124,7 @@ class NextRevision:
 
     before: Content
     content: Content
-    history: History
+    history: ReviewHistory
     number: int
     """Of this revision, from 1."""
     places: dict[Key, list[int]] = field(default_factory=dict)
@@ -146,7 +146,7 @@ class NextRevision:
         fresh = replace(content)
         for name, rows in content.rows():
             setattr(fresh, name, list(rows))
-        history = History(content.reviews)
+        history = ReviewHistory(content.reviews)
         made = cls(content, fresh, history, latest_revision(content.reviews) + 1)
         units: tuple[tuple[UnitTable, Sequence[QAChain | Dialogue]], ...] = (
             ("chains", content.chains),
@@ -207,10 +207,10 @@ class NextRevision:
     def review(
         self,
         unit: DoneUnit,
-        verdicts: Iterable[Verdict],
+        verdicts: Iterable[PersonReview],
         *,
         place: int | str,
-        settled: Settled | None = None,
+        settled: SettledPlace | None = None,
         worded: Turn | None = None,
         effects: Sequence[FieldEdit] = (),
     ) -> None:
@@ -241,6 +241,6 @@ class NextRevision:
                     reasons=tuple(said.reasons),
                     edits=(*said.edits, *(effects if verdict.counts else ())),
                     comment=verdict.comment,
-                    created_at=when(verdict.at),
+                    created_at=parse_moment(verdict.at),
                 )
             )

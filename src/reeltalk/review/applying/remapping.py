@@ -42,7 +42,7 @@ def remap(made: NextRevision) -> list[PathChange]:
         All paths, of which the walks are still to be looked at.
     """
     _units_gone(made)
-    made.content.linkages = _kept(
+    made.content.linkages = _move_rows(
         made,
         "linkages",
         made.content.linkages,
@@ -53,9 +53,9 @@ def remap(made: NextRevision) -> list[PathChange]:
 
     def rewrite(row: Any) -> Any:
         linkage = _linkage(made, row.linkage)
-        return None if linkage is None else _with(row, linkage=linkage)
+        return None if linkage is None else _copy_with(row, linkage=linkage)
 
-    made.content.rewrites = _kept(
+    made.content.rewrites = _move_rows(
         made, "rewrites", made.content.rewrites, rewrite, name=lambda row: row.id, reason=NO_END
     )
     paths = [_path(made, path) for path in made.content.paths]
@@ -81,14 +81,14 @@ def _units_gone(made: NextRevision) -> None:
     if made.gone:
         gone = {name for _, name in made.gone}
         made.content.source_files = [
-            _with(file, records=tuple(name for name in file.records if name not in gone))
+            _copy_with(file, records=tuple(name for name in file.records if name not in gone))
             if gone & set(file.records)
             else file
             for file in made.content.source_files
         ]
 
 
-def _kept(
+def _move_rows(
     made: NextRevision,
     table: str,
     rows: Iterable[R],
@@ -107,7 +107,7 @@ def _kept(
     return found
 
 
-def _with(row: Any, **values: Any) -> Any:
+def _copy_with(row: Any, **values: Any) -> Any:
     return row.model_copy(update=values)
 
 
@@ -122,7 +122,7 @@ def _linkage(made: NextRevision, row: Linkage) -> Linkage | None:
     source, target = _ref(made, row.source), _ref(made, row.target)
     if source is None or target is None:
         return None
-    return row if (source, target) == (row.source, row.target) else _with(row, source=source, target=target)
+    return row if (source, target) == (row.source, row.target) else _copy_with(row, source=source, target=target)
 
 
 def _path(made: NextRevision, path: DialoguePath) -> PathChange:
@@ -130,7 +130,7 @@ def _path(made: NextRevision, path: DialoguePath) -> PathChange:
     steps = tuple(
         step if ref == step.ref else step.model_copy(update={"ref": ref}) for _, step, ref in moved if ref is not None
     )
-    after = path if steps == path.steps else _with(path, steps=steps)
+    after = path if steps == path.steps else _copy_with(path, steps=steps)
     return PathChange(path, after, [number for number, _, ref in moved if ref is not None])
 
 
@@ -173,7 +173,7 @@ def _moved(made: NextRevision, row: Any, unit: str) -> Any:
     index = made.moved(table, row.unit_id, row.turn_index)
     if index is None:
         return row if (table, row.unit_id) not in made.earlier_places else None
-    return row if index == row.turn_index else _with(row, turn_index=index)
+    return row if index == row.turn_index else _copy_with(row, turn_index=index)
 
 
 def _answers_and_scores(made: NextRevision) -> None:
@@ -196,8 +196,8 @@ def _answers_and_scores(made: NextRevision) -> None:
             return None
         place = _place(made, table, row.unit_id, row.turn_index)
         earlier = made.reworded.get((table, row.unit_id, place)) if place is not None else None
-        moved = row if index == row.turn_index else _with(row, turn_index=index)
-        return moved if earlier is None else asked_before(moved, earlier)
+        moved = row if index == row.turn_index else _copy_with(row, turn_index=index)
+        return moved if earlier is None else _asked_before(moved, earlier)
 
     def score(row: Any) -> Any:
         table = unit_of(row.unit, row.unit_id)
@@ -206,17 +206,17 @@ def _answers_and_scores(made: NextRevision) -> None:
         if row.turn_index is None:
             return None if (table, row.unit_id) in made.gone else row
         index = made.moved(table, row.unit_id, row.turn_index)
-        return None if index is None else row if index == row.turn_index else _with(row, turn_index=index)
+        return None if index is None else row if index == row.turn_index else _copy_with(row, turn_index=index)
 
-    made.content.answers = _kept(
+    made.content.answers = _move_rows(
         made, "answers", made.content.answers, answer, name=lambda row: _short(row.model, row.unit_id), reason=NO_TURN
     )
-    made.content.scores = _kept(
+    made.content.scores = _move_rows(
         made, "scores", made.content.scores, score, name=lambda row: _short(row.model, row.unit_id), reason=NO_TURN
     )
 
 
-def asked_before(answer: Answer, turn: Turn) -> Answer:
+def _asked_before(answer: Answer, turn: Turn) -> Answer:
     """An answer to an earlier wording of a turn; it says to which."""
     values: dict[str, Any] = {}
     if answer.asked_as is None:
@@ -230,7 +230,7 @@ def _short(model: str, unit_id: str) -> str:
     return f"{model}/{unit_id}"[:512].strip()
 
 
-def steps_of(changes: Sequence[PathChange]) -> dict[str, dict[int, int]]:
+def _new_steps(changes: Sequence[PathChange]) -> dict[str, dict[int, int]]:
     """By path, the new index of each step that is left."""
     return {change.before.id: {old: new for new, old in enumerate(change.steps)} for change in changes}
 
@@ -315,7 +315,7 @@ def _why_unsaid(made: NextRevision, change: PathChange) -> str | None:
 
 
 def _follow(made: NextRevision, changes: Sequence[PathChange], reasons: dict[str, str]) -> None:
-    indices, paths = steps_of(changes), {change.before.id: change.before for change in changes}
+    indices, paths = _new_steps(changes), {change.before.id: change.before for change in changes}
     content = made.content
 
     def index(name: str, turn: int | None) -> int | None:
@@ -354,4 +354,4 @@ def _asked(made: NextRevision, path: DialoguePath, step: int, answer: Any) -> An
     if at.turn is not None or at.ref.turn_index >= len(places):
         return answer
     earlier = made.reworded.get((table, at.ref.unit_id, places[at.ref.turn_index]))
-    return answer if earlier is None else asked_before(answer, earlier)
+    return answer if earlier is None else _asked_before(answer, earlier)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review.assigning import ADJUDICATOR
 from reeltalk.review.settling import DONE
-from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, canonical
+from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, canonical_json
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, FieldEdit
 
@@ -19,7 +19,7 @@ BATCH = 500
 
 
 @dataclass(frozen=True)
-class Work:
+class SubmittedWork:
     """What one person handed in about a unit."""
 
     reviewer: str
@@ -36,7 +36,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledPlace:
     """What was settled at one place."""
 
     value: Json
@@ -48,7 +48,7 @@ class Settled:
     @property
     def hash(self) -> str:
         """By which it is known that it was applied."""
-        return short_hash([self.value, self.how, list(self.people)])
+        return value_hash([self.value, self.how, list(self.people)])
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class DoneUnit:
     target_id: str
     video_id: str | None
     content: Mapping[str, Json]
-    results: Mapping[str, Settled]
+    results: Mapping[str, SettledPlace]
     """By place; none where each one's work counts by itself."""
-    works: Sequence[Work]
+    works: Sequence[SubmittedWork]
     """In the order in which they were handed in."""
 
     @property
@@ -86,10 +86,10 @@ def done_units(session: Session, kind: str) -> Iterator[DoneUnit]:
     )
     for start in range(0, len(ids), BATCH):
         some = ids[start : start + BATCH]
-        results: dict[str, dict[str, Settled]] = defaultdict(dict)
+        results: dict[str, dict[str, SettledPlace]] = defaultdict(dict)
         for found in session.scalars(select(ResultRow).where(ResultRow.unit_id.in_(some)).order_by(ResultRow.place)):
             people = [names.get(person, person) for person in found.people or ()]
-            results[found.unit_id][found.place] = Settled(found.value, found.how, people, found.at)
+            results[found.unit_id][found.place] = SettledPlace(found.value, found.how, people, found.at)
         works = _works(session, some, names)
         rows = {row.id: row for row in session.scalars(select(UnitRow).where(UnitRow.id.in_(some)))}
         for unit_id in some:
@@ -106,8 +106,8 @@ def done_units(session: Session, kind: str) -> Iterator[DoneUnit]:
             )
 
 
-def _works(session: Session, units: Sequence[str], names: Mapping[str, str]) -> dict[str, list[Work]]:
-    found: dict[str, list[Work]] = defaultdict(list)
+def _works(session: Session, units: Sequence[str], names: Mapping[str, str]) -> dict[str, list[SubmittedWork]]:
+    found: dict[str, list[SubmittedWork]] = defaultdict(list)
     values: dict[str, dict[str, Json]] = defaultdict(dict)
     times: dict[str, dict[str, str]] = defaultdict(dict)
     mine = select(AssignmentRow.id).where(AssignmentRow.unit_id.in_(units), AssignmentRow.state == "submitted")
@@ -121,11 +121,13 @@ def _works(session: Session, units: Sequence[str], names: Mapping[str, str]) -> 
     ):
         name = names.get(row.person_id, row.person_id)
         submitted_at = row.submitted_at or row.created_at
-        found[row.unit_id].append(Work(name, row.person_id, row.role, submitted_at, values[row.id], times[row.id]))
+        found[row.unit_id].append(
+            SubmittedWork(name, row.person_id, row.role, submitted_at, values[row.id], times[row.id])
+        )
     return found
 
 
-def undecided(session: Session) -> dict[str, int]:
+def undecided_counts(session: Session) -> dict[str, int]:
     """Places of units that are not done, by kind of work."""
     rows = session.execute(
         select(QueueRow.task, func.sum(UnitRow.turns))
@@ -136,13 +138,13 @@ def undecided(session: Session) -> dict[str, int]:
     return {kind: int(count or 0) for kind, count in rows}
 
 
-def when(at: str) -> datetime:
+def parse_moment(at: str) -> datetime:
     """A stored moment as a time with its zone."""
     return datetime.fromisoformat(at)
 
 
 @dataclass(frozen=True)
-class Said:
+class ReviewDecision:
     """What a value says."""
 
     decision: Decision
@@ -152,18 +154,20 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PersonReview:
     """What one person said, as it becomes a `Review`."""
 
     reviewer: str
     at: str
-    said: Said
+    said: ReviewDecision
     comment: str
     counts: bool
     """True for the one whose decision counted."""
 
 
-def verdicts(unit: DoneUnit, place: str, settled: Settled, read: Callable[[Json], Said]) -> Iterator[Verdict]:
+def person_reviews(
+    unit: DoneUnit, place: str, settled: SettledPlace, read: Callable[[Json], ReviewDecision]
+) -> Iterator[PersonReview]:
     """What each person said of a place. An adjudicator's counts where there was one, otherwise the first's.
 
     Args:
@@ -183,14 +187,14 @@ def verdicts(unit: DoneUnit, place: str, settled: Settled, read: Callable[[Json]
         counts = not counted and (work.role == ADJUDICATOR) == by_adjudicator
         counted |= counts
         said = read(value)
-        yield Verdict(work.reviewer, work.times[place], said, note or said.comment, counts)
+        yield PersonReview(work.reviewer, work.times[place], said, note or said.comment, counts)
     if not counted:
         # Whoever settled it holds no such work any longer, as where nobody drew a link; their name stays.
         said = read(settled.value)
         reviewer = settled.people[-1] if settled.people else "unknown"
-        yield Verdict(reviewer, settled.at, said, said.comment, counts=True)
+        yield PersonReview(reviewer, settled.at, said, said.comment, counts=True)
 
 
-def short_hash(value: Json) -> str:
+def value_hash(value: Json) -> str:
     """64 bits of the SHA-256 of canonical JSON."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]

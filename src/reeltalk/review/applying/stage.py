@@ -17,15 +17,15 @@ from reeltalk.review.applying.collected import add_collected
 from reeltalk.review.applying.links import apply_links, word_paths
 from reeltalk.review.applying.next_revision import NextRevision
 from reeltalk.review.applying.remapping import remap, settle_paths
-from reeltalk.review.applying.settled import done_units, undecided
+from reeltalk.review.applying.settled import done_units, undecided_counts
 from reeltalk.review.applying.turns import VERIFIED, apply_labels, apply_turns
-from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.importing import APPLIED, admitted, fill, is_of_project, table_hashes
-from reeltalk.review.project import Project
+from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.importing import APPLIED, import_content, is_of_project, read_checked, table_hashes
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.settling import OPEN
 from reeltalk.review.tables import ChainRow, ProjectRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.team_stats import Standings, release_blocks
+from reeltalk.review.team_stats import TeamStatsCache, release_blocks
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -45,7 +45,7 @@ class Applied:
     """Of the benchmark now, from 1; the one that it has where nothing changed."""
     is_changed: bool
     counts: dict[str, int] = field(default_factory=dict)
-    undecided: dict[str, int] = field(default_factory=dict)
+    undecided_counts: dict[str, int] = field(default_factory=dict)
     """Places whose work is not settled yet, by kind of work. They stay as they are."""
     conflicts: tuple[str, ...] = ()
     """Settled work that could not be applied, and why."""
@@ -69,7 +69,7 @@ class Applied:
 
 
 def apply_reviews(
-    project: Project,
+    project: ReviewProject,
     *,
     into: Path | None = None,
     dry_run: bool = False,
@@ -98,7 +98,7 @@ def apply_reviews(
             "becomes a copy of it with the reviews applied"
         )
     progress(f"reading {target.path}")
-    content = admitted(target)
+    content = read_checked(target)
     _refuse_disagreement(project, progress)
     with project.database.reading() as session:
         row = session.get(ProjectRow, 1)
@@ -112,7 +112,7 @@ def apply_reviews(
                 )
         progress("collecting what was settled")
         made = next_revision(content, session)
-        left = undecided(session)
+        left = undecided_counts(session)
         chain = session.scalars(select(ChainRow)).one_or_none()
         head = (chain.seq, chain.hash) if chain is not None else (0, "")
     changed = [name for name, rows in made.content.rows() if rows != getattr(content, name)]
@@ -154,17 +154,17 @@ def apply_reviews(
     return applied
 
 
-def _refuse_disagreement(project: Project, progress: Callable[[str], None]) -> None:
+def _refuse_disagreement(project: ReviewProject, progress: Callable[[str], None]) -> None:
     least = project.settings.least_agreement
     if least is None:
         return
     progress("computing how far people agree")
-    standing = Standings(project.database).compute()
+    stats = TeamStatsCache(project.database).compute()
     with project.database.reading() as session:
         # A queue of which nothing is complete gives the benchmark nothing, and is held to nothing.
         applied = set(session.scalars(select(UnitRow.queue_id).where(UnitRow.state != OPEN).distinct()))
-    measured = tuple(task for task in standing.tasks if task.queue_id in applied)
-    blocks = release_blocks(replace(standing, tasks=measured), least)
+    measured = tuple(task for task in stats.tasks if task.queue_id in applied)
+    blocks = release_blocks(replace(stats, tasks=measured), least)
     if blocks:
         raise BenchmarkError(f"{'; '.join(blocks)}; nothing was applied")
 
@@ -215,14 +215,14 @@ def _copy(source: Benchmark, folder: Path) -> None:
     (folder / MANIFEST).write_text(copied.to_json(), encoding="utf-8")
 
 
-def _go_on(project: Project, benchmark: Benchmark, made: NextRevision, applied: Applied) -> None:
+def _go_on(project: ReviewProject, benchmark: Benchmark, made: NextRevision, applied: Applied) -> None:
     """The project goes on with the revision that was written: what nobody has begun shows it."""
     fresh = Benchmark.open(benchmark.path)
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         change.record(
             "apply",
             "project",
             after={"revision": made.number, "content_hash": fresh.manifest.content_hash, "counts": applied.counts},
         )
         known = set(change.session.scalars(select(QueueRow.id)))
-        fill(change, project, fresh, made.content, None, wanted=[name for name in TASKS if name in known])
+        import_content(change, project, fresh, made.content, None, wanted=[name for name in TASKS if name in known])

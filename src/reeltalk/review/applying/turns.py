@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from reeltalk.review.applying.next_revision import WORDED, Key, NextRevision, wording_hash
-from reeltalk.review.applying.settled import DoneUnit, Said, Settled, verdicts
+from reeltalk.review.applying.settled import DoneUnit, ReviewDecision, SettledPlace, person_reviews
 from reeltalk.schema.dialogue import MADE_FOR_WORDING, REWORDING, Dialogue, QAChain, Turn, without_facts
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, FieldEdit
@@ -63,7 +63,7 @@ def _turns(made: NextRevision, unit: DoneUnit, current: Sequence[Turn]) -> dict[
     shown = made.snapshot_places(*key, len(drafts), unit.revision)
     present = dict(zip(made.earlier_places.get(key, []), current, strict=True))
     turns = dict(present)
-    news: list[tuple[int, int, Settled, Turn | None]] = []
+    news: list[tuple[int, int, SettledPlace, Turn | None]] = []
     for index, (place, draft) in enumerate(zip(shown, drafts, strict=True)):
         settled = unit.results.get(str(index))
         if settled is None or settled.hash == made.history.result(unit.kind, *key, place):
@@ -113,14 +113,14 @@ def _keep(
     unit: DoneUnit,
     index: int,
     place: int,
-    settled: Settled,
+    settled: SettledPlace,
     draft: Turn,
     there: Turn | None,
     new: Turn | None,
 ) -> None:
     """Count a decision, and keep who made it and what was taken out."""
     decision, key = Decision(settled.value["decision"]), (unit.target_table, unit.target_id)
-    made.counts[f"turns {_PAST[decision]}"] += 1
+    made.counts[f"turns {_PAST_TENSE[decision]}"] += 1
     effects: list[FieldEdit] = []
     if decision is Decision.REJECT:
         if there is not None:
@@ -135,11 +135,11 @@ def _keep(
         ]
         made.counts["checklists, rubrics and keys taken off"] += len(effects)
     worded = new if decision in (Decision.ACCEPT, Decision.EDIT) else None
-    found = verdicts(unit, str(index), settled, lambda value: _said(index, draft, value))
+    found = person_reviews(unit, str(index), settled, lambda value: _turn_decision(index, draft, value))
     made.review(unit, found, place=place, settled=settled, worded=worded, effects=effects)
 
 
-_PAST: Final = {
+_PAST_TENSE: Final = {
     Decision.ACCEPT: "accepted",
     Decision.EDIT: "edited",
     Decision.REJECT: "rejected",
@@ -147,7 +147,7 @@ _PAST: Final = {
 }
 
 
-def _said(index: int, draft: Turn, value: Json) -> Said:
+def _turn_decision(index: int, draft: Turn, value: Json) -> ReviewDecision:
     stored = draft.model_dump(mode="json")
     decision = Decision(value["decision"])
     edits = [
@@ -155,10 +155,10 @@ def _said(index: int, draft: Turn, value: Json) -> Said:
         for name in (*WORDED, LABELS)
         if decision is Decision.EDIT and stored[name] != value[name]
     ]
-    return Said(decision, value["reasons"], edits, value["note"])
+    return ReviewDecision(decision, value["reasons"], edits, value["note"])
 
 
-def _take_out(made: NextRevision, unit: DoneUnit, index: int, place: int, settled: Settled, there: Turn) -> None:
+def _take_out(made: NextRevision, unit: DoneUnit, index: int, place: int, settled: SettledPlace, there: Turn) -> None:
     value = settled.value
     reasons = ", ".join(reason.replace("_", " ") for reason in value["reasons"])
     note = f" ({value['note']})" if value["note"] else ""
@@ -204,7 +204,7 @@ def apply_labels(made: NextRevision, units: Iterator[DoneUnit]) -> None:
                 those[now] = _labelled(those[now], drafts[index], unit.kind, settled.value)
                 looked |= {(*key, now, vocabulary) for vocabulary in settled.value["labels"]}
             made.counts[_words(unit.kind, decision, is_there=now is not None)] += 1
-            found = verdicts(unit, str(index), settled, partial(_labels_said, index, drafts[index]))
+            found = person_reviews(unit, str(index), settled, partial(_labels_decision, index, drafts[index]))
             made.review(unit, found, place=place, settled=settled)
     if not turns:
         return
@@ -236,10 +236,10 @@ def _labelled(turn: Turn, draft: Turn, kind: str, value: Mapping[str, Json]) -> 
     return turn.model_copy(update={"labels": {name: found for name, found in labels.items() if found}, "extra": extra})
 
 
-def _labels_said(index: int, draft: Turn, value: Json) -> Said:
+def _labels_decision(index: int, draft: Turn, value: Json) -> ReviewDecision:
     edits = [
         FieldEdit(field=f"turns[{index}].labels.{name}", before=list(draft.labels.get(name, ())), after=list(labels))
         for name, labels in value["labels"].items()
         if value["decision"] != Decision.SKIP and list(draft.labels.get(name, ())) != list(labels)
     ]
-    return Said(Decision(value["decision"]), edits=edits, comment=value["note"])
+    return ReviewDecision(Decision(value["decision"]), edits=edits, comment=value["note"])

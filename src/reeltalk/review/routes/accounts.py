@@ -11,31 +11,31 @@ from sqlalchemy import func, select
 
 from reeltalk.review import people
 from reeltalk.review.access import Action
-from reeltalk.review.credentials import keyed
-from reeltalk.review.errors import BadValueError, NotThereError, Refusal, SignInFirstError, TooManyError
-from reeltalk.review.events import changing
-from reeltalk.review.idempotency import form_key, make_once
-from reeltalk.review.people import Person, person_of_reset, reset_password
-from reeltalk.review.project import Project
+from reeltalk.review.credentials import keyed_hash
+from reeltalk.review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
+from reeltalk.review.events import transaction
+from reeltalk.review.idempotency import form_key, make_secret_once
+from reeltalk.review.people import User, person_of_reset, reset_password
+from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import PersonRow, SessionRow, TokenRow, moment
 from reeltalk.review.web import (
     FormNumber,
     FormText,
     ProjectHere,
     ShortText,
-    changing_by_form,
     check_csrf,
     cookie_of,
-    door_of,
+    current_user,
+    login_limiter,
     page,
     put_cookie,
     refuse_other_sites,
-    seeing,
-    somebody,
+    require,
+    require_form,
 )
 
 router = APIRouter()
-Somebody = Annotated[Person | None, Depends(somebody)]
+Somebody = Annotated[User | None, Depends(current_user)]
 JOINING = "\n join "
 """Before a link's token: counts tries to join by link, and no name that somebody signs in by has a line break."""
 
@@ -52,25 +52,25 @@ def show_invitation(request: Request, token: str, project: ProjectHere) -> Respo
 def join(request: Request, token: str, project: ProjectHere, name: FormText, password: FormText) -> Response:
     """Become a member and sign in."""
     refuse_other_sites(request)
-    # A form that asks which names are taken, and one whose link may be guessed at, is slow like the other door.
-    door, address = door_of(request)
-    door.knock(JOINING + token, address)
+    # A form that asks which names are taken, and one whose link may be guessed at, is limited like signing in.
+    limiter, address = login_limiter(request)
+    limiter.hit(JOINING + token, address)
     try:
-        with changing(project.database, "") as change:
-            row = people.join(change, project.secret, token, name, password)
+        with transaction(project.database, "") as change:
+            row = people.join_team(change, project.secret, token, name, password)
             cookie = people.start_session(change, project.secret, row.id)
-    except BadValueError as error:
+    except InvalidValue as error:
         with project.database.reading() as session:
             role = people.invitation_of(session, project.secret, token).role
         return page(request, "join.html", None, status=422, token=token, role=role, name=name, problem=error)
-    except NotThereError:
+    except NotFound:
         with project.database.reading() as session:
-            found = people.joined_by(session, project.secret, token, name, password)
+            found = people.find_joined(session, project.secret, token, name, password)
         if found is None:
             raise
-        with changing(project.database, found.id) as change:
+        with transaction(project.database, found.id) as change:
             cookie = people.start_session(change, project.secret, found.id)
-    door.let_in(JOINING + token, address)
+    limiter.reset(JOINING + token, address)
     return _signed_in(request, cookie, "/")
 
 
@@ -88,26 +88,26 @@ async def sign_in(
 ) -> Response:
     """Sign in by name and password."""
     refuse_other_sites(request)
-    door, address = door_of(request)
+    limiter, address = login_limiter(request)
     compared = people.sign_in_name(name)
     try:
         # Whoever waits takes no thread: others' work goes on beside any number of tries.
-        await asyncio.sleep(door.knock(compared, address))
+        await asyncio.sleep(limiter.hit(compared, address))
         cookie = await run_in_threadpool(_new_session, request, project, name, password)
-    except (SignInFirstError, TooManyError) as error:
+    except (Unauthorized, TooManyRequests) as error:
         answer = page(request, "sign_in.html", None, status=error.status, next=_inside(next), name=name, problem=error)
-        if isinstance(error, TooManyError):
+        if isinstance(error, TooManyRequests):
             answer.headers["retry-after"] = str(error.wait_s)
         else:
             # Never the name: a password is typed there often enough.
             sys.stderr.write(f"sign-in from {address}: {error}\n")
         return answer
-    door.let_in(compared, address)
+    limiter.reset(compared, address)
     return _signed_in(request, cookie, _inside(next))
 
 
 @router.get("/api/session")
-def show_session(person: Annotated[Person, seeing(Action.LOOK)]) -> dict[str, str]:
+def show_session(person: Annotated[User, require(Action.LOOK)]) -> dict[str, str]:
     """The token that changes must carry, for a page that was opened before its person signed in anew."""
     return {"csrf": person.csrf, "person": person.id}
 
@@ -121,16 +121,16 @@ def sign_out(
     answer = RedirectResponse("/sign-in", status_code=303)
     if person is not None and not person.by_token:
         check_csrf(request, person, csrf)
-        with changing(project.database, person.id) as change:
+        with transaction(project.database, person.id) as change:
             people.end_session(change, project.secret, cookie_of(request) or "")
         put_cookie(request, answer, None)
     return answer
 
 
-def _new_session(request: Request, project: Project, name: str, password: str) -> str:
+def _new_session(request: Request, project: ReviewProject, name: str, password: str) -> str:
     with project.database.reading() as session:
         row = people.find_by_password(session, name, password)
-    with changing(project.database, row.id) as change:
+    with transaction(project.database, row.id) as change:
         # Who signs in anew in this browser leaves nobody signed in behind.
         people.end_session(change, project.secret, cookie_of(request) or "")
         return people.start_session(change, project.secret, row.id)
@@ -161,21 +161,21 @@ def reset(request: Request, token: str, project: ProjectHere, password: FormText
     """Take the new password; whoever chose it signs in with it."""
     refuse_other_sites(request)
     try:
-        with changing(project.database, "") as change:
+        with transaction(project.database, "") as change:
             reset_password(change, project.secret, token, password)
-    except BadValueError as error:
+    except InvalidValue as error:
         with project.database.reading() as session:
             name = person_of_reset(session, project.secret, token).name
         return page(request, "reset.html", None, status=422, token=token, name=name, problem=error)
     return RedirectResponse("/sign-in", status_code=303)
 
 
-Self = Annotated[Person, changing_by_form(Action.LOOK)]
+Self = Annotated[User, require_form(Action.LOOK)]
 
 
 @router.get("/account", response_class=HTMLResponse)
 def show_account(
-    request: Request, project: ProjectHere, person: Annotated[Person, seeing(Action.LOOK)], done: str = ""
+    request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)], done: str = ""
 ) -> Response:
     """The forms to change a password, make and revoke tokens, and sign out everywhere."""
     return _page(request, project, person, done=done)
@@ -187,16 +187,16 @@ def change_password(
 ) -> Response:
     """Choose a new password; other browsers are signed out."""
     # Whoever finds a browser that is signed in must not guess the password here.
-    door, address = door_of(request)
-    door.knock(person.id, address)
+    limiter, address = login_limiter(request)
+    limiter.hit(person.id, address)
     try:
-        with changing(project.database, person.id) as change:
+        with transaction(project.database, person.id) as change:
             people.change_password(
                 change, change.session.get_one(PersonRow, person.id), current, password, keep=_here(request, project)
             )
-    except BadValueError as error:
+    except InvalidValue as error:
         return _page(request, project, person, problem=error, at="password")
-    door.let_in(person.id, address)
+    limiter.reset(person.id, address)
     return RedirectResponse("/account?done=password", status_code=303)
 
 
@@ -211,16 +211,16 @@ def make_token(
 ) -> Response:
     """Make a personal token and show it, once."""
     try:
-        with changing(project.database, person.id) as change:
-            token = make_once(
+        with transaction(project.database, person.id) as change:
+            token = make_secret_once(
                 change,
-                request.app.state.shown_once,
+                request.app.state.one_time_secrets,
                 person.id,
                 key,
                 "token",
                 lambda: people.make_token(change, project.secret, person.id, label, days)[1],
             )
-    except BadValueError as error:
+    except InvalidValue as error:
         return _page(request, project, person, problem=error, at="token", label=label)
     return _page(request, project, person, token=token or "")
 
@@ -228,7 +228,7 @@ def make_token(
 @router.post("/account/tokens/{token_id}/revoke")
 def revoke_token(project: ProjectHere, person: Self, token_id: str) -> Response:
     """Make a personal token useless."""
-    with changing(project.database, person.id) as change:
+    with transaction(project.database, person.id) as change:
         people.revoke_token(change, person.id, token_id)
     return RedirectResponse("/account?done=token", status_code=303)
 
@@ -236,7 +236,7 @@ def revoke_token(project: ProjectHere, person: Self, token_id: str) -> Response:
 @router.post("/account/sign-out-everywhere")
 def sign_out_everywhere(request: Request, project: ProjectHere, person: Self) -> Response:
     """End the person's sessions in all browsers, this one too."""
-    with changing(project.database, person.id) as change:
+    with transaction(project.database, person.id) as change:
         if people.end_sessions(change, person.id):
             change.record("sign_out_everywhere", person.id)
     answer = RedirectResponse("/sign-in", status_code=303)
@@ -244,16 +244,16 @@ def sign_out_everywhere(request: Request, project: ProjectHere, person: Self) ->
     return answer
 
 
-def _here(request: Request, project: Project) -> str:
-    return keyed(project.secret, cookie_of(request) or "")
+def _here(request: Request, project: ReviewProject) -> str:
+    return keyed_hash(project.secret, cookie_of(request) or "")
 
 
 def _page(
     request: Request,
-    project: Project,
-    person: Person,
+    project: ReviewProject,
+    person: User,
     *,
-    problem: Refusal | None = None,
+    problem: ApiError | None = None,
     at: str = "",
     token: str | None = None,
     label: str = "",

@@ -8,18 +8,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from reeltalk.review import work
 from reeltalk.review.access import Action
-from reeltalk.review.adjudicating import dispute, next_dispute, own_dispute, waiting
-from reeltalk.review.errors import NotThereError
-from reeltalk.review.events import Change, changing
-from reeltalk.review.idempotency import RequestKey, once
-from reeltalk.review.people import Person
+from reeltalk.review.adjudicating import dispute_view, next_dispute, open_disputes, own_dispute
+from reeltalk.review.errors import NotFound
+from reeltalk.review.events import Transaction, transaction
+from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.people import User
 from reeltalk.review.routes.work import video_of
-from reeltalk.review.settling import works
-from reeltalk.review.web import ProjectHere, changing_by_api, changing_by_form, page, plain_text, seeing
+from reeltalk.review.settling import submitted_works
+from reeltalk.review.web import ProjectHere, page, plain_text, require, require_api, require_form
 from reeltalk.schema.record import Json
 
 router = APIRouter()
-Adjudicator = Annotated[Person, seeing(Action.ADJUDICATE)]
+Adjudicator = Annotated[User, require(Action.ADJUDICATE)]
 
 
 class Return(BaseModel):
@@ -36,15 +36,13 @@ class Return(BaseModel):
 def show_waiting(request: Request, project: ProjectHere, person: Adjudicator) -> Response:
     """How much waits to be decided, by queue."""
     with project.database.reading() as session:
-        return page(request, "disputes.html", person, queues=waiting(session, person.id))
+        return page(request, "disputes.html", person, queues=open_disputes(session, person.id))
 
 
 @router.post("/adjudicate/queues/{queue_id}/next")
-def go_on(
-    project: ProjectHere, queue_id: str, person: Annotated[Person, changing_by_form(Action.ADJUDICATE)]
-) -> Response:
+def go_on(project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.ADJUDICATE)]) -> Response:
     """Go on with what this person decides, or take the next unit on which people differ."""
-    with changing(project.database, person.id) as change:
+    with transaction(project.database, person.id) as change:
         found = next_dispute(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
     return RedirectResponse(f"/adjudicate/{found.id}" if found is not None else "/adjudicate", status_code=303)
 
@@ -54,7 +52,7 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
     """The page on which one unit is decided."""
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of(session, unit)
+        task = work.task_of_unit(session, unit)
         return page(request, "adjudicate.html", person, assignment=assignment, unit=unit, task=task)
 
 
@@ -63,7 +61,7 @@ def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, 
     """Both people's work on a unit, the draft, and what this person has decided so far."""
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of(session, unit)
+        task = work.task_of_unit(session, unit)
         return {
             "assignment": {"id": assignment.id, "state": assignment.state, "queue": unit.queue_id},
             "unit": {
@@ -73,8 +71,8 @@ def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, 
                 "video": video_of(session, unit),
                 "content": unit.content,
             },
-            **dispute(session, unit, task, names=names),
-            "entries": {place: work.shown(row) for place, row in work.entries(session, assignment.id).items()},
+            **dispute_view(session, unit, task, names=names),
+            "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
         }
 
 
@@ -84,16 +82,16 @@ def send_back(
     project: ProjectHere,
     assignment_id: str,
     body: Return,
-    person: Annotated[Person, changing_by_api(Action.ADJUDICATE)],
+    person: Annotated[User, require_api(Action.ADJUDICATE)],
     key: RequestKey,
 ) -> JSONResponse:
     """Return one person's work to them, with a note."""
 
-    def do(change: Change) -> Json:
+    def do(change: Transaction) -> Json:
         _, unit = own_dispute(change.session, person.id, assignment_id)
-        if body.assignment not in {row.id for row, _ in works(change.session, unit.id)}:
-            raise NotThereError("there is no such work on this unit")
+        if body.assignment not in {row.id for row, _ in submitted_works(change.session, unit.id)}:
+            raise NotFound("there is no such work on this unit")
         work.send_back(change, person.id, body.assignment, body.note)
         return {"next": "/adjudicate"}
 
-    return once(project, person, key, request, [body.assignment, body.note], do)
+    return answer_once(project, person, key, request, [body.assignment, body.note], do)

@@ -9,18 +9,18 @@ from sqlalchemy import func, select
 
 from reeltalk.review import administration, people
 from reeltalk.review.access import Action
-from reeltalk.review.errors import BadValueError, ConflictError, Refusal
-from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.feed import MOST, events_after, events_before
-from reeltalk.review.idempotency import form_key, make_once
-from reeltalk.review.people import Person
-from reeltalk.review.project import Project, ProjectSettings
+from reeltalk.review.errors import ApiError, Conflict, InvalidValue
+from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.feed import MOST_EVENTS, events_after, events_before
+from reeltalk.review.idempotency import form_key, make_secret_once
+from reeltalk.review.people import User
+from reeltalk.review.project import ProjectSettings, ReviewProject
 from reeltalk.review.tables import QueueRow, UnitRow
-from reeltalk.review.web import FormNumber, ProjectHere, ShortText, changing_by_form, link_to, page, seeing
+from reeltalk.review.web import FormNumber, ProjectHere, ShortText, link_to, page, require, require_form
 
 router = APIRouter()
-Owner = Annotated[Person, seeing(Action.MANAGE)]
-ChangingOwner = Annotated[Person, changing_by_form(Action.MANAGE)]
+Owner = Annotated[User, require(Action.MANAGE)]
+ChangingOwner = Annotated[User, require_form(Action.MANAGE)]
 
 
 @router.get("/team", response_class=HTMLResponse)
@@ -41,16 +41,16 @@ def invite(
 ) -> Response:
     """Make an invitation and show its link, once."""
     try:
-        with changing(project.database, person.id) as change:
-            token = make_once(
+        with transaction(project.database, person.id) as change:
+            token = make_secret_once(
                 change,
-                request.app.state.shown_once,
+                request.app.state.one_time_secrets,
                 person.id,
                 key,
                 "invitation",
                 lambda: people.invite(change, project.secret, role, note, days=days)[1],
             )
-    except BadValueError as error:
+    except InvalidValue as error:
         return _team_page(request, project, person, problem=error, note=note)
     return _team_page(request, project, person, link=link_to(request, f"/join/{token}") if token else "")
 
@@ -58,7 +58,7 @@ def invite(
 @router.post("/team/invitations/{invitation_id}/withdraw")
 def withdraw(project: ProjectHere, person: ChangingOwner, invitation_id: str) -> Response:
     """Make an invitation's link useless."""
-    with changing(project.database, person.id) as change:
+    with transaction(project.database, person.id) as change:
         people.withdraw(change, invitation_id)
     return RedirectResponse("/team", status_code=303)
 
@@ -69,9 +69,9 @@ def change_role(
 ) -> Response:
     """Give somebody another role."""
     try:
-        with changing(project.database, person.id) as change:
+        with transaction(project.database, person.id) as change:
             administration.change_role(change, person_id, role, approval=project.settings.approval)
-    except (BadValueError, ConflictError) as error:
+    except (InvalidValue, Conflict) as error:
         return _team_page(request, project, person, problem=error)
     # An owner who gave the role up may not see this page any more.
     return RedirectResponse("/" if person_id == person.id else "/team", status_code=303)
@@ -81,9 +81,9 @@ def change_role(
 def disable(request: Request, project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
     """Close somebody's account."""
     try:
-        with changing(project.database, person.id) as change:
-            administration.disable(change, person_id, approval=project.settings.approval)
-    except ConflictError as error:
+        with transaction(project.database, person.id) as change:
+            administration.disable_account(change, person_id, approval=project.settings.approval)
+    except Conflict as error:
         return _team_page(request, project, person, problem=error)
     return RedirectResponse("/team", status_code=303)
 
@@ -91,17 +91,17 @@ def disable(request: Request, project: ProjectHere, person: ChangingOwner, perso
 @router.post("/team/people/{person_id}/enable")
 def enable(project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
     """Open somebody's account again."""
-    with changing(project.database, person.id) as change:
-        administration.enable(change, person_id)
+    with transaction(project.database, person.id) as change:
+        administration.enable_account(change, person_id)
     return RedirectResponse("/team", status_code=303)
 
 
 def _team_page(
     request: Request,
-    project: Project,
-    person: Person,
+    project: ReviewProject,
+    person: User,
     *,
-    problem: Refusal | None = None,
+    problem: ApiError | None = None,
     link: str | None = None,
     note: str = "",
 ) -> Response:
@@ -113,7 +113,7 @@ def _team_page(
             status=problem.status if problem is not None else 200,
             members=administration.members(session),
             invitations=administration.open_invitations(session),
-            names=people.names(session),
+            names=people.names_by_id(session),
             problem=problem,
             link=link,
             note=note,
@@ -141,7 +141,7 @@ def change_queue(
 ) -> Response:
     """Set a queue up."""
     try:
-        with changing(project.database, person.id) as change:
+        with transaction(project.database, person.id) as change:
             administration.change_queue(
                 change,
                 queue_id,
@@ -151,7 +151,7 @@ def change_queue(
                 is_open=is_open == "yes",
                 approval=project.settings.approval,
             )
-    except (BadValueError, ConflictError) as error:
+    except (InvalidValue, Conflict) as error:
         return _setup_page(request, project, person, problem=error, at=queue_id)
     return RedirectResponse("/setup?saved=queue", status_code=303)
 
@@ -168,9 +168,9 @@ def change_settings(
     """Set the project up."""
     try:
         settings = _settings(lease_minutes, approval, least_agreement)
-        with changing(project.database, person.id) as change:
+        with transaction(project.database, person.id) as change:
             administration.change_settings(change, settings)
-    except (BadValueError, ConflictError) as error:
+    except (InvalidValue, Conflict) as error:
         return _setup_page(request, project, person, problem=error, at=administration.PROJECT)
     project.settings = settings
     return RedirectResponse("/setup?saved=settings", status_code=303)
@@ -192,15 +192,15 @@ def _settings(lease_minutes: str, approval: str, least_agreement: str) -> Projec
             "lease_minutes": "a unit is held for 1 to 1440 whole minutes",
             "least_agreement": "the least agreement is a number from -1 to 1, or empty",
         }
-        raise BadValueError(wanted.get(field, f"{field} cannot be used"), field=field) from None
+        raise InvalidValue(wanted.get(field, f"{field} cannot be used"), field=field) from None
 
 
 def _setup_page(
     request: Request,
-    project: Project,
-    person: Person,
+    project: ReviewProject,
+    person: User,
     *,
-    problem: Refusal | None = None,
+    problem: ApiError | None = None,
     at: str = "",
     saved: str = "",
 ) -> Response:
@@ -244,7 +244,7 @@ def show_history(
             events=events[:ON_A_PAGE],
             older=events[ON_A_PAGE - 1].seq if len(events) > ON_A_PAGE else None,
             latest=before is None,
-            names={**people.names(session), OPERATOR: "a command", "": "nobody yet"},
+            names={**people.names_by_id(session), OPERATOR: "a command", "": "nobody yet"},
         )
 
 
@@ -253,7 +253,7 @@ def pull_events(
     project: ProjectHere,
     person: Owner,
     after: Annotated[int, Query(ge=0, le=LARGEST_SEQ)] = 0,
-    limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
+    limit: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = 100,
 ) -> dict[str, Any]:
     """Events that follow one, first to last; ask again from the last until none come."""
     with project.database.reading() as session:

@@ -9,15 +9,15 @@ from markupsafe import Markup
 from sqlalchemy import select
 
 from reeltalk.review.access import Action, may
-from reeltalk.review.agreement import Coded, agreement_by_variable
-from reeltalk.review.errors import NotThereError
-from reeltalk.review.events import changing
-from reeltalk.review.gold import Fault, gold_units, plant_gold
-from reeltalk.review.people import Person
+from reeltalk.review.agreement import CodedPlace, agreement_by_variable
+from reeltalk.review.errors import NotFound
+from reeltalk.review.events import transaction
+from reeltalk.review.gold import Fault, count_gold, plant_gold
+from reeltalk.review.people import User
 from reeltalk.review.progress import PersonProgress, people_progress, queue_progress
 from reeltalk.review.tables import PersonRow, QueueRow, UnitRow
-from reeltalk.review.team_stats import Standing, Standings, release_blocks
-from reeltalk.review.web import ProjectHere, ShortText, changing_by_form, environment, page, seeing
+from reeltalk.review.team_stats import TeamStats, TeamStatsCache, release_blocks
+from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form, template_environment
 from reeltalk.schema.record import Json
 
 router = APIRouter()
@@ -25,25 +25,25 @@ SHOWN_DIFFERENCES = 50
 """Places at which two people differ that a page lists."""
 
 
-def standings_of(request: Request) -> Standings:
-    """The project's standings: one object for the application."""
+def team_stats_of(request: Request) -> TeamStatsCache:
+    """The project's statistics: one object for the application."""
     state = request.app.state
-    if not hasattr(state, "standings"):
-        state.standings = Standings(state.project.database)
-    found: Standings = state.standings
+    if not hasattr(state, "team_stats"):
+        state.team_stats = TeamStatsCache(state.project.database)
+    found: TeamStatsCache = state.team_stats
     return found
 
 
 @router.get("/board", response_class=HTMLResponse)
-def show_board(request: Request, project: ProjectHere, person: Annotated[Person, seeing(Action.LOOK)]) -> Response:
+def show_board(request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)]) -> Response:
     """Progress of all; of people and agreement what this person's role may see."""
     leads = may(person.role, Action.SEE_TEAM)
-    standing = standings_of(request).latest()
+    stats = team_stats_of(request).latest()
     least = project.settings.least_agreement
     with project.database.reading() as session:
         queues = queue_progress(session, seen_by=None if leads else person.id)
         people = people_progress(session, only=None if leads else person.id)
-        gold = gold_units(session) if leads else 0
+        gold = count_gold(session) if leads else 0
     return page(
         request,
         "board.html",
@@ -52,24 +52,24 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[Person,
         queues=queues,
         people=people,
         names={row.id: row.name for row in people},
-        standing=standing,
-        seconds=standing.seconds if standing is not None else {},
-        results=standing.gold if standing is not None and leads else {},
-        agreement=_agreement(request, standing, people, least) if standing is not None and leads else "",
-        blocks=release_blocks(standing, least) if standing is not None and leads else [],
+        stats=stats,
+        seconds=stats.seconds if stats is not None else {},
+        results=stats.gold if stats is not None and leads else {},
+        agreement=_agreement(request, stats, people, least) if stats is not None and leads else "",
+        blocks=release_blocks(stats, least) if stats is not None and leads else [],
         gold=gold,
         faults=list(Fault),
     )
 
 
-def _agreement(request: Request, standing: Standing, people: list[PersonProgress], least: float | None) -> Markup:
+def _agreement(request: Request, stats: TeamStats, people: list[PersonProgress], least: float | None) -> Markup:
     """The tables of agreement as HTML: hundreds of pairs take longer to write than all else, and stay for a while."""
     names = {row.id: row.name for row in people}
-    key = (standing.at, standing.seq, least, tuple(names.items()))
+    key = (stats.at, stats.seq, least, tuple(names.items()))
     state = request.app.state
     kept: tuple[object, Markup] | None = getattr(state, "agreement_tables", None)
     if kept is None or kept[0] != key:
-        html = environment().get_template("_tasks.html").render(tasks=standing.tasks, names=names, least=least)
+        html = template_environment().get_template("_tasks.html").render(tasks=stats.tasks, names=names, least=least)
         kept = state.agreement_tables = key, Markup(html)
     return kept[1]
 
@@ -81,19 +81,19 @@ def show_pair(
     queue_id: str,
     first: str,
     second: str,
-    person: Annotated[Person, seeing(Action.SEE_TEAM)],
+    person: Annotated[User, require(Action.SEE_TEAM)],
 ) -> Response:
     """How far two people agree in one queue, and where they do not."""
-    standings = standings_of(request)
-    standing = standings.latest()
+    cache = team_stats_of(request)
+    stats = cache.latest()
     with project.database.reading() as session:
         queue = session.get(QueueRow, queue_id)
         people = {
             row.id: row.name for row in session.scalars(select(PersonRow).where(PersonRow.id.in_((first, second))))
         }
         if queue is None or first == second or len(people) != 2:
-            raise NotThereError("there is no such pair of people, or no such queue")
-        both = _by_place(standings.codes(queue_id, (first, second)), first, second)
+            raise NotFound("there is no such pair of people, or no such queue")
+        both = _by_place(cache.codes(queue_id, (first, second)), first, second)
         variables = agreement_by_variable([row for pair in both for row in pair])
         main = variables[0].variable if variables else None
         said = [(pair, [_value(row, main) for row in pair]) for pair in both]
@@ -112,7 +112,7 @@ def show_pair(
         person,
         queue=queue,
         names=[people[first], people[second]],
-        standing=standing,
+        stats=stats,
         places=len(both),
         variables=variables,
         main=main,
@@ -126,11 +126,11 @@ def show_pair(
     )
 
 
-def _value(row: Coded, variable: str | None) -> Json:
+def _value(row: CodedPlace, variable: str | None) -> Json:
     return row.codes[variable].value if variable is not None and variable in row.codes else None
 
 
-def _by_place(rows: list[Coded], first: str, second: str) -> list[tuple[Coded, Coded]]:
+def _by_place(rows: list[CodedPlace], first: str, second: str) -> list[tuple[CodedPlace, CodedPlace]]:
     """What each of two people says of the places that both judged."""
     of = {(row.unit, row.place, row.person): row for row in rows}
     places = sorted({(row.unit, row.place) for row in rows})
@@ -141,13 +141,13 @@ def _by_place(rows: list[Coded], first: str, second: str) -> list[tuple[Coded, C
 @router.post("/board/gold")
 def plant(
     project: ProjectHere,
-    person: Annotated[Person, changing_by_form(Action.MANAGE)],
+    person: Annotated[User, require_form(Action.MANAGE)],
     queue: ShortText,
     count: Annotated[int, Form(ge=1, le=200)],
     trusted: Annotated[Literal["settled", "drafts"], Form()],
     seed: Annotated[int, Form(ge=0, le=10**9)] = 0,
 ) -> Response:
     """Plant gold among the units of a queue."""
-    with changing(project.database, person.id) as change:
+    with transaction(project.database, person.id) as change:
         plant_gold(change, queue, count=count, seed=seed, trusted=trusted)
     return RedirectResponse("/board#gold", status_code=303)

@@ -9,22 +9,22 @@ from sqlalchemy import or_, select
 
 from reeltalk.review import collecting
 from reeltalk.review.access import Action, may
-from reeltalk.review.collecting import guide
-from reeltalk.review.errors import BadValueError, NotAllowedError, NotThereError
-from reeltalk.review.events import Change, changing
-from reeltalk.review.idempotency import RequestKey, once
-from reeltalk.review.people import Person
+from reeltalk.review.collecting import collection_guide
+from reeltalk.review.errors import Forbidden, InvalidValue, NotFound
+from reeltalk.review.events import Transaction, transaction
+from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.people import User
 from reeltalk.review.routes.work import video_of
 from reeltalk.review.tables import LiveDialogueRow, PairRow, PersonRow, QueueRow, UnitRow
-from reeltalk.review.web import FormText, ProjectHere, changing_by_api, changing_by_form, page, plain_json, seeing
+from reeltalk.review.web import FormText, ProjectHere, page, plain_json, require, require_api, require_form
 from reeltalk.schema.record import Json
 
 router = APIRouter()
-Looker = Annotated[Person, seeing(Action.WORK)]
-Worker = Annotated[Person, changing_by_api(Action.WORK)]
+Looker = Annotated[User, require(Action.WORK)]
+Worker = Annotated[User, require_api(Action.WORK)]
 
 
-class Message(BaseModel):
+class MessageBody(BaseModel):
     """What is said, and where."""
 
     model_config = ConfigDict(extra="forbid")
@@ -68,7 +68,7 @@ def show_pairs(request: Request, project: ProjectHere, person: Looker) -> Respon
 @router.post("/pairs")
 def add_pair(
     project: ProjectHere,
-    person: Annotated[Person, changing_by_form(Action.MANAGE)],
+    person: Annotated[User, require_form(Action.MANAGE)],
     queue: FormText,
     first: FormText,
     second: FormText,
@@ -76,17 +76,17 @@ def add_pair(
 ) -> Response:
     """Let two people collect together."""
     if not (goal.isascii() and goal.isdigit() and len(goal) < 6):
-        raise BadValueError("say how many dialogues as a number", field="goal")
-    with changing(project.database, person.id) as change:
+        raise InvalidValue("say how many dialogues as a number", field="goal")
+    with transaction(project.database, person.id) as change:
         collecting.add_pair(change, queue, first, second, int(goal))
     return RedirectResponse("/pairs", status_code=303)
 
 
 @router.post("/pairs/{pair_id}/begin")
-def begin(project: ProjectHere, pair_id: str, person: Annotated[Person, changing_by_form(Action.WORK)]) -> Response:
+def begin(project: ProjectHere, pair_id: str, person: Annotated[User, require_form(Action.WORK)]) -> Response:
     """Go on with the pair's dialogue, or begin its next."""
-    with changing(project.database, person.id) as change:
-        row = collecting.begin(change, person.id, pair_id)
+    with transaction(project.database, person.id) as change:
+        row = collecting.begin_dialogue(change, person.id, pair_id)
     return RedirectResponse(f"/dialogues/{row.id}", status_code=303)
 
 
@@ -96,7 +96,7 @@ def show_dialogue(request: Request, project: ProjectHere, dialogue_id: str, pers
     with project.database.reading() as session:
         row = collecting.own_dialogue(session, person.id, dialogue_id)
         role = "investigator" if row.investigator_id == person.id else "correspondent"
-        return page(request, "dialogue.html", person, dialogue=row, role=role, guide=guide())
+        return page(request, "dialogue.html", person, dialogue=row, role=role, guide=collection_guide())
 
 
 @router.get("/dialogues/{dialogue_id}/look", response_class=HTMLResponse)
@@ -104,20 +104,20 @@ def look(
     request: Request,
     project: ProjectHere,
     dialogue_id: str,
-    person: Annotated[Person, seeing(Action.ADJUDICATE)],
+    person: Annotated[User, require(Action.ADJUDICATE)],
 ) -> Response:
     """A finished dialogue, to be approved, sent back or dropped by somebody who is not of the pair."""
     with project.database.reading() as session:
         row = session.get(LiveDialogueRow, dialogue_id)
         if row is None or row.state not in (collecting.AWAITING, collecting.APPROVED):
-            raise NotThereError("there is no such dialogue that was finished")
+            raise NotFound("there is no such dialogue that was finished")
         unit = session.get_one(UnitRow, row.unit_id)
         said = [message.text for message in collecting.messages_of(session, row.id)]
         turns = list(zip(said[::2], said[1::2], strict=False))
         own = person.id in (row.investigator_id, row.correspondent_id)
-        is_kept = collecting.is_kept_from(session, person.id, [unit.video_id or ""])
+        is_kept = collecting.is_hidden_from(session, person.id, [unit.video_id or ""])
         if is_kept and not own:
-            raise NotAllowedError("you ask about this video yourself just now; somebody else looks at this dialogue")
+            raise Forbidden("you ask about this video yourself just now; somebody else looks at this dialogue")
         video = None if is_kept else video_of(session, unit)
         return page(
             request,
@@ -135,13 +135,13 @@ def look(
 def judge(
     project: ProjectHere,
     dialogue_id: str,
-    person: Annotated[Person, changing_by_form(Action.ADJUDICATE)],
+    person: Annotated[User, require_form(Action.ADJUDICATE)],
     verdict: FormText,
     note: FormText = "",
 ) -> Response:
     """Approve a dialogue, send it back or drop it."""
-    with changing(project.database, person.id) as change:
-        collecting.judge(change, person.id, dialogue_id, verdict, note)
+    with transaction(project.database, person.id) as change:
+        collecting.judge_dialogue(change, person.id, dialogue_id, verdict, note)
     return RedirectResponse("/pairs", status_code=303)
 
 
@@ -150,7 +150,7 @@ def open_dialogue(project: ProjectHere, dialogue_id: str, person: Looker) -> dic
     """What was said so far, and whose turn it is; the video for the correspondent alone."""
     with project.database.reading() as session:
         row = collecting.own_dialogue(session, person.id, dialogue_id)
-        answer = collecting.shown(session, person.id, row)
+        answer = collecting.dialogue_view(session, person.id, row)
         if answer["role"] == "correspondent":
             answer["video"] = video_of(session, session.get_one(UnitRow, row.unit_id))
         return answer
@@ -158,23 +158,23 @@ def open_dialogue(project: ProjectHere, dialogue_id: str, person: Looker) -> dic
 
 @router.post("/api/dialogues/{dialogue_id}/messages")
 def say(
-    request: Request, project: ProjectHere, dialogue_id: str, body: Message, person: Worker, key: RequestKey
+    request: Request, project: ProjectHere, dialogue_id: str, body: MessageBody, person: Worker, key: RequestKey
 ) -> JSONResponse:
     """Ask, answer, or correct what one said last."""
 
-    def do(change: Change) -> Json:
-        collecting.say(change, person.id, dialogue_id, body.position, body.text)
+    def do(change: Transaction) -> Json:
+        collecting.say_in_dialogue(change, person.id, dialogue_id, body.position, body.text)
         row = collecting.own_dialogue(change.session, person.id, dialogue_id)
-        return collecting.shown(change.session, person.id, row)
+        return collecting.dialogue_view(change.session, person.id, row)
 
-    return once(project, person, key, request, [body.position, body.text], do)
+    return answer_once(project, person, key, request, [body.position, body.text], do)
 
 
 @router.post("/api/dialogues/{dialogue_id}/finish")
 def finish(request: Request, project: ProjectHere, dialogue_id: str, person: Worker, key: RequestKey) -> JSONResponse:
     """End a dialogue."""
 
-    def do(change: Change) -> Json:
-        return {"state": collecting.finish(change, person.id, dialogue_id).state}
+    def do(change: Transaction) -> Json:
+        return {"state": collecting.finish_dialogue(change, person.id, dialogue_id).state}
 
-    return once(project, person, key, request, None, do)
+    return answer_once(project, person, key, request, None, do)

@@ -17,16 +17,16 @@ from starlette.types import Receive, Scope, Send
 
 from reeltalk.review.access import Action, may
 from reeltalk.review.collecting import AWAITING, LIVE
-from reeltalk.review.errors import NotThereError
-from reeltalk.review.people import Person
+from reeltalk.review.errors import NotFound
+from reeltalk.review.people import User
 from reeltalk.review.playable import PlayableFolder
-from reeltalk.review.project import PLAYABLE, Project
+from reeltalk.review.project import PLAYABLE, ReviewProject
 from reeltalk.review.tables import AssignmentRow, LiveDialogueRow, UnitRow, VideoRow
-from reeltalk.review.web import ProjectHere, seeing
+from reeltalk.review.web import ProjectHere, require
 from reeltalk.store.media import MediaStore
 
 
-def may_see(session: Session, person: Person, sha256: str) -> bool:
+def may_see(session: Session, person: User, sha256: str) -> bool:
     """True where a person may watch a video.
 
     Who sees results, or manages the project, may watch all of them; others those of units that they were given, and of
@@ -69,7 +69,7 @@ RANGE: Final = re.compile(rb"bytes=(?:(\d{1,18})-(\d{0,18})|-\d{1,18})")
 for one, and many small ones would cost more than they fetch."""
 CACHING: Final = "private, max-age=3600"
 """In the person's own browser only: what they may see is not what others may."""
-Viewer = Annotated[Person, seeing(Action.LOOK)]
+Viewer = Annotated[User, require(Action.LOOK)]
 
 
 @router.get("/{sha256}")
@@ -104,9 +104,9 @@ def _is_one(value: bytes) -> bool:
     return found is not None and (not found[2] or int(found[1]) <= int(found[2]))
 
 
-def _served(project: Project, person: Person, sha256: str, *, frames: bool) -> tuple[Path, str]:
+def _served(project: ReviewProject, person: User, sha256: str, *, frames: bool) -> tuple[Path, str]:
     # What this person may not see is not there for them: a hash tells nobody whether others have it.
-    missing = NotThereError("there is no such video, or none that you may see")
+    missing = NotFound("there is no such video, or none that you may see")
     if NAME.fullmatch(sha256) is None:
         raise missing
     with project.database.reading() as session:
@@ -124,7 +124,7 @@ def _answer(request: Request, path: Path, media_type: str, sha256: str) -> Respo
     except OSError:
         status = None
     if status is None or not stat.S_ISREG(status.st_mode):
-        raise NotThereError("this video's file is gone; start the server again, and it says what is missing")
+        raise NotFound("this video's file is gone; start the server again, and it says what is missing")
     etag = f'"{sha256[:32]}-{status.st_size:x}-{status.st_mtime_ns:x}"'
     headers = {"etag": etag, "cache-control": CACHING, "vary": "Cookie, Authorization"}
     headers |= {"x-content-type-options": "nosniff"}

@@ -12,16 +12,16 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
-from reeltalk.review.adjudicating import waiting
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew
-from reeltalk.review.errors import NotThereError
-from reeltalk.review.events import Change, changing
-from reeltalk.review.idempotency import RequestKey, once
-from reeltalk.review.people import Person
+from reeltalk.review.adjudicating import open_disputes
+from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
+from reeltalk.review.errors import NotFound
+from reeltalk.review.events import Transaction, transaction
+from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.people import User
 from reeltalk.review.settling import ADJUDICATION, DONE
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, VideoRow, moment
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.web import PlainJson, ProjectHere, changing_by_api, changing_by_form, page, seeing
+from reeltalk.review.web import PlainJson, ProjectHere, page, require, require_api, require_form
 from reeltalk.schema.record import Json
 
 router = APIRouter()
@@ -31,7 +31,7 @@ RECENT = 50
 
 @router.get("/", response_class=HTMLResponse)
 def show_home(
-    request: Request, project: ProjectHere, person: Annotated[Person, seeing(Action.LOOK)], nothing: str = ""
+    request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)], nothing: str = ""
 ) -> Response:
     """What came back, where the person stopped, queues, and what they handed in."""
     with project.database.reading() as session:
@@ -50,9 +50,9 @@ def show_home(
 
 
 @router.post("/queues/{queue_id}/next")
-def go_on(project: ProjectHere, queue_id: str, person: Annotated[Person, changing_by_form(Action.WORK)]) -> Response:
+def go_on(project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.WORK)]) -> Response:
     """Go on with one's own work in a queue, or take the next unit."""
-    with changing(project.database, person.id) as change:
+    with transaction(project.database, person.id) as change:
         found = next_unit(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
     if found is None:
         return RedirectResponse("/?nothing=1", status_code=303)
@@ -61,13 +61,13 @@ def go_on(project: ProjectHere, queue_id: str, person: Annotated[Person, changin
 
 @router.get("/work/{assignment_id}", response_class=HTMLResponse)
 def show_work(
-    request: Request, project: ProjectHere, assignment_id: str, person: Annotated[Person, seeing(Action.WORK)]
+    request: Request, project: ProjectHere, assignment_id: str, person: Annotated[User, require(Action.WORK)]
 ) -> Response:
     """The screen of one's own work on a unit."""
     with project.database.reading() as session:
         assignment = session.get(AssignmentRow, assignment_id)
         if assignment is None or assignment.person_id != person.id:
-            raise NotThereError("you have no such work")
+            raise NotFound("you have no such work")
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
         unit = session.get_one(UnitRow, assignment.unit_id)
@@ -98,7 +98,7 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
     return [dict(row) for row in session.execute(query).mappings()]
 
 
-def _queues(session: Session, person: Person) -> list[Mapping[str, Any]]:
+def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
     """Queues with how many of their units are complete, and how many are left for this person."""
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     # Units with planted faults look like any other where one works on them, and are no part of the progress.
@@ -121,14 +121,14 @@ def _queues(session: Session, person: Person) -> list[Mapping[str, Any]]:
     ]
 
 
-def _disputed(session: Session, person: Person) -> int:
+def _disputed(session: Session, person: User) -> int:
     """How many complete units this person could settle: those that nobody has, and those they began."""
     if not may(person.role, Action.ADJUDICATE):
         return 0
-    return sum(free + begun for _, _, free, begun in waiting(session, person.id))
+    return sum(free + begun for _, _, free, begun in open_disputes(session, person.id))
 
 
-Worker = Annotated[Person, changing_by_api(Action.WORK)]
+Worker = Annotated[User, require_api(Action.WORK)]
 
 
 class Save(BaseModel):
@@ -142,11 +142,11 @@ class Save(BaseModel):
 
 @router.get("/api/work/{assignment_id}")
 def open_work(
-    project: ProjectHere, assignment_id: str, person: Annotated[Person, seeing(Action.WORK)]
+    project: ProjectHere, assignment_id: str, person: Annotated[User, require(Action.WORK)]
 ) -> dict[str, Any]:
     """A unit, its draft, and what this person has made of it so far."""
     with project.database.reading() as session:
-        assignment, unit, task = work.own(session, person.id, assignment_id)
+        assignment, unit, task = work.own_work(session, person.id, assignment_id)
         entries = work.entries(session, assignment.id)
         return {
             "assignment": {
@@ -165,7 +165,7 @@ def open_work(
                 "content": task.shown(unit.content, {place: row.value for place, row in entries.items()}),
             },
             "places": list(task.places(unit.content)),
-            "entries": {place: work.shown(row) for place, row in entries.items()},
+            "entries": {place: work.entry_view(row) for place, row in entries.items()},
         }
 
 
@@ -175,34 +175,38 @@ def save(
 ) -> JSONResponse:
     """Put a value at a place; it names the revision that was read."""
 
-    def do(change: Change) -> Json:
-        assignment, unit, task = work.own(change.session, person.id, assignment_id)
-        row = work.save(change, assignment, unit, task, place, body.revision, body.value)
-        renew(assignment, lease_minutes=project.settings.lease_minutes)
+    def do(change: Transaction) -> Json:
+        assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
+        row = work.save_value(change, assignment, unit, task, place, body.revision, body.value)
+        renew_lease(assignment, lease_minutes=project.settings.lease_minutes)
         change.session.flush()
-        return {**work.shown(row), "stale": work.stale_places(change.session, assignment.id)}
+        return {**work.entry_view(row), "stale": work.stale_places(change.session, assignment.id)}
 
-    return once(project, person, key, request, [body.revision, body.value], do)
+    return answer_once(project, person, key, request, [body.revision, body.value], do)
 
 
 @router.post("/api/work/{assignment_id}/undo")
 def undo(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
     """Take the last change back."""
-    return once(project, person, key, request, None, lambda change: _stepped(change, person, assignment_id, work.undo))
+    return answer_once(
+        project, person, key, request, None, lambda change: _stepped(change, person, assignment_id, work.undo)
+    )
 
 
 @router.post("/api/work/{assignment_id}/redo")
 def redo(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
     """Do again what was taken back."""
-    return once(project, person, key, request, None, lambda change: _stepped(change, person, assignment_id, work.redo))
+    return answer_once(
+        project, person, key, request, None, lambda change: _stepped(change, person, assignment_id, work.redo)
+    )
 
 
 @router.post("/api/work/{assignment_id}/submit")
 def submit(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
     """Hand the work in, and say where to go on."""
 
-    def do(change: Change) -> Json:
-        assignment, unit, task = work.own(change.session, person.id, assignment_id)
+    def do(change: Transaction) -> Json:
+        assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
         work.submit(change, assignment, unit, task, approval=project.settings.approval)
         change.session.flush()
         # Of a closed queue, what was begun is handed in all the same; only nothing follows.
@@ -211,31 +215,31 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         found = next_unit(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
         return {"next": f"/work/{found.id}" if found is not None else None}
 
-    return once(project, person, key, request, None, do)
+    return answer_once(project, person, key, request, None, do)
 
 
 @router.post("/api/work/{assignment_id}/reopen")
 def reopen(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
     """Take submitted work back, as long as nobody else's has met it."""
 
-    def do(change: Change) -> Json:
-        assignment, unit, _ = work.own(change.session, person.id, assignment_id)
+    def do(change: Transaction) -> Json:
+        assignment, unit, _ = work.own_work(change.session, person.id, assignment_id)
         work.reopen(change, assignment, unit)
         return {"state": assignment.state}
 
-    return once(project, person, key, request, None, do)
+    return answer_once(project, person, key, request, None, do)
 
 
 @router.post("/api/work/{assignment_id}/lease")
 def lease(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
     """Hold the unit for another while."""
 
-    def do(change: Change) -> Json:
-        assignment, _, _ = work.own(change.session, person.id, assignment_id)
-        renew(assignment, lease_minutes=project.settings.lease_minutes)
+    def do(change: Transaction) -> Json:
+        assignment, _, _ = work.own_work(change.session, person.id, assignment_id)
+        renew_lease(assignment, lease_minutes=project.settings.lease_minutes)
         return {"lease_until": assignment.lease_until}
 
-    return once(project, person, key, request, None, do)
+    return answer_once(project, person, key, request, None, do)
 
 
 @router.post("/api/work/{assignment_id}/release")
@@ -244,38 +248,38 @@ def release(
 ) -> JSONResponse:
     """Give a unit back in which nothing was saved."""
 
-    def do(change: Change) -> Json:
-        assignment, _, _ = work.own(change.session, person.id, assignment_id)
+    def do(change: Transaction) -> Json:
+        assignment, _, _ = work.own_work(change.session, person.id, assignment_id)
         give_back(change, assignment)
         return {"next": "/"}
 
-    return once(project, person, key, request, None, do)
+    return answer_once(project, person, key, request, None, do)
 
 
 @router.get("/api/work/{assignment_id}/history/{place}")
 def history(
-    project: ProjectHere, assignment_id: str, place: str, person: Annotated[Person, seeing(Action.WORK)]
+    project: ProjectHere, assignment_id: str, place: str, person: Annotated[User, require(Action.WORK)]
 ) -> dict[str, Any]:
     """All that stood at a place of one's own work, first to last."""
     with project.database.reading() as session:
-        work.own(session, person.id, assignment_id)
+        work.own_work(session, person.id, assignment_id)
         return {
             "versions": [
                 {"revision": event.after["revision"], "value": event.after["value"], "at": event.at, "kind": event.kind}
-                for event in work.history(session, assignment_id, place)
+                for event in work.entry_history(session, assignment_id, place)
             ]
         }
 
 
-def _stepped(change: Change, person: Person, assignment_id: str, step: Any) -> Json:
-    assignment, unit, task = work.own(change.session, person.id, assignment_id)
+def _stepped(change: Transaction, person: User, assignment_id: str, step: Any) -> Json:
+    assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
     row = step(change, assignment, unit, task)
     change.session.flush()
     return {"place": row.place, "entries": _entries(change.session, assignment)}
 
 
 def _entries(session: Session, assignment: AssignmentRow) -> dict[str, Json]:
-    return {place: work.shown(row) for place, row in work.entries(session, assignment.id).items()}
+    return {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()}
 
 
 def video_of(session: Session, unit: UnitRow) -> Json:

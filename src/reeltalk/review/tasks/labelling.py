@@ -21,9 +21,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.llm import Prompt
-from reeltalk.review.errors import BadValueError
-from reeltalk.review.tasks.task import Code, Draft, Scale
-from reeltalk.review.tasks.turns import Text, TurnsTask, checked
+from reeltalk.review.errors import InvalidValue
+from reeltalk.review.tasks.task import Code, CodeScale, Draft
+from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
 from reeltalk.schema.labels import VOCABULARIES
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.review import Decision
@@ -52,13 +52,13 @@ class Vocabulary:
         return tuple(label.value for label in VOCABULARIES[self.name])
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> CodeScale:
         """What agreement makes of it."""
         return "nominal" if self.most == 1 else "set"
 
 
 @dataclass(frozen=True)
-class Section:
+class ManualSection:
     """A part of a manual under one heading, which the first part lacks."""
 
     title: str
@@ -73,7 +73,7 @@ class Manual:
     signature: str
     """Name, version and hash, as values name it."""
     version: str
-    sections: tuple[Section, ...]
+    sections: tuple[ManualSection, ...]
     says: Mapping[str, str]
     """What each label means, by label."""
 
@@ -84,7 +84,7 @@ class Manual:
         opening, *parts = re.split(r"^# ", prompt.text, flags=re.M)
         titled = [("", opening), *((part.partition("\n")[0], part.partition("\n")[2]) for part in parts)]
         sections = [
-            Section(title, tuple(tuple(block.splitlines()) for block in body.split("\n\n") if block.strip()))
+            ManualSection(title, tuple(tuple(block.splitlines()) for block in body.split("\n\n") if block.strip()))
             for title, body in ((title.strip(), body.strip()) for title, body in titled)
         ]
         said = {
@@ -148,25 +148,25 @@ class LabelsTask:
         """The value as it is stored: labels in the vocabularies' order, accepted as proposed or edited.
 
         Raises:
-            BadValueError: It cannot be stored; names the field.
+            InvalidValue: It cannot be stored; names the field.
         """
         start = self.draft_value(content, place)
-        found = checked(LabelsValue, value)
+        found = parse_value(LabelsValue, value)
         given = dict(found.labels)
         if unknown := given.keys() - {vocabulary.name for vocabulary in self.vocabularies}:
-            raise BadValueError(f"this task has no vocabulary {min(unknown)!r}", field="labels")
+            raise InvalidValue(f"this task has no vocabulary {min(unknown)!r}", field="labels")
         ordered: dict[str, tuple[str, ...]] = {}
         for vocabulary in self.vocabularies:
             labels = given.get(vocabulary.name, ())
             field = f"labels.{vocabulary.name}"
             if other := [label for label in labels if label not in vocabulary.labels]:
-                raise BadValueError(f"{vocabulary.title} has no label {other[0]!r}", field=field)
+                raise InvalidValue(f"{vocabulary.title} has no label {other[0]!r}", field=field)
             ordered[vocabulary.name] = tuple(label for label in vocabulary.labels if label in labels)
             count = len(ordered[vocabulary.name])
             if found.decision in (Decision.ACCEPT, Decision.EDIT) and not vocabulary.least <= count <= vocabulary.most:
-                raise BadValueError(f"{vocabulary.title} takes {_many(vocabulary)}, not {count}", field=field)
+                raise InvalidValue(f"{vocabulary.title} takes {_many(vocabulary)}, not {count}", field=field)
         if found.decision is Decision.REJECT:
-            raise BadValueError("labels are accepted, edited, or the turn is skipped", field="decision")
+            raise InvalidValue("labels are accepted, edited, or the turn is skipped", field="decision")
         stored = found.model_copy(update={"labels": ordered, "manual": self.manual.signature}).model_dump(mode="json")
         if found.decision in (Decision.ACCEPT, Decision.EDIT):
             same = stored["labels"] == start["labels"]
@@ -201,7 +201,7 @@ class LabelsTask:
         """What was proposed, or stands in the turn already, undecided."""
         turns = content["turns"]
         if not (place.isascii() and place.isdigit() and place == str(int(place)) and int(place) < len(turns)):
-            raise BadValueError(f"the unit has turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
+            raise InvalidValue(f"the unit has turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
         has, proposed = turns[int(place)].get("labels", {}), content["proposals"].get(place, {})
         labels = {}
         for vocabulary in self.vocabularies:

@@ -27,9 +27,9 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.review.errors import BadValueError
+from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.task import Code, Draft
-from reeltalk.review.tasks.turns import Text, TurnsTask, checked
+from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
 from reeltalk.schema.dialogue import Linkage, QAChain
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, Name
@@ -119,7 +119,7 @@ class LinksTask:
         rewrites: dict[tuple[str, str], list[Rewrite]] = defaultdict(list)
         for rewrite in content.rewrites:
             rewrites[rewrite.linkage.source.unit_id, rewrite.linkage.target.unit_id].append(rewrite)
-        for before, after in pairs(content, links):
+        for before, after in _chain_pairs(content, links):
             found = (turns[before.id], turns[after.id])
             yield Draft(
                 target_table="linkages",
@@ -147,12 +147,12 @@ class LinksTask:
         """The value as it is stored: a later question that is asked as it stands in its chain was not rewritten.
 
         Raises:
-            BadValueError: It cannot be stored; names the field.
+            InvalidValue: It cannot be stored; names the field.
         """
         if place == BOARD:
-            return checked(BoardValue, value).model_dump(mode="json")
+            return parse_value(BoardValue, value).model_dump(mode="json")
         _, target = self._turns(content, place)
-        found = checked(LinkValue, value)
+        found = parse_value(LinkValue, value)
         if found.decision is not None:
             same = found.question == target["question"] and list(found.references or ()) == target.get("references", [])
             if same or found.question is None:
@@ -242,7 +242,7 @@ class LinksTask:
         sources, targets = content["before"]["turns"], content["after"]["turns"]
         match = PLACE.fullmatch(place)
         if match is None or int(match[1]) >= len(sources) or int(match[2]) >= len(targets):
-            raise BadValueError(
+            raise InvalidValue(
                 f"a link leads from one of turns 0 to {len(sources) - 1} to one of turns 0 to {len(targets) - 1}, "
                 f"as '0-1'; there is none at {place[:20]!r}",
                 field="place",
@@ -250,7 +250,7 @@ class LinksTask:
         return sources[int(match[1])], targets[int(match[2])]
 
 
-def pairs(content: Content, linked: Iterable[tuple[str, str]]) -> Iterator[tuple[QAChain, QAChain]]:
+def _chain_pairs(content: Content, linked: Iterable[tuple[str, str]]) -> Iterator[tuple[QAChain, QAChain]]:
     """Chains that follow each other in their video, by the start of their clips, and others that links join."""
     starts: dict[str, float] = {clip.id: clip.interval.start_s for clip in content.clips if clip.interval is not None}
     by_video: dict[str, list[QAChain]] = {video.id: [] for video in content.videos}

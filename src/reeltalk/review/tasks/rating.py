@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from reeltalk.errors import InputError, SettingError
 from reeltalk.judge.protocol import Protocol, protocols
-from reeltalk.review.errors import BadValueError
+from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.task import Code, Draft
-from reeltalk.review.tasks.turns import checked
+from reeltalk.review.tasks.turns import parse_value
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import Finite, Json, Name
 from reeltalk.store.content import Content
@@ -55,7 +55,7 @@ class ScaleCriterion(BaseModel):
         return tuple(self.lowest + number * self.step for number in range(count + 1))
 
 
-class Scale(BaseModel):
+class RatingScale(BaseModel):
     """What people rate of an answer, or of all answers of a dialogue."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,7 +68,7 @@ class Scale(BaseModel):
     criteria: Annotated[tuple[ScaleCriterion, ...], Field(min_length=1, max_length=20)]
 
 
-RATING: Final = Scale(
+RATING: Final = RatingScale(
     name="rating",
     version="1",
     unit="turn",
@@ -93,15 +93,15 @@ RATING: Final = Scale(
 
 
 @cache
-def scales() -> dict[str, Scale]:
+def rating_scales() -> dict[str, RatingScale]:
     """The scales that come with reeltalk, by name: those of protocols that people can rate by, and `rating`."""
     found = [_of_protocol(protocol) for protocol in protocols().values() if protocol.rating]
     return {scale.name: scale for scale in (*found, RATING)}
 
 
-def _of_protocol(protocol: Protocol) -> Scale:
+def _of_protocol(protocol: Protocol) -> RatingScale:
     """Criteria have the names of the judge's scores, so that `reeltalk calibrate` compares the two."""
-    return Scale(
+    return RatingScale(
         name=protocol.name,
         version=protocol.rating,
         unit="turn" if protocol.unit == "turn" else "dialogue",
@@ -122,18 +122,18 @@ def _of_protocol(protocol: Protocol) -> Scale:
     )
 
 
-def scale_of(name: str) -> Scale:
+def load_scale(name: str) -> RatingScale:
     """A scale by name, or from a TOML file of the same form.
 
     Raises:
         SettingError: There is none of the name.
         InputError: The file is no scale; names the field.
     """
-    if name in scales():
-        return scales()[name]
+    if name in rating_scales():
+        return rating_scales()[name]
     path = Path(name)
     if path.suffix != ".toml":
-        raise SettingError(f"there is no scale '{name}'; known are {', '.join(scales())}, or give a TOML file")
+        raise SettingError(f"there is no scale '{name}'; known are {', '.join(rating_scales())}, or give a TOML file")
     try:
         with open_file(path) as stream:
             raw: dict[str, Any] = tomllib.load(stream)
@@ -146,7 +146,7 @@ def scale_of(name: str) -> Scale:
             "a scale file holds one table, named as the scale", file=path, hint="see docs/how-to/review.md"
         )
     try:
-        return Scale.model_validate({"name": next(iter(raw)), **fields})
+        return RatingScale.model_validate({"name": next(iter(raw)), **fields})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -167,7 +167,7 @@ class RatingValue(BaseModel):
     note: Annotated[str, Field(max_length=20_000)] = ""
 
 
-def rating_drafts(answers: Iterable[AnsweredTurn], scale: Scale, *, seed: int = 17) -> list[Draft]:
+def rating_drafts(answers: Iterable[AnsweredTurn], scale: RatingScale, *, seed: int = 17) -> list[Draft]:
     """Units for rating: one for each model's answers to one dialogue, in an order that tells nothing.
 
     Args:
@@ -228,21 +228,21 @@ class RatingTask:
         """The value as it is stored: marks of the scale, criteria of the scale.
 
         Raises:
-            BadValueError: A mark or a criterion is none of the scale's.
+            InvalidValue: A mark or a criterion is none of the scale's.
         """
         if place not in self.places(content):
-            raise BadValueError("there is nothing to rate at this place", field="place")
-        found = checked(RatingValue, value)
+            raise InvalidValue("there is nothing to rate at this place", field="place")
+        found = parse_value(RatingValue, value)
         criteria = {row["name"]: row for row in content["scale"]["criteria"]}
         for name, mark in found.marks.items():
             if name not in criteria:
-                raise BadValueError(f"the scale has no criterion {name[:80]!r}", field="marks")
+                raise InvalidValue(f"the scale has no criterion {name[:80]!r}", field="marks")
             row = criteria[name]
             if mark is None:
                 if not row["may_not_apply"]:
-                    raise BadValueError(f"{row['title']} always applies; give a mark", field="marks")
+                    raise InvalidValue(f"{row['title']} always applies; give a mark", field="marks")
             elif not _is_mark(row, mark):
-                raise BadValueError(
+                raise InvalidValue(
                     f"{row['title']} goes from {row['lowest']:g} to {row['highest']:g} in steps of {row['step']:g}, "
                     f"not {mark:g}",
                     field="marks",

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.review.errors import BadValueError
+from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.task import Code, Draft
-from reeltalk.review.tasks.turns import checked
+from reeltalk.review.tasks.turns import parse_value
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json
@@ -106,18 +106,18 @@ class TakingTask:
         """The value as it is stored.
 
         Raises:
-            BadValueError: It is no answer to that question.
+            InvalidValue: It is no answer to that question.
         """
         if place not in self.places(content):
-            raise BadValueError("there is no such question", field="place")
-        found = checked(AnswerValue, value)
+            raise InvalidValue("there is no such question", field="place")
+        found = parse_value(AnswerValue, value)
         options = content["turns"][int(place)]["options"]
         if found.choice is not None and found.choice >= len(options or ()):
-            raise BadValueError(f"the question has {len(options or ())} options", field="choice")
+            raise InvalidValue(f"the question has {len(options or ())} options", field="choice")
         if found.given and options and found.choice is None:
-            raise BadValueError("choose one of the options", field="choice")
+            raise InvalidValue("choose one of the options", field="choice")
         if found.given and not options and not found.text.strip():
-            raise BadValueError("write an answer; that you do not know is one too", field="text")
+            raise InvalidValue("write an answer; that you do not know is one too", field="text")
         return found.model_dump(mode="json")
 
     def decided(self, value: Json) -> bool:

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
 
-Scale = Literal["nominal", "ordinal", "interval", "set", "spans", "text"]
+CodeScale = Literal["nominal", "ordinal", "interval", "set", "spans", "text"]
 """What differences of codes mean: categories, ranks, amounts, sets of labels, stretches of time, words."""
 
 
@@ -29,7 +29,7 @@ class Code:
 
     variable: str
     """As `decision`, `question` or `cogme.target`."""
-    scale: Scale
+    scale: CodeScale
     value: Json
     """A label, a number, a text, a sorted list of labels for a set, or of pairs of seconds for stretches of time; None
     where this person decided nothing."""
@@ -37,7 +37,7 @@ class Code:
     """The text that everybody started from, where the scale is `text`."""
 
 
-class Task(Protocol):
+class ReviewTask(Protocol):
     """A kind of work. Values are JSON; `content` is a unit's."""
 
     kind: str
@@ -59,7 +59,7 @@ class Task(Protocol):
         """The value as it is stored.
 
         Raises:
-            BadValueError: It cannot be; names the field.
+            InvalidValue: It cannot be; names the field.
         """
 
     def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reeltalk.review.errors import BadValueError
+from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.task import Code, Draft
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateResult, turn_gates
@@ -122,10 +122,10 @@ class TurnsTask:
         """The value as it is stored: accepting with changes is editing, editing without any is accepting.
 
         Raises:
-            BadValueError: It cannot be stored; names the field.
+            InvalidValue: It cannot be stored; names the field.
         """
         self._turn(content, place)
-        found = checked(TurnValue, value)
+        found = parse_value(TurnValue, value)
         if found.decision in (Decision.ACCEPT, Decision.EDIT):
             draft = self.draft_value(content, place)
             stored = found.model_dump(mode="json")
@@ -209,15 +209,15 @@ class TurnsTask:
     def _turn(self, content: Mapping[str, Json], place: str) -> Json:
         turns: list[Json] = content["turns"]
         if not (place.isascii() and place.isdigit() and place == str(int(place)) and int(place) < len(turns)):
-            raise BadValueError(f"the unit has turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
+            raise InvalidValue(f"the unit has turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
         return turns[int(place)]
 
 
-def checked(model: type[M], value: Json) -> M:
+def parse_value(model: type[M], value: Json) -> M:
     """A value as a model.
 
     Raises:
-        BadValueError: It is none; names the first field that is wrong.
+        InvalidValue: It is none; names the first field that is wrong.
     """
     try:
         return model.model_validate(value)
@@ -225,7 +225,7 @@ def checked(model: type[M], value: Json) -> M:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or None
         problem = first["msg"].removeprefix("Value error, ")
-        raise BadValueError(f"{field}: {problem}" if field else problem, field=field) from None
+        raise InvalidValue(f"{field}: {problem}" if field else problem, field=field) from None
 
 
 def _answer(value: Json) -> str:
