@@ -14,7 +14,7 @@ from reeltalk.review.applying.stage import apply_reviews
 from reeltalk.review.exporting import export_project
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.playable import prepare_videos
-from reeltalk.review.progress import queue_counts
+from reeltalk.review.progress import queue_table
 from reeltalk.review.project import PLAYABLE, ReviewProject
 from reeltalk.review.verifying import verify_history
 
@@ -32,7 +32,7 @@ def main(benchmark: str, export: str) -> None:
         )
         print(*loaded.lines(), sep="\n")
         with project.database.reading() as session:
-            for row in queue_counts(session):
+            for row in queue_table(session):
                 print("  ".join(row))
         print(*verify_history(project.database).lines(), sep="\n")
         applied = apply_reviews(project, dry_run=True)

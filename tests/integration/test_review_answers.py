@@ -9,8 +9,8 @@ from served_review import CHAIN, ServedReview, content, served
 
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
+from reeltalk.review.tasks.answering import answer_drafts
 from reeltalk.review.tasks.rating import load_scale, rating_drafts
-from reeltalk.review.tasks.taking import drafts_of_test
 from reeltalk.schema.answers import AnsweredTurn
 
 pytestmark = pytest.mark.browser
@@ -39,7 +39,7 @@ def review(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedReview]:
         with transaction(found.project.database, OPERATOR) as change:
             drafts = rating_drafts(answers, load_scale("vdeval"))
             add_queue(change, "rating", "rating", drafts, title="Rate", overlap=20)
-            add_queue(change, "test", "test", drafts_of_test(filled, "dialogue"), title="Test", overlap=20)
+            add_queue(change, "test", "test", answer_drafts(filled, "dialogue"), title="Test", overlap=20)
         yield found
 
 

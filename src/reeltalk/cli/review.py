@@ -252,13 +252,13 @@ def _add_test(
     name: str | None,
     database: str | None,
 ) -> int:
-    from reeltalk.review.tasks.taking import TakingTask, drafts_of_test
+    from reeltalk.review.tasks.answering import AnswerTask, answer_drafts
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(overlap=overlap)
-    drafts = drafts_of_test(Benchmark.open(benchmark).content(), mode, split=split)
+    drafts = answer_drafts(Benchmark.open(benchmark).content(), mode, split=split)
     title = f"Take the test: {mode}"
-    count = _add(benchmark, database, TakingTask.kind, name or f"test-{mode}", drafts, title=title, overlap=overlap)
+    count = _add(benchmark, database, AnswerTask.kind, name or f"test-{mode}", drafts, title=title, overlap=overlap)
     print(f"{count:,} dialogues to answer")
     return 0
 
@@ -267,14 +267,14 @@ def _add_collecting(
     benchmark: Path, dialogues: int, turns: tuple[int, int], approve_first: int, name: str, database: str | None
 ) -> int:
     least_turns, most_turns = turns
-    from reeltalk.review.collecting import KIND, CollectSettings, drafts_of_videos
+    from reeltalk.review.collecting import KIND, CollectSettings, collecting_drafts
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(dialogues=dialogues)
     settings = settings_of(CollectSettings, least_turns=least_turns, most_turns=most_turns, approve_first=approve_first)
     if most_turns < least_turns:
         raise SettingError(f"--most-turns {most_turns}: it must be at least --least-turns {least_turns}")
-    drafts = drafts_of_videos(Benchmark.open(benchmark).content())
+    drafts = collecting_drafts(Benchmark.open(benchmark).content())
     count = _add(
         benchmark,
         database,
@@ -335,10 +335,10 @@ def status(
         raise SettingError("--head is for --verify")
     if verify:
         return _verify(benchmark, database, head)
-    from reeltalk.review.progress import queue_counts
+    from reeltalk.review.progress import queue_table
 
     with opened_project(benchmark, database) as project, project.database.reading() as session:
-        rows = list(queue_counts(session))
+        rows = list(queue_table(session))
     if not rows:
         raise BenchmarkError(f"{benchmark} was not loaded for review yet; 'reeltalk review {benchmark}' does that")
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

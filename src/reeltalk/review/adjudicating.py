@@ -180,4 +180,4 @@ def _draft(task: ReviewTask, content: Mapping[str, Json], place: str) -> Json:
 def _shown(task: ReviewTask, content: Mapping[str, Json], place: str, value: Json) -> Json:
     if value is None:
         return {"value": None, "lines": []}
-    return {"value": value, "lines": [list(line) for line in task.lines(content, place, value)]}
+    return {"value": value, "lines": [list(line) for line in task.summary(content, place, value)]}

@@ -92,7 +92,7 @@ class CollectSettings(BaseModel):
     """How many of a pair's first dialogues await approval, one by one."""
 
 
-def drafts_of_videos(content: Content) -> list[Draft]:
+def collecting_drafts(content: Content) -> list[Draft]:
     """Units to talk about: one a video, with its activities in the order of the alphabet, which tells nothing."""
     activities: dict[str, set[str]] = {}
     for clip in content.clips:

@@ -1,6 +1,5 @@
-"""How far a project is: tasks of each queue by state, and the work of each person. The database counts."""
+"""How far a project is: units of each queue by state, and the work of each person. The database counts."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -8,40 +7,42 @@ from typing import Final
 from sqlalchemy import case, exists, func, select
 from sqlalchemy.orm import Session
 
-from reeltalk.review.assigning import ANNOTATOR, UNFINISHED
-from reeltalk.review.settling import ADJUDICATION, DONE
+from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED
 from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, UnitRow
 
 STATES: Final = ("waiting", "begun", "adjudication", "done")
 """A unit is in one of them: nobody has it, somebody has it but not all work is in, people differ, all is settled."""
+HEADINGS: Final = ("queue", "units", "turns", "done", "to adjudicate", "under way", "left", "people each")
 
 
 @dataclass(frozen=True)
 class QueueProgress:
-    """One queue."""
+    """Progress of one queue."""
 
     id: str
     title: str
     overlap: int
+    """How many people do each unit."""
+    is_open: bool
     units: Mapping[str, int]
-    """By `STATES`; they add up to all units."""
+    """Number of units by `STATES`."""
     turns: Mapping[str, int]
-    """The same, in turns."""
+    """Number of turns by `STATES`."""
 
     @property
     def total(self) -> int:
-        """All units."""
+        """Number of all units."""
         return sum(self.units.values())
 
     @property
     def total_turns(self) -> int:
-        """All turns."""
+        """Number of all turns."""
         return sum(self.turns.values())
 
 
 @dataclass(frozen=True)
 class PersonProgress:
-    """One person's work as an annotator, and what they settled."""
+    """One person's work as an annotator, and how many units they adjudicated."""
 
     id: str
     name: str
@@ -59,15 +60,15 @@ class PersonProgress:
 
 
 def queue_progress(session: Session, *, seen_by: str | None = None) -> list[QueueProgress]:
-    """Every queue, in the order of the project.
+    """Progress of every queue, in the order of the project.
 
     Args:
         session: The database.
-        seen_by: An annotator whose own view it is. Gold counts in it as any other unit would that only they work on,
-            so that their numbers do not tell which of their units were gold. Without one, gold does not count.
+        seen_by: Id of the annotator who looks. Their gold then counts like any unit that only they work on, so that the
+            numbers do not tell which units were gold. Without one, gold does not count.
     """
     taken = exists().where(
-        AssignmentRow.unit_id == UnitRow.id, AssignmentRow.role == ANNOTATOR, AssignmentRow.state != "lapsed"
+        AssignmentRow.unit_id == UnitRow.id, AssignmentRow.role == ANNOTATOR, AssignmentRow.state != LAPSED
     )
     begun = case((taken, "begun"), else_="waiting")
     if seen_by is not None:
@@ -96,6 +97,7 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
             queue.id,
             queue.title,
             queue.overlap,
+            queue.is_open,
             units.get(queue.id, dict.fromkeys(STATES, 0)),
             turns.get(queue.id, dict.fromkeys(STATES, 0)),
         )
@@ -103,12 +105,23 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
     ]
 
 
+def queue_table(session: Session) -> Iterator[tuple[str, ...]]:
+    """A row of headings and one for each queue, as commands print them; nothing if there is no queue."""
+    queues = queue_progress(session)
+    if queues:
+        yield HEADINGS
+    for queue in queues:
+        states = (queue.units[name] for name in ("done", "adjudication", "begun", "waiting"))
+        numbers = (queue.total, queue.total_turns, *states, queue.overlap)
+        yield (queue.id + ("" if queue.is_open else " (closed)"), *(f"{number:,}" for number in numbers))
+
+
 def people_progress(session: Session, *, only: str | None = None) -> list[PersonProgress]:
     """Everybody who may sign in or has worked, by name.
 
     Args:
         session: The database.
-        only: The id of the one person to look at.
+        only: Id of the one person to look at.
     """
     query = select(
         AssignmentRow.person_id,
@@ -133,39 +146,8 @@ def people_progress(session: Session, *, only: str | None = None) -> list[Person
             person.name,
             person.role,
             *counted.get((person.id, ANNOTATOR), (0, 0, 0, 0)),
-            settled=counted.get((person.id, "adjudicator"), (0, 0, 0, 0))[0],
+            settled=counted.get((person.id, ADJUDICATOR), (0, 0, 0, 0))[0],
         )
         for person in session.scalars(people)
-        if person.disabled_at is None or any((person.id, role) in counted for role in (ANNOTATOR, "adjudicator"))
+        if person.disabled_at is None or any((person.id, role) in counted for role in (ANNOTATOR, ADJUDICATOR))
     ]
-
-
-HEADINGS = ("queue", "units", "turns", "done", "to adjudicate", "under way", "left", "people each")
-
-
-def queue_counts(session: Session) -> Iterator[tuple[str, ...]]:
-    """A line of headings and one for each queue; nothing where there is none. Planted units are not counted."""
-    queues = session.scalars(select(QueueRow).order_by(QueueRow.position)).all()
-    if not queues:
-        return
-    yield HEADINGS
-    states: dict[str, dict[str, int]] = defaultdict(dict)
-    turns: dict[str, int] = defaultdict(int)
-    real = UnitRow.gold.is_(None)
-    grouped = select(UnitRow.queue_id, UnitRow.state, func.count(), func.sum(UnitRow.turns)).where(real)
-    for queue_id, state, count, places in session.execute(grouped.group_by(UnitRow.queue_id, UnitRow.state)):
-        states[queue_id][state] = count
-        turns[queue_id] += int(places or 0)
-    under_way = (
-        select(UnitRow.queue_id, func.count(UnitRow.id.distinct()))
-        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
-        .where(real, UnitRow.state.not_in((DONE, ADJUDICATION)))
-        .group_by(UnitRow.queue_id)
-    )
-    begun: dict[str, int] = {queue_id: count for queue_id, count in session.execute(under_way)}
-    for queue in queues:
-        found = states[queue.id]
-        total, done, disputed = sum(found.values()), found.get(DONE, 0), found.get(ADJUDICATION, 0)
-        left = total - done - disputed - begun.get(queue.id, 0)
-        numbers = (total, turns[queue.id], done, disputed, begun.get(queue.id, 0), left, queue.overlap)
-        yield (queue.id + ("" if queue.is_open else " (closed)"), *(f"{number:,}" for number in numbers))

@@ -183,7 +183,7 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
             raise InvalidValue("there is no such work on this unit", field="take")
         return {"take": value["take"], "note": note}
     written = task.check(unit.content, place, value["write"])
-    if not task.decided(written):
+    if not task.is_decided(written):
         raise InvalidValue("decide what becomes of it", field="write")
     return {"write": written, "note": note}
 

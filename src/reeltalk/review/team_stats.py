@@ -87,7 +87,7 @@ def _codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, 
         coded = []
         for person_id, places in values[unit.id].items():
             for place, value in places.items():
-                if value is None or not task.decided(value):
+                if value is None or not task.is_decided(value):
                     continue
                 codes = {code.variable: code for code in task.codes(unit.content, place, value)}
                 coded.append(CodedPlace(unit.id, place, unit.video_id or unit.id, person_id, codes))

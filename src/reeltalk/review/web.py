@@ -99,9 +99,6 @@ def page(request: Request, template: str, person: User | None, *, status: int = 
     return HTMLResponse(html, status_code=status)
 
 
-LONGEST_KEY: Final = 100
-
-
 def plain_json(value: Json) -> Json:
     """The value, its texts without control characters other than tab and line ends: no benchmark can hold them.
 

@@ -192,7 +192,7 @@ def _put(
     `there` has `value`, `stale`, and `others`: the marks of other places that change with it.
     """
     values = {other: entry.value for other, entry in rows.items()}
-    if assignment.role != ADJUDICATOR and (reason := task.locked(unit.content, values, place)) is not None:
+    if assignment.role != ADJUDICATOR and (reason := task.lock_reason(unit.content, values, place)) is not None:
         raise Conflict(reason, code="locked")
     regain_place(change, assignment, unit)
     row = rows.get(place)
@@ -225,12 +225,15 @@ def _newly_stale(
     if assignment.role == ADJUDICATOR:
         return []
     draft = task.draft_value(unit.content, place)
-    if not task.bears_on(old if old is not None else draft, new if new is not None else draft):
+    if not task.affects_others(old if old is not None else draft, new if new is not None else draft):
         return []
     return [
         other
         for other in task.dependents(unit.content, place)
-        if other in rows and not rows[other].stale and rows[other].value is not None and task.decided(rows[other].value)
+        if other in rows
+        and not rows[other].stale
+        and rows[other].value is not None
+        and task.is_decided(rows[other].value)
     ]
 
 
@@ -284,7 +287,7 @@ def lacking_places(
     return [
         place
         for place in (*made, *fixed)
-        if place not in rows or rows[place].stale or rows[place].value is None or not task.decided(rows[place].value)
+        if place not in rows or rows[place].stale or rows[place].value is None or not task.is_decided(rows[place].value)
     ]
 
 

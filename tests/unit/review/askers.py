@@ -14,7 +14,7 @@ from team import Browser, Team, small_content
 
 from reeltalk.review import people
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take_unit
-from reeltalk.review.collecting import CollectSettings, drafts_of_videos
+from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
 from reeltalk.review.project import PLAYABLE
@@ -166,7 +166,7 @@ class World:
         with self.changing() as change:
             if change.session.get(QueueRow, "collect") is None:
                 settings = CollectSettings(least_turns=1, most_turns=3, approve_first=1).model_dump(mode="json")
-                drafts = drafts_of_videos(small_content(3))
+                drafts = collecting_drafts(small_content(3))
                 add_queue(change, "collect", "collect", drafts, title="Collect", overlap=2, settings=settings)
         return "collect"
 

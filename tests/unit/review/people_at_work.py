@@ -12,7 +12,7 @@ from reeltalk.review.collecting import (
     CollectSettings,
     add_pair,
     begin_dialogue,
-    drafts_of_videos,
+    collecting_drafts,
     finish_dialogue,
     judge_dialogue,
     say_in_dialogue,
@@ -278,7 +278,7 @@ def talk_in_pairs(project: ReviewProject) -> dict[str, str]:
     """Four pairs about the same video: one dialogue each, by the state that it is in."""
     settings = CollectSettings(least_turns=1, most_turns=3, approve_first=1).model_dump(mode="json")
     with transaction(project.database, OPERATOR) as change:
-        drafts = drafts_of_videos(full_content())
+        drafts = collecting_drafts(full_content())
         add_queue(change, "collect", "collect", drafts, title="Collect", overlap=4, settings=settings)
     judging, found = member(project, "Judge of dialogues", "adjudicator"), {}
     for state, verdict in (("approved", "approve"), ("dropped", "drop"), ("live", "send_back"), ("awaiting", None)):

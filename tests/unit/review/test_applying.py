@@ -14,7 +14,7 @@ from reeltalk.review.events import OPERATOR, broken_links, transaction
 from reeltalk.review.importing import add_queue, import_benchmark
 from reeltalk.review.project import ProjectSettings, ReviewProject
 from reeltalk.review.tables import UnitRow
-from reeltalk.review.tasks.taking import drafts_of_test
+from reeltalk.review.tasks.answering import answer_drafts
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.review import Decision
@@ -465,7 +465,7 @@ def test_marks_and_answers_by_people_are_added_once(tmp_path: Path) -> None:
     ada = member(project, "Ada")
     answered = Benchmark.open(project.benchmark).content()
     with transaction(project.database, OPERATOR) as change:
-        add_queue(change, "test", "test-dialogue", drafts_of_test(answered, "dialogue"), title="Test")
+        add_queue(change, "test", "test-dialogue", answer_drafts(answered, "dialogue"), title="Test")
     with project.database.reading() as session:
         row = session.scalars(select(UnitRow).where(UnitRow.queue_id == "test-dialogue")).first()
         assert row is not None

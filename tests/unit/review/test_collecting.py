@@ -10,7 +10,7 @@ from team import Browser, Team, make_team, small_content
 
 from reeltalk.review.applying.collected import collected_dialogues
 from reeltalk.review.assigning import open_units
-from reeltalk.review.collecting import CollectSettings, drafts_of_videos, is_hidden_from
+from reeltalk.review.collecting import CollectSettings, collecting_drafts, is_hidden_from
 from reeltalk.review.events import OPERATOR, broken_links, transaction
 from reeltalk.review.importing import add_queue
 from reeltalk.review.tables import LiveDialogueRow, UnitRow, VideoRow
@@ -23,7 +23,7 @@ def team(tmp_path: Path) -> Iterator[Team]:
     settings = CollectSettings(least_turns=2, most_turns=3, approve_first=1).model_dump(mode="json")
     with transaction(made.project.database, OPERATOR) as change:
         add_queue(
-            change, "collect", "collect", drafts_of_videos(content), title="Collect", overlap=2, settings=settings
+            change, "collect", "collect", collecting_drafts(content), title="Collect", overlap=2, settings=settings
         )
         for row in change.session.query(VideoRow):
             row.file, row.media_type = "original", "video/mp4"

@@ -118,7 +118,7 @@ def test_a_turn_takes_one_to_three_targets_and_contents_and_one_thinking(changed
 @BOTH
 def test_what_is_being_tagged_can_be_kept_and_is_no_decision(task: LabelsTask) -> None:
     stored = task.check(unit(task, "sure"), "0", {"labels": {}})
-    assert not task.decided(stored)
+    assert not task.is_decided(stored)
     assert set(stored["labels"]) == {vocabulary.name for vocabulary in task.vocabularies}
 
 
@@ -163,7 +163,7 @@ def test_agreement_sees_sets_and_one_way_of_thinking() -> None:
 
 def test_no_turn_rests_on_the_labels_of_another() -> None:
     shown = unit(TAGGING, "sure")
-    assert not TAGGING.bears_on(None, TAGGING.draft_value(shown, "0"))
+    assert not TAGGING.affects_others(None, TAGGING.draft_value(shown, "0"))
     assert list(TAGGING.dependents(shown, "0")) == []
 
 
@@ -172,7 +172,7 @@ def test_lines_tell_labels_in_words() -> None:
     value = TYPES.check(
         shown, "0", {"decision": "accept", "labels": {"vdact.question_type": ["REF", "D-OBJ"]}, "note": "n"}
     )
-    assert TYPES.lines(shown, "0", value) == [("Decision", "edit"), ("Question types", "D-OBJ, REF"), ("Note", "n")]
+    assert TYPES.summary(shown, "0", value) == [("Decision", "edit"), ("Question types", "D-OBJ, REF"), ("Note", "n")]
 
 
 @BOTH

@@ -128,7 +128,7 @@ def test_a_link_that_cannot_be_stored_says_why(unit: Any, value: Any, said: str)
 def test_what_is_being_typed_can_always_be_kept(unit: Any) -> None:
     stored = TASK.check(unit, "1-0", {"question": "", "references": [""], "relations": []})
     assert stored["question"] == ""
-    assert not TASK.decided(stored)
+    assert not TASK.is_decided(stored)
 
 
 def test_a_later_question_in_its_own_words_was_not_rewritten(unit: Any) -> None:
@@ -166,9 +166,9 @@ def test_agreement_sees_which_links_there_are_and_their_relations(unit: Any) -> 
 def test_the_board_is_looked_at_again_when_a_link_comes_or_goes(unit: Any) -> None:
     draft, keep = TASK.draft_value(unit, "0-0"), TASK.check(unit, "0-0", kept())
     relabelled = TASK.check(unit, "0-0", kept(relations=["People"]))
-    assert TASK.bears_on(draft, keep)
-    assert TASK.bears_on(keep, None)
-    assert not TASK.bears_on(keep, relabelled)
+    assert TASK.affects_others(draft, keep)
+    assert TASK.affects_others(keep, None)
+    assert not TASK.affects_others(keep, relabelled)
     assert list(TASK.dependents(unit, "0-0")) == [BOARD]
     assert list(TASK.dependents(unit, BOARD)) == []
 
@@ -179,7 +179,7 @@ def test_lines_tell_a_link_in_words(unit: Any) -> None:
         "1-0",
         kept(question="Which came first?", references=["That."], fits=True, method="Events/sequence", note="n"),
     )
-    assert TASK.lines(unit, "1-0", value) == [
+    assert TASK.summary(unit, "1-0", value) == [
         ("Decision", "keep"),
         ("Link", "turn 2 → turn 1"),
         ("Earlier question", "Where?"),
@@ -190,7 +190,7 @@ def test_lines_tell_a_link_in_words(unit: Any) -> None:
         ("Rewritten answer", "That."),
         ("Note", "n"),
     ]
-    assert TASK.lines(unit, BOARD, TASK.draft_value(unit, BOARD)) == [("Decision", "none yet"), ("Links", "none")]
+    assert TASK.summary(unit, BOARD, TASK.draft_value(unit, BOARD)) == [("Decision", "none yet"), ("Links", "none")]
 
 
 def test_the_page_names_all_nine_skills() -> None:

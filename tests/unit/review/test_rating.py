@@ -52,8 +52,8 @@ def test_every_scale_takes_all_its_marks_and_no_other(name: str) -> None:
                 task.check(content, place, {"marks": {criterion.name: mark}})
         assert set(criterion.levels), "every level is described"
     whole = {criterion.name: criterion.highest for criterion in scale.criteria}
-    assert task.decided(task.check(content, place, {"marks": whole}))
-    assert not task.decided(task.check(content, place, {"marks": {}}))
+    assert task.is_decided(task.check(content, place, {"marks": whole}))
+    assert not task.is_decided(task.check(content, place, {"marks": {}}))
 
 
 def test_a_mark_that_does_not_apply_is_taken_where_that_can_be() -> None:

@@ -162,7 +162,7 @@ def open_work(
                 "task": task.kind,
                 "title": unit.title,
                 "video": video_of(session, unit),
-                "content": task.shown(unit.content, {place: row.value for place, row in entries.items()}),
+                "content": task.visible_content(unit.content, {place: row.value for place, row in entries.items()}),
             },
             "places": list(task.places(unit.content)),
             "entries": {place: work.entry_view(row) for place, row in entries.items()},

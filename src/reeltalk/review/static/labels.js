@@ -10,7 +10,7 @@ import { Playback } from "./playback.js";
 import { lastSpot } from "./resuming.js";
 import { countDecided } from "./submitting.js";
 import { grow } from "./turnform.js";
-import { UnitWork, openWork } from "./unitwork.js";
+import { EditSession, openWork } from "./edit_session.js";
 
 /** @typedef {import("./labelvalue.js").LabelsValue} LabelsValue */
 /** @typedef {import("./labelvalue.js").Turn} Turn */
@@ -22,7 +22,7 @@ const MARKS = Object.freeze({ accept: "✓", edit: "✓", skip: "–" });
 const KINDS = Object.freeze({ accept: "accepted", edit: "edited", skip: "skipped", none: "undecided" });
 
 export class Labels {
-  /** @param {import("./unitwork.js").Reply} reply */
+  /** @param {import("./edit_session.js").Reply} reply */
   constructor(reply) {
     this._places = reply.places;
     /** @type {Turn[]} */
@@ -35,7 +35,7 @@ export class Labels {
     this.current = 0;
     /** Where this person was, until the page is there. */
     this._was = lastSpot(reply.assignment.id);
-    this.work = new UnitWork(reply, {
+    this.work = new EditSession(reply, {
       what: "turn",
       draftOf: (place) => startOf(this._turns[Number(place)], this._proposals[place] ?? {}, this.vocabularies),
       linesOf: (_, value) => linesOf(value, this.vocabularies),

@@ -10,7 +10,7 @@ import { BOARD, DECIDED, endsOf, lackOf, linesOf, nameOf, startOf } from "./link
 import { say } from "./notices.js";
 import { Playback } from "./playback.js";
 import { lastSpot } from "./resuming.js";
-import { UnitWork, openWork } from "./unitwork.js";
+import { EditSession, openWork } from "./edit_session.js";
 
 /** @typedef {import("./linkvalue.js").LinkValue} LinkValue */
 /** @typedef {import("./linkvalue.js").Pair} Pair */
@@ -20,7 +20,7 @@ import { UnitWork, openWork } from "./unitwork.js";
 const MARKS = Object.freeze({ keep: "✓", delete: "✕" });
 
 export class Board {
-  /** @param {import("./unitwork.js").Reply} reply */
+  /** @param {import("./edit_session.js").Reply} reply */
   constructor(reply) {
     /** @type {Pair} */
     this.pair = reply.unit.content;
@@ -28,7 +28,7 @@ export class Board {
     this.current = null;
     /** @type {Picking | null} */
     this.picking = null;
-    this.work = new UnitWork(reply, {
+    this.work = new EditSession(reply, {
       what: "link",
       draftOf: (place) => startOf(this.pair, place),
       linesOf,

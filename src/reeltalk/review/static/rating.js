@@ -6,7 +6,7 @@ import { Keys } from "./keys.js";
 import { say } from "./notices.js";
 import { lastSpot } from "./resuming.js";
 import { grow } from "./turnform.js";
-import { UnitWork, openWork } from "./unitwork.js";
+import { EditSession, openWork } from "./edit_session.js";
 import { videoActions } from "./videokeys.js";
 import { bindButtons, watch } from "./watching.js";
 
@@ -18,7 +18,7 @@ import { bindButtons, watch } from "./watching.js";
 const WHOLE = "whole";
 
 class RatingScreen {
-  /** @param {import("./unitwork.js").Reply} reply */
+  /** @param {import("./edit_session.js").Reply} reply */
   constructor(reply) {
     /** @type {Criterion[]} */
     this._criteria = reply.unit.content.scale.criteria;
@@ -29,7 +29,7 @@ class RatingScreen {
     /** Which criterion the next key rates. */
     this._criterion = 0;
     this._was = lastSpot(reply.assignment.id);
-    this.work = new UnitWork(reply, {
+    this.work = new EditSession(reply, {
       what: "rating",
       draftOf: () => ({ marks: {}, note: "" }),
       linesOf: (_, value) => this._linesOf(value),

@@ -6,7 +6,7 @@ import { Keys } from "./keys.js";
 import { notify, say } from "./notices.js";
 import { lastSpot } from "./resuming.js";
 import { grow } from "./turnform.js";
-import { UnitWork, openWork } from "./unitwork.js";
+import { EditSession, openWork } from "./edit_session.js";
 import { videoActions } from "./videokeys.js";
 import { bindButtons, watch } from "./watching.js";
 import { RefusedError, ask } from "./workapi.js";
@@ -18,7 +18,7 @@ import { RefusedError, ask } from "./workapi.js";
 const AGAIN_MS = 3000;
 
 class TestScreen {
-  /** @param {import("./unitwork.js").Reply} reply */
+  /** @param {import("./edit_session.js").Reply} reply */
   constructor(reply) {
     /** @type {Question[]} Those that were asked; the next comes with the answer to the last. */
     this._questions = reply.unit.content.turns;
@@ -28,7 +28,7 @@ class TestScreen {
     this._path = `/api/work/${encodeURIComponent(reply.assignment.id)}`;
     /** True while the next question is on its way. */
     this._fetching = false;
-    this.work = new UnitWork(reply, {
+    this.work = new EditSession(reply, {
       what: "answer",
       draftOf: () => ({ text: "", choice: null, given: false }),
       linesOf: (place, value) => [["Answer", words(this._questions[Number(place)], value)]],

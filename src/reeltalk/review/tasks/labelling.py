@@ -13,7 +13,7 @@ Applied, `labels` replace those of the same vocabularies in `Turn.labels`, those
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.llm import Prompt
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, CodeScale, Draft
+from reeltalk.review.tasks.task import Code, CodeScale, Draft, ReviewTask, turn_at
 from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
 from reeltalk.schema.labels import VOCABULARIES
 from reeltalk.schema.record import Json, Name
@@ -108,11 +108,10 @@ class LabelsValue(BaseModel):
     note: Text = ""
 
 
-class LabelsTask:
+class LabelsTask(ReviewTask):
     """Labels of the turns of a chain or a dialogue, in closed vocabularies."""
 
     template = "work_labels.html"
-    adjudicated = True
 
     def __init__(self, kind: str, title: str, vocabularies: Sequence[Vocabulary], manual: Path) -> None:
         self.kind, self.title = kind, title
@@ -139,10 +138,6 @@ class LabelsTask:
                 (doubts.get(unit, 1.0), Draft(unit[0], unit[1], draft.title, draft.video_id, shown)),
             )
         yield from (draft for _, draft in sorted(found, key=lambda item: item[0]))
-
-    def places(self, content: Mapping[str, Json]) -> Sequence[str]:
-        """One for each turn, named by its index from 0."""
-        return [str(index) for index in range(len(content["turns"]))]
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The value as it is stored: labels in the vocabularies' order, accepted as proposed or edited.
@@ -173,36 +168,13 @@ class LabelsTask:
             stored["decision"] = (Decision.ACCEPT if same else Decision.EDIT).value
         return stored
 
-    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """All of it."""
-        return content
-
-    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
-        """Nothing is."""
-        return None
-
-    def decided(self, value: Json) -> bool:
-        """True where it has a decision."""
-        return value is not None and value["decision"] is not None
-
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The labels, or that there are none."""
         return None if value["decision"] == Decision.SKIP else value["labels"]
 
-    def bears_on(self, before: Json, after: Json) -> bool:
-        """No turn's labels rest on those of another."""
-        return False
-
-    def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
-        """None."""
-        return ()
-
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
         """What was proposed, or stands in the turn already, undecided."""
-        turns = content["turns"]
-        if not (place.isascii() and place.isdigit() and place == str(int(place)) and int(place) < len(turns)):
-            raise InvalidValue(f"the unit has turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
-        has, proposed = turns[int(place)].get("labels", {}), content["proposals"].get(place, {})
+        has, proposed = turn_at(content, place).get("labels", {}), content["proposals"].get(place, {})
         labels = {}
         for vocabulary in self.vocabularies:
             start = has.get(vocabulary.name) or proposed.get(vocabulary.name, {}).get("tags", ())
@@ -218,7 +190,7 @@ class LabelsTask:
             skipped = value["decision"] == Decision.SKIP
             yield Code(vocabulary.name, vocabulary.scale, None if skipped else labels)
 
-    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+    def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
         """Decision, labels and note."""
         shown = [("Decision", value["decision"] or "none yet")]
         if value["decision"] != Decision.SKIP:

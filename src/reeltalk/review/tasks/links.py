@@ -28,7 +28,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, Draft
+from reeltalk.review.tasks.task import Code, Draft, ReviewTask
 from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
 from reeltalk.schema.dialogue import Linkage, QAChain
 from reeltalk.schema.labels import Relation
@@ -84,13 +84,12 @@ class BoardValue(BaseModel):
     note: Text = ""
 
 
-class LinksTask:
+class LinksTask(ReviewTask):
     """Links between two chains."""
 
     kind = "links"
     title = "Link chains"
     template = "work_links.html"
-    adjudicated = True
     relations: Final = tuple(relation.value for relation in Relation)
     skills: Final[Mapping[str, str]] = {
         "II": "intention inference",
@@ -161,18 +160,6 @@ class LinksTask:
             found = found.model_copy(update=unique)
         return found.model_dump(mode="json")
 
-    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """All of it."""
-        return content
-
-    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
-        """Nothing is."""
-        return None
-
-    def decided(self, value: Json) -> bool:
-        """True where it has a decision."""
-        return value is not None and value["decision"] is not None
-
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """Relations, skills and wording; None for a link that is deleted, as for one that nobody drew."""
         if place == BOARD:
@@ -187,7 +174,7 @@ class LinksTask:
             "references": value["references"],
         }
 
-    def bears_on(self, before: Json, after: Json) -> bool:
+    def affects_others(self, before: Json, after: Json) -> bool:
         """True where a link came or went."""
         return _stands(before) != _stands(after)
 
@@ -215,7 +202,7 @@ class LinksTask:
         worded = (value["question"] or target["question"]) if kept else None
         yield Code("question", "text", worded, draft=target["question"])
 
-    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+    def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
         """Decision, the two turns, relations, skills, wording and note."""
         if place == BOARD:
             complete = "all links are there" if value["decision"] == "complete" else "none yet"

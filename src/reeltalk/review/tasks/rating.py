@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from reeltalk.errors import InputError, SettingError
 from reeltalk.judge.protocol import Protocol, protocols
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, Draft
+from reeltalk.review.tasks.task import Code, Draft, ReviewTask
 from reeltalk.review.tasks.turns import parse_value
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import Finite, Json, Name
@@ -198,7 +198,7 @@ def rating_drafts(answers: Iterable[AnsweredTurn], scale: RatingScale, *, seed: 
     ]
 
 
-class RatingTask:
+class RatingTask(ReviewTask):
     """Marks for answers."""
 
     kind = "rating"
@@ -216,13 +216,9 @@ class RatingTask:
             return [WHOLE]
         return [str(turn["turn_index"]) for turn in content["turns"]]
 
-    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
         """All but whose the answers are."""
         return {name: value for name, value in content.items() if name != "model"}
-
-    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
-        """Nothing is."""
-        return None
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The value as it is stored: marks of the scale, criteria of the scale.
@@ -249,21 +245,13 @@ class RatingTask:
                 )
         return {**found.model_dump(mode="json"), "complete": criteria.keys() <= found.marks.keys()}
 
-    def decided(self, value: Json) -> bool:
+    def is_decided(self, value: Json) -> bool:
         """True where every criterion has a mark, or does not apply."""
         return value is not None and bool(value["complete"])
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The marks."""
         return value["marks"]
-
-    def bears_on(self, before: Json, after: Json) -> bool:
-        """False: no answer's rating rests on another's."""
-        return False
-
-    def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
-        """None."""
-        return ()
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
         """No marks."""
@@ -274,7 +262,7 @@ class RatingTask:
         for row in content["scale"]["criteria"]:
             yield Code(row["name"], "interval", value["marks"].get(row["name"]))
 
-    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+    def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
         """The marks, and the note."""
         titles = {row["name"]: row["title"] for row in content["scale"]["criteria"]}
         shown = [

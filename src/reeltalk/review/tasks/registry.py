@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from reeltalk.review.tasks.answering import AnswerTask
 from reeltalk.review.tasks.labelling import LabelsTask, Vocabulary
 from reeltalk.review.tasks.links import LinksTask
 from reeltalk.review.tasks.rating import RatingTask
-from reeltalk.review.tasks.taking import TakingTask
 from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.review.tasks.turns import TurnsTask
 from reeltalk.schema.manuals import TAGGING_MANUAL
@@ -32,6 +32,6 @@ TYPES: Final = LabelsTask(
 )
 """VDAct's question types: one or more of thirteen for every turn."""
 
-_ALL: Final[tuple[ReviewTask, ...]] = (TurnsTask(), LinksTask(), TAGGING, TYPES, RatingTask(), TakingTask())
+_ALL: Final[tuple[ReviewTask, ...]] = (TurnsTask(), LinksTask(), TAGGING, TYPES, RatingTask(), AnswerTask())
 TASKS: Final[dict[str, ReviewTask]] = {task.kind: task for task in _ALL}
 """By name, in the order in which people work on a benchmark."""

@@ -1,26 +1,28 @@
-"""What a kind of work says about itself, so that queues, blind copies, undo, adjudication and agreement work for it."""
+"""What a kind of review work defines, so that queues, undo, adjudication and agreement work for it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal
 
+from reeltalk.review.errors import InvalidValue
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
 
 CodeScale = Literal["nominal", "ordinal", "interval", "set", "spans", "text"]
-"""What differences of codes mean: categories, ranks, amounts, sets of labels, stretches of time, words."""
+"""How codes are compared: as categories, ranks, amounts, sets of labels, intervals of time, or texts."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A unit as it is loaded from a benchmark."""
+    """A unit of work before it is in the database."""
 
     target_table: str
     target_id: str
     title: str
     video_id: str | None
     content: Mapping[str, Json]
-    """The draft and all that is shown with it, as JSON."""
+    """The draft and everything shown with it, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,68 +30,100 @@ class Code:
     """One coded decision, as agreement compares it."""
 
     variable: str
-    """As `decision`, `question` or `cogme.target`."""
+    """For example `decision`, `question` or `cogme.target`."""
     scale: CodeScale
     value: Json
-    """A label, a number, a text, a sorted list of labels for a set, or of pairs of seconds for stretches of time; None
-    where this person decided nothing."""
+    """A label, a number, a text, a sorted list of labels for `set`, or a list of pairs of seconds for `spans`. None:
+    this person decided nothing."""
     draft: str = ""
-    """The text that everybody started from, where the scale is `text`."""
+    """The text that everybody started from, for the scale `text`."""
 
 
-class ReviewTask(Protocol):
-    """A kind of work. Values are JSON; `content` is a unit's."""
+class ReviewTask(ABC):
+    """A kind of review work. Values are JSON; `content` is the content of a unit.
+
+    The defaults fit a unit with one place for each turn, where no place rests on another.
+    """
 
     kind: str
-    """As `turns`; part of addresses and of the database."""
+    """Its name in addresses and in the database, as `turns`."""
     title: str
-    """As people read it, as `Review turns`."""
-    template: str
+    """Its name for people, as `Review turns`."""
+    template: ClassVar[str]
     """The page that shows a unit, as `work_turns.html`."""
-    adjudicated: bool
-    """True where people should come to one result; False where each one's work counts by itself, as ratings do."""
+    adjudicated: ClassVar[bool] = True
+    """True: people should come to one result. False: each person's work counts by itself, as ratings do."""
 
+    @abstractmethod
     def drafts(self, content: Content) -> Iterator[Draft]:
-        """The units that a benchmark has for it, in the order in which they are worked on."""
+        """The units that a benchmark has for this work, in the order in which people work on them."""
 
     def places(self, content: Mapping[str, Json]) -> Sequence[str]:
-        """The places of a unit that must be decided, in order."""
+        """The places of a unit that must be decided, in order: by default the index of each turn, from 0."""
+        return [str(index) for index in range(len(content["turns"]))]
 
+    @abstractmethod
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The value as it is stored.
 
         Raises:
-            InvalidValue: It cannot be; names the field.
+            InvalidValue: It cannot be stored; names the field.
         """
 
-    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """What the person who works on a unit may see of its content, given their values so far by place."""
-
-    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
-        """Why a place can no longer be changed, or None where it can."""
-
-    def decided(self, value: Json) -> bool:
-        """True where a value is a decision, not just something being typed."""
-
-    def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """What two people must have alike to agree: a value without its note, and whatever else does not matter."""
-
-    def bears_on(self, before: Json, after: Json) -> bool:
-        """True where a change is one that what depends on this place must be looked at again for.
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """The part of the content that the annotator may see.
 
         Args:
-            before: The value that was there; None for the draft, as it is in the unit's content.
-            after: The value that is there now.
+            content: The whole content.
+            values: The annotator's values so far, by place.
         """
+        return content
+
+    def lock_reason(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
+        """Why a place can no longer be changed; None if it can."""
+        return None
+
+    def is_decided(self, value: Json) -> bool:
+        """True if a value is a decision, not only something being typed."""
+        return value is not None and value["decision"] is not None
+
+    @abstractmethod
+    def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The part of a value that two people must share to agree, without notes and the like."""
+
+    def affects_others(self, before: Json, after: Json) -> bool:
+        """True if, after this change, the dependent places must be looked at again.
+
+        Args:
+            before: The earlier value; None for a place that had none.
+            after: The new value.
+        """
+        return False
 
     def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
         """The places of the unit that rest on this one."""
+        return ()
 
+    @abstractmethod
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
-        """The value with which somebody starts: the draft, undecided."""
+        """The value that people start from: the draft, undecided."""
 
+    @abstractmethod
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
-        """What agreement compares."""
+        """The codes that agreement compares."""
 
-    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
-        """The value as labelled lines, for an adjudicator and for the history."""
+    @abstractmethod
+    def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+        """The value as labelled lines, for adjudicators and for the history."""
+
+
+def turn_at(content: Mapping[str, Json], place: str) -> Json:
+    """The turn at a place.
+
+    Raises:
+        InvalidValue: The unit has no such turn.
+    """
+    turns: list[Json] = content["turns"]
+    if not (place.isascii() and place.isdigit() and place == str(int(place)) and int(place) < len(turns)):
+        raise InvalidValue(f"there are turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
+    return turns[int(place)]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, Draft
+from reeltalk.review.tasks.task import Code, Draft, ReviewTask, turn_at
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateResult, turn_gates
 from reeltalk.schema.intervals import Interval
@@ -62,13 +62,12 @@ EDITABLE: Final = ("question", "references", "asked_at_s", "evidence", "options"
 """What of a turn people may change."""
 
 
-class TurnsTask:
+class TurnsTask(ReviewTask):
     """Review of the turns of a chain or a dialogue."""
 
     kind = "turns"
     title = "Review turns"
     template = "work_turns.html"
-    adjudicated = True
 
     def drafts(self, content: Content) -> Iterator[Draft]:
         """One for each chain and each dialogue."""
@@ -114,17 +113,13 @@ class TurnsTask:
                 },
             )
 
-    def places(self, content: Mapping[str, Json]) -> Sequence[str]:
-        """One for each turn, named by its index from 0."""
-        return [str(index) for index in range(len(content["turns"]))]
-
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The value as it is stored: accepting with changes is editing, editing without any is accepting.
 
         Raises:
             InvalidValue: It cannot be stored; names the field.
         """
-        self._turn(content, place)
+        turn_at(content, place)
         found = parse_value(TurnValue, value)
         if found.decision in (Decision.ACCEPT, Decision.EDIT):
             draft = self.draft_value(content, place)
@@ -133,17 +128,9 @@ class TurnsTask:
             found = found.model_copy(update={"decision": Decision.ACCEPT if same else Decision.EDIT})
         return found.model_dump(mode="json")
 
-    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
         """All of it, with the labels that are known."""
         return {**content, "vocabularies": {name: list(known) for name, known in VOCABULARIES.items()}}
-
-    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
-        """Nothing is."""
-        return None
-
-    def decided(self, value: Json) -> bool:
-        """True where it has a decision."""
-        return value is not None and value["decision"] is not None
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The decision, and what the turn becomes; of a rejected turn the decision alone."""
@@ -151,7 +138,7 @@ class TurnsTask:
             return {"decision": value["decision"]}
         return {name: value[name] for name in EDITABLE}
 
-    def bears_on(self, before: Json, after: Json) -> bool:
+    def affects_others(self, before: Json, after: Json) -> bool:
         """True where the question or the answer is another, or the turn was rejected or taken back."""
         if before is None or after is None:
             return bool(before != after)
@@ -166,7 +153,7 @@ class TurnsTask:
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
         """The turn as it was drafted, undecided."""
-        turn = Turn.model_validate(self._turn(content, place))
+        turn = Turn.model_validate(turn_at(content, place))
         return TurnValue(
             question=turn.question,
             references=turn.references,
@@ -190,7 +177,7 @@ class TurnsTask:
         spans = [[part["start_s"], part["end_s"]] for part in value["evidence"]]
         yield Code("evidence", "spans", spans if kept else None)
 
-    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+    def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
         """Decision, wording, times, labels, reasons and note."""
         shown: list[tuple[str, str]] = [("Decision", value["decision"] or "none yet"), ("Question", value["question"])]
         shown += [("Answer", text) for text in value["references"]]
@@ -205,12 +192,6 @@ class TurnsTask:
         if value["reasons"]:
             shown.append(("Reasons", ", ".join(reason.replace("_", " ") for reason in value["reasons"])))
         return [*shown, *([("Note", value["note"])] if value["note"] else [])]
-
-    def _turn(self, content: Mapping[str, Json], place: str) -> Json:
-        turns: list[Json] = content["turns"]
-        if not (place.isascii() and place.isdigit() and place == str(int(place)) and int(place) < len(turns)):
-            raise InvalidValue(f"the unit has turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
-        return turns[int(place)]
 
 
 def parse_value(model: type[M], value: Json) -> M:

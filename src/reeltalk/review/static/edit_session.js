@@ -3,7 +3,7 @@
  * One's own work on a unit, whatever its task is: what stands at each place, saved by the outbox, with undo, merging of
  * two windows, the lease, and handing in.
  *
- *     const work = new UnitWork(reply, {what: "link", draftOf, linesOf, nameOf, spot: () => ({place, time_s})});
+ *     const work = new EditSession(reply, {what: "link", draftOf, linesOf, nameOf, spot: () => ({place, time_s})});
  *     work.addEventListener("changed", ({detail}) => draw(detail.place));   // null: all of it
  *     await work.open();
  *     work.put("2-0", value);                  // saved after a second without another put
@@ -43,7 +43,7 @@ import { RefusedError, ask } from "./workapi.js";
 const LEASE_EVERY_MS = 5 * 60_000;
 const OPEN_STATES = ["working", "returned", "lapsed"];
 
-export class UnitWork extends EventTarget {
+export class EditSession extends EventTarget {
   /** @param {Reply} reply @param {TaskView} task */
   constructor(reply, task) {
     super();

@@ -1,12 +1,12 @@
 """Taking the test: a person answers a benchmark's questions one by one, as a model does, and never sees more."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, Draft
+from reeltalk.review.tasks.task import Code, Draft, ReviewTask
 from reeltalk.review.tasks.turns import parse_value
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.media import Clip
@@ -28,7 +28,7 @@ class AnswerValue(BaseModel):
     """True once it is given; then it stands, as a model's does, and the next question comes."""
 
 
-def drafts_of_test(content: Content, mode: Mode, *, split: str | None = None) -> list[Draft]:
+def answer_drafts(content: Content, mode: Mode, *, split: str | None = None) -> list[Draft]:
     """Units for the test: chains and dialogues after their clips, or paths of questions asked while the video plays.
 
     Args:
@@ -73,7 +73,7 @@ def drafts_of_test(content: Content, mode: Mode, *, split: str | None = None) ->
     return found
 
 
-class TakingTask:
+class AnswerTask(ReviewTask):
     """The test, question by question."""
 
     kind = "test"
@@ -82,20 +82,16 @@ class TakingTask:
     adjudicated = False
 
     def drafts(self, content: Content) -> Iterator[Draft]:
-        """None by itself, since whoever reviews a benchmark knows its answers; `drafts_of_test` makes the units."""
+        """None by itself, since whoever reviews a benchmark knows its answers; `answer_drafts` makes the units."""
         yield from ()
 
-    def places(self, content: Mapping[str, Json]) -> Sequence[str]:
-        """One for each question."""
-        return [str(index) for index in range(len(content["turns"]))]
-
-    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
         """The questions up to the one that is to be answered; how many there are in all."""
         upto = _given(values) + 1
         turns = content["turns"][:upto]
         return {**content, "turns": turns, "count": len(content["turns"])}
 
-    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
+    def lock_reason(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
         """Answers that were given, and questions that were not asked yet."""
         given = _given(values)
         if int(place) < given:
@@ -120,21 +116,13 @@ class TakingTask:
             raise InvalidValue("write an answer; that you do not know is one too", field="text")
         return found.model_dump(mode="json")
 
-    def decided(self, value: Json) -> bool:
+    def is_decided(self, value: Json) -> bool:
         """True where the answer was given."""
         return value is not None and bool(value["given"])
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The answer."""
         return value
-
-    def bears_on(self, before: Json, after: Json) -> bool:
-        """False."""
-        return False
-
-    def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
-        """None."""
-        return ()
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
         """No answer."""
@@ -147,7 +135,7 @@ class TakingTask:
         else:
             yield Code("answer", "text", value["text"])
 
-    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+    def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
         """The answer."""
         options = content["turns"][int(place)]["options"]
         return [("Answer", options[value["choice"]] if options and value["choice"] is not None else value["text"])]

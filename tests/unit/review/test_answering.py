@@ -9,14 +9,14 @@ from reeltalk.cli import run
 from reeltalk.review.applying.collected import human_answers
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
-from reeltalk.review.tasks.taking import drafts_of_test
+from reeltalk.review.tasks.answering import answer_drafts
 from reeltalk.store.runs import read_run
 
 
 def test_no_reference_and_no_later_question_is_ever_sent(tmp_path: Path) -> None:
     team = make_team(tmp_path)
     with transaction(team.project.database, OPERATOR) as change:
-        add_queue(change, "test", "test", drafts_of_test(small_content(), "dialogue"), title="Test")
+        add_queue(change, "test", "test", answer_drafts(small_content(), "dialogue"), title="Test")
     person = team.member("Ann", "annotator")
     assignment = person.next("test")
     for number in range(3):
@@ -45,9 +45,9 @@ def test_in_a_stream_the_video_ends_at_each_question() -> None:
     chain = content.chains[0]
     turns = tuple(turn.model_copy(update={"asked_at_s": 2.0 * n + 1}) for n, turn in enumerate(chain.turns))
     content.chains[0] = chain.model_copy(update={"turns": turns})
-    (draft,) = drafts_of_test(content, "streaming")
+    (draft,) = answer_drafts(content, "streaming")
     assert [turn["until_s"] for turn in draft.content["turns"]] == [1.0, 3.0, 5.0]
-    (after,) = drafts_of_test(content, "dialogue")
+    (after,) = answer_drafts(content, "dialogue")
     assert [turn["until_s"] for turn in after.content["turns"]] == [10.0, 10.0, 10.0], "the clip's end"
 
 
