@@ -93,7 +93,7 @@ def test_eight_turns_are_reviewed_by_keys_alone_and_a_reload_goes_on_where_one_w
     press(page, "a")
     on_turn(page, 7)
     press(page, "f")
-    expect(page.locator("#notices")).to_contain_text("Turns 7, 8 still need a decision")
+    expect(page.locator("#notices")).to_contain_text("Still to be decided: Turn 7, Turn 8")
     press(page, "a", "a")
     expect(page.locator("#said")).to_contain_text("All turns are decided")
     saved(page)

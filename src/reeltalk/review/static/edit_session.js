@@ -12,13 +12,12 @@
  * The page has the places `said`, `notices`, `save-state`, `merge` and `confirm-submit`.
  */
 
-import { byId, element, fill, sentence } from "./elements.js";
+import { button, byId, element, fill, messageOf, sentence } from "./elements.js";
 import { askWhich } from "./merging.js";
 import { notify, say, tellStanding } from "./notices.js";
 import { Outbox } from "./outbox.js";
 import { SpotKeeper, forgetSpot, lastSpot, putCaret } from "./resuming.js";
 import { SaveState } from "./savestate.js";
-import { confirmSubmit } from "./submitting.js";
 import { RefusedError, ask } from "./workapi.js";
 
 /** @typedef {import("./merging.js").Lines} Lines */
@@ -28,6 +27,7 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {(place: string) => any} draftOf The value with which one starts.
  * @property {(place: string, value: any) => Lines} linesOf
  * @property {(place: string) => string} nameOf As `Turn 2`.
+ * @property {(theirs: any) => void} [editOn] Shows the other version when a person chooses to edit their own.
  * @property {(value: any) => boolean} [stands] True where what another window saved can no longer be changed.
  * @property {() => {place: string, time_s: number | null}} spot Where this person is, also before the page has gone there.
  */
@@ -93,6 +93,11 @@ export class EditSession extends EventTarget {
     return this._values.get(place) ?? this._task.draftOf(place);
   }
 
+  /** Address of all versions of a place. @param {string} place */
+  historyPath(place) {
+    return `${this._path}/history/${encodeURIComponent(place)}`;
+  }
+
   /** True where somebody put something there. @param {string} place */
   has(place) {
     return (this._values.get(place) ?? null) !== null;
@@ -125,7 +130,7 @@ export class EditSession extends EventTarget {
 
   /** @param {"undo" | "redo"} what */
   step(what) {
-    this._steps = this._steps.then(() => this._step(what)).catch((error) => say(sentence(error.message)));
+    this._steps = this._steps.then(() => this._step(what)).catch((error) => say(messageOf(error)));
   }
 
   /** @param {"undo" | "redo"} what */
@@ -172,7 +177,7 @@ export class EditSession extends EventTarget {
     } catch (error) {
       const places = error instanceof RefusedError && error.code === "incomplete" ? error.body.places : null;
       if (Array.isArray(places)) this._sayLacking(places);
-      else notify(sentence(error instanceof Error ? error.message : String(error)));
+      else notify(messageOf(error));
     }
   }
 
@@ -188,7 +193,7 @@ export class EditSession extends EventTarget {
       await ask(`${this._path}/reopen`, { method: "POST" });
       location.reload();
     } catch (error) {
-      notify(sentence(error instanceof Error ? error.message : String(error)));
+      notify(messageOf(error));
     }
   }
 
@@ -247,7 +252,10 @@ export class EditSession extends EventTarget {
     this._values.set(place, stands);
     this.outbox.resolve(place, choice === "theirs" ? undefined : stands);
     this._tell(place);
-    say({ mine: "Yours stands.", theirs: "The other version stands.", edit: "Edit yours." }[choice]);
+    const { editOn } = this._task;
+    if (choice === "edit") editOn?.(theirs);
+    const hint = editOn ? "Edit yours; changes against the other version are shown." : "Edit yours.";
+    say({ mine: "Yours stands.", theirs: "The other version stands.", edit: hint }[choice]);
   }
 
   /** Takes what the server has now; what is typed and not saved stays. @param {Reply["entries"]} entries */
@@ -290,4 +298,29 @@ export function openWork(show) {
       fill(byId("notices", HTMLElement), element("p", { class: "note" }, said));
       console.error(error);
     });
+}
+
+/**
+ * @param {string} question
+ * @param {string} summary What was decided.
+ * @returns {Promise<boolean>} True to submit.
+ */
+function confirmSubmit(question, summary) {
+  const dialog = byId("confirm-submit", HTMLDialogElement);
+  return new Promise((resolve) => {
+    let agreed = false;
+    const agree = button("Submit", () => {
+      agreed = true;
+      dialog.close();
+    });
+    fill(
+      dialog,
+      element("h2", { id: "submit-title" }, question),
+      element("p", {}, summary),
+      element("p", { class: "actions" }, agree, button("Not yet", () => dialog.close(), { class: "second" })),
+    );
+    dialog.addEventListener("close", () => resolve(agreed), { once: true });
+    dialog.showModal();
+    agree.focus();
+  });
 }

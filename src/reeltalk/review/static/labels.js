@@ -8,7 +8,7 @@ import { DECIDED, isDoubtful, lackOf, linesOf, startOf } from "./labelvalue.js";
 import { say } from "./notices.js";
 import { Playback } from "./playback.js";
 import { lastSpot } from "./resuming.js";
-import { countDecided } from "./submitting.js";
+import { countDecided } from "./turnvalue.js";
 import { grow } from "./turnform.js";
 import { EditSession, openWork } from "./edit_session.js";
 

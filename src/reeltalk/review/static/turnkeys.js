@@ -21,8 +21,8 @@ export function turnActions(screen) {
     { name: "reject", label: "Reject: say why", group: "Decide", keys: ["r"], act: () => panel.open(), mode: DECIDING },
     { name: "skip", label: "Skip, and go on", group: "Decide", keys: ["s"], act: () => screen.decide("skip"), mode: DECIDING },
     { name: "still-right", label: "Still right, though an earlier turn changed", group: "Decide", keys: ["y"], act: () => screen.stillRight(), mode: DECIDING },
-    { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => screen.step("undo"), typing: false },
-    { name: "redo", label: "Redo", group: "Decide", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => screen.step("redo"), typing: false },
+    { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => screen.work.step("undo"), typing: false },
+    { name: "redo", label: "Redo", group: "Decide", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => screen.work.step("redo"), typing: false },
     { name: "submit", label: "Submit the unit", group: "Decide", keys: ["f"], act: () => screen.submit(), mode: DECIDING },
     { name: "confirm", label: "Reject, and go on", group: "While rejecting", keys: ["Ctrl+Enter", "Enter", "r"], act: () => panel.confirm(), mode: REJECTING },
     { name: "reasons", label: "Tick a reason", group: "While rejecting", keys: numbers, range: "1–9", act: (key) => panel.tick(Number(key) - 1), mode: REJECTING },
@@ -43,6 +43,6 @@ export function turnActions(screen) {
     { name: "to-evidence", label: "Go to the evidence, then to the next of it", group: "Video", keys: ["v"], act: () => screen.toEvidence() },
     { name: "to-asked", label: "Go to when it is asked", group: "Video", keys: ["t"], act: () => screen.toAsked() },
     { name: "play-scenes", label: "Play the evidence, scene after scene", group: "Video", keys: ["p"], act: () => screen.playScenes() },
-    { name: "keys", label: "This page of keys", group: "Video", keys: ["?"], act: () => screen.openKeys() },
+    { name: "keys", label: "This page of keys", group: "Video", keys: ["?"], act: () => screen.keys.open() },
   ];
 }

@@ -97,3 +97,16 @@ function sorted(value) {
   const labels = Object.entries(value.labels).filter(([, names]) => names.length);
   return JSON.stringify({ ...startOf(value), reasons: value.reasons, note: value.note, labels: labels.sort() });
 }
+
+/**
+ * What was decided of how many turns, as people read it.
+ * @param {{decision: string | null}[]} values All decided.
+ * @param {Record<string, string>} [names] Of the decisions.
+ */
+export function countDecided(values, names = DECIDED) {
+  const counts = Object.entries(names)
+    .map(([decision, name]) => ({ name: name.toLowerCase(), count: values.filter((each) => each.decision === decision).length }))
+    .filter(({ count }) => count > 0)
+    .map(({ name, count }) => `${count} ${name}`);
+  return `${values.length} ${values.length === 1 ? "turn" : "turns"}: ${counts.join(", ")}.`;
+}
