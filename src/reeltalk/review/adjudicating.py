@@ -123,7 +123,7 @@ def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[A
     unit = session.get_one(UnitRow, assignment.unit_id)
     # What comes back is blind once more: nobody looks until all of it is in again.
     if unit.state == "open":
-        raise Conflict("work on this unit was returned to its annotator; go on when it is in again")
+        raise Conflict("work on this task was returned to its annotator; go on when it is in again")
     return assignment, unit
 
 

@@ -168,7 +168,7 @@ def change_queue(
     if not 0 <= position <= 1000:
         raise InvalidValue("the order is a number from 0 to 1000", field="position")
     if not 1 <= overlap <= LARGEST_OVERLAP:
-        raise InvalidValue(f"1 to {LARGEST_OVERLAP} people can do each unit", field="overlap")
+        raise InvalidValue(f"1 to {LARGEST_OVERLAP} people can do each task", field="overlap")
     if overlap != queue.overlap and queue.task not in TASKS:
         raise InvalidValue("this kind of work is always done by two people", field="overlap")
     if overlap != queue.overlap:

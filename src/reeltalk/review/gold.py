@@ -326,12 +326,12 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
     if queue.task != TASK:
         raise InvalidValue(f"faults can be planted in turns; this queue is for {queue.title!r}", field="queue")
     if not 1 <= count <= MOST_GOLD:
-        raise InvalidValue(f"plant 1 to {MOST_GOLD} units of gold", field="count")
+        raise InvalidValue(f"plant 1 to {MOST_GOLD} tasks of gold", field="count")
     rows = {row.id: row for row in _rows(change.session, queue_id, trusted)}
     planted = plant_faults(_sources(change.session, rows, trusted), count=count, seed=seed)
     if not planted:
         raise InvalidValue(
-            "no unit here can be made faulty: gold needs units of two turns or more"
+            "no task here can be made faulty: gold needs tasks of two turns or more"
             + (" that people have settled and kept whole" if trusted == "settled" else ""),
             field="trusted",
         )

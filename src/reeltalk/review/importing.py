@@ -109,10 +109,10 @@ class ImportReport:
     def lines(self) -> Iterator[str]:
         """As people read it."""
         for counts, words in (
-            (self.new, "units are new"),
-            (self.renewed, "units that nobody has begun show the benchmark as it is now"),
-            (self.removed, "units that nobody has begun are in the benchmark no longer and were taken away"),
-            (self.behind, "units that people have begun or finished keep the draft that they saw"),
+            (self.new, "tasks are new"),
+            (self.renewed, "tasks that nobody has begun show the benchmark as it is now"),
+            (self.removed, "tasks that nobody has begun are in the benchmark no longer and were taken away"),
+            (self.behind, "tasks that people have begun or finished keep the draft that they saw"),
         ):
             for queue, count in counts.items():
                 if count:
@@ -316,7 +316,7 @@ class ImportChoice:
 
     def __post_init__(self) -> None:
         if not 1 <= self.overlap <= 20:
-            raise SettingError(f"--overlap {self.overlap}: 1 to 20 people do each unit")
+            raise SettingError(f"--overlap {self.overlap}: 1 to 20 people do each task")
         unknown = [name for name in self.queues if name not in (*TASKS, ALL)]
         if unknown:
             raise SettingError(f"--queues {unknown[0]}: no such queue; choose from {', '.join(TASKS)}, or {ALL}")
@@ -451,7 +451,7 @@ def _changed(benchmark: Benchmark, row: ProjectRow) -> str:
     shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return (
         f"{benchmark.path} was changed{by} since it was loaded for review: {shown}; pass --reload to take the changes "
-        "over (finished and begun work stays as it is, what nobody has begun is renewed, new units are added), or put "
+        "over (finished and begun work stays as it is, what nobody has begun is renewed, new tasks are added), or put "
         "the earlier files back"
     )
 
@@ -495,7 +495,7 @@ def add_queue(
     """
     session = change.session
     if not drafts:
-        raise BenchmarkError(f"there is nothing to do for '{queue_id}': no units were found")
+        raise BenchmarkError(f"there is nothing to do for '{queue_id}': no tasks were found")
     if not QUEUE_NAME.fullmatch(queue_id):
         raise SettingError(
             f"--name {queue_id}: a queue is named by 1 to 60 letters, digits, dots, dashes and underscores"

@@ -180,7 +180,7 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
     if "take" in value:
         taken = next((values for row, values in submitted_works(session, unit.id) if row.id == value["take"]), None)
         if taken is None:
-            raise InvalidValue("there is no such work on this unit", field="take")
+            raise InvalidValue("there is no such work on this task", field="take")
         return {"take": value["take"], "note": note}
     written = task.check(unit.content, place, value["write"])
     if not task.is_decided(written):

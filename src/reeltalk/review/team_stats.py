@@ -122,7 +122,7 @@ WAIT_S: Final = 0.15
 """The first page waits so long, which small projects are computed in."""
 MANY: Final = 1000
 """Units read at once from which on their codes are kept out of searches for cycles."""
-NOT_MEASURED: Final = "no unit was done by two people yet"
+NOT_MEASURED: Final = "no task was done by two people yet"
 
 
 AWAY_S: Final = 300.0

@@ -40,7 +40,7 @@ def own_work(session: Session, person_id: str, assignment_id: str) -> tuple[Assi
         raise NotFound("you have no such work")
     unit = session.get(UnitRow, assignment.unit_id)
     if unit is None:
-        raise NotFound("this unit was taken out of the project; what you did in it is in the history")
+        raise NotFound("this task was taken out of the project; what you did in it is in the history")
     return assignment, unit, task_of_unit(session, unit)
 
 
@@ -141,7 +141,7 @@ def redo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: Re
 def _check_open(assignment: AssignmentRow, unit: UnitRow) -> None:
     # Also where an adjudicator's copy had lapsed: what is asked about others' places must not answer before all are in.
     if assignment.state == WAITING or (assignment.role == ADJUDICATOR and unit.state == OPEN):
-        raise Conflict("work on this unit was returned to its annotator; go on when it is in again")
+        raise Conflict("work on this task was returned to its annotator; go on when it is in again")
     if assignment.state not in (*UNFINISHED, LAPSED):
         raise Conflict("this work was submitted; take it back, or ask an adjudicator to return it")
 
@@ -255,7 +255,7 @@ def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: 
     rows = entries(change.session, assignment.id)
     adjudicating = assignment.role == ADJUDICATOR
     if unit.state != (ADJUDICATION if adjudicating else OPEN):
-        raise Conflict("others were done with this unit first; what you did in it is kept, go on with another")
+        raise Conflict("others were done with this task first; what you did in it is kept, go on with another")
     lacking = lacking_places(unit, task, rows, adjudicating=adjudicating, session=change.session)
     if lacking:
         raise InvalidValue(
@@ -267,7 +267,7 @@ def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: 
     assignment.state, assignment.submitted_at = "submitted", change.at
     # Whoever is done first counts: where this work had lapsed, the last to begin makes room.
     if had_lapsed and make_room(change, unit, assignment.role, unfinished_copies(change, unit, assignment.role)):
-        raise Conflict("others were done with this unit first; what you did in it is kept, go on with another")
+        raise Conflict("others were done with this task first; what you did in it is kept, go on with another")
     change.record("submit", assignment.id, after={"unit": unit.id, "role": assignment.role, "round": assignment.round})
     if adjudicating:
         settle_as_decided(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
@@ -305,7 +305,7 @@ def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> Non
     overlap = change.session.get_one(QueueRow, unit.queue_id).overlap
     # Gold is never complete; where other units would be, it must not be told from them by this.
     if unit.state != OPEN or complete_before is not None or (unit.gold is not None and overlap == 1):
-        raise Conflict("all work on this unit is in; only an adjudicator can return it")
+        raise Conflict("all work on this task is in; only an adjudicator can return it")
     assignment.state, assignment.submitted_at = "working", None
     unit.submitted -= 1
     change.record("reopen", assignment.id, before={"round": assignment.round})
@@ -323,7 +323,7 @@ def send_back(change: Transaction, person_id: str, assignment_id: str, note: str
     assignment = change.session.get(AssignmentRow, assignment_id)
     unit = change.session.get(UnitRow, assignment.unit_id) if assignment is not None else None
     if assignment is None or unit is None or unit.state == OPEN or assignment.role == ADJUDICATOR:
-        raise NotFound("there is no such work, or not all work on its unit is in")
+        raise NotFound("there is no such work, or not all work on its task is in")
     if assignment.person_id == person_id:
         raise Forbidden("your own work is returned by somebody else")
     if assignment.state != "submitted":

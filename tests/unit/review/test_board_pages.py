@@ -144,12 +144,12 @@ def test_everybody_sees_progress_and_only_those_who_lead_see_the_team(
 def test_agreement_is_on_the_board_once_both_are_in(project: ReviewProject, team: dict[str, Browser]) -> None:
     hand_in(project, "ann")
     compute(project, team)
-    assert "No unit was done by two people yet" in team["olga"].get("/board").text
+    assert "No task was done by two people yet" in team["olga"].get("/board").text
     hand_in(project, "ben")
     compute(project, team)
     board = team["olga"].get("/board").text
     assert "Ann and Ben" in board
-    assert "1 unit done by two people or more" in board
+    assert "1 task done by two people or more" in board
 
 
 def test_the_board_says_that_a_release_is_blocked(project: ReviewProject, team: dict[str, Browser]) -> None:

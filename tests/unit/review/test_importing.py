@@ -199,7 +199,7 @@ def test_reload_renews_what_nobody_has_begun_and_adds_what_is_new(tmp_path: Path
     assert set(found) == {"a", "b", "c", "d"}
     assert found["b"].content["turns"][0]["question"] == "Another wording?"
     assert (found["a"].position, found["d"].position) == (0, 4)
-    assert any("turns: 1 units are new" in line for line in loaded.lines())
+    assert any("turns: 1 tasks are new" in line for line in loaded.lines())
 
 
 def test_reload_keeps_what_people_began_and_finished(tmp_path: Path) -> None:

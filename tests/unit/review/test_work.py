@@ -322,7 +322,7 @@ def test_one_may_take_back_what_one_handed_in_until_all_is_in(project: ReviewPro
     assert unit_of(project.database) == ("open", 0)
     handed_in(project, copies[0] or "")
     handed_in(project, copies[1] or "")
-    with pytest.raises(Conflict, match="all work on this unit is in"):
+    with pytest.raises(Conflict, match="all work on this task is in"):
         stepped(project, copies[0] or "", lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
 
 
@@ -332,7 +332,7 @@ def test_gold_goes_to_everybody_is_never_complete_and_cannot_be_told_by_reopenin
         copy = given(project, person)
         assert copy is not None
         handed_in(project, copy, decision="reject")
-        with pytest.raises(Conflict, match="all work on this unit is in"):
+        with pytest.raises(Conflict, match="all work on this task is in"):
             stepped(project, copy, lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
     assert unit_of(project.database) == ("open", 3)
     assert verify_history(project.database).findings == ()

@@ -90,7 +90,7 @@ def send_back(
     def do(change: Transaction) -> Json:
         _, unit = own_dispute(change.session, person.id, assignment_id)
         if body.assignment not in {row.id for row, _ in submitted_works(change.session, unit.id)}:
-            raise NotFound("there is no such work on this unit")
+            raise NotFound("there is no such work on this task")
         work.send_back(change, person.id, body.assignment, body.note)
         return {"next": "/adjudicate"}
 

@@ -189,7 +189,7 @@ def _settings(lease_minutes: str, approval: str, least_agreement: str) -> Projec
     except ValidationError as error:
         field = str(error.errors()[0]["loc"][0])
         wanted = {
-            "lease_minutes": "a unit is held for 1 to 1440 whole minutes",
+            "lease_minutes": "a task is held for 1 to 1440 whole minutes",
             "least_agreement": "the least agreement is a number from -1 to 1, or empty",
         }
         raise InvalidValue(wanted.get(field, f"{field} cannot be used"), field=field) from None

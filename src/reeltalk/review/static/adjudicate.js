@@ -320,7 +320,7 @@ class Adjudication {
       byId("play", HTMLElement).firstChild?.replaceWith(this.player.paused ? "Play" : "Stop");
     });
     if (!video?.playable) {
-      told.textContent = sentence(video?.problem ?? "this unit has no video");
+      told.textContent = sentence(video?.problem ?? "there is no video here");
       return;
     }
     try {

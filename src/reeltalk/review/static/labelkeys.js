@@ -19,7 +19,7 @@ export function labelActions(screen, keys) {
     { name: "skip", label: "Cannot be labelled: skip, and go on", group: "Decide", keys: ["x"], act: () => screen.decide("skip") },
     { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => screen.work.step("undo"), typing: false },
     { name: "redo", label: "Redo", group: "Decide", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => screen.work.step("redo"), typing: false },
-    { name: "submit", label: "Submit the unit", group: "Decide", keys: ["Shift+F"], act: () => screen.submit() },
+    { name: "submit", label: "Submit", group: "Decide", keys: ["Shift+F"], act: () => screen.submit() },
     { name: "next", label: "Next turn", group: "Turns", keys: ["j"], act: () => screen.go(screen.current + 1) },
     { name: "previous", label: "Previous turn", group: "Turns", keys: ["k"], act: () => screen.go(screen.current - 1) },
     { name: "undecided", label: "Next turn that needs a decision", group: "Turns", keys: ["o"], act: () => screen.goToUndecided() },

@@ -255,13 +255,13 @@ export class Labels {
     window.scrollTo({ top: 0 });
     if (next === null) byId("submit", HTMLButtonElement).focus({ preventScroll: true });
     else this._focusTitle();
-    say(next === null ? `${told} All turns are decided; submit the unit.` : `${told} Turn ${next + 1}: ${this._turns[next].question}`);
+    say(next === null ? `${told} All turns are decided; submit them.` : `${told} Turn ${next + 1}: ${this._turns[next].question}`);
   }
 
   async submit() {
     const values = this._places.map((place) => this.work.value(place));
     await this.work.submit({
-      question: "Submit this unit?",
+      question: `Submit this ${this._view.unit.content.unit}?`,
       summary: countDecided(values, DECIDED),
       places: this._places.filter((place) => this.work.needs(place)),
     });

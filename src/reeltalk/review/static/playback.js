@@ -57,7 +57,7 @@ export class Playback extends EventTarget {
     this._silent_s = time_s;
     const { video } = work.unit;
     if (!video?.playable) {
-      this._say(video?.problem ?? "This unit has no video.");
+      this._say(video?.problem ?? "There is no video here.");
       return;
     }
     try {
@@ -131,7 +131,7 @@ export class Playback extends EventTarget {
   }
 
   _nameZoom() {
-    byId("zoom", HTMLElement).firstChild?.replaceWith(this.bar.isClose ? "Whole video" : "This unit");
+    byId("zoom", HTMLElement).firstChild?.replaceWith(this.bar.isClose ? "Whole video" : "This part");
   }
 
   /** What is shown of a unit where one asks for its scenes and a turn has no evidence of its own. */

@@ -62,7 +62,7 @@ class RatingScreen {
       { name: "note", label: "Note", group: "Rate", keys: ["n"], act: () => document.getElementById(`note-${this._places[this.current]}`)?.focus() },
       { name: "undo", label: "Undo", group: "Rate", keys: ["z", "Ctrl+z"], act: () => this.work.step("undo"), typing: false },
       { name: "redo", label: "Redo", group: "Rate", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => this.work.step("redo"), typing: false },
-      { name: "submit", label: "Submit the unit", group: "Rate", keys: ["f"], act: () => this._submit() },
+      { name: "submit", label: "Submit", group: "Rate", keys: ["f"], act: () => this._submit() },
       { name: "leave", label: "Leave a field", group: "Rate", keys: ["Escape"], act: () => this.go(this.current) },
       ...videoActions(this.playback),
       { name: "to-asked", label: "Go to when it is asked", group: "Video", keys: ["t"], act: () => this._toAsked() },

@@ -23,7 +23,7 @@ export function turnActions(screen) {
     { name: "still-right", label: "Still right, though an earlier turn changed", group: "Decide", keys: ["y"], act: () => screen.stillRight(), mode: DECIDING },
     { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => screen.work.step("undo"), typing: false },
     { name: "redo", label: "Redo", group: "Decide", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => screen.work.step("redo"), typing: false },
-    { name: "submit", label: "Submit the unit", group: "Decide", keys: ["f"], act: () => screen.submit(), mode: DECIDING },
+    { name: "submit", label: "Submit", group: "Decide", keys: ["f"], act: () => screen.submit(), mode: DECIDING },
     { name: "confirm", label: "Reject, and go on", group: "While rejecting", keys: ["Ctrl+Enter", "Enter", "r"], act: () => panel.confirm(), mode: REJECTING },
     { name: "reasons", label: "Tick a reason", group: "While rejecting", keys: numbers, range: "1–9", act: (key) => panel.tick(Number(key) - 1), mode: REJECTING },
     { name: "next", label: "Next turn", group: "Turns", keys: ["j"], act: () => screen.go(screen.current + 1) },

@@ -20,6 +20,6 @@ export function videoActions(playback) {
     { name: "loop", label: "Loop the clip, or stop that", group: "Video", keys: ["l"], act: () => playback.toggleLoop() },
     { name: "slower", label: "Slower", group: "Video", keys: ["-"], act: () => playback.changeSpeed(-1) },
     { name: "faster", label: "Faster", group: "Video", keys: ["+", "="], act: () => playback.changeSpeed(1) },
-    { name: "zoom", label: "Bar: the whole video, or this unit", group: "Video", keys: ["b"], act: () => playback.toggleBar() },
+    { name: "zoom", label: "Bar: the whole video, or this part", group: "Video", keys: ["b"], act: () => playback.toggleBar() },
   ];
 }
