@@ -1,7 +1,7 @@
-"""Who may do what: four roles, and one table that says what each is allowed.
+"""Who may do what: four roles, and one table of the actions that each role allows.
 
-What depends on an object besides (an assignment is its person's own; nobody sees another's work on a unit before all
-are in; an investigator never gets the video) is decided where the object is opened.
+Rules about single objects are checked where the object is opened: an assignment belongs to one person, nobody sees
+another's work on a unit before all of it is in, and an investigator never gets the video.
 """
 
 from enum import StrEnum
@@ -11,32 +11,32 @@ from reeltalk.review.errors import Forbidden
 
 
 class Role(StrEnum):
-    """What a person is in a team."""
+    """A person's role in the team."""
 
     OWNER = "owner"
-    """Invites people, sets up queues, and may do all that others may."""
+    """Invites people, sets up queues, and may do everything that others may."""
     ADJUDICATOR = "adjudicator"
-    """Settles what annotators disagree on, returns work."""
+    """Settles disagreements and returns work."""
     ANNOTATOR = "annotator"
     READER = "reader"
-    """Looks at the board and at results."""
+    """Sees the board and the results."""
 
 
 class Action(StrEnum):
-    """What a request does."""
+    """A kind of request, for which a role is needed."""
 
     LOOK = "look"
-    """Pages about the person themself, the board's progress, manuals."""
+    """Pages about yourself, the board's progress, manuals."""
     WORK = "work"
     """Take units and work on them."""
     ADJUDICATE = "adjudicate"
-    """Settle units that are not the person's own, return work."""
+    """Settle units that are not your own, return work."""
     SEE_TEAM = "see_team"
-    """Everybody's numbers and their agreement."""
+    """See everybody's numbers and their agreement."""
     SEE_RESULTS = "see_results"
-    """Settled work and the history of complete units."""
+    """See settled work and the history of complete units."""
     MANAGE = "manage"
-    """People, invitations, queues, settings."""
+    """Change people, invitations, queues and settings."""
 
 
 ALLOWED: Final[dict[Action, frozenset[Role]]] = {
@@ -47,19 +47,19 @@ ALLOWED: Final[dict[Action, frozenset[Role]]] = {
     Action.SEE_RESULTS: frozenset({Role.OWNER, Role.ADJUDICATOR, Role.READER}),
     Action.MANAGE: frozenset({Role.OWNER}),
 }
-"""Which roles may do what."""
+"""The roles that each action needs."""
 
 
 def may(role: str, action: Action) -> bool:
-    """True where a role allows an action."""
+    """True if a role allows an action."""
     return Role(role) in ALLOWED[action]
 
 
 def check_role(role: str, action: Action) -> None:
-    """Refuse an action that a role does not allow.
+    """Reject an action that a role does not allow.
 
     Raises:
-        Forbidden: It does not.
+        Forbidden: The role does not allow it.
     """
     if not may(role, action):
         who = " or ".join(sorted(ALLOWED[action]))

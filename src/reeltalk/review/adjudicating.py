@@ -1,4 +1,4 @@
-"""What an adjudicator gets to see: units on which people differ, side by side, without the people's names."""
+"""Disagreements for adjudicators: units on which people differ, side by side, without the people's names."""
 
 import hashlib
 from collections.abc import Mapping
@@ -34,19 +34,19 @@ CHOICES: Final[dict[str, dict[str, list[str]]]] = {
     "tagging": _LABELLED,
     "types": _LABELLED,
 }
-"""By task and field: what a field may hold, where that is a closed list."""
+"""The closed list of values of a field, by task and field."""
 FIELDS: Final[dict[str, list[str]]] = {
     "turns": ["decision", "reasons", *EDITABLE, "note"],
     "links": ["decision", "relations", "skills", "question", "references", "fits", "note"],
 }
-"""By task: the order in which fields are shown to whoever writes a value of their own; others follow."""
+"""The order of fields in the form for an own value, by task. Other fields follow."""
 
 
 def open_disputes(session: Session, person_id: str) -> list[tuple[str, str, int, int]]:
-    """The queues in which there is something to adjudicate for this person.
+    """The queues in which this person has something to adjudicate.
 
     Returns:
-        Id, title, how many units nobody has taken, and how many this person has begun.
+        Queue id, queue title, number of units that nobody has taken, and number of units that this person has begun.
     """
     counts: dict[str, list[int]] = {}
     for number, conditions in enumerate((_open_to(person_id, moment()), _begun_by(person_id))):
@@ -60,7 +60,7 @@ def open_disputes(session: Session, person_id: str) -> list[tuple[str, str, int,
 
 
 def next_dispute(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
-    """The unit to decide next: one that this person began, else the first that nobody has; None where there is none."""
+    """The unit to decide next: one that this person began, else the first that nobody has; None if there is none."""
     begun = change.session.scalars(
         select(AssignmentRow)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
@@ -90,7 +90,7 @@ def _begun_by(person_id: str) -> tuple[ColumnElement[bool], ...]:
 
 
 def _goes_on(person_id: str) -> ColumnElement[bool]:
-    """As SQL: an adjudicator's own copy that they work on, or that lapsed while nobody else has the unit."""
+    """As SQL: an adjudicator's own copy, in work or lapsed while nobody else has the unit."""
     other = aliased(AssignmentRow)
     taken = exists().where(other.unit_id == AssignmentRow.unit_id, other.role == ADJUDICATOR, other.state.in_(LIVE))
     return and_(
@@ -101,9 +101,9 @@ def _goes_on(person_id: str) -> ColumnElement[bool]:
 
 
 def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
-    """Units to adjudicate that no adjudicator holds, and in which this person has no work: a third person decides.
+    """As SQL: units to adjudicate that no adjudicator holds and in which this person has no other work.
 
-    Who left, or only looked and has no lease any more, holds nothing: a unit must not wait for them for ever.
+    People who left, or who only looked and whose lease is over, hold nothing: a unit must not wait for them for ever.
     """
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
     held = exists().where(AssignmentRow.unit_id == UnitRow.id, holds_place(now, ADJUDICATOR))
@@ -111,37 +111,37 @@ def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
 
 
 def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow]:
-    """Somebody's own work as adjudicator, on a unit that all work is in for.
+    """Somebody's own work as adjudicator, on a unit for which all work is in.
 
     Raises:
         NotFound: They have no such work.
-        Conflict: Work on the unit was returned, and is not in again.
+        Conflict: Work on the unit was returned and is not in again.
     """
     assignment = session.get(AssignmentRow, assignment_id)
     if assignment is None or assignment.person_id != person_id or assignment.role != ADJUDICATOR:
         raise NotFound("you have no such work")
     unit = session.get_one(UnitRow, assignment.unit_id)
-    # What comes back is blind once more: nobody looks until all of it is in again.
+    # Returned work is blind again: nobody sees it until all of it is in.
     if unit.state == "open":
         raise Conflict("work on this task was returned to its annotator; go on when it is in again")
     return assignment, unit
 
 
 def sides(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dict[str, Json]]]:
-    """The annotators' works as A, B and so on: in an order that is random, and the same whenever one looks."""
+    """The annotators' work as A, B and so on, in a random order that is the same each time."""
     found = submitted_works(session, unit.id)
     found.sort(key=lambda work: hashlib.sha256(f"{unit.id} {work[0].id}".encode()).digest())
     return [(LETTERS[number % len(LETTERS)], row, values) for number, (row, values) in enumerate(found)]
 
 
 def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bool) -> dict[str, Json]:
-    """All that the page shows besides the adjudicator's own decisions.
+    """Everything that the page shows besides the adjudicator's own decisions.
 
     Args:
         session: The database.
         unit: A complete unit.
         task: Its task.
-        names: Also who A and B are.
+        names: Also tell who A and B are.
     """
     open_places = disputed_places(session, unit, task)
     found = sides(session, unit)
@@ -173,7 +173,7 @@ def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bo
 
 
 def _draft(task: ReviewTask, content: Mapping[str, Json], place: str) -> Json:
-    # A place that somebody added, as a new link, has no draft.
+    # A place that somebody added, such as a new link, has no draft.
     return task.draft_value(content, place) if place in task.places(content) else None
 
 

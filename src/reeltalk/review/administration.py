@@ -18,7 +18,7 @@ from reeltalk.review.tasks.registry import TASKS
 
 @dataclass(frozen=True)
 class Member:
-    """Somebody on the team, as owners see them: how much is theirs, nothing of what they wrote."""
+    """A person on the team as owners see them: amounts of work, but no content."""
 
     row: PersonRow
     unfinished: int
@@ -26,7 +26,7 @@ class Member:
 
 
 def members(session: Session) -> list[Member]:
-    """All people, those who may sign in first, by name."""
+    """All people by name; those who may sign in come first."""
     counts: dict[tuple[str, str], int] = {
         (person, state): count
         for person, state, count in session.execute(
@@ -43,7 +43,7 @@ def members(session: Session) -> list[Member]:
 
 
 def open_invitations(session: Session) -> list[InvitationRow]:
-    """Invitations by which somebody could still join, newest first."""
+    """Invitations that can still be used, newest first."""
     query = select(InvitationRow).where(
         InvitationRow.used_by.is_(None), InvitationRow.withdrawn_at.is_(None), InvitationRow.expires_at > moment()
     )
@@ -53,13 +53,13 @@ def open_invitations(session: Session) -> list[InvitationRow]:
 def change_role(change: Transaction, person_id: str, role: str, *, approval: bool) -> None:
     """Give somebody another role. It counts from their next request on.
 
-    Who may no longer work, or adjudicate, lets go of what they have not handed in; what they typed is kept.
+    If they may no longer work or adjudicate, their unfinished work goes to others. What they typed is kept.
 
     Args:
         change: The transaction.
-        person_id: Whose.
-        role: The new one.
-        approval: Whether an adjudicator approves units that become complete by that.
+        person_id: Whose role.
+        role: The new role.
+        approval: Whether an adjudicator approves units that become complete by this.
 
     Raises:
         NotFound: There is no such person.
@@ -82,12 +82,12 @@ def change_role(change: Transaction, person_id: str, role: str, *, approval: boo
 
 
 def disable_account(change: Transaction, person_id: str, *, approval: bool) -> None:
-    """Close somebody's account: their sessions and tokens end, what they have not handed in goes to others.
+    """Close somebody's account: their sessions and tokens end, and their unfinished work goes to others.
 
     Args:
         change: The transaction.
-        person_id: Whose.
-        approval: Whether an adjudicator approves units that become complete by that.
+        person_id: Whose account.
+        approval: Whether an adjudicator approves units that become complete by this.
 
     Raises:
         NotFound: There is no such person.
@@ -109,7 +109,7 @@ def disable_account(change: Transaction, person_id: str, *, approval: bool) -> N
 
 
 def enable_account(change: Transaction, person_id: str) -> None:
-    """Open an account again; its tokens stay revoked.
+    """Open an account again. Its tokens stay revoked.
 
     Raises:
         NotFound: There is no such person.
@@ -145,21 +145,21 @@ PROJECT = "project"
 def change_queue(
     change: Transaction, queue_id: str, *, title: str, position: int, overlap: int, is_open: bool, approval: bool
 ) -> None:
-    """Set a queue up.
+    """Change a queue.
 
     Args:
         change: The transaction.
-        queue_id: Which.
-        title: As people read it.
-        position: Queues are shown by it, from 0 to 1000.
-        overlap: How many people do each unit. Units that are complete stay so.
-        is_open: Whether people may take units. Work that was begun can be finished all the same.
-        approval: Whether an adjudicator approves units that become complete as fewer people do each.
+        queue_id: Which queue.
+        title: Its title for people.
+        position: Its place among the queues, 0 to 1000.
+        overlap: How many people do each unit. Complete units stay complete.
+        is_open: Whether people may take units. Work that was begun can be finished in any case.
+        approval: Whether an adjudicator approves units that become complete because fewer people do each.
 
     Raises:
         NotFound: There is no such queue.
         InvalidValue: A value cannot be used.
-        Conflict: More people than `overlap` are at a unit already.
+        Conflict: A unit already has more people than `overlap`.
     """
     queue = change.session.get(QueueRow, queue_id)
     if queue is None:
@@ -184,10 +184,10 @@ def _queue(queue: QueueRow) -> dict[str, str | int | bool]:
 
 
 def change_settings(change: Transaction, settings: ProjectSettings) -> None:
-    """Set the project up.
+    """Change the project's settings.
 
     Raises:
-        Conflict: Nothing was loaded into the project yet.
+        Conflict: Nothing was imported into the project yet.
     """
     row = change.session.scalars(select(ProjectRow)).one_or_none()
     if row is None:

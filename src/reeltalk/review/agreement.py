@@ -1,7 +1,6 @@
-"""How far people who judged the same places agree, by variable and by pair of people.
+"""Agreement between people who judged the same places, by variable and by pair of people.
 
-Everything here is a pure function of what was coded. Which work may count at all (units that all have handed in, no
-gold) is for the caller to see to: `review.board` reads it from the database.
+All functions are pure. The caller decides which work counts (`team_stats`: complete units, no gold).
 """
 
 from collections import defaultdict
@@ -33,36 +32,36 @@ NO_PAIRS: Final = "no place that two people judged"
 
 @dataclass(frozen=True, slots=True)
 class CodedPlace:
-    """What one person says of one place."""
+    """The codes that one person gave one place."""
 
     unit: str
     place: str
     video: str
-    """The source video, which intervals are clustered by."""
+    """The source video. Confidence intervals resample videos."""
     person: str
     codes: Mapping[str, Code]
-    """By variable; a code without a value is one that the person did not give."""
+    """By variable. A code without a value was not given."""
 
 
 @dataclass(frozen=True)
 class VariableAgreement:
-    """How far people agree on one variable, or on one label of it."""
+    """Agreement on one variable, or on one label of it."""
 
     variable: str
     scale: CodeScale
     label: str | None
-    """The one label that this is about; None for the whole variable."""
+    """The label; None for the whole variable."""
     raw: Statistic
-    """Share of pairs of codes that are the same; of `spans` the mean overlap, of `text` the mean edit similarity."""
+    """Share of equal pairs of codes. For `spans` the mean overlap, for `text` the mean edit similarity."""
     kappa: Statistic | None
-    """Cohen's kappa, the mean of all pairs of people; None where the scale has none."""
+    """Cohen's kappa, the mean over all pairs of people; None if the scale has none."""
     alpha: Statistic | None
-    """Krippendorff's alpha by the variable's scale, of a `set` by MASI; None where the scale has none."""
+    """Krippendorff's alpha for the variable's scale, for `set` with MASI distances; None if the scale has none."""
     text: EditAgreement | None = None
 
     @property
     def chance_corrected(self) -> Statistic:
-        """The number that a set level is held against: alpha, of text the overlap of the edits, else the raw one."""
+        """The number compared with a required level: alpha, for text the overlap of edits, else the raw number."""
         if self.alpha is not None:
             return self.alpha
         return self.text.overlap if self.text is not None else self.raw
@@ -70,18 +69,18 @@ class VariableAgreement:
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Two people."""
+    """Agreement of two people."""
 
     people: tuple[str, str]
-    """In ascending order."""
+    """Their ids in ascending order."""
     places: int
-    """Places that both judged."""
+    """Number of places that both judged."""
     variables: tuple[VariableAgreement, ...]
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Every two people's codes of one place, as columns."""
+    """Each pair of codes of one place, as columns."""
 
     variable: str
     scale: CodeScale
@@ -91,16 +90,16 @@ class _Pairs:
     videos: list[str]
     drafts: list[str]
     places: list[list[Json]]
-    """All codes of each place that at least two people coded."""
+    """All codes of each place that two people or more coded."""
     place_videos: list[str]
 
 
 def agreement_by_variable(rows: Iterable[CodedPlace], *, tags: bool = True) -> list[VariableAgreement]:
-    """How far all people agree, variable by variable, in the order in which a task names its variables.
+    """Agreement of all people, by variable, in the order in which a task names its variables.
 
     Args:
-        rows: What was coded. Places that one person coded do not count.
-        tags: Also each label of sets of labels, after its variable, as there or not.
+        rows: The codes. Places that only one person coded do not count.
+        tags: Add each label of a set of labels after its variable, coded as present or absent.
     """
     found = []
     for pairs in _pairs(_by_place(rows)):
@@ -115,11 +114,11 @@ def agreement_by_pair(
     *,
     known: Mapping[tuple[str, str], PairAgreement] | None = None,
 ) -> list[PairAgreement]:
-    """How far every two people agree that have judged a place in common, in the order of their ids.
+    """Agreement of each two people who judged a place in common, in the order of their ids.
 
     Args:
-        rows: What was coded.
-        known: What was found before, of pairs whose work is still the same; it is not computed again.
+        rows: The codes.
+        known: Earlier results of pairs whose work has not changed. They are not computed again.
     """
     together: dict[tuple[str, str], list[list[CodedPlace]]] = defaultdict(list)
     for coded in _by_place(rows):
@@ -134,7 +133,7 @@ def agreement_by_pair(
 
 
 def _by_place(rows: Iterable[CodedPlace]) -> list[list[CodedPlace]]:
-    """The rows of each place that two people or more judged, in a fixed order whatever the rows' order."""
+    """The rows of each place that two people or more judged, in a fixed order."""
     placed: dict[tuple[str, str], list[CodedPlace]] = defaultdict(list)
     for row in rows:
         placed[row.unit, row.place].append(row)
@@ -190,12 +189,12 @@ def _of_numbers(
     number: Callable[[Json], float],
     draws: Draws,
 ) -> VariableAgreement:
-    """Agreement on codes that are numbers, or stand for categories as numbers."""
-    # Of a set, one label is there or not.
+    """Agreement on codes that are numbers, or categories as numbers."""
+    # One label of a set is present or absent.
     scale = pairs.scale if pairs.scale in ("ordinal", "interval") else "nominal"
     weights: Weights = "quadratic" if scale == "ordinal" else "none"
     first, second = np.array([number(c) for c in pairs.first]), np.array([number(c) for c in pairs.second])
-    # Amounts are no categories, and have no kappa.
+    # Amounts are not categories, so they have no kappa.
     kappa = mean_kappa_of_pairs(first, second, pairs.pairs, draws, weights=weights) if scale != "interval" else None
     alpha = krippendorff_alpha(_table(pairs, number), draw_videos(pairs.place_videos), scale=scale)
     return VariableAgreement(pairs.variable, pairs.scale, label, raw_agreement(first, second, draws), kappa, alpha)
@@ -211,7 +210,7 @@ def _of_sets(pairs: _Pairs, draws: Draws) -> VariableAgreement:
 
 
 def _of_labels(pairs: _Pairs) -> list[VariableAgreement]:
-    """Each label that somebody gave, as there or not."""
+    """Each label that somebody gave, as present or absent."""
     draws = draw_videos(pairs.videos)
 
     def of_label(label: str) -> VariableAgreement:
@@ -227,7 +226,7 @@ def _mean(values: Floats, draws: Draws) -> Statistic:
 
 
 def _table(pairs: _Pairs, number: Callable[[Json], float]) -> Floats:
-    """(N, P) codes of the places as numbers; alpha does not ask who gave which, so columns are no people."""
+    """The (N, P) codes of the places as numbers. Columns are not people: alpha does not need to know who gave which."""
     table = np.full((len(pairs.places), max(map(len, pairs.places))), np.nan)
     for row, codes in enumerate(pairs.places):
         table[row, : len(codes)] = [number(code) for code in codes]
@@ -247,7 +246,7 @@ def _labels(code: Json) -> frozenset[str]:
 
 
 def _overlap(first: Json, second: Json) -> float:
-    """Common time of two sets of intervals over the time that either holds, 0 to 1; 1 where both are the same."""
+    """Intersection over union of two sets of intervals, 0 to 1; 1 if both are equal."""
     a, b = _merged(first), _merged(second)
     if a == b:
         return 1.0

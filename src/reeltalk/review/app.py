@@ -1,4 +1,4 @@
-"""The application: its routes, and how refusals are told."""
+"""The FastAPI application: its routes and its error answers."""
 
 import os
 import sys
@@ -38,7 +38,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
 
     Args:
         project: The project.
-        address: How browsers reach it; by default under the names of this machine itself alone.
+        address: How browsers reach it; by default only under this machine's own names.
     """
     address = address or Address()
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
@@ -61,19 +61,18 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
 
 
 class PackageFiles(StaticFiles):
-    """Files of the package, which are nobody's secret; browsers keep them, and ask whether they have changed."""
+    """Files of the package. They are not secret. Browsers keep them and ask whether they have changed."""
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        """A file, or that the browser's copy is still good."""
         found = super().file_response(full_path, stat_result, scope, status_code)
         found.headers["cache-control"] = "private, no-cache"
         return found
 
 
 def wants_json(request: Request) -> bool:
-    """True for scripts and for what pages ask in the background."""
+    """True for scripts and for background requests of pages."""
     return request.url.path.startswith(JSON_ALONE) or "application/json" in request.headers.get("accept", "")
 
 
@@ -96,7 +95,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _not_valid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    # What was sent is not echoed: it may be no text that an answer can hold.
+    # The value is not repeated in the answer: it may not be text that an answer can hold.
     first = error.errors()[0]
     if first["type"] in ("extra_forbidden", "json_invalid"):
         problem = "the request has a field that is not known here" if first["type"] == "extra_forbidden" else "no JSON"
@@ -130,8 +129,8 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    # The disk is full, the database away: nothing was changed, and the browser keeps what was typed.
-    # It may be so for every request of a minute: one line each, which says what is wrong.
+    # The disk is full or the database cannot be reached. Nothing was changed, and the browser keeps what was typed.
+    # This may concern every request of a minute, so each writes one line only.
     sys.stderr.write(f"{request.method} {request.url.path}: {error}\n")
     message = "the server cannot store anything just now; what you typed stays in this browser and is sent again"
     if wants_json(request):

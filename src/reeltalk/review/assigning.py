@@ -1,8 +1,8 @@
-"""Who gets which unit: queues, leases, work that stays with its annotator.
+"""Who gets which unit: queues, leases, and work that stays with its annotator.
 
-A unit has as many places as its queue's overlap. A copy of the work is *live* while it has one: it is being worked on,
-was returned, or was submitted. There are never more live copies than places. A copy whose place went to somebody else
-has *lapsed*: what its person saved stays, they may go on, and whoever submits first counts.
+A unit has as many places as its queue's overlap. A copy of the work is *live* while it has a place: it is in work, was
+returned, or was submitted. There are never more live copies than places. A copy whose place went to somebody else has
+*lapsed*: what its person saved stays, they may go on, and the first to submit counts.
 """
 
 import secrets
@@ -26,24 +26,24 @@ UNFINISHED: Final = ("working", "returned")
 LIVE: Final = (*UNFINISHED, "submitted", "waiting")
 LAPSED: Final = "lapsed"
 LONGEST_LEASE: Final = timedelta(hours=24)
-"""A lease that ends later was given by a clock that was wrong, and holds nothing."""
+"""A lease that ends later was given by a wrong clock and holds nothing."""
 
 
 def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
-    """What somebody does next in a queue: work that came back, work they began, or a unit that needs one more person.
+    """The next work of a person in a queue: returned work, work they began, or a unit that needs one more person.
 
-    A unit is held for everybody whose lease runs, and for everybody who has saved something in it: work stays with
-    its annotator. Where nobody saved anything and the lease is over, its place goes to the next who asks.
+    A unit is held for everybody whose lease runs, and for everybody who has saved something in it. If nobody saved
+    anything and the lease is over, its place goes to the next person who asks.
 
     Returns:
-        The assignment, with its lease renewed; None where nothing is left for this person.
+        The assignment with its lease renewed; None if nothing is left for this person.
 
     Raises:
         NotFound: There is no such queue, or it is closed.
     """
     session = change.session
     queue = session.get(QueueRow, queue_id)
-    # Pairs talk about the units of a queue for collecting; nobody takes one alone.
+    # Pairs collect dialogues about the units of a `collect` queue; nobody takes one alone.
     if queue is None or not queue.is_open or queue.task not in TASKS:
         raise NotFound("there is no such queue, or it is closed")
     own = session.scalars(
@@ -58,7 +58,7 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
                 and_(AssignmentRow.state == LAPSED, UnitRow.state == "open", places_held(change.at) < queue.overlap),
             ),
         )
-        # `returned` sorts before `working`: what came back is done first.
+        # `returned` sorts before `working`: returned work comes first.
         .order_by(AssignmentRow.state == LAPSED, AssignmentRow.state, UnitRow.position)
         .limit(1)
     ).one_or_none()
@@ -85,12 +85,12 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
 
 
 def may_know(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: it tells nothing of a video that this person asks about in a live dialogue."""
+    """As SQL about a unit: it reveals nothing about a video that this person asks about in a live dialogue."""
     return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(hidden_videos(person_id)))
 
 
 def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
-    """As SQL: a copy whose place nobody else gets: submitted, returned, begun, or with a lease."""
+    """As SQL: a copy whose place nobody else gets. It is submitted, returned, has saved values, or a running lease."""
     saved = exists().where(EntryRow.assignment_id == AssignmentRow.id)
     latest = moment(datetime.fromisoformat(now) + LONGEST_LEASE)
     leased = and_(AssignmentRow.lease_until > now, AssignmentRow.lease_until <= latest)
@@ -104,7 +104,7 @@ def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
 
 
 def places_held(now: str) -> ColumnElement[int]:
-    """How many places of a unit are held, as SQL."""
+    """As SQL: how many places of a unit are held."""
     return (
         select(func.count())
         .select_from(AssignmentRow)
@@ -150,7 +150,7 @@ def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, 
 
 
 def unfinished_copies(change: Transaction, unit: UnitRow, role: str) -> Sequence[str]:
-    """Ids of the copies of a unit that could lapse: those without a hold first, then the last that was begun."""
+    """Ids of the copies of a unit that may lapse: first those without a hold, then the ones begun last."""
     query = (
         select(AssignmentRow.id)
         .where(AssignmentRow.unit_id == unit.id, AssignmentRow.role == role, AssignmentRow.state == "working")
@@ -160,16 +160,16 @@ def unfinished_copies(change: Transaction, unit: UnitRow, role: str) -> Sequence
 
 
 def make_room(change: Transaction, unit: UnitRow, role: str, may_lapse: Sequence[str]) -> bool:
-    """Let as many copies lapse as there are more than places.
+    """Let copies lapse until there are no more copies than places.
 
     Args:
         change: The transaction.
         unit: The unit.
         role: Whose copies.
-        may_lapse: Ids of the copies that may lapse, the first first.
+        may_lapse: Ids of the copies that may lapse, in the order in which they lapse.
 
     Returns:
-        True where there are still more.
+        True if there are still more copies than places.
     """
     live = {row.id: row for row in _live(change.session, unit, role)}
     surplus = len(live) - _places(change.session, unit, role)
@@ -181,7 +181,7 @@ def make_room(change: Transaction, unit: UnitRow, role: str, may_lapse: Sequence
 
 
 def regain_place(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> bool:
-    """Give a lapsed copy a place again where one is free; whether it is live now."""
+    """Give a lapsed copy a place again if one is free; returns whether the copy is live now."""
     if assignment.state != LAPSED:
         return True
     session = change.session
@@ -194,21 +194,21 @@ def regain_place(change: Transaction, assignment: AssignmentRow, unit: UnitRow) 
 
 
 def lapse_work(change: Transaction, assignment: AssignmentRow) -> None:
-    """Let a copy's place go to somebody else. What was saved in it stays."""
+    """Let a copy's place go to somebody else. Its saved values stay."""
     before, assignment.state = assignment.state, LAPSED
     change.record("lapse", assignment.id, before={"state": before}, after={"state": LAPSED})
 
 
 def renew_lease(assignment: AssignmentRow, *, lease_minutes: int, now: str | None = None) -> None:
-    """Hold a unit for its person for another while, from now or a given moment. No event: it changes no work."""
+    """Hold a unit for its person for another lease, from now or a given moment. This adds no event."""
     assignment.lease_until = _lease(now or moment(), lease_minutes)
 
 
 def give_back(change: Transaction, assignment: AssignmentRow) -> None:
-    """Give a unit back to whoever asks next.
+    """Give a unit back for whoever asks next.
 
     Raises:
-        Conflict: Something was saved in it, or it was submitted: what was typed stays with its person.
+        Conflict: Something was saved in it, or it was submitted. What was typed stays with its person.
     """
     saved = change.session.scalars(select(EntryRow.place).where(EntryRow.assignment_id == assignment.id)).first()
     if assignment.state not in ("working", LAPSED) or saved is not None:
@@ -218,11 +218,11 @@ def give_back(change: Transaction, assignment: AssignmentRow) -> None:
 
 
 def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int:
-    """How many units of a queue somebody could still work on: those they have begun, and those with a free place."""
+    """How many units of a queue somebody could still work on: units they have begun and units with a free place."""
     queue = session.get(QueueRow, queue_id)
     if queue is None:
         return 0
-    # Each set is found once; asking for every unit whether it is in it would take a second in a large project.
+    # Each set is computed once. Checking every unit against it would take a second in a large project.
     own = select(AssignmentRow.unit_id).where(AssignmentRow.person_id == person_id)
     unfinished = own.where(AssignmentRow.role == ANNOTATOR, AssignmentRow.state.in_(UNFINISHED))
     full = (
@@ -254,7 +254,7 @@ def _live(session: Session, unit: UnitRow, role: str) -> Sequence[AssignmentRow]
 def _places(session: Session, unit: UnitRow, role: str) -> float:
     if role == ADJUDICATOR:
         return 1
-    # Everybody gets gold.
+    # Everybody gets each unit of gold.
     return float("inf") if unit.gold is not None else session.get_one(QueueRow, unit.queue_id).overlap
 
 

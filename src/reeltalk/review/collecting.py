@@ -46,7 +46,7 @@ class QuestionKind(BaseModel):
 
 
 class SampleDialogue(BaseModel):
-    """A few turns to learn from."""
+    """A short sample dialogue."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,7 +55,7 @@ class SampleDialogue(BaseModel):
 
 
 class CollectionGuide(BaseModel):
-    """All of it, in a version."""
+    """Rules, kinds of questions and sample dialogues, in one version."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,19 +81,19 @@ LONGEST_MESSAGE: Final = 2_000
 
 
 class CollectSettings(BaseModel):
-    """What is asked of pairs."""
+    """Settings of a queue for collecting."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     least_turns: Annotated[int, Field(ge=1, le=100)] = 10
-    """Questions a dialogue must have; every released dialogue of VDAct has at least 10."""
+    """Least number of questions in a dialogue. Every released dialogue of VDAct has at least 10."""
     most_turns: Annotated[int, Field(ge=1, le=200)] = 15
     approve_first: Annotated[int, Field(ge=0, le=100)] = 2
-    """How many of a pair's first dialogues await approval, one by one."""
+    """How many of a pair's first dialogues wait for approval, one by one."""
 
 
 def collecting_drafts(content: Content) -> list[Draft]:
-    """Units to talk about: one a video, with its activities in the order of the alphabet, which tells nothing."""
+    """One unit for each video, with its activities in alphabetical order, which reveals nothing."""
     activities: dict[str, set[str]] = {}
     for clip in content.clips:
         name = clip.extra.get("activity")
@@ -115,7 +115,7 @@ def add_pair(change: Transaction, queue_id: str, first_id: str, second_id: str, 
     """Let two people collect dialogues together.
 
     Raises:
-        InvalidValue: They are one, one of them cannot work, or the goal is odd or out of bounds.
+        InvalidValue: Both are the same person, one cannot work, or the goal is odd or out of range.
         NotFound: There is no such queue.
     """
     queue = change.session.get(QueueRow, queue_id)
@@ -141,11 +141,11 @@ def add_pair(change: Transaction, queue_id: str, first_id: str, second_id: str, 
 
 
 def begin_dialogue(change: Transaction, person_id: str, pair_id: str) -> LiveDialogueRow:
-    """Go on with a pair's dialogue, or begin its next.
+    """Continue a pair's dialogue, or begin the next one.
 
     Raises:
         NotFound: The person has no such pair.
-        Conflict: A dialogue awaits approval (`awaiting`), all are collected, or no video is left for them.
+        Conflict: A dialogue awaits approval (`awaiting`), all are collected, or no video is left for the pair.
     """
     session = change.session
     pair = session.get(PairRow, pair_id)
@@ -190,18 +190,18 @@ def begin_dialogue(change: Transaction, person_id: str, pair_id: str) -> LiveDia
 
 
 def say_in_dialogue(change: Transaction, person_id: str, dialogue_id: str, position: int, text: str) -> MessageRow:
-    """Ask or answer; while the other has not replied, saying it again at the same position corrects it.
+    """Ask or answer. Until the other person replies, a message at the same position corrects the earlier one.
 
     Args:
         change: The transaction.
         person_id: Who speaks.
-        dialogue_id: In which dialogue.
-        position: The message's place, from 0: questions are even, answers odd.
-        text: What is said.
+        dialogue_id: The dialogue.
+        position: The message's index, from 0. Questions are even, answers odd.
+        text: The message.
 
     Raises:
         NotFound: The person has no such dialogue.
-        Conflict: It is the other's turn, or something was said meanwhile (`said_meanwhile`).
+        Conflict: It is the other's turn, or another message came first (`said_meanwhile`).
         InvalidValue: The text is empty or too long.
     """
     row = own_dialogue(change.session, person_id, dialogue_id)
@@ -231,12 +231,12 @@ def say_in_dialogue(change: Transaction, person_id: str, dialogue_id: str, posit
 
 
 def finish_dialogue(change: Transaction, person_id: str, dialogue_id: str) -> LiveDialogueRow:
-    """End a dialogue: the investigator decides when enough was asked.
+    """End a dialogue. The investigator decides when.
 
     Raises:
         NotFound: The person has no such dialogue.
         Forbidden: The person is its correspondent.
-        Conflict: It is finished, has too few questions, or one is not answered.
+        Conflict: It is finished, has too few questions, or the last one is not answered.
     """
     row = own_dialogue(change.session, person_id, dialogue_id)
     if row.investigator_id != person_id:
@@ -258,18 +258,18 @@ def finish_dialogue(change: Transaction, person_id: str, dialogue_id: str) -> Li
 
 
 def judge_dialogue(change: Transaction, person_id: str, dialogue_id: str, verdict: str, note: str) -> LiveDialogueRow:
-    """Approve a dialogue, send it back to be gone on with, or drop it.
+    """Approve a finished dialogue, send it back, or drop it.
 
     Args:
         change: The transaction.
-        person_id: An adjudicator who is not of the pair.
-        dialogue_id: Which dialogue.
-        verdict: `approve`, `send_back` or `drop`; the last two need a note.
+        person_id: An adjudicator outside the pair.
+        dialogue_id: The dialogue.
+        verdict: `approve`, `send_back` or `drop`. The last two need a note.
         note: What to do, or why.
 
     Raises:
-        NotFound: There is no such dialogue that was finished.
-        Forbidden: The person is of the pair.
+        NotFound: There is no such finished dialogue.
+        Forbidden: The person belongs to the pair.
         InvalidValue: There is no such verdict, or a note is missing.
         Conflict: It was sent back while the pair has begun another.
     """
@@ -293,12 +293,12 @@ def judge_dialogue(change: Transaction, person_id: str, dialogue_id: str, verdic
 
 
 def is_hidden_from(session: Session, person_id: str, videos: Collection[str]) -> bool:
-    """True where somebody may not see one of some videos, whatever their role: they ask about it without knowing it."""
+    """True if a person may not see one of some videos, whatever their role: they ask about it without knowing it."""
     return not set(videos).isdisjoint(session.scalars(hidden_videos(person_id)))
 
 
 def hidden_videos(person_id: str) -> Select[str | None]:
-    """As SQL: ids of the videos that somebody asks about now; nor do they get other work on these."""
+    """As SQL: ids of the videos that a person asks about now. They get no other work on these either."""
     unit = aliased(UnitRow)
     return (
         select(unit.video_id.label("kept"))
@@ -315,7 +315,7 @@ def own_dialogue(session: Session, person_id: str, dialogue_id: str) -> LiveDial
     """A dialogue of the person who asks.
 
     Raises:
-        NotFound: There is none of that name, or it is other people's.
+        NotFound: There is no such dialogue, or it belongs to others.
     """
     row = session.get(LiveDialogueRow, dialogue_id)
     if row is None or person_id not in (row.investigator_id, row.correspondent_id):
@@ -330,18 +330,18 @@ def dialogues_of(session: Session, pair_id: str) -> Sequence[LiveDialogueRow]:
 
 
 def messages_of(session: Session, dialogue_id: str) -> Sequence[MessageRow]:
-    """What was said, first to last."""
+    """The messages of a dialogue, first to last."""
     query = select(MessageRow).where(MessageRow.dialogue_id == dialogue_id).order_by(MessageRow.position)
     return session.scalars(query).all()
 
 
 def collect_settings(session: Session, queue_id: str) -> CollectSettings:
-    """What is asked of the pairs of a queue."""
+    """Settings of a queue for collecting."""
     return CollectSettings.model_validate(session.get_one(QueueRow, queue_id).settings)
 
 
 def approved_dialogues(session: Session) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequence[MessageRow]]]:
-    """All approved dialogues with what they are about and what was said, in the order in which they were begun."""
+    """All approved dialogues with their unit and their messages, in the order in which they were begun."""
     query = (
         select(LiveDialogueRow, UnitRow)
         .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
@@ -353,7 +353,7 @@ def approved_dialogues(session: Session) -> Iterator[tuple[LiveDialogueRow, Unit
 
 
 def dialogue_view(session: Session, person_id: str, row: LiveDialogueRow) -> dict[str, Json]:
-    """A dialogue as one of its two sees it: nothing in the investigator's names the video."""
+    """A dialogue as one of the two sees it. Nothing in the view of the investigator names the video."""
     settings = collect_settings(session, _queue_of(session, row))
     unit = session.get_one(UnitRow, row.unit_id)
     said = messages_of(session, row.id)
@@ -378,7 +378,7 @@ def _queue_of(session: Session, row: LiveDialogueRow) -> str:
 
 
 def _next_unit(session: Session, queue_id: str, investigator_id: str, correspondent_id: str) -> UnitRow | None:
-    """A unit that has room for another dialogue, and whose video the investigator has never had."""
+    """A unit that has room for another dialogue, with a video that the investigator has never seen."""
     queue = session.get_one(QueueRow, queue_id)
     taken = (
         select(func.count())
@@ -414,7 +414,7 @@ def _next_unit(session: Session, queue_id: str, investigator_id: str, correspond
         )
         .order_by(UnitRow.position)
     ).all()
-    # Mixed, so that neighbours in the benchmark, which may be alike, do not follow each other.
+    # In a mixed order: neighbours in the benchmark may be alike and should not follow each other.
     key = f"{investigator_id} {correspondent_id}"
     return min(free, key=lambda unit: hashlib.sha256(f"{key} {unit.id}".encode()).digest(), default=None)
 

@@ -1,9 +1,9 @@
-"""Connections that the server holds: how many, from whom, and how long one may keep it waiting.
+"""Connections of the server: how many, from whom, and how long each may keep the server waiting.
 
-uvicorn bounds neither how long a request takes to come nor how large its head is, and asyncio accepts connections until
-no descriptor is left. Here no connection is turned away for what others do. Where places run short, the one that has
-waited longest for a request gives its place up, as in nginx's reusable connections: whoever sends a request at once
-gets an answer, however many say nothing.
+uvicorn limits neither how long a request may take to arrive nor how large its head is, and asyncio accepts connections
+until no file descriptor is left. Here no connection is rejected because of others. If places run short, the connection
+that has waited longest for a request is closed, like nginx's reusable connections. So a client that sends a request at
+once gets an answer, however many others say nothing.
 """
 
 import asyncio
@@ -29,45 +29,47 @@ KEPT_DESCRIPTORS: Final = 128
 MOST_CONNECTIONS: Final = 2000
 FEWEST_CONNECTIONS: Final = 16
 LARGEST_HEAD: Final = 32 << 10
-"""Bytes of a request's line and headers; nginx takes as many."""
+"""Bytes of a request's line and headers; the same limit as in nginx."""
 LARGEST_PIPELINE: Final = 16
-"""Requests that wait on one connection for the answer to an earlier one; browsers send none so."""
+"""Pipelined requests on one connection. Browsers send none."""
 HELD_BYTES: Final = 64 << 20
-"""Bytes of requests that have come and are not answered yet, of all connections together."""
+"""Bytes of unanswered requests, over all connections."""
 RETRY_S: Final = 0.05
-"""Seconds until the next look where no place, or no descriptor, is free."""
+"""Seconds between two tries while no place or no descriptor is free."""
 IDLE_S: Final = 1.0
-"""Seconds after which a connection of somebody who is signed in may be ended: their browser opens another unseen."""
+"""A signed-in connection that has been idle for this many seconds may be closed. The browser opens another
+unnoticed."""
 OUT_OF: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 SIGNED_IN: Final = "signed_in"
-"""Key of a request's state: true where somebody is signed in."""
+"""Key of a request's state: true if somebody is signed in."""
 
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What connections may take."""
+    """Limits of connections."""
 
     connections: int = MOST_CONNECTIONS
-    """At a time."""
+    """Number of connections at a time."""
     per_address: int = MOST_CONNECTIONS // 2
-    """From one address at a time, but for those that are being answered; a proxy's address has no limit of its own."""
+    """Connections from one address at a time, not counting those being answered. A proxy's address has no limit."""
     head_s: float = 10.0
-    """Seconds in which the head of a request must have come."""
+    """Seconds in which the head of a request must arrive."""
     body_s: float = 60.0
-    """Seconds in which its body must have come."""
+    """Seconds in which the body must arrive."""
     reading_s: float = 60.0
-    """Seconds in which the next part of an answer must be taken. Players ask again for what they still need."""
+    """Seconds in which the client must take the next part of an answer. Video players ask again for what they still
+    need."""
 
 
 def connection_limits(connections: int | None = None, per_address: int | None = None) -> ConnectionLimits:
-    """The limits of this process, which may then open as many files as they take and the system allows.
+    """Limits of this process. Raises its number of open files as far as needed and allowed.
 
     Args:
-        connections: At a time; by default what the process's descriptors allow, 2,000 at most.
-        per_address: From one address; by default half of `connections`.
+        connections: Connections at a time; by default what the process's descriptors allow, at most 2,000.
+        per_address: Connections from one address; by default half of `connections`.
 
     Raises:
-        SettingError: There are fewer descriptors than that takes, or a number is too small.
+        SettingError: There are too few descriptors, or a number is too small.
     """
     wanted = 2 * max(connections or 0, MOST_CONNECTIONS) + KEPT_DESCRIPTORS
     descriptors, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -78,7 +80,7 @@ def connection_limits(connections: int | None = None, per_address: int | None = 
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
             descriptors = most
-    # One for the connection, and one for the video that is sent through it.
+    # One descriptor for the connection and one for the video that is sent through it.
     possible = (descriptors - KEPT_DESCRIPTORS) // 2
     found = connections if connections is not None else min(MOST_CONNECTIONS, possible)
     if found > possible or possible < FEWEST_CONNECTIONS:
@@ -95,39 +97,39 @@ def connection_limits(connections: int | None = None, per_address: int | None = 
 
 
 class Phase(Enum):
-    """What a connection is at."""
+    """What a connection is doing."""
 
     HEAD = auto()
-    """The head of a request is awaited, or its first byte."""
+    """It waits for the head of a request."""
     BODY = auto()
-    """The rest of a body is awaited."""
+    """It waits for the rest of a body."""
     REST = auto()
-    """It was answered before its body had come, and the rest of that is thrown away."""
+    """The answer was sent before the body arrived; the rest of the body is thrown away."""
     ANSWER = auto()
     """A whole request is being answered."""
 
 
 class ConnectionPool:
-    """The places that connections take.
+    """The places of the connections.
 
     Args:
-        limits: How many there are.
-        is_proxy: True for addresses of proxies, through which many people come.
+        limits: How many places there are.
+        is_proxy: True for addresses of proxies, through which many people connect.
     """
 
     def __init__(self, limits: ConnectionLimits, is_proxy: Callable[[str], bool] = lambda _: False) -> None:
         self.limits, self._is_proxy = limits, is_proxy
         self._share = HELD_BYTES // limits.connections
-        # In the order in which they came.
+        # In the order in which they connected.
         self._held: dict[Connection, None] = {}
         self._of_address: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        """How many are taken."""
+        """Number of taken places."""
         return len(self._held)
 
     def enter(self, connection: "Connection") -> None:
-        """Give a place to a connection; where its address has too many, one of that address that waits ends."""
+        """Give a place to a connection. If its address has too many, one of them that waits is closed."""
         address = connection.address
         peer = connection.client[0] if connection.client else ""
         if self._of_address[address] >= self.limits.per_address and not self._is_proxy(peer):
@@ -144,13 +146,13 @@ class ConnectionPool:
                 del self._of_address[connection.address]
 
     def free(self, address: str | None = None) -> bool:
-        """End one connection that waits; False where there is none that may be ended.
+        """Close one waiting connection; returns False if none may be closed.
 
-        Those that were never answered go first, then those of an address that has many waiting, then those that have
-        waited longest. People who are signed in keep theirs, unless places run short altogether.
+        Connections that were never answered go first, then those of an address with many waiting, then those that have
+        waited longest. Signed-in people keep theirs unless places run short altogether.
 
         Args:
-            address: Look at the connections of this address alone.
+            address: Consider only the connections of this address.
         """
         waiting = [each for each in self._held if each.waits and address in (None, each.address)]
         count = Counter(each.address for each in waiting)
@@ -165,14 +167,14 @@ class ConnectionPool:
 
     @property
     def full(self) -> bool:
-        """True where none is free."""
+        """True if no place is free."""
         return len(self._held) >= self.limits.connections
 
     def bound_bytes(self, connection: "Connection") -> None:
-        """Where requests hold too much memory, end the connections with the largest that have not come whole.
+        """If requests hold too much memory, close the connections with the largest incomplete ones.
 
         Args:
-            connection: The one that has just received a part.
+            connection: The connection that has just received a part.
         """
         if connection.received <= self._share:
             return
@@ -187,7 +189,7 @@ class ConnectionPool:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is ended where its peer keeps the server waiting."""
+    """A connection that is closed if its client keeps the server waiting."""
 
     def __init__(self, places: ConnectionPool, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -198,14 +200,12 @@ class Connection(HttpToolsProtocol):
         self._reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """It begins."""
         super().connection_made(transport)
         self.address = network_of(self.client[0] if self.client else None)
         self._places.enter(self)
         self._await(Phase.HEAD)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
         self._places.leave(self)
         for timer in (self._deadline, self._reading):
             if timer is not None:
@@ -213,7 +213,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """The next part of a request, or of several."""
+        """Take the next part of a request, or of several."""
         self.received += len(data)
         super().data_received(data)
         self._look()
@@ -224,26 +224,24 @@ class Connection(HttpToolsProtocol):
             self._places.bound_bytes(self)
 
     def on_headers_complete(self) -> None:
-        """The head of a request has come."""
         super().on_headers_complete()
         if len(self.pipeline) > LARGEST_PIPELINE:
-            # Raised here it ends the reading of a chunk that may hold ten thousand more.
+            # Raising here stops the parser, whose chunk may hold ten thousand more requests.
             raise ValueError("too many requests wait for an answer")
 
     def on_response_complete(self) -> None:
-        """The last part of an answer was written, perhaps not yet sent."""
+        """The last part of an answer was written, but perhaps not sent yet."""
         super().on_response_complete()
         self._look()
 
     def pause_writing(self) -> None:
-        """Whoever asked takes the answer more slowly than it is made."""
+        """The client takes the answer more slowly than it is made."""
         super().pause_writing()
         if self._reading is None:
             self.since, self.signed_in = self.loop.time(), self._is_signed_in()
             self._reading = self.loop.call_later(self._places.limits.reading_s, self.end)
 
     def resume_writing(self) -> None:
-        """The next part of an answer was taken."""
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
@@ -251,20 +249,20 @@ class Connection(HttpToolsProtocol):
 
     @property
     def waits(self) -> bool:
-        """True where its peer keeps the server waiting, by what it does not send or does not take."""
+        """True if the client keeps the server waiting: it sends nothing, or does not take the answer."""
         return self.phase is not Phase.ANSWER or self._reading is not None
 
     @property
     def was_answered(self) -> bool:
-        """True where a request has come through it."""
+        """True if a request was answered on it."""
         return self.cycle is not None and self.cycle.response_complete
 
     def end(self) -> None:
-        """Free its descriptor at once: a connection that is closed would wait until what was written is taken."""
+        """Close it at once and free its descriptor. A normal close would wait until the written data is taken."""
         self.transport.abort()
 
     def _is_signed_in(self) -> bool:
-        # Requests for files of the package do not say.
+        # Requests for static files do not set it.
         return self.cycle is not None and bool(self.cycle.scope["state"].get(SIGNED_IN, self.signed_in))
 
     def _look(self) -> None:
@@ -290,17 +288,17 @@ class Connection(HttpToolsProtocol):
             return
         seconds = limits.body_s if phase is Phase.BODY else limits.head_s
         if self.transport.get_write_buffer_size():
-            # The end of the answer before is still on its way.
+            # The end of the previous answer is still being sent.
             seconds = max(seconds, limits.reading_s)
         self._deadline = self.loop.call_later(seconds, self.end)
 
 
 class BoundedServer(uvicorn.Server):
-    """A server that holds no more connections than it has places for.
+    """A server that holds no more connections than it has places.
 
     Args:
-        config: Of the server.
-        places: For its connections.
+        config: Configuration of the server.
+        places: The places for its connections.
     """
 
     def __init__(self, config: uvicorn.Config, places: ConnectionPool) -> None:
@@ -309,15 +307,16 @@ class BoundedServer(uvicorn.Server):
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections on sockets that listen."""
-        # uvicorn starts the application alone; asyncio's own server would accept as many as wait, whatever is free.
+        """Start to accept connections on listening sockets."""
+        # uvicorn only starts the application. asyncio's own server would accept all that wait, even if no place is
+        # free.
         await super().startup(sockets=[])
         for listening in sockets or []:
             listening.setblocking(False)
             self._accepting.append(asyncio.get_running_loop().create_task(self._accept(listening)))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections, and let answers that are begun be finished."""
+        """Stop accepting connections, and finish the answers that were begun."""
         for task in self._accepting:
             task.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
@@ -326,14 +325,14 @@ class BoundedServer(uvicorn.Server):
     async def _accept(self, listening: socket.socket) -> None:
         loop, told = asyncio.get_running_loop(), False
         while True:
-            # Where all are being answered, others wait in the system's own queue until one is done.
+            # While all connections are being answered, others wait in the operating system's queue.
             while self.places.full and not self.places.free():
                 await asyncio.sleep(RETRY_S)
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except OSError as error:
-                # Whoever went away before they were accepted is no concern; without a descriptor, asking again at once
-                # would keep the process busy with nothing else.
+                # A client that went away before it was accepted does not matter. Without a free descriptor, retrying
+                # at once would keep the process busy.
                 if error.errno in OUT_OF:
                     self.places.free()
                     if not told:

@@ -27,7 +27,7 @@ LONGEST_PASSWORD: Final = 200
 
 
 class HashCost(NamedTuple):
-    """What it costs to hash a password, and to guess one: argon2id, as RFC 9106 has it for small memories."""
+    """Cost of hashing a password, and of guessing one: argon2id with the parameters of RFC 9106 for small memories."""
 
     rounds: int = 3
     memory_kib: int = 64 * 1024
@@ -36,12 +36,12 @@ class HashCost(NamedTuple):
 
 STRONG: Final = HashCost()
 _VERIFIER: Final = PasswordHasher()
-# By default each takes 64 MiB: a flood of them must not take the machine's memory.
+# Each hash takes 64 MiB by default. A flood of sign-ins must not use up the machine's memory.
 _AT_A_TIME: Final = threading.BoundedSemaphore(4)
 
 
 def hash_password(password: str, cost: HashCost = STRONG) -> str:
-    """How a password is stored: argon2id, with its parameters and a salt."""
+    """The stored form of a password: argon2id with its parameters and a salt."""
     hasher = PasswordHasher(time_cost=cost.rounds, memory_cost=cost.memory_kib, parallelism=cost.lanes)
     with _AT_A_TIME:
         return hasher.hash(_composed(password))
@@ -49,12 +49,12 @@ def hash_password(password: str, cost: HashCost = STRONG) -> str:
 
 @cache
 def decoy_hash() -> str:
-    """Verified where nobody has the name, so that the time of an answer does not tell who is on the team."""
+    """Verified when nobody has the name, so that the time of an answer does not tell who is on the team."""
     return hash_password(secrets.token_hex(16))
 
 
 def is_password(stored: str, password: str) -> bool:
-    """True where a password is the one that was stored. Costs what hashing it cost."""
+    """True if a password matches the stored hash. Costs as much as hashing."""
     try:
         with _AT_A_TIME:
             return _VERIFIER.verify(stored, _composed(password[: LONGEST_PASSWORD + 1]))
@@ -63,10 +63,10 @@ def is_password(stored: str, password: str) -> bool:
 
 
 def check_password(password: str, name: str) -> None:
-    """Refuse passwords that are too short, too long, or the name itself.
+    """Reject passwords that are too short, too long, or equal to the name.
 
     Raises:
-        InvalidValue: It cannot be used.
+        InvalidValue: The password cannot be used.
     """
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         raise InvalidValue(
@@ -78,7 +78,7 @@ def check_password(password: str, name: str) -> None:
 
 
 def _composed(password: str) -> str:
-    # One keyboard sends é as one character, another as two.
+    # Some keyboards send é as one character, others as two.
     return unicodedata.normalize("NFC", password)
 
 
@@ -87,7 +87,7 @@ SECRET: Final = "secret"
 
 
 def read_secret(folder: Path) -> bytes:
-    """The secret of a project, made at first start: 32 random bytes that only the owner of the process can read.
+    """The secret of a project: 32 random bytes that only the owner of the process can read. The first start makes it.
 
     Raises:
         BenchmarkError: It can neither be read nor written.
@@ -95,7 +95,7 @@ def read_secret(folder: Path) -> bytes:
     path = folder / SECRET
     with storage_errors(path):
         make_directory(folder)
-        # Made aside and linked into place, so that nobody ever reads half a secret, and the first to come decides.
+        # Written aside and linked into place: nobody reads half a secret, and the first of two processes decides.
         partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
         if not path.exists():
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -114,5 +114,5 @@ def read_secret(folder: Path) -> bytes:
 
 
 def keyed_hash(secret: bytes, token: str) -> str:
-    """How a token is stored."""
+    """The stored form of a token."""
     return hmac.new(secret, token.encode(), hashlib.sha256).hexdigest()

@@ -1,8 +1,8 @@
-"""One database per project: SQLite by default, PostgreSQL by address, with the same promises on both.
+"""The database of a project: SQLite by default, PostgreSQL by address, with the same guarantees on both.
 
-A commit that was acknowledged lasts: SQLite writes ahead and waits for the disk (`synchronous=FULL`), PostgreSQL is
-told to. Writers take turns, since every change appends to one chain of events; readers never wait, and see one
-moment of the database from their first look to their last.
+A commit that was acknowledged is durable: SQLite writes ahead and waits for the disk (`synchronous=FULL`), PostgreSQL
+is told to. Writers take turns, since every change appends to one chain of events. Readers never wait, and see one
+snapshot of the database from their first query to their last.
 """
 
 import contextlib
@@ -24,20 +24,20 @@ from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 POOL: Final = 48
-"""Connections at most: more than the threads that answer requests, and below PostgreSQL's usual hundred."""
+"""Most connections: more than the threads that answer requests, fewer than PostgreSQL's usual hundred."""
 BUSY_MS: Final = 30_000
-"""How long a writer of another process is waited for."""
+"""How long to wait for a writer of another process."""
 JOURNAL_POLL_S: Final = 0.02
-"""How often a new file is tried again that another process writes."""
+"""Time between two tries on a new file that another process writes."""
 WRITERS: Final = 0x5EE17A1C
-"""Number of the lock that PostgreSQL's writers hold, one at a time; free to choose, and the same for ever."""
+"""Number of the lock that PostgreSQL's writers take in turn. Any number would do, but it must never change."""
 ENCODING: Final = "UTF8"
 _POSTGRES_SETTINGS: Final = (
-    # What was acknowledged lasts, whatever the server's own default is.
+    # Acknowledged commits are durable, whatever the server's default is.
     "SET synchronous_commit = on",
     f"SET lock_timeout = '{BUSY_MS}ms'",
-    # A process that hangs, or whose machine is gone, does not hold everybody else's turn for ever; loading a large
-    # benchmark thinks for long between two statements.
+    # A process that hangs, or whose machine is gone, must not block other writers for ever. Importing a large
+    # benchmark takes long between two statements.
     "SET idle_in_transaction_session_timeout = '10min'",
 )
 _POSTGRES_ARGUMENTS: Final = {
@@ -46,13 +46,13 @@ _POSTGRES_ARGUMENTS: Final = {
     "keepalives_interval": 10,
     "client_encoding": ENCODING,
 }
-# Mistakes of the program keep their traceback; all else is the disk, the network, the server or its permissions.
+# Errors of the program keep their traceback. All others concern the disk, the network, the server or permissions.
 _MISTAKES: Final = (IntegrityError, DataError, ProgrammingError)
 
 
 def sqlite_url(path: Path) -> str:
     """The address of a SQLite file."""
-    # A path may hold `?` or `#`, which mean something in an address.
+    # A path may hold `?` or `#`, which have a meaning in an address.
     return URL.create("sqlite", database=str(path.resolve())).render_as_string(hide_password=False)
 
 
@@ -64,7 +64,7 @@ class Database:
 
     Raises:
         SettingError: The address cannot be used.
-        MissingExtraError: It is PostgreSQL's, and its driver is not installed.
+        MissingExtraError: The address is for PostgreSQL, and its driver is not installed.
     """
 
     def __init__(self, url: str) -> None:
@@ -98,14 +98,14 @@ class Database:
             self._reader = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._writer = self.engine.execution_options(reeltalk_writes=True)
         if not self.is_sqlite:
-            # Whatever the server's default is: a stricter level would look before the turn comes, and see what was.
+            # A stricter level would take its snapshot before this writer's turn comes and see old data.
             self._writer = self._writer.execution_options(isolation_level="READ COMMITTED")
-        # SQLite lets a waiting writer poll; in one process a lock hands the turn on at once.
+        # A waiting SQLite writer polls; a lock within the process passes the turn on at once.
         self._turn = threading.Lock()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
-        """One consistent look; nothing is written.
+        """A session that reads one snapshot and writes nothing.
 
         Raises:
             BenchmarkError: The database cannot be reached.
@@ -115,7 +115,7 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Session]:
-        """A transaction that alone writes, committed when the block ends without an exception.
+        """A transaction. It is the only writer, and is committed if the block ends without an exception.
 
         Raises:
             BenchmarkError: The database cannot be reached or written.
@@ -125,11 +125,11 @@ class Database:
             session.commit()
 
     def migrate(self) -> None:
-        """Bring the tables to this version's form; a new database gets them all.
+        """Bring the tables to this version's form. A new database gets all tables.
 
         Raises:
             BenchmarkError: A newer reeltalk wrote it, or it cannot be reached or changed.
-            SettingError: It cannot hold all of Unicode.
+            SettingError: Its encoding does not cover Unicode.
         """
         from alembic.util import CommandError
 
@@ -147,7 +147,7 @@ class Database:
                 ) from None
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
     @contextlib.contextmanager
@@ -196,7 +196,7 @@ def _hidden(url: str) -> str:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
-    # Transactions are begun by `_begin_sqlite`, not by the driver's guess.
+    # `_begin_sqlite` begins transactions, not the driver.
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
     _write_ahead(connection)
@@ -205,8 +205,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    # SQLite's own time-out does not cover this statement: it holds a reader's lock when it asks for a writer's, and of
-    # two that start at once on a new file one is refused without a wait.
+    # SQLite's own timeout does not cover this statement: it holds a reader's lock when it asks for a writer's lock. If
+    # two processes start at once on a new file, one is refused without waiting.
     latest = time.monotonic() + BUSY_MS / 1000
     while True:
         try:
@@ -220,7 +220,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 def _begin_sqlite(connection: Any) -> None:
     writes = connection.get_execution_options().get("reeltalk_writes", False)
-    # A transaction that reads first and then writes could fail half-way: one that will write says so at once.
+    # A transaction that reads first and then writes could fail half-way, so writers say so at the start.
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
@@ -232,5 +232,5 @@ def _prepare_postgres(connection: Any, _: Any) -> None:
 
 def _begin_postgres(connection: Any) -> None:
     if connection.get_execution_options().get("reeltalk_writes", False):
-        # The chain's row alone would not do: while there is none yet, two could both make it.
+        # Locking the chain's row is not enough: while there is none yet, two writers could both make it.
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")

@@ -8,13 +8,13 @@ from reeltalk.schema.record import Json
 
 
 class ApiError(ReeltalkError):
-    """A request that cannot be done as asked; pages and JSON show the same message.
+    """A request that cannot be done as asked. Pages and JSON show the same message.
 
     Args:
         message: What is wrong and what to do next.
-        code: What a script tells it by; the class's own by default.
-        field: The field of the request that is wrong, where it is one.
-        more: What the answer holds beside the error, as the revision that is current.
+        code: The error's name for scripts; by default that of the class.
+        field: The field of the request that is wrong, if it is one.
+        more: More entries of the JSON answer, such as the current revision.
     """
 
     status: ClassVar[int] = 400
@@ -49,7 +49,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """There is no such thing, or none that this person may know of."""
+    """There is no such thing, or this person may not know of it."""
 
     status, code = 404, "not_there"
 
@@ -67,11 +67,11 @@ class InvalidValue(ApiError):
 
 
 class TooManyRequests(ApiError):
-    """Too many tries; tells how long to wait.
+    """Too many tries.
 
     Args:
-        message: What there was too much of.
-        wait_s: Seconds until the next try is heard.
+        message: What was tried too often.
+        wait_s: Seconds until the next try is accepted.
     """
 
     status, code = 429, "too_many"

@@ -1,4 +1,7 @@
-"""The history: every change appends an event with the hash of the one before, so that none can be changed unseen."""
+"""The history: every change appends an event with the hash of the one before, so that no change goes unnoticed.
+
+Events are never changed or deleted. Undo, the board's times and `review verify` read them.
+"""
 
 import contextlib
 import hashlib
@@ -15,21 +18,21 @@ from reeltalk.review.tables import ChainRow, EventRow, canonical_json, moment
 from reeltalk.schema.record import Json
 
 OPERATOR: Final = "operator"
-"""The author of what commands change."""
+"""The author of changes by commands."""
 FIRST_HASH: Final = hashlib.sha256(b"reeltalk.review").hexdigest()
-"""What the first event names as the one before it."""
+"""The previous hash of the first event."""
 
 
 @dataclass
 class Transaction:
-    """One transaction that changes something, and who makes it."""
+    """One database transaction that changes something, and its author."""
 
     session: Session
     author: str
     at: str
     head: ChainRow
     events: list[EventRow] = field(default_factory=list)
-    """What was appended, in order."""
+    """The appended events, in order."""
 
     def record(
         self, kind: str, subject: str, *, place: str | None = None, before: Json = None, after: Json = None
@@ -39,9 +42,9 @@ class Transaction:
         Args:
             kind: What was done, as `save`.
             subject: The id of what changed.
-            place: Where in it.
-            before: What was there.
-            after: What is there now.
+            place: The place in it.
+            before: The earlier state.
+            after: The new state.
         """
         seq, previous = self.head.seq + 1, self.head.hash
         row = EventRow(
@@ -64,12 +67,12 @@ class Transaction:
 
 @contextlib.contextmanager
 def transaction(database: Database, author: str, *, now: datetime | None = None) -> Iterator[Transaction]:
-    """A transaction whose changes are events; all of it counts, or none where the block raises.
+    """A transaction whose changes are events. Nothing is kept if the block raises.
 
     Args:
-        database: Where.
+        database: The database.
         author: A person's id, or `OPERATOR`.
-        now: The moment; the clock's by default.
+        now: The time; by default the clock's.
     """
     with database.writing() as session:
         head = session.scalars(select(ChainRow).with_for_update()).one_or_none()
@@ -80,7 +83,7 @@ def transaction(database: Database, author: str, *, now: datetime | None = None)
 
 
 def stored_text(column: Any) -> Any:
-    """A column of JSON as the text that is stored."""
+    """A JSON column as the text that is stored."""
     return type_coerce(column, Text()).label(column.key)
 
 
@@ -108,7 +111,7 @@ def event_hash(*parts: Json) -> str:
 
 
 def broken_links(session: Session) -> Iterator[str]:
-    """What is wrong with the chain, event by event; nothing where it is whole."""
+    """What is wrong with the chain of events, one sentence each; nothing if it is whole."""
     previous, expected = FIRST_HASH, 1
     for row in session.execute(_STORED):
         if row.seq != expected:
@@ -117,7 +120,7 @@ def broken_links(session: Session) -> Iterator[str]:
         if row.previous != previous:
             yield f"event {row.seq} does not follow the one before it: its hash differs"
         parts = (row.previous, row.seq, row.at, row.author, row.kind, row.subject, row.place)
-        # Before and after are there as canonical text: read as text, a change that leaves no JSON is found too.
+        # Before and after are read as text, so that a change that left no valid JSON is found too.
         texts = [*map(canonical_json, parts), row.before or "null", row.after or "null"]
         if hashlib.sha256(f"[{','.join(texts)}]".encode(errors="surrogatepass")).hexdigest() != row.hash:
             yield f"event {row.seq} ({row.kind} of {row.subject} at {row.at}) was changed after it was written"

@@ -1,7 +1,7 @@
 """A whole project as JSON Lines, and back: what people did, by whom and when, on any database.
 
-Passwords, invitations, sessions, tokens and the keys of requests never leave. Whoever comes back can sign in once an
-operator has given them a new password (`reeltalk review invite --reset`).
+Passwords, invitations, sessions, tokens and request keys are never exported. People in a restored project can sign in
+after an operator has given them a new password (`reeltalk review invite --reset`).
 """
 
 import hashlib
@@ -28,14 +28,14 @@ from reeltalk.store.manifest import MANIFEST
 
 FORMAT: Final = "reeltalk.review"
 VERSION: Final = 1
-"""Grows when what is written changes its meaning."""
+"""Grows when the meaning of the files changes."""
 LEFT_OUT: Final = frozenset({"invitations", "sessions", "tokens", "resets", "requests"})
-"""Tables that open doors, or only guard requests that are under way."""
+"""Tables that would give access, or that only guard requests in progress."""
 SECRET: Final[Mapping[str, Mapping[str, str]]] = {"people": {"password": ""}}
-"""Columns that stay here, with what they hold in their place afterwards."""
+"""Columns that are not exported, with the value that a restore puts in their place."""
 BATCH: Final = 2000
 TableProgress = Callable[[str, int, int], None]
-"""Is told a table, how many of its rows are done, and how many there are."""
+"""Called with a table, how many of its rows are done, and how many there are."""
 
 
 class ExportedFile(BaseModel):
@@ -49,40 +49,41 @@ class ExportedFile(BaseModel):
 
 
 class ExportManifest(BaseModel):
-    """What an export holds."""
+    """Manifest of an export."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: str = FORMAT
     format_version: int = VERSION
     reeltalk: str
-    """The version that wrote it."""
+    """The version of reeltalk that wrote it."""
     project: str
     """Name of the benchmark."""
     content_hash: str
-    """Of the benchmark, as it was loaded or as reviews were applied last."""
+    """Of the benchmark when it was imported, or when reviews were applied last."""
     files: dict[str, ExportedFile]
 
 
 def exported_tables() -> Sequence[Table]:
-    """What is exported, each table after those that it refers to."""
+    """The exported tables, each after those that it refers to."""
     return [table for table in Base.metadata.sorted_tables if table.name not in LEFT_OUT]
 
 
 def export_project(database: Database, folder: Path, *, progress: TableProgress = lambda *_: None) -> ExportManifest:
-    """Write a project into a folder that appears whole, or not at all. People may work on meanwhile.
+    """Write a project into a folder that appears whole or not at all. People may keep working meanwhile.
 
     Args:
-        database: The project's.
-        folder: Where; it must not be there, or be empty.
-        progress: Is told what is being done.
+        database: The project's database.
+        folder: Target folder; it must be empty or not exist.
+        progress: Called with the progress.
 
     Raises:
-        BenchmarkError: The folder is taken or cannot be written, the database cannot be read, or holds no project.
+        BenchmarkError: The folder is not empty or cannot be written, or the database cannot be read or holds no
+        project.
     """
     with database.reading() as session, writing_directory(folder) as partial:
         if not database.is_sqlite:
-            # One moment for all tables; SQLite gives that by itself.
+            # One snapshot for all tables. SQLite gives that by itself.
             session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         project = session.execute(select(Base.metadata.tables["project"])).mappings().one_or_none()
         if project is None:
@@ -101,7 +102,7 @@ def export_project(database: Database, folder: Path, *, progress: TableProgress 
 def _write(session: Session, table: Table, stream: IO[bytes], is_sqlite: bool, progress: TableProgress) -> ExportedFile:
     columns = _columns(table)
     total = session.scalar(select(func.count()).select_from(table)) or 0
-    # Documents are stored as canonical JSON already: they are copied, not parsed.
+    # JSON is stored as canonical text already, so it is copied, not parsed.
     query = select(
         *(type_coerce(column, AnyText) if isinstance(column.type, JsonText) else column for column in columns)
     ).order_by(*(_ordered(column, is_sqlite) for column in table.primary_key.columns))
@@ -126,13 +127,13 @@ def _write(session: Session, table: Table, stream: IO[bytes], is_sqlite: bool, p
 
 
 def _columns(table: Table) -> list[Column[Any]]:
-    """What is written of a table, in the order of names."""
+    """The exported columns of a table, by name."""
     secret = SECRET.get(table.name, {})
     return sorted((column for column in table.columns if column.name not in secret), key=lambda column: column.name)
 
 
 def _ordered(column: Column[Any], is_sqlite: bool) -> Any:
-    # By code point on every database: the order of a language differs from machine to machine.
+    # By code point on every database: the order of a locale differs between machines.
     return column if is_sqlite or not isinstance(column.type, AnyText) else collate(column, "C")
 
 
@@ -140,11 +141,11 @@ _scalar: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 
 def read_export_manifest(folder: Path) -> ExportManifest:
-    """The manifest of an export, whose files have their hashes.
+    """The manifest of an export, after checking the hashes of its files.
 
     Raises:
         BenchmarkError: There is none, or a newer reeltalk wrote it.
-        InputError: It is damaged, or a file is.
+        InputError: It or a file is damaged.
     """
     path = folder / MANIFEST
     if not path.is_file():
@@ -178,10 +179,10 @@ def restore_project(database: Database, folder: Path, *, progress: TableProgress
     Args:
         database: Empty, with its tables in this version's form.
         folder: The export.
-        progress: Is told what is being done.
+        progress: Called with the progress.
 
     Raises:
-        BenchmarkError: The database holds a project, or cannot be written.
+        BenchmarkError: The database holds a project or cannot be written.
         InputError: The export is damaged; names file and line.
     """
     manifest = read_export_manifest(folder)

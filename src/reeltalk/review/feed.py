@@ -1,7 +1,7 @@
-"""The project's history as it may be told: nobody, in any role, reads what is in work on a unit that is not complete.
+"""The project's history as owners may see it: nobody, in any role, reads work on a unit that is not complete.
 
-Hashes of events are not told at all. They cover what is withheld, and somebody who can guess a decision could check the
-guess against them; `reeltalk review status --verify` checks the chain where the database is.
+Hashes of events are left out. They cover withheld values, and somebody who guesses a decision could check the guess
+against them. `reeltalk review status --verify` checks the chain where the database is.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from reeltalk.review.tables import AssignmentRow, EventRow, UnitRow
 from reeltalk.schema.record import Json
 
 MOST_EVENTS: Final = 500
-"""Events in one answer."""
+"""Most events in one answer."""
 TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
@@ -24,12 +24,12 @@ TEAM_EVENTS: Final = frozenset(
         *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair"),
     }
 )
-"""Kinds of events that hold nothing of anybody's work. Whatever is not here belongs to a unit, or is withheld."""
+"""Kinds of events that contain no work. All others belong to a unit, or are withheld."""
 
 
 @dataclass(frozen=True)
 class VisibleEvent:
-    """An event as it may be told."""
+    """An event without what may not be shown yet."""
 
     seq: int
     at: str
@@ -37,24 +37,24 @@ class VisibleEvent:
     kind: str
     subject: str
     unit: str | None
-    """The unit that it belongs to."""
+    """Id of the unit that it belongs to."""
     title: str | None
     """The unit's title."""
     place: str | None
     before: Json
     after: Json
     withheld: bool
-    """True where place and values are not told."""
+    """True if place and values are left out."""
 
     def document(self) -> dict[str, Json]:
-        """As scripts get it."""
+        """As JSON for scripts."""
         return dict(vars(self))
 
 
 def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEvent]:
-    """Events without what must not be known yet.
+    """Events without what may not be shown yet.
 
-    Places are withheld too: where people draw links or add labels, a place says what they did.
+    Places are withheld too: where people draw links or add labels, a place tells what they did.
     """
     units = _units(session, {row.subject for row in rows if row.kind not in TEAM_EVENTS})
     found = []
@@ -80,13 +80,13 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
 
 
 def events_after(session: Session, seq: int, limit: int) -> list[VisibleEvent]:
-    """Events that follow one, first to last."""
+    """The events that follow one, first to last."""
     query = select(EventRow).where(EventRow.seq > seq).order_by(EventRow.seq).limit(min(limit, MOST_EVENTS))
     return visible_events(session, session.scalars(query).all())
 
 
 def events_before(session: Session, seq: int | None, limit: int) -> list[VisibleEvent]:
-    """Events that come before one, or the latest, last to first."""
+    """The events before one, or the latest, last to first."""
     query = select(EventRow).order_by(EventRow.seq.desc()).limit(min(limit, MOST_EVENTS))
     return visible_events(session, session.scalars(query if seq is None else query.where(EventRow.seq < seq)).all())
 
@@ -94,7 +94,7 @@ def events_before(session: Session, seq: int | None, limit: int) -> list[Visible
 def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:
     """The unit of each subject that is one or is work on one, with its id, title and state.
 
-    A unit that was complete is open again while work on it was returned: then what is in it is withheld again.
+    A complete unit is open again while work on it was returned. Its events are then withheld again.
     """
     subjects = list(subjects)
     shown = (UnitRow.id, UnitRow.title, UnitRow.state)

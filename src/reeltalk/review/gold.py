@@ -27,30 +27,30 @@ from reeltalk.schema.record import Json
 
 
 class Fault(StrEnum):
-    """What is wrong with a planted turn."""
+    """A kind of planted fault."""
 
     WRONG_ANSWER = "wrong_answer"
     """The answer of another turn of the same video."""
     LEAKS = "leaks"
-    """The question says its answer."""
+    """The question contains its answer."""
     WRONG_TIME = "wrong_time"
     """Evidence from a scene that the unit is not about."""
     NOT_IN_VIDEO = "not_in_video"
     """Question and answer of a turn of another video."""
     LANGUAGE = "language"
-    """The question is in another language than the rest."""
+    """The question is in another language than the others."""
     ABILITY_MISMATCH = "ability_mismatch"
     """The labels of a turn that asks for something else."""
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """How a fault is rightly dealt with."""
+    """The right reactions to a fault."""
 
     reasons: frozenset[str]
-    """Reasons for rejecting that fit it."""
+    """Fitting reasons for rejecting."""
     fields: frozenset[str]
-    """Fields of which at least one is edited where the fault is put right."""
+    """Editing at least one of these fields can correct it."""
 
 
 REMEDIES: Final[dict[Fault, Remedy]] = {
@@ -62,7 +62,7 @@ REMEDIES: Final[dict[Fault, Remedy]] = {
     Fault.ABILITY_MISMATCH: Remedy(frozenset({"ability_mismatch"}), frozenset({"labels"})),
 }
 LARGEST_SHARE: Final = 1 / 3
-"""Of a unit's turns at most so many are made faulty, and one at least: gold looks like any other unit."""
+"""Largest share of a unit's turns that get a fault, but at least one turn: gold must look like any other unit."""
 
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _CHINESE: Final = ("接下来视频里发生了什么?", "这个人现在在做什么?", "画面里有哪些东西?", "他为什么这样做?")
@@ -76,12 +76,12 @@ _ENGLISH: Final = (
 
 @dataclass(frozen=True)
 class GoldSource:
-    """A unit that gold may be made of, and which others may lend a turn."""
+    """A unit that gold may be made from, or that lends a turn to others."""
 
     unit_id: str
     video_id: str
     content: Mapping[str, Json]
-    """As a unit of task `turns` has it, its turns trusted to be right."""
+    """Content of a unit of task `turns`. Its turns are trusted to be right."""
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,18 @@ class PlantedUnit:
     """A copy of a unit with faults."""
 
     source: str
-    """The id of the unit that it is a copy of."""
+    """Id of the copied unit."""
     content: dict[str, Json]
     faults: dict[str, Fault]
-    """By place; all other places are as they were."""
+    """By place. All other places are unchanged."""
 
 
 def plant_faults(sources: Sequence[GoldSource], *, count: int, seed: int) -> list[PlantedUnit]:
-    """Make gold of some units; the faults are spread evenly over the list of faults, as far as the units allow.
+    """Make gold from some units. Faults are spread evenly over the kinds, as far as the units allow.
 
     Args:
-        sources: All units there are.
-        count: How many units of gold to make; fewer where fewer units can be made faulty.
+        sources: All units.
+        count: Number of gold units; fewer if fewer units can be made faulty.
         seed: Equal arguments give equal gold.
     """
     rng = random.Random(f"gold {seed}")
@@ -117,7 +117,7 @@ def plant_faults(sources: Sequence[GoldSource], *, count: int, seed: int) -> lis
         rng.shuffle(places)
         faults: dict[str, Fault] = {}
         for place in places[: max(1, int(len(places) * LARGEST_SHARE))]:
-            # The rarest fault so far comes first; those that this turn cannot have are passed over.
+            # The rarest fault so far comes first. Faults that this turn cannot have are skipped.
             for fault in sorted(Fault, key=lambda fault: (planted[fault], rng.random())):
                 turn = _PLANTERS[fault](copy.deepcopy(content["turns"][place]), source, ordered, rng)
                 if turn is not None:
@@ -134,7 +134,7 @@ Planter = Callable[[dict[str, Json], GoldSource, Sequence[GoldSource], random.Ra
 
 
 def _lent(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: random.Random, *, same: bool) -> Json:
-    """A turn of the same video, or of another, that asks and answers something else; None where there is none."""
+    """A turn of the same video, or of another, with a different question and answer; None if there is none."""
     found = [
         other
         for unit in sources
@@ -225,28 +225,28 @@ _PLANTERS: Final[dict[Fault, Planter]] = {
 
 
 class GoldOutcome(StrEnum):
-    """What an annotator made of one place of gold."""
+    """What an annotator did at one place of gold."""
 
     CAUGHT = "caught"
-    """Rejected for a reason that fits, or edited where the fault is."""
+    """Rejected for a fitting reason, or edited where the fault is."""
     NOTICED = "noticed"
     """Rejected or edited, for another reason or elsewhere."""
     MISSED = "missed"
     FALSE_ALARM = "false_alarm"
-    """Rejected or edited where nothing is wrong."""
+    """Rejected or edited where nothing was planted."""
     LEFT = "left"
-    """Accepted where nothing is wrong."""
+    """Accepted where nothing was planted."""
     SKIPPED = "skipped"
     """Not judged."""
 
 
 def gold_outcome(fault: Fault | None, draft: Json, value: Json) -> GoldOutcome:
-    """What somebody made of one place.
+    """What somebody did at one place.
 
     Args:
-        fault: What was planted there; None where nothing was.
-        draft: What they were shown, as a value.
-        value: What they handed in.
+        fault: The planted fault; None if there is none.
+        draft: The value that they were shown.
+        value: The value that they submitted.
     """
     decision = value["decision"]
     if decision in (None, "skip"):
@@ -266,18 +266,18 @@ def gold_outcome(fault: Fault | None, draft: Json, value: Json) -> GoldOutcome:
 
 @dataclass(frozen=True)
 class GoldMeasures:
-    """One annotator against gold. Intervals are Wilson's at 95 %."""
+    """One annotator measured with gold. Intervals are Wilson intervals at 95 %."""
 
     caught: Proportion
-    """Of the planted faults, those that they rejected or edited."""
+    """Share of planted faults that they rejected or edited."""
     fitting: Proportion
-    """Of the planted faults, those with a reason, or an edit, that fits."""
+    """Share of planted faults with a fitting reason or edit."""
     false_alarms: Proportion
-    """Of the places where nothing was planted, those that they rejected or edited."""
+    """Share of places without a planted fault that they rejected or edited."""
 
 
 def measure_outcomes(outcomes: Sequence[GoldOutcome]) -> GoldMeasures:
-    """One annotator's places of gold, together. Skipped places do not count."""
+    """Measures over all of one annotator's places of gold. Skipped places do not count."""
     count = {name: sum(found is name for found in outcomes) for name in GoldOutcome}
     faults = count[GoldOutcome.CAUGHT] + count[GoldOutcome.NOTICED] + count[GoldOutcome.MISSED]
     return GoldMeasures(
@@ -288,15 +288,15 @@ def measure_outcomes(outcomes: Sequence[GoldOutcome]) -> GoldMeasures:
 
 
 Trusted = Literal["settled", "drafts"]
-"""What gold is made of: units that people have settled and kept whole, or the drafts as they are."""
+"""The source of gold: units that people settled and kept whole, or the drafts as they are."""
 MOST_GOLD: Final = 200
 TASK: Final = "turns"
-"""The kind of work that faults are planted for."""
+"""The kind of work that faults are planted in."""
 
 
 @dataclass(frozen=True)
 class GoldResult:
-    """One annotator against the gold that they handed in."""
+    """Results of one annotator on the gold that they submitted."""
 
     units: int
     measured: GoldMeasures
@@ -309,12 +309,12 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
     Args:
         change: The transaction.
         queue_id: A queue of turns.
-        count: Units of gold, 1 to `MOST_GOLD`; those that were planted with the same seed before are not planted again.
-        seed: Which turns get which fault follows from it.
-        trusted: What it is made of.
+        count: Number of gold units, 1 to `MOST_GOLD`. Gold of the same seed is not planted twice.
+        seed: Decides which turns get which fault.
+        trusted: What gold is made from.
 
     Returns:
-        How many units of gold were added.
+        How many gold units were added.
 
     Raises:
         NotFound: There is no such queue.
@@ -335,8 +335,8 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
             + (" that people have settled and kept whole" if trusted == "settled" else ""),
             field="trusted",
         )
-    # Gold comes in among the units that are still to be done, evenly, and before the unit that it is a copy of: who
-    # has done that one would know the copy, and does not get it.
+    # Gold is spread evenly over the open units and placed before the unit that it copies: people who have done that
+    # unit would recognise the copy and do not get it.
     planted.sort(key=lambda gold: rows[gold.source].position)
     waiting = change.session.scalars(
         select(UnitRow.position).where(UnitRow.queue_id == queue_id, UnitRow.state == "open").order_by(UnitRow.position)
@@ -408,7 +408,7 @@ def _places(content: Mapping[str, Json]) -> list[str]:
 
 
 def may_get(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: it is no gold, or gold of a unit that this person has never held, and so cannot know."""
+    """As SQL about a unit: it is not gold, or it is gold made from a unit that this person has never held."""
     source = aliased(UnitRow)
     held = exists().where(
         AssignmentRow.unit_id == source.id,
@@ -423,11 +423,11 @@ def may_get(person_id: str) -> ColumnElement[bool]:
 def gold_outcomes(
     session: Session, person_id: str | None = None
 ) -> dict[str, dict[str, list[tuple[Fault | None, GoldOutcome]]]]:
-    """What became of each place of gold that was handed in: by person and unit.
+    """Outcomes of each place of submitted gold, by person and unit.
 
     Args:
         session: The database.
-        person_id: The one person to look at; everybody by default.
+        person_id: Only this person; everybody by default.
     """
     query = (
         select(AssignmentRow.person_id, AssignmentRow.id, UnitRow.id, UnitRow.content, UnitRow.gold, QueueRow.task)
@@ -461,7 +461,7 @@ def gold_outcomes(
 
 
 def gold_results(session: Session) -> dict[str, GoldResult]:
-    """Everybody who handed in gold, by person."""
+    """Results of everybody who submitted gold, by person."""
     found = {}
     for person, units in gold_outcomes(session).items():
         places = [place for unit in units.values() for place in unit]
@@ -475,6 +475,6 @@ def gold_results(session: Session) -> dict[str, GoldResult]:
 
 
 def count_gold(session: Session, queue_id: str | None = None) -> int:
-    """How many units of gold there are."""
+    """Number of gold units."""
     query = select(func.count()).select_from(UnitRow).where(UnitRow.gold.is_not(None))
     return session.scalar(query if queue_id is None else query.where(UnitRow.queue_id == queue_id)) or 0
