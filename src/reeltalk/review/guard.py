@@ -27,28 +27,28 @@ class Address:
     """How browsers reach the server."""
 
     names: frozenset[str] = LOCAL
-    """Names that it answers to, in lower case, without a port."""
+    """Host names that it answers to, in lower case, without a port."""
     any_ip: bool = False
-    """True where it also answers to any IP address: it listens on all, and an address cannot be rebound."""
+    """True: it also answers to every IP address, since it listens on all and an IP address cannot be rebound."""
     behind_https: bool = False
-    """True where a proxy in front of it speaks HTTPS with browsers."""
+    """True if a proxy in front of it speaks HTTPS with browsers."""
     proxies: tuple[str, ...] = ()
-    """Addresses and networks of proxies, which are believed who asks and by which scheme."""
+    """Addresses and networks of trusted proxies, which tell the client and the scheme of a request."""
 
     def answers_to(self, host: str) -> bool:
-        """True where a request's `Host` names this server."""
+        """True if a request's `Host` header names this server."""
         name = host_name(host)
         return name is not None and (name in self.names or (self.any_ip and _is_ip(name)))
 
     def is_proxy(self, host: str) -> bool:
-        """True where an IP address is that of a proxy."""
+        """True if an IP address belongs to a proxy."""
         return _is_ip(host) and any(ipaddress.ip_address(host) in ipaddress.ip_network(each) for each in self.proxies)
 
     def warnings(self, host: str) -> list[str]:
-        """What whoever starts the server should know about who can read along.
+        """Warnings for the operator about who can read the traffic.
 
         Args:
-            host: What is listened on.
+            host: The address that the server listens on.
         """
         if host not in WILDCARDS and (host.lower() == "localhost" or _is_loopback(host)):
             return []
@@ -66,12 +66,12 @@ class Address:
         return found
 
     def shown(self, host: str, port: int, public_hosts: Sequence[str] = ()) -> str:
-        """The address to tell people, as `http://127.0.0.1:8765`.
+        """The URL for people, as `http://127.0.0.1:8765`.
 
         Args:
-            host: What is listened on.
-            port: On which port.
-            public_hosts: The names that were given; the first is shown.
+            host: The address that the server listens on.
+            port: The port.
+            public_hosts: Given host names; the first one is used.
         """
         if self.behind_https and public_hosts:
             return f"https://{_bracketed(public_hosts[0])}"
@@ -85,13 +85,13 @@ def server_address(
     """The address of a server.
 
     Args:
-        host: What it listens on.
-        public_hosts: Names by which browsers reach it besides.
+        host: The address that it listens on.
+        public_hosts: More host names by which browsers reach it.
         behind_https: Whether a proxy in front of it speaks HTTPS.
-        proxies: IP addresses and networks of proxies; with `behind_https`, this machine by default.
+        proxies: IP addresses and networks of proxies; by default this machine if `behind_https`.
 
     Raises:
-        SettingError: A name or an address is none.
+        SettingError: A host name or an address is not valid.
     """
     names = set(LOCAL)
     for given in public_hosts:
@@ -106,7 +106,7 @@ def server_address(
 
 
 def host_name(host: str) -> str | None:
-    """The name in a `Host` header, in lower case and without port and brackets; None where it is none."""
+    """The name in a `Host` header, in lower case, without port and brackets; None if it is not valid."""
     if _is_ip(host):
         return host.lower()
     if host.startswith("["):
@@ -132,7 +132,7 @@ def _trusted(proxies: Sequence[str]) -> tuple[str, ...]:
             ) from None
         found.append(str(network))
         if network.version == 4:
-            # As a socket that listens on :: sees it.
+            # The form in which a socket that listens on :: sees it.
             found.append(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
     return tuple(found)
 
@@ -162,7 +162,7 @@ HEADERS: Final = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
-    # To this site alone: with `no-referrer`, browsers hide from a form's own site that it comes from there.
+    # With `no-referrer`, browsers would also hide the origin of a form from its own site.
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
@@ -170,17 +170,17 @@ HEADERS: Final = (
 )
 HTTPS_ALONE: Final = (b"strict-transport-security", b"max-age=31536000")
 LARGEST_BODY: Final = 2 << 20
-"""Bytes of a request. A turn's texts have at most some hundred thousand."""
+"""Bytes of a request body. A turn's texts have a few hundred thousand at most."""
 JSON_ALONE: Final = ("/api/", "/media/")
-"""Where addresses begin whose refusals are JSON whoever asks."""
+"""Path prefixes with JSON errors, whoever asks."""
 
 
 class Guard:
-    """Refuses what no route needs, and adds the headers that protect a browser, also to what went wrong.
+    """Middleware: rejects requests that no route needs, and adds headers that protect browsers, to errors as well.
 
     Args:
-        app: What stands behind it.
-        address: The names that the server answers to.
+        app: The wrapped application.
+        address: The host names that the server answers to.
     """
 
     def __init__(self, app: ASGIApp, address: Address) -> None:
@@ -188,7 +188,6 @@ class Guard:
         self._headers = (*HEADERS, HTTPS_ALONE) if address.behind_https else HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -224,7 +223,7 @@ class Guard:
         try:
             await self._app(scope, bounded, with_headers)
         except Exception as error:
-            # A mistake of ours: told in the server's log, never to whoever asks.
+            # An error of the program goes to the server's log, never to the client.
             traceback.print_exception(error)
             if begun:
                 raise
@@ -248,7 +247,7 @@ class Guard:
 
 
 def json_error(status: int, code: str, message: str) -> JSONResponse:
-    """An error in the form in which scripts read it."""
+    """An error in the JSON form for scripts."""
     return JSONResponse({"error": {"code": code, "message": message}}, status_code=status)
 
 

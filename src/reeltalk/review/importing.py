@@ -1,7 +1,7 @@
-"""Brings a benchmark into the database: its videos, and one queue of tasks for each kind of work.
+"""Imports a benchmark into the database: its videos, and one queue of units for each kind of work.
 
-Importing again adds new tasks and renews those that nobody has begun. Work that was begun or finished keeps the draft
-that its annotator saw.
+Importing again adds new units and renews those that nobody has begun. Units that were begun or finished keep the draft
+that their annotator saw.
 """
 
 import re
@@ -37,15 +37,15 @@ def table_hashes(manifest: Manifest) -> dict[str, str]:
 
 
 def read_checked(benchmark: Benchmark) -> Content:
-    """A benchmark's rows, checked among themselves.
+    """A benchmark's rows, checked for contradictions.
 
     Args:
-        benchmark: Its tables are read once.
+        benchmark: Each of its tables is read once.
 
     Raises:
         BenchmarkError: A file was edited by hand.
-        InputError: A table is damaged, or records contradict each other; names file, line, field.
-        BrokenInvariantError: As before, where no line can be named.
+        InputError: A table is damaged, or records contradict each other; names file, line and field.
+        BrokenInvariantError: Records contradict each other, and no line can be named.
     """
     content = benchmark.content()
     errors = [finding for finding in check_content(content) if finding.severity == "error"]
@@ -74,40 +74,40 @@ def _line(content: Content, table: str, row: str) -> tuple[int | None, str]:
     if key is None:
         return (int(number) + 1, rest) if number.isdigit() else (None, "")
     rows = getattr(content, table)
-    # A field follows an identifier, which may hold full stops and brackets itself: the longest that fits is meant.
+    # A field follows an identifier. Identifiers may contain full stops and brackets, so take the longest that fits.
     fitting = [(len(name), line) for line, name in enumerate(map(key, rows), 1) if row.startswith(name)]
     if not fitting:
         return None, ""
     length, line = max(fitting)
     same = [line for line, name in enumerate(map(key, rows), 1) if name == row]
-    # What stands several times is shown where it stands again.
+    # If the key occurs several times, report the last one.
     return (same[-1] if len(same) > 1 else line), row[length:].lstrip(".")
 
 
 ServedVideos = Mapping[str, tuple[str | None, str | None, str | None]]
-"""By video: the file that is served, its media type, and why none is."""
+"""By video: the file to serve, its media type, and why there is none."""
 
 BATCH: Final = 500
 LOADED: Final = "loaded"
-"""Under this name a queue's settings say that its units are the benchmark's drafts."""
+"""Key in a queue's settings: its units are the benchmark's drafts."""
 REVISION: Final = "revision"
-"""Under this name a unit's content says which revision it shows: how often reviews had been applied."""
+"""Key in a unit's content: how often reviews had been applied to the benchmark that it shows."""
 
 
 @dataclass
 class ImportReport:
-    """What became of the units, by queue."""
+    """What happened to the units, by queue."""
 
     new: dict[str, int] = field(default_factory=dict)
     renewed: dict[str, int] = field(default_factory=dict)
     """Nobody had begun them; they show the benchmark as it is now."""
     removed: dict[str, int] = field(default_factory=dict)
-    """Nobody had begun them, and the benchmark has them no longer."""
+    """Nobody had begun them, and the benchmark no longer has them."""
     behind: dict[str, int] = field(default_factory=dict)
-    """Begun or finished on drafts that are others now."""
+    """Begun or finished units whose draft has changed in the benchmark."""
 
     def lines(self) -> Iterator[str]:
-        """As people read it."""
+        """Lines for people."""
         for counts, words in (
             (self.new, "tasks are new"),
             (self.renewed, "tasks that nobody has begun show the benchmark as it is now"),
@@ -120,7 +120,7 @@ class ImportReport:
 
 
 def _put_project(change: Transaction, project: ReviewProject, benchmark: Benchmark) -> None:
-    """Note down which benchmark is reviewed, and in which state it was loaded."""
+    """Record which benchmark is reviewed, and its state."""
     row = change.session.get(ProjectRow, 1)
     manifest = benchmark.manifest
     if row is None:
@@ -140,12 +140,12 @@ def _put_project(change: Transaction, project: ReviewProject, benchmark: Benchma
 
 
 def _put_videos(session: Session, videos: Sequence[Video], served: ServedVideos | None) -> None:
-    """Enter videos that are new; how they are served is renewed where it is known.
+    """Add new videos, and update how known ones are served.
 
     Args:
         session: The transaction.
-        videos: All of the benchmark.
-        served: How each is served; None to leave that as it is.
+        videos: All videos of the benchmark.
+        served: How each is served; None to keep the stored values.
     """
     known = {row.id: row for row in session.scalars(select(VideoRow))}
     for video in videos:
@@ -163,7 +163,7 @@ def _put_videos(session: Session, videos: Sequence[Video], served: ServedVideos 
 
 
 def _is_chosen(draft: Draft, videos: Mapping[str, Video], only: str | None) -> bool:
-    """True for a draft about a video that `--only` names, or where it names none."""
+    """True if `--only` selects the video of a draft, or selects nothing."""
     if only is None:
         return True
     name, _, value = only.partition("/")
@@ -181,7 +181,7 @@ def _put_queue(
     overlap: int,
     settings: Mapping[str, Json],
 ) -> QueueRow:
-    """Enter a queue that is new, without units."""
+    """Add a queue without units."""
     queue = QueueRow(id=queue_id, task=kind, title=title, position=position, overlap=overlap, settings=dict(settings))
     change.session.add(queue)
     change.session.flush()
@@ -193,9 +193,9 @@ def _new_unit(queue: QueueRow, draft: Draft, position: int, shown: Mapping[str, 
 
     Args:
         queue: Its queue.
-        draft: What it is made of.
-        position: In the queue, from 0.
-        shown: As `_unit_view` gives it.
+        draft: What it is made from.
+        position: Its place in the queue, from 0.
+        shown: The result of `_unit_view`.
     """
     return {
         "id": _unit_id(queue, draft),
@@ -210,12 +210,12 @@ def _new_unit(queue: QueueRow, draft: Draft, position: int, shown: Mapping[str, 
 
 
 def _unit_view(task: ReviewTask | None, draft: Draft, videos: Container[str]) -> dict[str, Any]:
-    """What people see of a unit.
+    """The visible columns of a unit.
 
     Args:
-        task: Its kind of work; None where it has no places, as a video that pairs talk about.
-        draft: What it is made of.
-        videos: Ids of those that the project has.
+        task: Its kind of work; None if it has no places, as for videos that pairs talk about.
+        draft: What it is made from.
+        videos: Ids of the project's videos.
     """
     return {
         "title": draft.title,
@@ -239,16 +239,16 @@ def _put_units(
     revision: int,
     loaded: ImportReport,
 ) -> None:
-    """Enter units that are new, renew those that nobody has begun, take away those that are in the benchmark no longer.
+    """Add new units, renew those that nobody has begun, and remove those that the benchmark no longer has.
 
     Args:
         change: The transaction.
         queue: Whose units.
         task: Its kind of work.
-        drafts: All that the queue shall hold.
+        drafts: All units that the queue should hold.
         videos: By id.
-        revision: Of the benchmark that the drafts show.
-        loaded: Gets the counts.
+        revision: Revision of the benchmark that the drafts show.
+        loaded: Receives the counts.
     """
     session = change.session
     begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
@@ -300,15 +300,15 @@ def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 
 FIRST: Final = ("turns", "links")
-"""Queues of a new project where none are named."""
+"""Queues of a new project if none are named."""
 ALL: Final = "all"
 FIELDS: Final = ("split", "category", "id")
-"""Of a video, by which `--only` chooses."""
+"""Fields of a video that `--only` can select by."""
 
 
 @dataclass(frozen=True)
 class ImportChoice:
-    """What is loaded."""
+    """Which units to import."""
 
     queues: Sequence[str] = ()
     overlap: int = 1
@@ -335,25 +335,25 @@ def import_benchmark(
     reload: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ImportReport:
-    """Load a benchmark into a project, or what has changed since it was loaded.
+    """Import a benchmark into a project, or what has changed in it since the last import.
 
     Args:
-        project: Where.
-        benchmark: What people shall review.
-        serving: Tells how each video is served. Asked only where something is loaded.
-        queues: Kinds of work; none for `FIRST`, or for those that the project has.
+        project: The project.
+        benchmark: The benchmark to review.
+        serving: Returns how each video is served. Called only if something is imported.
+        queues: Kinds of work; if empty, those that the project has, or `FIRST`.
         overlap: How many people do each unit of a new queue.
-        only: `split/test`, `category/cooking` or `id/video-1`: the videos whose units are loaded.
-        reload: Take over changes that something else than `reeltalk review apply` made.
-        progress: Is told what is being done.
+        only: `split/test`, `category/cooking` or `id/video-1`: the videos whose units are imported.
+        reload: Accept changes that something other than `reeltalk review apply` made.
+        progress: Called with the current step.
 
     Returns:
-        What became of the units; nothing where all was loaded before.
+        What happened to the units; empty if everything was imported before.
 
     Raises:
         InputError: The benchmark is damaged; names file, line and field.
-        BenchmarkError: It was changed by something else since it was loaded, or holds nothing to review.
-        SettingError: The choice fits nothing in it.
+        BenchmarkError: Something else changed it since the last import, or it holds nothing to review.
+        SettingError: The choice matches nothing in it.
     """
     choice, manifest = ImportChoice(queues, overlap, only), benchmark.manifest
     with project.database.reading() as session:
@@ -371,9 +371,9 @@ def import_benchmark(
     progress("loading what there is to review")
     with transaction(project.database, OPERATOR) as change:
         loaded = import_content(change, project, benchmark, content, served, wanted=wanted, choice=choice)
-        # Videos alone are enough where nothing else was asked for: pairs may collect dialogues about them.
+        # Videos are enough if no queue was asked for: pairs may collect dialogues about them.
         if row is None and not loaded.new and not (content.videos and not queues and only is None):
-            # Nothing is kept, so that the same command works once there is something.
+            # The exception rolls back, so that the same command works once there is something.
             raise _nothing(benchmark, wanted, choice)
     return loaded
 
@@ -388,16 +388,16 @@ def import_content(
     wanted: Sequence[str],
     choice: ImportChoice = ImportChoice(),
 ) -> ImportReport:
-    """Make the database hold what a benchmark has to review, in one transaction.
+    """Make the database hold the units of a benchmark, in one transaction.
 
     Args:
         change: The transaction.
-        project: Where.
-        benchmark: What is loaded.
+        project: The project.
+        benchmark: The benchmark.
         content: Its rows.
-        served: How each video is served; None to leave that as it is.
-        wanted: Kinds of work; those that are there are renewed, others added where there are drafts for them.
-        choice: Overlap and videos of queues that are added.
+        served: How each video is served; None to keep the stored values.
+        wanted: Kinds of work. Existing queues are renewed; others are added if there are drafts for them.
+        choice: Overlap and videos of added queues.
     """
     session, loaded = change.session, ImportReport()
     _put_project(change, project, benchmark)
@@ -409,7 +409,7 @@ def import_content(
             continue
         queue = session.get(QueueRow, name)
         if queue is not None and LOADED not in (queue.settings or {}):
-            # Its units were made of something else than the benchmark's drafts.
+            # Its units were not made from the benchmark's drafts.
             continue
         only = choice.only if queue is None else queue.settings.get("only")
         drafts = [draft for draft in task.drafts(content) if _is_chosen(draft, videos, only)]
@@ -478,19 +478,19 @@ def add_queue(
     overlap: int = 1,
     settings: Mapping[str, Json] | None = None,
 ) -> int:
-    """Add a queue, after those that are there; how many units it has.
+    """Add a queue after the existing ones; returns its number of units. The project may be served meanwhile.
 
     Args:
         change: The transaction.
-        kind: The kind of work: one of `TASKS`, or `collect`, whose units are talked about in pairs.
+        kind: The kind of work: one of `TASKS`, or `collect`, whose units pairs talk about.
         queue_id: Its name in addresses.
-        drafts: Its units, in the order in which they are worked on.
-        title: As people read it.
+        drafts: Its units, in the order in which people work on them.
+        title: Its title for people.
         overlap: How many people do each unit.
-        settings: What the task needs to know.
+        settings: Settings of the task.
 
     Raises:
-        SettingError: The name cannot stand in an address.
+        SettingError: The name cannot be part of an address.
         BenchmarkError: There is such a queue already, or there are no units.
     """
     session = change.session
@@ -513,11 +513,11 @@ def add_queue(
 
 
 APPLIED: Final = "review apply"
-"""The stage that a table is written by when reviews are applied."""
+"""The stage that writes tables when reviews are applied."""
 
 
 def is_of_project(session: Session, project: ProjectRow, manifest: Manifest) -> bool:
-    """True where all that changed in a benchmark since it was loaded was written by applying this project's reviews."""
+    """True if applying this project's reviews wrote everything that changed in a benchmark since the import."""
     before = project.files or {}
     changed = [entry for name, entry in manifest.files.items() if before.get(name, entry.sha256) != entry.sha256]
     changed += [entry for name, entry in manifest.files.items() if name.endswith(".jsonl") and name not in before]

@@ -25,9 +25,9 @@ from reeltalk.review.events import Transaction
 from reeltalk.review.tables import InvitationRow, PersonRow, ResetRow, SessionRow, TokenRow, moment
 
 SESSION_DAYS: Final = 14
-"""How long a browser that is not used stays signed in."""
+"""How long an unused browser stays signed in."""
 LONGEST_SESSION_DAYS: Final = 90
-"""How long it stays signed in at most."""
+"""How long a browser stays signed in at most."""
 INVITATION_DAYS: Final = 7
 LONGEST_NAME: Final = 80
 LONGEST_NOTE: Final = 200
@@ -36,21 +36,21 @@ LONGEST_NOTE: Final = 200
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who is signed in."""
+    """A person who is signed in."""
 
     id: str
     name: str
     role: str
     csrf: str
-    """What every change from their browser must carry."""
+    """The token that every change from their browser must carry."""
     by_token: bool = False
-    """True for a script with a personal token, which needs no CSRF token: no browser sends one unasked."""
+    """True for a script with a personal token. It needs no CSRF token: no browser sends a personal token by itself."""
     slides: bool = False
-    """True where the session shall be made to last longer: once a day."""
+    """True if the session should be extended now; once a day."""
 
 
 def clean_line(text: str, what: str, longest: int, *, field: str) -> str:
-    """A short text with single spaces.
+    """A short text in one line, with single spaces.
 
     Raises:
         InvalidValue: It is empty, too long, or has characters that cannot be printed.
@@ -62,22 +62,22 @@ def clean_line(text: str, what: str, longest: int, *, field: str) -> str:
 
 
 def sign_in_name(name: str) -> str:
-    """The form in which names are compared: composed, without case, single spaces."""
+    """The form in which names are compared: composed, case-folded, single spaces."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def names_by_id(session: Session) -> dict[str, str]:
-    """The names of all people by id."""
+    """Names of all people by id."""
     return dict((row.id, row.name) for row in session.execute(select(PersonRow.id, PersonRow.name)))
 
 
 def invite(
     change: Transaction, secret: bytes, role: str, note: str = "", *, days: int = INVITATION_DAYS
 ) -> tuple[str, str]:
-    """Make an invitation; its id, and the token of its link, which is shown once.
+    """Make an invitation; returns its id and the token of its link, which is shown once.
 
     Raises:
-        InvalidValue: There is no such role.
+        InvalidValue: There is no such role, or the note or the days cannot be used.
     """
     if role not in list(Role):
         raise InvalidValue(f"there is no role {role!r}; choose {', '.join(Role)}", field="role")
@@ -104,7 +104,7 @@ def withdraw(change: Transaction, invitation_id: str) -> None:
 
     Raises:
         NotFound: There is no such invitation.
-        Conflict: Somebody has joined by it.
+        Conflict: Somebody has joined with it.
     """
     row = change.session.get(InvitationRow, invitation_id)
     if row is None:
@@ -120,7 +120,7 @@ def invitation_of(session: Session, secret: bytes, token: str) -> InvitationRow:
     """The invitation of a link.
 
     Raises:
-        NotFound: It was used, withdrawn, has expired, or never was.
+        NotFound: It was used, withdrawn, has expired, or never existed.
     """
     row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
     if row is None or row.used_by is not None or row.withdrawn_at is not None or row.expires_at < moment():
@@ -131,7 +131,7 @@ def invitation_of(session: Session, secret: bytes, token: str) -> InvitationRow:
 def join_team(
     change: Transaction, secret: bytes, token: str, name: str, password: str, cost: HashCost = STRONG
 ) -> PersonRow:
-    """Become a member by an invitation.
+    """Join the team with an invitation.
 
     Raises:
         NotFound: The invitation cannot be used.
@@ -160,7 +160,7 @@ def join_team(
 
 
 def find_joined(session: Session, secret: bytes, token: str, name: str, password: str) -> PersonRow | None:
-    """Who joined by an invitation with this name and password: a button that is pressed twice asks twice."""
+    """The person who joined with an invitation, this name and this password: a double click sends the form twice."""
     row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed_hash(secret, token))).one_or_none()
     person = session.get(PersonRow, row.used_by) if row is not None and row.used_by is not None else None
     if person is None or person.disabled_at is not None or person.sign_in != sign_in_name(name):
@@ -169,20 +169,20 @@ def find_joined(session: Session, secret: bytes, token: str, name: str, password
 
 
 def change_password(change: Transaction, person: PersonRow, current: str, password: str, *, keep: str) -> None:
-    """Give somebody a new password, and end all their sessions but the one that asks.
+    """Change somebody's password, and end all their sessions except the one that asks.
 
     Args:
         change: The transaction.
         person: Whose password.
-        current: Their password until now.
+        current: Their current password.
         password: The new one.
-        keep: What the database has of the session that asks.
+        keep: The stored token of the session that asks.
 
     Raises:
-        InvalidValue: The password until now is another, or the new one cannot be used.
+        InvalidValue: The current password is wrong, or the new one cannot be used.
     """
     if not is_password(person.password, current):
-        # A button that was pressed twice asks for what is done.
+        # A double click asks again for what is already done.
         if is_password(person.password, password):
             return
         raise InvalidValue("this is not your password until now", field="current", code="wrong_password")
@@ -190,10 +190,10 @@ def change_password(change: Transaction, person: PersonRow, current: str, passwo
 
 
 def set_password(change: Transaction, person: PersonRow, password: str, *, keep: str = "") -> None:
-    """Give somebody a new password and end their sessions, but one whose stored token is given.
+    """Set somebody's password and end their sessions, except one whose stored token is given.
 
     Raises:
-        InvalidValue: It cannot be used.
+        InvalidValue: The password cannot be used.
     """
     check_password(password, person.name)
     person.password = hash_password(password)
@@ -202,7 +202,7 @@ def set_password(change: Transaction, person: PersonRow, password: str, *, keep:
 
 
 def end_sessions(change: Transaction, person_id: str, *, keep: str = "") -> int:
-    """End all sessions of somebody, but one whose stored token is given; how many there were."""
+    """End all sessions of somebody, except one whose stored token is given; returns how many ended."""
     rows = change.session.scalars(
         select(SessionRow).where(SessionRow.person_id == person_id, SessionRow.token != keep)
     ).all()
@@ -212,10 +212,10 @@ def end_sessions(change: Transaction, person_id: str, *, keep: str = "") -> int:
 
 
 def find_by_password(session: Session, name: str, password: str) -> PersonRow:
-    """Who signs in. Costs some tens of milliseconds of work, whether or not there is such a person.
+    """The person with a name and a password. Takes equally long whether or not there is such a person.
 
     Raises:
-        Unauthorized: Name and password do not belong together, or the account is disabled.
+        Unauthorized: Name and password do not match, or the account is disabled.
     """
     row = session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
     if not is_password(row.password if row is not None else decoy_hash(), password) or row is None or row.disabled_at:
@@ -224,10 +224,10 @@ def find_by_password(session: Session, name: str, password: str) -> PersonRow:
 
 
 def start_session(change: Transaction, secret: bytes, person_id: str) -> str:
-    """Sign somebody in; the token for their cookie."""
+    """Sign somebody in; returns the token for their cookie."""
     token = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
-    # Cleared where many come: nobody else looks at sessions that are over.
+    # Expired sessions are deleted here, since nothing else reads them.
     change.session.execute(delete(SessionRow).where(SessionRow.expires_at < moment(now)))
     change.session.add(
         SessionRow(
@@ -251,7 +251,7 @@ def end_session(change: Transaction, secret: bytes, token: str) -> None:
 
 
 def person_of_session(session: Session, secret: bytes, token: str) -> User | None:
-    """Whose browser it is, or None where nobody is signed in."""
+    """The person of a session; None if nobody is signed in."""
     row = session.get(SessionRow, keyed_hash(secret, token))
     now = datetime.now(UTC)
     if row is None or row.expires_at < moment(now):
@@ -263,7 +263,7 @@ def person_of_session(session: Session, secret: bytes, token: str) -> User | Non
 
 
 def slide_session(session: Session, secret: bytes, token: str) -> None:
-    """Let a session that is used last longer, up to its longest. No event: it changes no work."""
+    """Extend a session that is in use, up to its longest duration. This adds no event."""
     row = session.get(SessionRow, keyed_hash(secret, token))
     if row is not None:
         row.expires_at = max(row.expires_at, _slid(row, datetime.now(UTC)))
@@ -280,7 +280,7 @@ TOKEN_DAYS: Final = 90
 def make_token(
     change: Transaction, secret: bytes, person_id: str, label: str, days: int = TOKEN_DAYS
 ) -> tuple[str, str]:
-    """A personal token: its id, and the token itself, which is shown once.
+    """Make a personal token; returns its id and the token, which is shown once.
 
     Raises:
         InvalidValue: The label or the days cannot be used.
@@ -317,7 +317,7 @@ def revoke_token(change: Transaction, person_id: str, token_id: str) -> None:
 
 
 def person_of_token(session: Session, secret: bytes, token: str) -> User | None:
-    """Whose personal token it is, or None where it is nobody's, revoked or expired."""
+    """The person of a personal token; None if it is unknown, revoked or expired."""
     row = session.scalars(select(TokenRow).where(TokenRow.token == keyed_hash(secret, token))).one_or_none()
     if row is None or row.revoked_at is not None or row.expires_at < moment():
         return None
@@ -331,13 +331,13 @@ RESET_DAYS: Final = 3
 
 
 def make_reset(change: Transaction, secret: bytes, name: str, *, days: int = RESET_DAYS) -> str:
-    """The token of a link that is good once, and for some days. Earlier links of the person are good no longer.
+    """The token of a link to reset a password. It works once, for some days, and earlier links of the person end.
 
     Args:
         change: The transaction.
-        secret: The project's.
-        name: Of the person, in any case.
-        days: For how long.
+        secret: The project's secret.
+        name: The person's name, in any case.
+        days: How long the link works.
 
     Raises:
         SettingError: Nobody has the name, or the account is disabled.
@@ -357,10 +357,10 @@ def make_reset(change: Transaction, secret: bytes, name: str, *, days: int = RES
 
 
 def person_of_reset(session: Session, secret: bytes, token: str) -> PersonRow:
-    """Whose password a link changes.
+    """The person whose password a link resets.
 
     Raises:
-        NotFound: It was used, has expired, or never was.
+        NotFound: The link was used, has expired, or never existed.
     """
     row = session.get(ResetRow, keyed_hash(secret, token))
     person = session.get(PersonRow, row.person_id) if row is not None and row.expires_at >= moment() else None
@@ -370,7 +370,7 @@ def person_of_reset(session: Session, secret: bytes, token: str) -> PersonRow:
 
 
 def reset_password(change: Transaction, secret: bytes, token: str, password: str) -> PersonRow:
-    """Give the person of a link a new password; all their browsers are signed out, and the link is used up.
+    """Set the password of a link's person. All their browsers are signed out, and the link is used up.
 
     Raises:
         NotFound: The link cannot be used.

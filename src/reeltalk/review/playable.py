@@ -1,7 +1,7 @@
-"""How each video of a benchmark is shown in a browser: as it is, by a proxy that is made once, or not at all and why.
+"""How browsers are served each video of a benchmark: as it is, as a proxy made once, or not at all with a reason.
 
-What was decided is kept in the folder of proxies, a file for each video, so that a server that starts again only reads.
-Videos are strangers' files: whatever decodes them runs in a child process with limits.
+Each decision is kept in the folder of proxies, one file for each video, so that a server that starts again only reads.
+Videos come from strangers: whatever decodes them runs in a child process with limits.
 """
 
 import contextlib
@@ -28,13 +28,13 @@ from reeltalk.video.proxy import ENDINGS, proxy_type
 from reeltalk.video.serving import REFUSED, UNWRITABLE
 
 ORIGINAL: Final = "original"
-"""In place of a proxy's name: the benchmark's own file is served."""
+"""Stands for a proxy's name: the benchmark's own file is served."""
 RULES: Final = 2
-"""Raised when other files count as playable or proxies are made otherwise: what was decided before is decided anew."""
+"""Raised when other files count as playable or proxies are made differently. Earlier decisions are then made again."""
 LOOK: Final = Limits(wall_s=600.0, memory_bytes=1 << 30)
 PROXY_MEMORY_BYTES: Final = 2 << 30
 PROXY_S: Final = 600.0
-"""What a proxy may take at least, in seconds; then as much again for each second of the video:"""
+"""Least time limit for a proxy in seconds, plus this for each second of video:"""
 PROXY_S_A_SECOND: Final = 20.0
 UNKNOWN_LENGTH_S: Final = 3600.0
 LONGEST_REASON: Final = 300
@@ -44,10 +44,10 @@ STAYS: Final = "The dialogue can still be judged."
 
 
 class ServedVideo(NamedTuple):
-    """How browsers are served with a video."""
+    """How browsers are served a video."""
 
     file: str | None
-    """`original`, or the proxy's name in the folder of proxies; None where nothing can be played."""
+    """`original`, or the proxy's name in the folder of proxies; None if nothing can be played."""
     media_type: str | None
     """`video/mp4` or `video/webm`."""
     problem: str | None
@@ -55,10 +55,10 @@ class ServedVideo(NamedTuple):
 
 
 class PlayableFolder:
-    """The folder of proxies and of frame times.
+    """The folder of proxies and frame times.
 
     Args:
-        folder: `BENCH.review/playable`; it is made where it is missing.
+        folder: `BENCH.review/playable`; created if missing.
         store: The benchmark's media.
     """
 
@@ -66,7 +66,7 @@ class PlayableFolder:
         self.folder, self.store = folder, store
 
     def known(self, sha256: str) -> ServedVideo | None:
-        """What was decided about a file; None where nothing was, or where the file that it names is gone."""
+        """The decision about a file; None if there is none, or if the file that it names is gone."""
         try:
             found = json.loads((self.folder / f"{sha256}.json").read_bytes())
             if found["rules"] != RULES:
@@ -87,11 +87,11 @@ class PlayableFolder:
         return self.folder / file
 
     def frames(self, sha256: str) -> Path:
-        """The JSON file with the times of the frames of what is served: `{"pts_s": [...]}`."""
+        """The JSON file with the times of the frames of the served file: `{"pts_s": [...]}`."""
         return self.folder / f"{sha256}.frames.json"
 
     def keep(self, sha256: str, served: ServedVideo, pts_s: Iterable[float] = ()) -> ServedVideo:
-        """Note what was decided; last of all, so that what it names is there."""
+        """Store a decision. This comes last, so that the files that it names exist."""
         if served.file is not None:
             write_bytes(self.frames(sha256), json.dumps({"pts_s": list(pts_s)}, separators=(",", ":")).encode())
         write_bytes(self.folder / f"{sha256}.json", json.dumps({"rules": RULES, **served._asdict()}).encode())
@@ -105,18 +105,18 @@ def prepare_videos(
     executor: Executor | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, ServedVideo]:
-    """Decide how each video of a benchmark is served, and make the proxies that are missing.
+    """Decide how each video of a benchmark is served, and make missing proxies.
 
-    Stopping it loses the proxies that are being made, and no others.
+    Stopping it loses only the proxies that are being made.
 
     Args:
-        benchmark: Whose videos.
-        folder: Where proxies are kept.
+        benchmark: The benchmark.
+        folder: Folder of the proxies.
         executor: Decodes and encodes.
-        progress: Is told what is being done.
+        progress: Called with the current step.
 
     Returns:
-        How each is served, by the video's id.
+        How each video is served, by its id.
 
     Raises:
         BenchmarkError: The folder cannot be written, or the disk is full.
@@ -223,19 +223,19 @@ def _refusal(outcome: Any) -> str | None:
 
 
 def _unplayable(reason: str) -> ServedVideo:
-    # The words come from a decoder that reads a stranger's file.
+    # The text comes from a decoder that reads a stranger's file.
     words = "".join(c if c.isprintable() else " " for c in reason)[:LONGEST_REASON]
     return ServedVideo(None, None, f"This video cannot be played: {words}. {STAYS}")
 
 
 def update_served_videos(project: ReviewProject, served: Mapping[str, ServedVideo]) -> int:
-    """Bring the database up to date where videos are served otherwise than when the benchmark was loaded.
+    """Update the database if videos are served differently than at the import.
 
-    A file that was missing then, and was added since, plays from the next start on.
+    A file that was missing at the import and was added since plays from the next start on.
 
     Args:
-        project: A project that is loaded.
-        served: What `prepare_videos` gave.
+        project: A project with an imported benchmark.
+        served: The result of `prepare_videos`.
 
     Returns:
         How many videos changed.

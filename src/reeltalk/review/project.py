@@ -1,4 +1,4 @@
-"""A project that is open: its database, its folder, its secret, and what was set."""
+"""An open review project: its database, folder, secret and settings."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,16 +17,16 @@ PLAYABLE: Final = "playable"
 
 
 class ProjectSettings(BaseModel):
-    """What an owner may set."""
+    """Settings that owners can change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     lease_minutes: Annotated[int, Field(ge=1, le=24 * 60)] = 30
-    """How long a unit is held for somebody who does not touch it; every save renews it."""
+    """How long a unit is held for somebody who does nothing in it. Every save renews the time."""
     approval: bool = False
-    """True where an adjudicator looks at every unit, also where nobody disagrees."""
+    """True: an adjudicator looks at every unit, even without disagreement."""
     least_agreement: Annotated[float, Field(ge=-1, le=1)] | None = None
-    """Krippendorff's alpha of decisions below which accepted work is not applied."""
+    """Krippendorff's alpha of decisions below which settled work is not applied."""
 
 
 def folder_of(benchmark: Path) -> Path:
@@ -37,7 +37,7 @@ def folder_of(benchmark: Path) -> Path:
 
 @dataclass
 class ReviewProject:
-    """What a server needs to serve one benchmark's review."""
+    """Everything that a server needs for one benchmark's review."""
 
     benchmark: Path
     folder: Path
@@ -47,12 +47,12 @@ class ReviewProject:
 
     @classmethod
     def open(cls, benchmark: Path, *, folder: Path | None = None, url: str | None = None) -> "ReviewProject":
-        """Open the project of a benchmark, with its tables in this version's form.
+        """Open the project of a benchmark, and bring its tables to this version's form.
 
         Args:
-            benchmark: The benchmark's folder; it need not be there for commands that read the database alone.
-            folder: Where the review keeps its files; beside the benchmark by default.
-            url: The database's address; a SQLite file in `folder` by default.
+            benchmark: The benchmark's folder. It need not exist for commands that only read the database.
+            folder: Where the review keeps its files; by default beside the benchmark.
+            url: The database's address; by default a SQLite file in `folder`.
 
         Raises:
             BenchmarkError: The folder or the database cannot be used.

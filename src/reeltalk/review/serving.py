@@ -21,7 +21,7 @@ FIRST_OWNER: Final = "the first owner"
 
 
 def first_invitation(project: ReviewProject) -> str | None:
-    """The token by which an owner joins a team that has none; None where it has one. Earlier such links end."""
+    """The token with which an owner joins a team that has none; None if it has one. Earlier such links end."""
     with transaction(project.database, OPERATOR) as change:
         owners = select(PersonRow.id).where(PersonRow.role == Role.OWNER, PersonRow.disabled_at.is_(None))
         if change.session.scalars(owners).first() is not None:
@@ -38,14 +38,14 @@ def first_invitation(project: ReviewProject) -> str | None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens, so that an address that is taken is told before anything else is done.
+    """A listening socket. Made first, so that a taken port is reported before anything else is done.
 
     Raises:
-        SettingError: It cannot be listened on.
+        SettingError: The address cannot be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named so that asyncio sends what is small at once: else each answer on a connection that is kept
-    # waits 40 ms for the browser's acknowledgement.
+    # With the protocol named, asyncio sets TCP_NODELAY. Otherwise each answer on a kept connection would wait 40 ms for
+    # the browser's acknowledgement.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -64,20 +64,20 @@ def run_server(
     address: Address | None = None,
     limits: ConnectionLimits | None = None,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; requests that are being answered are finished first.
+    """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first.
 
     Args:
         project: The project.
-        listening: Where.
-        address: How browsers reach it; by default under the names of this machine itself alone.
-        limits: What connections may take; by default what this process can hold.
+        listening: The listening socket.
+        address: How browsers reach it; by default only under this machine's own names.
+        limits: Limits of connections; by default what this process can hold.
     """
     address = address or Address()
     config = uvicorn.Config(
         create_app(project, address),
         http="httptools",
         ws="none",
-        # Only a proxy that was named is believed who asks; anybody else could name any address.
+        # Only named proxies may tell the client's address; anybody else could send any address.
         proxy_headers=bool(address.proxies),
         forwarded_allow_ips=list(address.proxies),
         log_level="warning",
@@ -85,6 +85,6 @@ def run_server(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    # It raises the signal again once all is closed; whoever pressed Ctrl-C has been heard.
+    # uvicorn raises the signal again after it has closed everything.
     with contextlib.suppress(KeyboardInterrupt):
         BoundedServer(config, ConnectionPool(limits or connection_limits(), address.is_proxy)).run(sockets=[listening])

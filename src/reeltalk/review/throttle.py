@@ -1,4 +1,4 @@
-"""How often somebody may try, in memory that stays small whoever knocks: who errs waits longer each time."""
+"""Limits on tries to sign in or join, in memory. The tables stay small under a flood of failed sign-ins."""
 
 import hashlib
 import math
@@ -13,19 +13,19 @@ from reeltalk.review.errors import TooManyRequests
 
 Value = TypeVar("Value")
 MOST_KEYS: Final = 10_000
-"""How many keys are remembered; the one that was tried longest ago is forgotten first."""
+"""How many keys are remembered. The key with the oldest try is forgotten first."""
 FREE_TRIES: Final = 5
-"""For a name from one address, before whoever tries waits."""
+"""Tries for a name from one address before there is a wait."""
 LONGEST_WAIT_S: Final = 15 * 60.0
 LONGEST_PAUSE_S: Final = 5.0
-"""How long a try that is paced may be kept waiting; a try that would wait longer is refused."""
+"""How long a paced try may be delayed. A try that would wait longer is refused."""
 
 
 class BackOff:
-    """Some tries are free; each further one makes the next wait twice as long.
+    """Exponential back-off: some tries are free, each further one doubles the next wait.
 
     Args:
-        free: Tries that need not wait.
+        free: Number of free tries.
         most_keys: How many keys are remembered.
     """
 
@@ -37,13 +37,13 @@ class BackOff:
         return len(self._tries)
 
     def wait_s(self, key: bytes, now: float) -> float:
-        """Seconds until a try is heard; 0 where it is heard now."""
+        """Seconds until a try is accepted; 0 if it is accepted now."""
         return max(0.0, self._tries.get(key, (0, now))[1] - now)
 
     def count(self, key: bytes, now: float) -> None:
-        """Count a try, before what it costs is spent: tries that run side by side are counted too."""
+        """Count a try before its cost is spent, so that parallel tries count too."""
         count, until = self._tries.get(key, (0, now))
-        # Whoever was quiet for long enough begins anew.
+        # After a long pause, counting starts again.
         count = 1 if now - until >= LONGEST_WAIT_S else count + 1
         wait_s = min(LONGEST_WAIT_S, 2.0 ** min(count - self._free, 20)) if count >= self._free else 0.0
         _put(self._tries, key, (count, now + wait_s), self._most_keys)
@@ -55,17 +55,17 @@ class BackOff:
 
 @dataclass(frozen=True)
 class Rate:
-    """How many tries are heard at once, and how long each further one takes."""
+    """How many tries are accepted at once, and the seconds for each further one."""
 
     at_once: int
     every_s: float
 
 
 class Pace:
-    """Hears some tries at once and further ones in even steps: the generic cell rate algorithm.
+    """Accepts some tries at once and further ones at a steady rate: the generic cell rate algorithm.
 
     Args:
-        rate: How many, and in which steps.
+        rate: The rate.
         most_keys: How many keys are remembered.
     """
 
@@ -77,30 +77,29 @@ class Pace:
         return len(self._due)
 
     def wait_s(self, key: bytes, now: float) -> float:
-        """Seconds after which a try that is counted now is to be heard."""
+        """Seconds to wait before a try that is counted now may run."""
         return max(0.0, self._due.get(key, now) - (self._rate.at_once - 1) * self._rate.every_s - now)
 
     def count(self, key: bytes, now: float) -> None:
-        """Count a try."""
         _put(self._due, key, max(self._due.get(key, now), now) + self._rate.every_s, self._most_keys)
 
     def forgive(self, key: bytes) -> None:
-        """Take a try back: it was a good one."""
+        """Take a try back because it was successful."""
         if key in self._due:
             self._due[key] -= self._rate.every_s
 
 
 class LoginLimiter:
-    """What is counted where people sign in and join.
+    """Limits tries to sign in and to join.
 
-    Five wrong passwords for a name from one address are heard at once; then whoever tries waits, twice as long each
-    time, up to a quarter of an hour. That is nobody else's wait: not another name's from that address, and not the
-    name's own from elsewhere. Many tries from one address, or for one name from many, are heard at a slow pace.
+    Five wrong passwords for a name from one address are accepted at once. Further tries wait, twice as long each time,
+    up to a quarter of an hour. The wait affects neither other names from that address nor the same name from other
+    addresses. Many tries from one address, or for one name from many addresses, are paced.
 
     Args:
-        clock: Tells the time in seconds; never goes back.
-        of_address: The pace of all tries from one address, which bounds what passwords cost the processor.
-        of_name: The pace of all tries for one name, which bounds what many addresses together can guess.
+        clock: Returns the time in seconds and never goes back.
+        of_address: The rate of all tries from one address. It limits the processor time spent on passwords.
+        of_name: The rate of all tries for one name. It limits how much many addresses together can guess.
     """
 
     def __init__(
@@ -114,11 +113,11 @@ class LoginLimiter:
         self._here = BackOff()
         self._address, self._name = Pace(of_address), Pace(of_name)
 
-    def knock(self, name: str, address: str) -> float:
-        """Count a try to sign in; after how many seconds it is to be heard.
+    def hit(self, name: str, address: str) -> float:
+        """Count a try to sign in; returns after how many seconds it may run.
 
         Raises:
-            TooManyRequests: There were too many; this one is not counted.
+            TooManyRequests: There were too many tries; this one is not counted.
         """
         now, here, at_name, at_address = self._clock(), _hashed((name, address)), _hashed((name,)), _hashed((address,))
         with self._lock:
@@ -131,8 +130,8 @@ class LoginLimiter:
             self._name.count(at_name, now)
         return pause_s
 
-    def let_in(self, name: str, address: str) -> None:
-        """The password was right: what was mistyped before counts no longer."""
+    def reset(self, name: str, address: str) -> None:
+        """The password was right: earlier mistakes no longer count."""
         with self._lock:
             self._here.forget(_hashed((name, address)))
             self._address.forgive(_hashed((address,)))
@@ -147,7 +146,7 @@ def _put(remembered: "OrderedDict[bytes, Value]", key: bytes, value: Value, most
 
 
 def _hashed(key: tuple[str, ...]) -> bytes:
-    # Of fixed size, whatever somebody sends as a name.
+    # A fixed size, however long a name is sent.
     found = hashlib.blake2b(digest_size=16)
     for part in key:
         found.update(len(part).to_bytes(8, "big") + part.encode("utf-8", "surrogatepass"))
