@@ -27,13 +27,13 @@ OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
 DONE: Final = "done"
 WAITING: Final = "waiting"
-"""An adjudicator's work on a unit of which some was returned to its annotator."""
+"""An adjudicator's work while some work on the unit was returned to its annotator."""
 
 
 def submitted_works(session: Session, unit_id: str) -> list[tuple[AssignmentRow, dict[str, Json]]]:
     """All submitted work of annotators on a unit, in the order of submission, with the values by place.
 
-    Callers look first that the unit is complete: until then nobody sees another's work.
+    Callers first check that the unit is complete: until then nobody sees another's work.
     """
     rows = session.scalars(
         select(AssignmentRow)
@@ -48,21 +48,21 @@ def submitted_works(session: Session, unit_id: str) -> list[tuple[AssignmentRow,
 
 
 def count_submission(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> None:
-    """Count one more submission, and settle what can be where it was the last that the unit needs."""
+    """Count one more submission, and settle the unit if it was the last one needed."""
     unit.submitted += 1
     settle_if_complete(change, unit, task, approval=approval)
 
 
 def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, approval: bool) -> bool:
-    """Settle what can be settled where all work that a unit needs is in; whether it is.
+    """Settle what can be settled if all work on a unit is in; returns whether it is.
 
-    It is where enough people have submitted, and no work is out that was returned.
+    All work is in if enough people have submitted and no returned work is open.
 
     Args:
         change: The transaction.
         unit: An open unit.
         task: Its task.
-        approval: True where an adjudicator looks at all of it, also where nobody disagrees.
+        approval: True: an adjudicator looks at all places, even without disagreement.
     """
     session = change.session
     session.flush()
@@ -98,13 +98,13 @@ def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, 
 
 
 def set_overlap(change: Transaction, queue: QueueRow, task: ReviewTask, overlap: int, *, approval: bool) -> int:
-    """Change how many people do each unit of a queue. Units that have enough work by that are complete at once.
+    """Change how many people do each unit of a queue. Units that now have enough work become complete at once.
 
     Args:
         change: The transaction.
         queue: The queue.
         task: Its task.
-        overlap: How many, from 1.
+        overlap: Number of people, from 1.
         approval: As in `settle_if_complete`.
 
     Returns:
@@ -125,13 +125,13 @@ def set_overlap(change: Transaction, queue: QueueRow, task: ReviewTask, overlap:
 def release_work(
     change: Transaction, person_id: str, *, approval: bool, roles: Sequence[str] = (ANNOTATOR, ADJUDICATOR)
 ) -> int:
-    """Let all unfinished work of somebody go to others, as when they leave the team; how many copies it was.
+    """Give all unfinished work of a person to others, as when they leave the team; returns the number of copies.
 
     Args:
         change: The transaction.
-        person_id: Whose.
+        person_id: The person.
         approval: As in `settle_if_complete`.
-        roles: What they did it as.
+        roles: Only work in these roles.
     """
     session = change.session
     found = session.scalars(
@@ -150,7 +150,7 @@ def release_work(
 
 
 def disputed_places(session: Session, unit: UnitRow, task: ReviewTask) -> list[str]:
-    """The places of a complete unit that nobody has settled."""
+    """The places of a complete unit that are not settled."""
     settled = set(session.scalars(select(ResultRow.place).where(ResultRow.unit_id == unit.id)))
     values = [values for _, values in submitted_works(session, unit.id)]
     return [place for place in _all_places(unit, task, values) if place not in settled]
@@ -163,8 +163,8 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         session: The database.
         unit: A complete unit.
         task: Its task.
-        place: Where.
-        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`; with `"note"` at will.
+        place: The place.
+        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"`.
 
     Raises:
         InvalidValue: It is neither, or the place is settled.
@@ -191,14 +191,14 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
 def undecided_disputes(
     session: Session, unit: UnitRow, task: ReviewTask, decisions: Mapping[str, EntryRow]
 ) -> list[str]:
-    """The disputed places that an adjudicator has not decided, or whose decision must be looked at again."""
+    """Disputed places that an adjudicator has not decided, or must look at again."""
     there = {row.id for row, _ in submitted_works(session, unit.id)}
     found = []
     for place in disputed_places(session, unit, task):
         row = decisions.get(place)
         if row is None or row.value is None or row.stale:
             found.append(place)
-        # Work that was taken may since have gone to somebody else.
+        # Work that was taken may no longer be submitted.
         elif "take" in row.value and row.value["take"] not in there:
             found.append(place)
     return found
@@ -221,13 +221,13 @@ def settle_as_decided(
 
 
 def unsettle(change: Transaction, unit: UnitRow) -> None:
-    """Open a complete unit again, as some of its work is returned; what was settled is no longer."""
+    """Open a complete unit again because some of its work is returned. Its results are deleted."""
     session = change.session
     session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id))
     change.record("unsettle", unit.id, before={"state": unit.state}, after={"state": OPEN})
     unit.state = OPEN
     for row in _adjudicators(session, unit, "working", "submitted", LAPSED):
-        # What the adjudicator wrote stays theirs; it is looked at again when the work is in once more.
+        # The adjudicator keeps what they wrote, and looks at it again when all work is in.
         row.submitted_at = None
         _set_state(change, row, LAPSED if row.state == LAPSED else WAITING, "wait")
         for entry in session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id)):

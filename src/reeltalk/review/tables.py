@@ -1,4 +1,4 @@
-"""The tables of work in progress. Every moment is UTC as text, `2026-11-22T04:30:00.000Z`, which sorts as time does."""
+"""The tables of the review database. Times are UTC as text, `2026-11-22T04:30:00.000Z`, which sorts chronologically."""
 
 import json
 from datetime import UTC, datetime
@@ -11,56 +11,54 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from reeltalk.schema.record import Json
 
 Text: Final = AnyText().with_variant(AnyText(collation="C"), "postgresql")
-"""Text that sorts by code point on every database, as SQLite's does by itself."""
+"""Text that sorts by code point on every database, as SQLite does by default."""
 
 
 def moment(at: datetime | None = None) -> str:
-    """A moment, now by default, as it is stored: UTC to the millisecond, of fixed width."""
+    """A time as it is stored, by default now: UTC to the millisecond, of fixed width."""
     at = (at or datetime.now(UTC)).astimezone(UTC)
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
 
 
 def canonical_json(value: Json) -> str:
-    """One text for equal JSON values on any machine: sorted keys, no spaces, ASCII."""
+    """The same text for equal JSON values on every machine: sorted keys, no spaces, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 class JsonText(TypeDecorator[Json]):
-    """A JSON value as canonical text. ASCII alone, since PostgreSQL refuses U+0000 in its own JSON."""
+    """A JSON value as canonical text. Only ASCII, since PostgreSQL refuses U+0000 in its own JSON type."""
 
     impl = AnyText
     cache_ok = True
 
     def process_bind_param(self, value: Json, dialect: Any) -> str | None:
-        """To the database."""
         return None if value is None else canonical_json(value)
 
     def process_result_value(self, value: Any, dialect: Any) -> Json:
-        """From the database."""
         return None if value is None else json.loads(value)
 
 
 class Base(DeclarativeBase):
-    """All tables."""
+    """Base class of all tables."""
 
 
 class ProjectRow(Base):
-    """What is reviewed: one row."""
+    """The reviewed benchmark; one row."""
 
     __tablename__ = "project"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(Text)
     content_hash: Mapped[str] = mapped_column(Text)
-    """Of the benchmark as it was loaded, or as reviews were applied to it last."""
+    """Of the benchmark when it was imported, or when reviews were applied last."""
     files: Mapped[Json] = mapped_column(JsonText, default=dict)
-    """Hashes of its tables at that moment, by file name."""
+    """Hashes of its tables at that time, by file name."""
     settings: Mapped[Json] = mapped_column(JsonText)
     created_at: Mapped[str] = mapped_column(Text)
 
 
 class PersonRow(Base):
-    """Somebody who may sign in, or could once."""
+    """A person who can sign in, or could once."""
 
     __tablename__ = "people"
 
@@ -77,13 +75,13 @@ class PersonRow(Base):
 
 
 class InvitationRow(Base):
-    """A link by which one person may join, once."""
+    """A link with which one person can join, once."""
 
     __tablename__ = "invitations"
 
     id: Mapped[str] = mapped_column(Text, primary_key=True)
     token: Mapped[str] = mapped_column(Text, unique=True)
-    """Keyed hash of what the link holds."""
+    """Keyed hash of the link's token."""
     role: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text, default="")
     created_by: Mapped[str] = mapped_column(Text)
@@ -107,12 +105,12 @@ class SessionRow(Base):
 
 
 class ResetRow(Base):
-    """A link by which somebody chooses a new password, once."""
+    """A link to choose a new password, once."""
 
     __tablename__ = "resets"
 
     token: Mapped[str] = mapped_column(Text, primary_key=True)
-    """Keyed hash of what the link holds."""
+    """Keyed hash of the link's token."""
     person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
     expires_at: Mapped[str] = mapped_column(Text)
 
@@ -133,7 +131,7 @@ class TokenRow(Base):
 
 
 class VideoRow(Base):
-    """A video of the benchmark, and how browsers are served with it."""
+    """A video of the benchmark, and how browsers are served it."""
 
     __tablename__ = "videos"
 
@@ -141,14 +139,14 @@ class VideoRow(Base):
     sha256: Mapped[str | None] = mapped_column(Text, index=True)
     duration_s: Mapped[float | None]
     file: Mapped[str | None] = mapped_column(Text)
-    """What is served: `original`, or a file's name in the folder of proxies; None where nothing can be."""
+    """`original`, or a file's name in the folder of proxies; None if nothing can be served."""
     media_type: Mapped[str | None] = mapped_column(Text)
     problem: Mapped[str | None] = mapped_column(Text)
     """Why it cannot be played."""
 
 
 class QueueRow(Base):
-    """Units that wait for one kind of work."""
+    """A queue of units for one kind of work."""
 
     __tablename__ = "queues"
 
@@ -163,7 +161,7 @@ class QueueRow(Base):
 
 
 class UnitRow(Base):
-    """What one person opens at a time."""
+    """A unit of work: what one person opens at a time. People read it as *task*."""
 
     __tablename__ = "units"
 
@@ -173,19 +171,19 @@ class UnitRow(Base):
     title: Mapped[str] = mapped_column(Text)
     video_id: Mapped[str | None] = mapped_column(ForeignKey("videos.id"), index=True)
     turns: Mapped[int]
-    """How many places it has to decide."""
+    """Number of places to decide."""
     target_table: Mapped[str | None] = mapped_column(Text)
     target_id: Mapped[str | None] = mapped_column(Text)
     """The record of the benchmark that results change."""
     state: Mapped[str] = mapped_column(Text, default="open")
-    """`open` until enough people have submitted, then `adjudication` where they differ, then `done`."""
+    """`open` until enough people have submitted, then `adjudication` if they differ, then `done`."""
     submitted: Mapped[int] = mapped_column(default=0)
     gold: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)
-    """Which faults were planted where; None in real units."""
+    """The planted faults by place; None for real units."""
     content: Mapped[Json] = mapped_column(JsonText)
-    """The draft and all that is shown with it. Last, since SQLite reads a row from its begin."""
+    """The draft and everything shown with it. The last column, since SQLite reads a row from its start."""
 
-    # With the id, so that counting what is open need not read the units themselves, which are large.
+    # With the id, so that counting open units need not read the rows, which are large.
     __table_args__ = (Index("units_by_queue", "queue_id", "state", "position", "id"),)
 
 
@@ -200,11 +198,11 @@ class AssignmentRow(Base):
     role: Mapped[str] = mapped_column(Text)
     """`annotator` or `adjudicator`."""
     state: Mapped[str] = mapped_column(Text)
-    """`working`, `returned` (to be worked on again), `submitted`; `lapsed` where its place went to somebody else (its
-    entries stay, and it may go on once there is a place); `waiting` for an adjudicator's while work is redone."""
+    """`working`, `returned` (to be worked on again) or `submitted`. `lapsed` if its place went to somebody else: its
+    entries stay, and it may continue once there is a place. `waiting` for an adjudicator's while work is done again."""
     round: Mapped[int] = mapped_column(default=1)
     note: Mapped[str] = mapped_column(Text, default="")
-    """What an adjudicator said on returning it."""
+    """The adjudicator's note when it was returned."""
     created_at: Mapped[str] = mapped_column(Text)
     lease_until: Mapped[str] = mapped_column(Text)
     submitted_at: Mapped[str | None] = mapped_column(Text)
@@ -216,7 +214,7 @@ class AssignmentRow(Base):
 
 
 class EntryRow(Base):
-    """What stands at one place of an assignment."""
+    """The value at one place of an assignment."""
 
     __tablename__ = "entries"
 
@@ -224,30 +222,30 @@ class EntryRow(Base):
     place: Mapped[str] = mapped_column(Text, primary_key=True)
     revision: Mapped[int]
     value: Mapped[Json] = mapped_column(JsonText, nullable=True)
-    """None where all that was saved was undone."""
+    """None if everything that was saved was undone."""
     stale: Mapped[bool] = mapped_column(default=False)
-    """True where something that it rests on was changed since."""
+    """True if something that it rests on has changed since."""
     at: Mapped[str] = mapped_column(Text)
 
 
 class ResultRow(Base):
-    """What was settled at one place of a unit."""
+    """The settled value at one place of a unit."""
 
     __tablename__ = "results"
 
     unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), primary_key=True)
     place: Mapped[str] = mapped_column(Text, primary_key=True)
     value: Mapped[Json] = mapped_column(JsonText, nullable=True)
-    """None where it was settled that there is nothing, as no link between two turns."""
+    """None if it was settled that there is nothing, such as no link between two turns."""
     how: Mapped[str] = mapped_column(Text)
-    """`sole` annotator, `agreed`, or settled by an adjudicator: `taken` or `written`."""
+    """By a `sole` annotator, `agreed`, or by an adjudicator: `taken` or `written`."""
     people: Mapped[Json] = mapped_column(JsonText)
-    """Ids of those whose work it is."""
+    """Ids of the people whose work it is."""
     at: Mapped[str] = mapped_column(Text)
 
 
 class EventRow(Base):
-    """One change. Rows are only ever added; each holds the hash of the one before."""
+    """One change. Rows are only ever added, and each holds the hash of the one before."""
 
     __tablename__ = "events"
 
@@ -268,7 +266,7 @@ class EventRow(Base):
 
 
 class ChainRow(Base):
-    """Where the chain of events ends: one row, which whoever writes holds."""
+    """The end of the chain of events; one row. A writer locks it."""
 
     __tablename__ = "chain"
 
@@ -278,7 +276,7 @@ class ChainRow(Base):
 
 
 class RequestRow(Base):
-    """A change that was asked for and done, so that asking again changes nothing twice."""
+    """A change that was made, so that the same request changes nothing twice."""
 
     __tablename__ = "requests"
 
@@ -299,10 +297,10 @@ class PairRow(Base):
     id: Mapped[str] = mapped_column(Text, primary_key=True)
     queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"))
     first_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
-    """Investigates in the first half of the pair's dialogues."""
+    """The investigator in the first half of the pair's dialogues."""
     second_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
     goal: Mapped[int]
-    """How many dialogues they collect."""
+    """Number of dialogues to collect."""
     created_at: Mapped[str] = mapped_column(Text)
     ended_at: Mapped[str | None] = mapped_column(Text)
 
@@ -315,14 +313,14 @@ class LiveDialogueRow(Base):
     id: Mapped[str] = mapped_column(Text, primary_key=True)
     pair_id: Mapped[str] = mapped_column(ForeignKey("pairs.id"), index=True)
     number: Mapped[int]
-    """Among the pair's, from 0."""
+    """Its index among the pair's dialogues, from 0."""
     unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), index=True)
     investigator_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
     correspondent_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
     state: Mapped[str] = mapped_column(Text)
     """`live`, `awaiting` approval, `approved`, or `dropped`."""
     note: Mapped[str] = mapped_column(Text, default="")
-    """What was said when it was sent back or dropped."""
+    """The note with which it was sent back or dropped."""
     created_at: Mapped[str] = mapped_column(Text)
     finished_at: Mapped[str | None] = mapped_column(Text)
 

@@ -1,11 +1,10 @@
 """Statistics of a team, computed in the background: agreement, speed and results on gold.
 
-Computing them takes seconds, so pages never wait for it. One object serves a project. It reads only
-the events since its last computation and pauses between computations. Pages get the latest result with its time.
+Computing them takes seconds, so pages never wait for it. One object serves a project. It reads only the events since
+its last computation and pauses between computations. Pages get the latest result with its time.
 
-Agreement compares blind work: what people handed in when all work on a task first was in. Work that an adjudicator
-returned was done again by somebody who knew the adjudicator's opinion, so its first version counts. Incomplete tasks
-and gold are left out.
+Agreement compares blind work: what people submitted when all work on a unit first was in. Returned work was done again
+by somebody who knew the adjudicator's opinion, so its first version counts. Incomplete units and gold are left out.
 """
 
 import contextlib
@@ -39,21 +38,21 @@ from reeltalk.review.work import EDITS
 from reeltalk.schema.record import Json
 
 _AT_ONCE: Final = 400
-"""Units that one query names; databases take some thousand values at most."""
+"""Units in one query. Databases accept a few thousand values at most."""
 
 
 def completed_units(session: Session) -> list[str]:
-    """The ids of all units that all work is in for."""
+    """Ids of all complete units."""
     query = select(UnitRow.id).where(UnitRow.state.in_(("adjudication", "done")), UnitRow.gold.is_(None))
     return list(session.scalars(query))
 
 
 def codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, str, list[CodedPlace]]]:
-    """Each unit that is complete, with its queue and what each of its annotators said of each place.
+    """Each complete unit, with its queue and each annotator's codes of each place.
 
     Args:
         session: The database.
-        unit_ids: Which units; those that are not complete, or gold, are left out.
+        unit_ids: Which units. Incomplete units and gold are left out.
     """
     for start in range(0, len(unit_ids), _AT_ONCE):
         yield from _codes_of(session, unit_ids[start : start + _AT_ONCE])
@@ -95,7 +94,7 @@ def _codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, 
 
 
 def _first_values(session: Session, unit_id: str) -> dict[str, dict[str, Json]]:
-    """What stood at the places of each person's work on a unit when all of it first was in."""
+    """Each person's values by place when all work on a unit first was in."""
     complete = session.scalar(
         select(func.min(EventRow.seq)).where(EventRow.subject == unit_id, EventRow.kind == "complete")
     )
@@ -115,22 +114,22 @@ def _first_values(session: Session, unit_id: str) -> dict[str, dict[str, Json]]:
 
 
 REST_S: Final = 5.0
-"""Seconds from the end of one computation to the start of the next, at least."""
+"""Least pause in seconds between two computations."""
 REST_SHARE: Final = 9.0
-"""And at least so many times as long as the last one took, so that it takes a tenth of a core at most."""
+"""Least pause as a multiple of the last computation, so that computing takes at most a tenth of a core."""
 WAIT_S: Final = 0.15
-"""The first page waits so long, which small projects are computed in."""
+"""How long the first page waits; small projects are computed in this time."""
 MANY: Final = 1000
-"""Units read at once from which on their codes are kept out of searches for cycles."""
+"""From this many units read at once, their codes are kept out of garbage collection."""
 NOT_MEASURED: Final = "no task was done by two people yet"
 
 
 AWAY_S: Final = 300.0
-"""A longer gap between two saves is taken for a break, and counts as no work."""
+"""A longer gap between two saves is a break and does not count as work."""
 
 
 class Speeds:
-    """Seconds that people work on a turn, from the events of their work, read on from where they were read last."""
+    """Seconds that people work on a turn, from the events of their work. Each reading continues after the last."""
 
     def __init__(self) -> None:
         self.seq = 0
@@ -139,7 +138,7 @@ class Speeds:
         self._seconds: dict[str, dict[tuple[str, str], float]] = {}
 
     def read_on(self, session: Session) -> None:
-        """Read the events since."""
+        """Read the events since the last reading."""
         taken = case((EventRow.kind == "take", EventRow.after), else_=None)
         query = (
             select(EventRow.seq, EventRow.at, EventRow.author, EventRow.kind, EventRow.subject, EventRow.place, taken)
@@ -150,7 +149,7 @@ class Speeds:
         for seq, at, author, kind, subject, place, after in session.execute(query):
             now = datetime.fromisoformat(at)
             self.seq = seq
-            # An adjudicator reads two people's work at once: that is another speed.
+            # An adjudicator reads two people's work at once, so their speed is not comparable.
             if kind == "take" and after["role"] != ANNOTATOR:
                 continue
             if kind != "take" and subject not in self._last:
@@ -162,15 +161,15 @@ class Speeds:
             self._last[subject] = now
 
     def medians_s(self) -> dict[str, float]:
-        """The median over the turns that somebody worked on, by person."""
+        """Median over the turns that somebody worked on, in seconds, by person."""
         return {person: median(worked.values()) for person, worked in self._seconds.items()}
 
 
 @contextlib.contextmanager
 def _without_collections() -> Iterator[None]:
-    """No search for cycles meanwhile: among a million codes it takes a second, in which no request is answered.
+    """Disable garbage collection meanwhile: with a million codes it takes a second, in which no request is answered.
 
-    What is computed here has no cycles. After many codes were read, `gc.freeze` keeps later searches off them.
+    The objects made here have no cycles. After many codes were read, `gc.freeze` keeps them out of later collections.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -190,23 +189,23 @@ class QueueAgreement:
     units: int
     """Complete units that at least two people did."""
     variables: tuple[VariableAgreement, ...]
-    """The first is the task's main one, which the set level is held against."""
+    """The first is the task's main one, which is compared with the required level."""
     pairs: tuple[PairAgreement, ...]
 
     @property
     def main(self) -> VariableAgreement | None:
-        """The task's main variable; None where nothing was done twice."""
+        """The task's main variable; None if nothing was done twice."""
         return self.variables[0] if self.variables else None
 
 
 @dataclass(frozen=True)
 class TeamStats:
-    """All that was computed at one moment."""
+    """Statistics computed at one time."""
 
     seq: int
-    """The last event that it rests on."""
+    """The last event that they include."""
     at: str
-    """When it was computed."""
+    """When they were computed."""
     took_s: float
     tasks: tuple[QueueAgreement, ...]
     seconds: Mapping[str, float]
@@ -216,10 +215,10 @@ class TeamStats:
 
 
 class TeamStatsCache:
-    """Computes where a team stands, in the background.
+    """Computes the statistics of a team in the background.
 
     Args:
-        database: The project's.
+        database: The project's database.
     """
 
     def __init__(self, database: Database) -> None:
@@ -234,7 +233,7 @@ class TeamStatsCache:
         self._thread: threading.Thread | None = None
 
     def latest(self) -> TeamStats | None:
-        """What was computed last, at once; None where that is still to come. Starts a computation where one is due."""
+        """The latest statistics without waiting; None if there are none yet. Starts a computation if one is due."""
         thread = self._thread
         if thread is None or not thread.is_alive():
             took = self._latest.took_s if self._latest is not None else 0.0
@@ -246,7 +245,7 @@ class TeamStatsCache:
         return self._latest
 
     def codes(self, queue_id: str, people: Iterable[str]) -> list[CodedPlace]:
-        """What some people said of the complete units of a queue, as of the latest stats."""
+        """Codes of some people in the complete units of a queue, as of the latest statistics."""
         wanted = set(people)
         found = [coded for queue, coded in self._codes.values() if queue == queue_id]
         return [row for coded in found for row in coded if row.person in wanted]
@@ -275,7 +274,7 @@ class TeamStatsCache:
             return self._latest
 
     def _read_on(self, session: Session) -> dict[str, set[str]]:
-        """Read what was completed, or opened again, since; who is concerned, by queue."""
+        """Read units that were completed or opened again since; returns the affected people by queue."""
         if self._seq < 0:
             units = completed_units(session)
         else:
@@ -285,7 +284,7 @@ class TeamStatsCache:
         changed: dict[str, set[str]] = defaultdict(set)
         for queue_id, coded in [*(self._codes[unit] for unit in units if unit in self._codes), *read.values()]:
             changed[queue_id].update(row.person for row in coded)
-        # A new mapping, since pages read the old one meanwhile.
+        # A new mapping, since pages may still read the old one.
         gone = set(units)
         self._codes = {unit: known for unit, known in self._codes.items() if unit not in gone} | read
         if len(read) > MANY:
@@ -314,7 +313,7 @@ class TeamStatsCache:
         )
 
     def _in_background(self) -> None:
-        # Where the database is away, who looks sees the last stats with its moment, and a later look tries again.
+        # If the database cannot be reached, pages show the latest statistics with their time and try again later.
         try:
             with contextlib.suppress(ReeltalkError):
                 self.compute()
@@ -323,11 +322,11 @@ class TeamStatsCache:
 
 
 def release_blocks(stats: TeamStats, least: float | None) -> list[str]:
-    """Why a release must wait: one sentence for each queue whose agreement is below the level that was set.
+    """Why a release must wait: one sentence for each queue whose agreement is below the required level.
 
     Args:
-        stats: Where the team stands.
-        least: The level; None where none is set, and nothing is blocked.
+        stats: The team's statistics.
+        least: The required level; None if there is none, and nothing is blocked.
     """
     if least is None:
         return []

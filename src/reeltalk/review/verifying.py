@@ -1,9 +1,9 @@
-"""Is the history whole, and does it lead to what the tables hold?
+"""Checks that the history is whole and leads to what the tables hold.
 
-The chain of hashes shows that no event was changed, taken away, put in or moved. Doing all events again, from the first
-to the last, must give the entries, marks, copies, results, states, pairs and dialogues that are in the tables: so a row
-that was changed past the history is found too. Whoever can write the database could still forge a whole new chain; the
-hash of its end, noted elsewhere, shows that.
+The chain of hashes shows that no event was changed, removed, added or moved. Replaying all events from first to last
+must give the entries, marks, copies, results, states, pairs and dialogues in the tables, so a row that was changed
+outside the history is found too. Somebody who can write the database could still forge a whole new chain. To notice
+that, keep the hash of the chain's end elsewhere.
 """
 
 import hashlib
@@ -45,21 +45,21 @@ _READ_AT_ONCE: Final = 2000
 
 @dataclass(frozen=True)
 class Verification:
-    """What was looked at, and what is wrong."""
+    """What was checked, and what is wrong."""
 
     events: int
     people: int
     entries: int
     results: int
     seq: int
-    """Number of the last event; 0 where there is none."""
+    """Number of the last event; 0 if there is none."""
     head: str
-    """Its hash: noted elsewhere, it proves later that no event up to here was changed."""
+    """Hash of the last event. If you note it elsewhere, it proves later that no event up to here was changed."""
     findings: tuple[str, ...]
-    """What is wrong, one sentence each; nothing where all is well."""
+    """What is wrong, one sentence each."""
 
     def lines(self) -> list[str]:
-        """As it is printed."""
+        """Lines for people."""
         found = [
             f"{self.events} events, {self.people} people, {self.entries} entries, {self.results} results",
             f"head {self.seq}:{self.head}",
@@ -109,7 +109,7 @@ def verify_history(database: Database, *, head: str | None = None) -> Verificati
 
     Args:
         database: The database of a project.
-        head: What an earlier verification gave, as `SEQ:HASH`; it must be in the chain.
+        head: The head of an earlier verification, as `SEQ:HASH`. It must be in the chain.
 
     Raises:
         BenchmarkError: The database cannot be read.
@@ -171,7 +171,7 @@ def _of_head(session: Session, head: str | None) -> Iterable[str]:
 
 
 class _History:
-    """The state that events lead to."""
+    """The state that the events lead to."""
 
     def __init__(self) -> None:
         self.copies: dict[str, _Copy] = {}
@@ -181,7 +181,7 @@ class _History:
         self.talks: dict[str, _Talk] = {}
 
     def do(self, kind: str, subject: str, place: str | None, at: str, after: Json) -> None:
-        """Do one event again. What it means is known here only for those about work."""
+        """Replay one event. Only events about work have an effect here."""
         match kind:
             case "take":
                 self.copies[subject] = _Copy(after["unit"], after["person"], after["role"])
@@ -238,7 +238,7 @@ class _History:
                 talk.state, talk.note = after["state"], after["note"]
 
     def compared(self, session: Session) -> Iterable[str]:
-        """Where the tables differ."""
+        """The differences from the tables."""
         entries: dict[str, dict[str, Any]] = {}
         for row in session.execute(_ENTRIES):
             found = (row.revision, _digest(row.value), row.stale, row.at)

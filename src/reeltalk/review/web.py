@@ -35,12 +35,12 @@ NAVIGATION: Final = (
     ("/history", "History", Action.MANAGE),
     ("/account", "Your account", Action.LOOK),
 )
-"""Pages that the navigation leads to, with what one must be allowed to see them."""
+"""Pages in the navigation, with the action that a person must be allowed to see them."""
 
 
 @cache
 def template_environment() -> Environment:
-    """The templates."""
+    """The Jinja environment of the templates."""
     found = Environment(
         loader=PackageLoader("reeltalk.review"),
         autoescape=True,
@@ -54,31 +54,31 @@ def template_environment() -> Environment:
 
 
 def _minute(moment: str) -> str:
-    """A stored moment as people read it: UTC to the minute."""
+    """A stored time for people: UTC to the minute."""
     return f"{moment[:10]} {moment[11:16]}"
 
 
 def _plain(value: Json) -> str:
-    """A JSON value as people read it."""
+    """A JSON value for people."""
     return json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True)
 
 
 def _sentence(text: object) -> str:
-    """A message as a sentence; what it names keeps its letters."""
+    """A message as a sentence. Names in it keep their letters."""
     words = str(text)
     return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?")) else ".")
 
 
 def page(request: Request, template: str, person: User | None, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page.
+    """A rendered page.
 
     Args:
-        request: What was asked.
-        template: Which, as `home.html`; it gets `person`, `project`, `here` (the address), `paths` (all addresses
-            that there are) and `navigation` besides the values.
-        person: Who looks; None where nobody is signed in.
-        status: The status of the answer.
-        **values: What it shows.
+        request: The request.
+        template: The template's name, as `home.html`. It gets `person`, `project`, `here` (the address), `paths` (all
+            addresses of the application) and `navigation` besides the values.
+        person: Who looks; None if nobody is signed in.
+        status: The HTTP status.
+        **values: Values for the template.
     """
     html = (
         template_environment()
@@ -100,25 +100,25 @@ def page(request: Request, template: str, person: User | None, *, status: int = 
 
 
 def plain_json(value: Json) -> Json:
-    """The value, its texts without control characters other than tab and line ends: no benchmark can hold them.
+    """The value without control characters other than tab and line ends, which no benchmark can hold.
 
     Raises:
-        ValueError: It holds what JSON text cannot have.
+        ValueError: It holds something that JSON text cannot hold.
     """
     try:
         canonical_json(value)
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        # NaN is no JSON, and half a surrogate pair no text.
+        # NaN is not JSON, and half a surrogate pair is not text.
         raise ValueError("holds a number or a character that JSON text cannot have") from None
     return without_controls(value)
 
 
 def plain_text(value: str) -> str:
-    """The text without control characters other than tab and line ends, which come with what is pasted from a PDF.
+    """The text without control characters other than tab and line ends. They come with text pasted from a PDF.
 
     Raises:
-        ValueError: It holds what PostgreSQL, or UTF-8, cannot have.
+        ValueError: It holds something that PostgreSQL or UTF-8 cannot hold.
     """
     if "\0" in value:
         raise ValueError("holds a NUL character")
@@ -130,18 +130,18 @@ def plain_text(value: str) -> str:
 
 
 PlainJson = Annotated[Any, AfterValidator(plain_json)]
-"""A JSON value that can be stored and sent as it is."""
+"""A JSON value that can be stored and sent unchanged."""
 FormText = Annotated[str, Form(max_length=20_000), AfterValidator(plain_text)]
 """A field of a form."""
 ShortText = Annotated[str, Form(max_length=1_000), AfterValidator(plain_text)]
-"""A field of a form that holds a line."""
+"""A field of a form with one line."""
 FormNumber = Annotated[int, Form(ge=-(10**9), le=10**9)]
-"""A field of a form that holds a whole number."""
+"""A field of a form with a whole number."""
 
 
-# What waits for nothing is a coroutine: each plain function would cost a change of threads for every request.
+# Dependencies that wait for nothing are coroutines: a plain function would cost a thread switch for every request.
 async def project_of(request: Request) -> ReviewProject:
-    """The project that is served."""
+    """The served project."""
     found: ReviewProject = request.app.state.project
     return found
 
@@ -156,52 +156,52 @@ def address_of_server(request: Request) -> Address:
 
 
 def login_limiter(request: Request) -> tuple[LoginLimiter, str]:
-    """What counts tries to sign in, and what counts as the address of whoever asks."""
+    """The limiter of sign-ins, and the address that a request counts for."""
     limiter: LoginLimiter = request.app.state.login_limiter
     return limiter, network_of(request.client.host if request.client is not None else None)
 
 
 def link_to(request: Request, path: str) -> str:
-    """An address of this application to hand to somebody else.
+    """A link of this application to give to somebody else.
 
-    Its name is the one by which this request reached the server, which is one that the server was told.
+    It uses the host name of this request, which the server was told to answer to.
     """
     scheme = "https" if address_of_server(request).behind_https else request.url.scheme
     return f"{scheme}://{request.headers.get('host', 'localhost')}{path}"
 
 
 def cookie_name(project: ReviewProject, *, https: bool = False) -> str:
-    """Name of the session's cookie: browsers send cookies to all ports of a host, and two projects may be served.
+    """Name of the session's cookie. Browsers send cookies to all ports of a host, and two projects may be served.
 
-    Under HTTPS the name says so, and browsers then let no other host or plain connection set it.
+    Under HTTPS the name has a prefix with which browsers let no other host or plain connection set it.
     """
     name = f"reeltalk_{keyed_hash(project.secret, 'cookie')[:8]}"
     return f"__Host-{name}" if https else name
 
 
 def cookie_of(request: Request) -> str | None:
-    """What the session's cookie holds, where there is one."""
+    """The session's cookie; None if there is none."""
     return request.cookies.get(cookie_name(request.app.state.project, https=is_https(request)))
 
 
 def put_cookie(request: Request, answer: Response, token: str | None) -> None:
-    """Let an answer set the session's cookie, or take it away."""
+    """Set the session's cookie in an answer; None deletes it."""
     name, https = cookie_name(request.app.state.project, https=is_https(request)), is_https(request)
     if token is None:
         answer.delete_cookie(name, path="/", secure=https, httponly=True, samesite="lax")
         return
-    # The database decides when a session is over; a browser only must not forget it before.
+    # The database decides when a session ends. The browser must only keep the cookie long enough.
     max_age = LONGEST_SESSION_DAYS * 24 * 3600
     answer.set_cookie(name, token, max_age=max_age, path="/", httponly=True, samesite="lax", secure=https)
 
 
 def is_https(request: Request) -> bool:
-    """True where the browser speaks HTTPS, with this server or with a proxy in front of it."""
+    """True if the browser speaks HTTPS, with this server or with a proxy in front of it."""
     return address_of_server(request).behind_https or request.url.scheme == "https"
 
 
 def current_user(request: Request, project: ProjectHere) -> User | None:
-    """Who asks: by the session's cookie, or by a personal token; None where nobody is signed in."""
+    """The person who asks, by the session's cookie or a personal token; None if nobody is signed in."""
     person = _somebody(request, project)
     setattr(request.state, SIGNED_IN, person is not None)
     return person
@@ -211,20 +211,20 @@ def _somebody(request: Request, project: ReviewProject) -> User | None:
     authorization = request.headers.get("authorization", "")
     with project.database.reading() as session:
         if authorization:
-            # Whoever names themself by a token is nobody else, also where the token is good no longer.
+            # A request with a token is never treated as the cookie's person, even if the token is no longer valid.
             scheme, _, token = authorization.partition(" ")
             return person_of_token(session, project.secret, token.strip()) if scheme.lower() == "bearer" else None
         cookie = cookie_of(request)
         person = person_of_session(session, project.secret, cookie) if cookie else None
     if person is not None and person.slides and cookie is not None:
-        # Where nothing can be written, what can be read is read all the same.
+        # If nothing can be written, reading must still work.
         with contextlib.suppress(ReeltalkError), project.database.writing() as writing:
             slide_session(writing, project.secret, cookie)
     return person
 
 
 def require(action: Action) -> Any:
-    """A parameter of a route: the person who asks, who must be allowed the action.
+    """A parameter of a route: the person who asks. Their role must allow the action.
 
     Raises:
         Unauthorized: Nobody is signed in.
@@ -241,7 +241,7 @@ def require(action: Action) -> Any:
 
 
 def require_api(action: Action) -> Any:
-    """As `require`, for a JSON request that changes something: it must carry the session's CSRF token in a header."""
+    """Like `require`, for a JSON request that changes something. It must carry the session's CSRF token in a header."""
 
     async def change(
         request: Request,
@@ -255,9 +255,9 @@ def require_api(action: Action) -> Any:
 
 
 def require_form(action: Action) -> Any:
-    """As `require`, for a form that changes something: it must carry the session's CSRF token in a field.
+    """Like `require`, for a form that changes something. It must carry the session's CSRF token in a field.
 
-    Forms are for browsers: with a personal token nobody invites people, changes a password or makes another token.
+    Forms are for browsers: nobody invites people, changes a password or makes another token with a personal token.
     """
 
     async def change(
@@ -272,27 +272,27 @@ def require_form(action: Action) -> Any:
 
 
 def check_csrf(request: Request, person: User, token: str) -> None:
-    """Refuse a change that does not carry the session's CSRF token, or that another site asks for.
+    """Reject a change without the session's CSRF token, or that another site asks for.
 
     Raises:
-        Forbidden: It does not, or it does.
+        Forbidden: The token is wrong, or the request comes from another site.
     """
     if person.by_token:
         return
-    # Bytes, since the comparison of texts refuses other characters than ASCII.
+    # As bytes, since `compare_digest` refuses text that is not ASCII.
     if not hmac.compare_digest(token.encode(), person.csrf.encode()):
         raise Forbidden("the page is older than your session; reload it and try again", code="csrf")
     refuse_other_sites(request)
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Refuse a change that a page of another site asks for; browsers say so themselves, by one header or the other.
+    """Reject a change that a page of another site asks for. Browsers send one of two headers that tell.
 
     Raises:
         Forbidden: It comes from another site.
     """
     origin = request.headers.get("origin")
-    # The scheme is not compared: behind a proxy the server sees another than the browser.
+    # The scheme is not compared: behind a proxy the server sees another scheme than the browser.
     elsewhere = origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower()
     if elsewhere or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Forbidden("this request comes from another site", code="other_site")

@@ -1,4 +1,4 @@
-"""What people do with a unit: open, save, undo, submit. Every change is an event, and names the revision it read."""
+"""One person's work on a unit: open, save, undo, submit. Every change is an event and names the revision it read."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -30,10 +30,10 @@ EDITS: Final = ("save", "undo", "redo")
 
 
 def own_work(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow, ReviewTask]:
-    """An assignment of the person who asks.
+    """An assignment of the person who asks, with its unit and task.
 
     Raises:
-        NotFound: There is none of that name, or it is somebody else's: which of the two is not told.
+        NotFound: There is none with this id, or it belongs to somebody else. The answer does not tell which.
     """
     assignment = session.get(AssignmentRow, assignment_id)
     if assignment is None or assignment.person_id != person_id:
@@ -45,12 +45,12 @@ def own_work(session: Session, person_id: str, assignment_id: str) -> tuple[Assi
 
 
 def task_of_unit(session: Session, unit: UnitRow) -> ReviewTask:
-    """The kind of work that a unit is for."""
+    """The kind of work of a unit."""
     return TASKS[session.get_one(QueueRow, unit.queue_id).task]
 
 
 def entries(session: Session, assignment_id: str) -> dict[str, EntryRow]:
-    """What stands at the places of an assignment."""
+    """The entries of an assignment, by place."""
     found = session.scalars(select(EntryRow).where(EntryRow.assignment_id == assignment_id).order_by(EntryRow.place))
     return {row.place: row for row in found}
 
@@ -69,20 +69,19 @@ def save_value(
     revision: int,
     value: Json,
 ) -> EntryRow:
-    """Put a value at a place.
+    """Save a value at a place.
 
     Args:
         change: The transaction.
-        assignment: Whose work, in which unit, of which task.
+        assignment: The person's work.
         unit: Its unit.
         task: Its task.
-        place: Where.
-        revision: The revision that was read; 0 where nothing stood there.
+        place: The place.
+        revision: The revision that was read; 0 if there was none.
         value: The new value.
 
     Raises:
-        Conflict: Somebody, or another window, saved meanwhile (`stale_save`, with what stands there now); or the
-            work was submitted.
+        Conflict: Another window saved meanwhile (`stale_save`, with the current entry), or the work was submitted.
         InvalidValue: The value cannot be stored.
     """
     _check_open(assignment, unit)
@@ -98,7 +97,7 @@ def save_value(
             },
         )
     stored = check_value(change.session, assignment, unit, task, place, value)
-    # Saving what is there already, and is not stale, changes nothing; an event for it would be an empty step of undo.
+    # Saving an equal value that is not stale changes nothing. An event for it would be an empty step of undo.
     if found is not None and found.value == stored and not found.stale:
         return found
     old = found.value if found is not None else None
@@ -113,7 +112,7 @@ def check_value(
     """The value as it is stored.
 
     Raises:
-        InvalidValue: It cannot be.
+        InvalidValue: It cannot be stored.
     """
     if assignment.role == ADJUDICATOR:
         return check_settlement(session, unit, task, place, value)
@@ -121,25 +120,25 @@ def check_value(
 
 
 def undo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> EntryRow:
-    """Take the last change of an assignment back; again and again, as far as its history goes.
+    """Undo the last change of an assignment. Can be repeated back to the beginning of its history.
 
     Raises:
-        Conflict: There is nothing to take back (`nothing_to_undo`), or the work was submitted.
+        Conflict: There is nothing to undo (`nothing_to_undo`), or the work was submitted.
     """
     return _step(change, assignment, unit, task, kind="undo")
 
 
 def redo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> EntryRow:
-    """Do again what was taken back last.
+    """Redo the change that was undone last.
 
     Raises:
-        Conflict: There is nothing to do again (`nothing_to_redo`), or the work was submitted.
+        Conflict: There is nothing to redo (`nothing_to_redo`), or the work was submitted.
     """
     return _step(change, assignment, unit, task, kind="redo")
 
 
 def _check_open(assignment: AssignmentRow, unit: UnitRow) -> None:
-    # Also where an adjudicator's copy had lapsed: what is asked about others' places must not answer before all are in.
+    # This also covers a lapsed adjudicator's copy: nothing about others' work may be answered before all is in.
     if assignment.state == WAITING or (assignment.role == ADJUDICATOR and unit.state == OPEN):
         raise Conflict("work on this task was returned to its annotator; go on when it is in again")
     if assignment.state not in (*UNFINISHED, LAPSED):
@@ -164,14 +163,14 @@ def _step(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: R
         raise Conflict(f"there is nothing to {kind}", code=f"nothing_to_{kind}")
     event = change.session.get_one(EventRow, steps[-1])
     assert event.place is not None
-    # Steps are taken back last first, so that all is again as it was before the step, other places' marks included.
+    # Steps are undone in reverse order, so that other places' marks are restored too.
     there = event.before if kind == "undo" else event.after
     rows = entries(change.session, assignment.id)
     return _put(change, rows, assignment, unit, task, event.place, there, kind=kind)
 
 
 def entry_history(session: Session, assignment_id: str, place: str | None = None) -> list[EventRow]:
-    """All changes of an assignment's entries, first to last, at one place where it is given."""
+    """All changes of an assignment's entries, first to last; only those at one place if it is given."""
     query = select(EventRow).where(EventRow.subject == assignment_id, EventRow.kind.in_(EDITS)).order_by(EventRow.seq)
     return list(session.scalars(query if place is None else query.where(EventRow.place == place)))
 
@@ -187,9 +186,9 @@ def _put(
     *,
     kind: str,
 ) -> EntryRow:
-    """Let a place have a value and a mark, and other places theirs.
+    """Set the value and the stale mark of a place, and the stale marks of other places.
 
-    `there` has `value`, `stale`, and `others`: the marks of other places that change with it.
+    `there` has `value`, `stale`, and `others`: the marks of the other places.
     """
     values = {other: entry.value for other, entry in rows.items()}
     if assignment.role != ADJUDICATOR and (reason := task.lock_reason(unit.content, values, place)) is not None:
@@ -221,7 +220,7 @@ def _newly_stale(
     old: Json,
     new: Json,
 ) -> list[str]:
-    """The places that must be looked at again, as what they rest on changed."""
+    """Places to look at again because something that they rest on changed."""
     if assignment.role == ADJUDICATOR:
         return []
     draft = task.draft_value(unit.content, place)
@@ -243,11 +242,11 @@ def stale_places(session: Session, assignment_id: str) -> list[str]:
 
 
 def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, *, approval: bool) -> None:
-    """Hand work in. With the last that a unit needs, what all agree on is settled, and the rest goes to an adjudicator.
+    """Submit work. The last submission that a unit needs settles what all agree on; the rest goes to an adjudicator.
 
     Raises:
         InvalidValue: Places are undecided or stale (`incomplete`, with the places).
-        Conflict: It was handed in before; or its place went to others, who were done first.
+        Conflict: It was submitted before, or its place went to others who finished first.
     """
     if assignment.state == "submitted":
         raise Conflict("this work was submitted already")
@@ -265,7 +264,7 @@ def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: 
         )
     had_lapsed = assignment.state == LAPSED
     assignment.state, assignment.submitted_at = "submitted", change.at
-    # Whoever is done first counts: where this work had lapsed, the last to begin makes room.
+    # The first to submit counts: if this work had lapsed, the copy begun last makes room.
     if had_lapsed and make_room(change, unit, assignment.role, unfinished_copies(change, unit, assignment.role)):
         raise Conflict("others were done with this task first; what you did in it is kept, go on with another")
     change.record("submit", assignment.id, after={"unit": unit.id, "role": assignment.role, "round": assignment.round})
@@ -281,7 +280,7 @@ def lacking_places(
     """Places that are undecided or stale."""
     if adjudicating:
         return undecided_disputes(session, unit, task, rows)
-    # Places that somebody made, as a link that they drew, are to be decided as well, unless they were taken back.
+    # Added places, such as a drawn link, must be decided too, unless they were undone.
     fixed = list(task.places(unit.content))
     made = [place for place, row in rows.items() if place not in set(fixed) and row.value is not None]
     return [
@@ -292,7 +291,7 @@ def lacking_places(
 
 
 def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> None:
-    """Take one's own submitted work back, as long as nobody else's has met it.
+    """Take back submitted work while it has not been compared with anybody else's.
 
     Raises:
         Conflict: It was not submitted, or the unit is complete.
@@ -303,7 +302,7 @@ def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> Non
         select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.round > 1)
     ).first()
     overlap = change.session.get_one(QueueRow, unit.queue_id).overlap
-    # Gold is never complete; where other units would be, it must not be told from them by this.
+    # Gold is never complete. It must behave here like other units, or this would reveal it.
     if unit.state != OPEN or complete_before is not None or (unit.gold is not None and overlap == 1):
         raise Conflict("all work on this task is in; only an adjudicator can return it")
     assignment.state, assignment.submitted_at = "working", None
@@ -312,12 +311,12 @@ def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> Non
 
 
 def send_back(change: Transaction, person_id: str, assignment_id: str, note: str) -> None:
-    """Return submitted work to its annotator, who alone goes on with it.
+    """Return submitted work to its annotator. Only they can continue it.
 
     Raises:
         NotFound: There is no such work, or not all work on its unit is in.
         Forbidden: It is the person's own.
-        Conflict: It was never submitted, or its annotator has left and could not go on with it.
+        Conflict: It was never submitted, or its annotator has left and cannot continue it.
         InvalidValue: There is no note that says what to do.
     """
     assignment = change.session.get(AssignmentRow, assignment_id)

@@ -1,1 +1,1 @@
-"""Settled work becomes the next revision of a benchmark."""
+"""Applies settled work: it becomes the next revision of a benchmark. Begin with `stage.py`."""

@@ -28,9 +28,9 @@ HUMAN: Final = "human"
 
 
 def human_scores(session: Session) -> Iterator[JudgedScore]:
-    """Every mark that people gave, as `reeltalk calibrate` reads it: the judge is `human:NAME`.
+    """Every mark that people gave, in the form that `reeltalk calibrate` reads. The judge is `human:NAME`.
 
-    Marks of units on which not all work is in are left out: until then nobody sees another's.
+    Marks of incomplete units are left out: until a unit is complete nobody sees another's marks.
     """
     for person, unit, values in _submitted(session, "rating"):
         content = unit.content
@@ -55,9 +55,9 @@ def human_scores(session: Session) -> Iterator[JudgedScore]:
 
 
 def human_answers(session: Session) -> Iterator[Answer]:
-    """People's answers to the test. The first to hand a unit in is the model `human`, the second `human 2`, and so on.
+    """People's answers to the test. The first to submit a unit is the model `human`, the second `human 2`, and so on.
 
-    People answer different units, so that a row for each would compare different questions.
+    People answer different units, so one model for each person would compare different questions.
     """
     place_of: dict[str, int] = defaultdict(int)
     for _, unit, values in _submitted(session, "test"):
@@ -118,7 +118,7 @@ KINDS: Final = frozenset({"rating", "test", "collect"})
 
 
 def add_collected(made: NextRevision, session: Session) -> None:
-    """Add marks, answers and dialogues. Marks and answers of the same key are replaced by what people say now."""
+    """Add marks, answers and dialogues. New marks and answers replace earlier ones of the same key."""
     if not KINDS & set(session.scalars(select(QueueRow.task))):
         return
     content = made.content
@@ -146,7 +146,7 @@ def add_collected(made: NextRevision, session: Session) -> None:
 
 
 def _unreviewed(made: NextRevision, dialogues: Iterable[Dialogue]) -> Iterable[Dialogue]:
-    """Those that are new, or were talked about anew before anybody reviewed them in the benchmark."""
+    """Dialogues that are new, or that changed before anybody reviewed them in the benchmark."""
     reviewed = {row.target_id for row in made.content.reviews if row.target_table == DIALOGUES.name}
     there = {row.id: row for row in made.content.dialogues}
     for row in dialogues:

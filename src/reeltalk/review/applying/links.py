@@ -1,4 +1,4 @@
-"""Links that people drew, relabelled, deleted, or gave a wording of their own for the later question."""
+"""Applies settled links: drawn, relabelled or deleted links, and new wordings of the later question."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -14,15 +14,15 @@ from reeltalk.schema.review import Decision, FieldEdit
 from reeltalk.schema.rewriting import Rewrite, catalogue
 
 SKILLS: Final = "skills"
-"""In a linkage's `extra`: the skills that people say it exercises."""
+"""Key in a linkage's `extra`: the skills that people say it exercises."""
 FREE: Final = "free"
-"""Method or skill of a rewrite that names none."""
+"""Method or skill of a rewrite without one."""
 DELETED: Final = "deleted in review"
 RELABELLED: Final = "its relation was changed in review"
 
 
 def apply_links(made: NextRevision, units: Iterator[DoneUnit]) -> None:
-    """Bring what was settled about links into the benchmark, after all turns are as they become."""
+    """Apply settled links, after the turns."""
     chains: dict[str, QAChain] = {chain.id: chain for chain in made.content.chains}
     for unit in units:
         before, after = unit.content["before"], unit.content["after"]
@@ -82,7 +82,7 @@ def _without(extra: dict[str, Json]) -> dict[str, Json]:
 def _settle_wording(
     made: NextRevision, refs: tuple[TurnRef, TurnRef], settled: SettledPlace, relations: Sequence[str], target: Turn
 ) -> None:
-    """Take out drafts for relations that are gone and wordings that were settled before; add the one that is now."""
+    """Remove drafts for removed relations and earlier settled wordings, and add the new settled wording."""
     left: list[Rewrite] = []
     withdrawn: list[Turn] = []
     for row in made.content.rewrites:
@@ -129,7 +129,7 @@ def _draft(target: Turn, value: Json) -> Turn:
 
 
 def word_paths(made: NextRevision) -> None:
-    """Let paths that jump along a linkage ask the later question as people settled it for that linkage."""
+    """Let paths along a linkage ask the later question with the wording that people settled for the linkage."""
     for row in made.content.rewrites:
         if row.extra.get(ACCEPTED):
             refs = (row.linkage.source, row.linkage.target)

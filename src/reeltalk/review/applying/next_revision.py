@@ -18,18 +18,18 @@ from reeltalk.schema.review import Decision, FieldEdit, Review
 from reeltalk.store.content import Content
 
 TASK: Final = "task"
-"""Of which kind of work a review is, in its `extra`."""
+"""Key in a review's `extra`: the kind of work."""
 TURNS: Final = "turns"
 WRITTEN: Final = "written"
-"""Which revision it led to."""
+"""The revision that the review led to."""
 PLACE: Final = "place"
-"""Which turn of the first draft it is of, from 0; or another name of a place."""
+"""The turn's index in the first draft, from 0; or another name of a place."""
 WORDING: Final = "wording"
-"""Hash of the wording that the turn got, where the review was settled and changed it."""
+"""Hash of the turn's new wording, if the review settled and changed it."""
 RESULT: Final = "result"
-"""Hash of what was settled, by which it is known that it was applied."""
+"""Hash of the settled value. It tells that the value was applied."""
 SETTLED: Final = "settled"
-"""How it was settled; only in the one review of a place whose decision counted."""
+"""How the place was settled; only in the one review of a place that counted."""
 
 
 def latest_revision(reviews: Iterable[Review]) -> int:
@@ -38,13 +38,13 @@ def latest_revision(reviews: Iterable[Review]) -> int:
 
 
 def wording_hash(turn: Turn) -> str:
-    """By which a turn is known again as the one that review wrote; its labels and checks may change meanwhile."""
+    """Identifies a turn by its wording; labels and checks may change meanwhile."""
     stored = turn.model_dump(mode="json")
     return value_hash({name: stored[name] for name in WORDED})
 
 
 WORDED: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option")
-"""What of a turn its wording is: all that people edit but the labels."""
+"""Fields of a turn's wording: all that people edit except labels."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class TurnRevision:
     revision: int
     is_kept: bool
     wording: str | None
-    """Hash of the wording that it got; None where it was left as it was."""
+    """Hash of the new wording; None if it did not change."""
 
 
 class ReviewHistory:
@@ -79,13 +79,13 @@ class ReviewHistory:
                 )
 
     def kept(self, table: str, name: str, turns: int, revision: int | None = None) -> list[int]:
-        """The turns of the first draft that a chain or dialogue has, in order, by their place there.
+        """The turns of the first draft that a chain or dialogue still has, in order, as indices into the first draft.
 
         Args:
             table: `chains` or `dialogues`.
             name: Its id.
-            turns: How many the first draft had, or more.
-            revision: At which revision; the latest by default.
+            turns: How many turns the first draft had, or more.
+            revision: The revision; the latest by default.
         """
         steps: Mapping[int, Sequence[TurnRevision]] = self._steps.get((table, name), {})
         found = []
@@ -96,18 +96,18 @@ class ReviewHistory:
         return found
 
     def removed(self, table: str, name: str, revision: int | None = None) -> int:
-        """How many turns of the first draft a chain or dialogue has no longer."""
+        """How many turns of the first draft a chain or dialogue has lost."""
         steps: Mapping[int, Sequence[TurnRevision]] = self._steps.get((table, name), {})
         pasts = [[step for step in past if revision is None or step.revision <= revision] for past in steps.values()]
         return sum(bool(past) and not past[-1].is_kept for past in pasts)
 
     def wording(self, table: str, name: str, place: int) -> str | None:
-        """Hash of a turn's wording as a review wrote it last; None where none did."""
+        """Hash of the last wording that a review gave a turn; None if there is none."""
         past = self._steps.get((table, name), {}).get(place, ())
         return next((step.wording for step in reversed(past) if step.wording), None)
 
     def result(self, task: str, table: str, name: str, place: int | str) -> str | None:
-        """Hash of what was settled last about a place, of one kind of work; None where nothing was applied."""
+        """Hash of the last settled value of a place for one kind of work; None if nothing was applied."""
         return self._results.get((task, table, name, str(place)))
 
 
@@ -115,26 +115,26 @@ UnitTable = Literal["chains", "dialogues"]
 Key = tuple[str, str]
 """Table and id of a chain or dialogue."""
 TABLE_OF: Final[Mapping[str, UnitTable]] = {"chain": "chains", "dialogue": "dialogues"}
-"""Tables by the word that references use."""
+"""Tables by the word in references."""
 
 
 @dataclass
 class NextRevision:
-    """A benchmark's rows as they become."""
+    """A benchmark's rows while they change."""
 
     before: Content
     content: Content
     history: ReviewHistory
     number: int
-    """Of this revision, from 1."""
+    """Number of this revision, from 1."""
     places: dict[Key, list[int]] = field(default_factory=dict)
-    """The turns that each chain and dialogue has now, by their places in the first draft."""
+    """The turns that each chain and dialogue now has, as indices into the first draft."""
     earlier_places: dict[Key, list[int]] = field(default_factory=dict)
     """The same before this revision."""
     reworded: dict[tuple[str, str, int], Turn] = field(default_factory=dict)
-    """Turns of which the wording changed, as they were, by table, id and place."""
+    """Turns with a new wording, as they were before, by table, id and place."""
     gone: set[Key] = field(default_factory=set)
-    """Chains and dialogues of which no turn is left."""
+    """Chains and dialogues without any turn left."""
     counts: Counter[str] = field(default_factory=Counter)
     conflicts: list[str] = field(default_factory=list)
     """Work that cannot be applied, and why."""
@@ -142,7 +142,7 @@ class NextRevision:
 
     @classmethod
     def after(cls, content: Content) -> "NextRevision":
-        """The start: all as it is."""
+        """The start: everything unchanged."""
         fresh = replace(content)
         for name, rows in content.rows():
             setattr(fresh, name, list(rows))
@@ -160,24 +160,24 @@ class NextRevision:
         return made
 
     def snapshot_places(self, table: str, name: str, turns: int, revision: int) -> list[int]:
-        """The places in the first draft of the turns that a unit's snapshot shows.
+        """The turns of a unit's snapshot, as indices into the first draft.
 
         Args:
             table: `chains` or `dialogues`.
             name: Its id.
             turns: How many turns the snapshot shows.
-            revision: Of the benchmark when it was taken.
+            revision: Revision of the benchmark when it was taken.
         """
         first = turns + self.history.removed(table, name, revision)
         return self.history.kept(table, name, first, revision)
 
     def now(self, table: str, name: str, place: int) -> int | None:
-        """Index of a turn of the first draft in this revision; None where it is not there."""
+        """Index in this revision of a turn of the first draft; None if it is gone."""
         places = self.places.get((table, name), [])
         return places.index(place) if place in places else None
 
     def moved(self, table: str, name: str, index: int) -> int | None:
-        """Index in this revision of a turn that the benchmark had before; None where it was taken out."""
+        """Index in this revision of a turn that the benchmark had before; None if it was taken out."""
         earlier = self.earlier_places.get((table, name))
         if earlier is None or index >= len(earlier):
             return None
@@ -186,7 +186,7 @@ class NextRevision:
         return self.now(table, name, earlier[index])
 
     def rows_about(self, table: str, unit: str, name: str) -> Sequence[Any]:
-        """Rows of gates or of tag proposals about a chain or dialogue and its turns, as they were before."""
+        """Earlier rows of gates or tag proposals about a chain or dialogue and its turns."""
         if table not in self._about:
             found: dict[tuple[str, str], list[Any]] = defaultdict(list)
             for row in getattr(self.before, table):
@@ -197,7 +197,7 @@ class NextRevision:
     def reject(
         self, table: str, record_id: str, reason: str, content: Json | Record, *, place: str | None = None
     ) -> None:
-        """Keep what is taken out, with the reason."""
+        """Keep a removed row, with the reason."""
         stored = content.model_dump(mode="json", exclude_defaults=True) if isinstance(content, Record) else content
         self.content.rejected.append(
             Rejected(table=table, record_id=record_id, reason=reason, place=place, content=stored)
@@ -214,15 +214,15 @@ class NextRevision:
         worded: Turn | None = None,
         effects: Sequence[FieldEdit] = (),
     ) -> None:
-        """Keep who decided what.
+        """Add the reviews of a place: who decided what.
 
         Args:
-            unit: Where.
+            unit: The unit.
             verdicts: One for each person.
-            place: Which turn of the first draft, or which other place.
-            settled: What counted.
-            worded: The turn, where its wording was settled.
-            effects: What else changed in the record by it.
+            place: The turn's index in the first draft, or another place.
+            settled: The settled value.
+            worded: The turn, if its wording was settled.
+            effects: Other changes that this caused in the record.
         """
         for verdict in verdicts:
             said, extra = verdict.said, {TASK: unit.kind, PLACE: place, WRITTEN: self.number}

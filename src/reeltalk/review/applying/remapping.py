@@ -1,4 +1,10 @@
-"""Moves everything that refers to a turn along with it, or takes it out with a reason, and drops paths that broke."""
+"""Moves every row that refers to a turn along with it, and removes rows and paths whose turns are gone.
+
+Removed rows go to `rejected` with the reason. A path is a walk: it begins with the first turn of a chain and goes on to
+the next turn, along a linkage, or from a chain's last turn to the first turn of a later chain. If review removed turns
+or linkages, the remaining steps may no longer be a walk. Then the path is removed, and `reeltalk construct --steps
+paths` draws new ones. A path that was no such walk before, as in some published benchmarks, keeps its remaining steps.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +28,7 @@ NO_END: Final = "review took out a turn that it leads from or to"
 NO_STEP: Final = "review took out all turns of this path"
 EMPTY: Final = "review left none of its turns"
 CHECKED_BEFORE: Final = "before_review"
-"""In the `extra` of a check of a turn that was edited since: what the check had found."""
+"""Key in the `extra` of a check of an edited turn: the earlier result of the check."""
 
 
 @dataclass
@@ -32,14 +38,14 @@ class PathChange:
     before: DialoguePath
     after: DialoguePath
     steps: list[int] = field(default_factory=list)
-    """Indices of the steps that are left."""
+    """Indices of the remaining steps."""
 
 
 def remap(made: NextRevision) -> list[PathChange]:
-    """Let everything follow its turns, once all turns are as they become.
+    """Move all rows along with their turns, after the turns are final.
 
     Returns:
-        All paths, of which the walks are still to be looked at.
+        All paths. `settle_paths` decides which stay.
     """
     _units_gone(made)
     made.content.linkages = _move_rows(
@@ -135,7 +141,7 @@ def _path(made: NextRevision, path: DialoguePath) -> PathChange:
 
 
 def _gate(made: NextRevision, gate: GateResult) -> Any:
-    """A check where its turn is now; None for one that went with its turn, whose rejection holds it."""
+    """A check at the new index of its turn; None if its turn was removed, whose rejection keeps it."""
     if gate.unit not in TABLE_OF or gate.outcome in GONE:
         return gate
     table = TABLE_OF[gate.unit]
@@ -166,7 +172,7 @@ def _place(made: NextRevision, table: str, name: str, index: int) -> int | None:
 
 
 def _moved(made: NextRevision, row: Any, unit: str) -> Any:
-    """A row about a turn of a chain or dialogue where that is now; None where it went."""
+    """A row about a turn of a chain or dialogue at its new index; None if the turn was removed."""
     if unit not in TABLE_OF:
         return row
     table = TABLE_OF[unit]
@@ -181,7 +187,7 @@ def _answers_and_scores(made: NextRevision) -> None:
 
     def unit_of(unit: str, name: str) -> str | None:
         if unit == "turn":
-            # A turn's unit is a dialogue where there is one of the name, and a chain otherwise.
+            # The unit of a turn is a dialogue if there is one with the id, otherwise a chain.
             if ("dialogues", name) in made.earlier_places:
                 return "dialogues"
             return tables.get((unit, name))
@@ -217,7 +223,7 @@ def _answers_and_scores(made: NextRevision) -> None:
 
 
 def _asked_before(answer: Answer, turn: Turn) -> Answer:
-    """An answer to an earlier wording of a turn; it says to which."""
+    """An answer to an earlier wording of a turn, marked with that wording."""
     values: dict[str, Any] = {}
     if answer.asked_as is None:
         values["asked_as"] = turn.question
@@ -231,7 +237,7 @@ def _short(model: str, unit_id: str) -> str:
 
 
 def _new_steps(changes: Sequence[PathChange]) -> dict[str, dict[int, int]]:
-    """By path, the new index of each step that is left."""
+    """The new index of each remaining step, by path."""
     return {change.before.id: {old: new for new, old in enumerate(change.steps)} for change in changes}
 
 
@@ -241,7 +247,7 @@ SAME_WALK: Final = "review left it the same walk as another path"
 
 
 class _Moves:
-    """Moves that the chains and linkages of a benchmark allow."""
+    """The moves that the chains and linkages of a benchmark allow."""
 
     def __init__(self, chains: Iterable[QAChain], linkages: Iterable[Linkage]) -> None:
         self._turns: dict[str, int] = {chain.id: len(chain.turns) for chain in chains}
@@ -262,7 +268,7 @@ class _Moves:
 
 
 def settle_paths(made: NextRevision, changes: Sequence[PathChange]) -> None:
-    """Take out paths that are no walks any more, with what is about them; let the rest follow its steps."""
+    """Remove paths that are no longer walks, with the rows about them; let the rows of others follow their steps."""
     before = _Moves(made.before.chains, made.before.linkages)
     after = _Moves(made.content.chains, made.content.linkages)
     is_touched = made.places != made.earlier_places or made.before.linkages != made.content.linkages
@@ -295,7 +301,7 @@ def _why_gone(change: PathChange, before: _Moves, after: _Moves) -> str | None:
 
 
 def _why_unsaid(made: NextRevision, change: PathChange) -> str | None:
-    """Why a path cannot enter a chain in its middle any more, where the draft that it asked there is gone."""
+    """Why a path can no longer enter a chain in its middle, if the draft that it asked there is gone."""
     path = next((path for path in made.content.paths if path.id == change.before.id), change.after)
     drafted = {row.draft.to_json() for row in made.before.rewrites}
     left = {(row.linkage.source, row.linkage.target) for row in made.content.rewrites if row.extra.get(ACCEPTED)}
@@ -308,7 +314,7 @@ def _why_unsaid(made: NextRevision, change: PathChange) -> str | None:
             continue
         if two.turn is not None and (one.ref, two.ref, two.turn.to_json()) not in kept:
             return NO_WORDING
-        # In the chain's own words, as people settled it, it may stand.
+        # A step in the chain's own words may stay, if its question does not refer back.
         if two.turn is None and refers_back(turns[two.ref.unit_id][two.ref.turn_index]):
             return NO_WORDING
     return None

@@ -20,61 +20,61 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class SubmittedWork:
-    """What one person handed in about a unit."""
+    """The work that one person submitted on a unit."""
 
     reviewer: str
-    """Name of the person."""
+    """The person's name."""
     person_id: str
     role: str
     """`annotator` or `adjudicator`."""
     at: str
-    """When it was handed in."""
+    """When it was submitted."""
     values: Mapping[str, Json]
     """By place."""
     times: Mapping[str, str]
-    """When each was decided."""
+    """When each place was decided."""
 
 
 @dataclass(frozen=True)
 class SettledPlace:
-    """What was settled at one place."""
+    """The settled value of one place."""
 
     value: Json
     how: str
     people: Sequence[str]
-    """Names, those whose work it is first."""
+    """Names; first those whose work it is."""
     at: str
 
     @property
     def hash(self) -> str:
-        """By which it is known that it was applied."""
+        """Identifies the value, to know whether it was applied."""
         return value_hash([self.value, self.how, list(self.people)])
 
 
 @dataclass(frozen=True)
 class DoneUnit:
-    """A unit on which nothing is open."""
+    """A unit without open work."""
 
     id: str
     kind: str
-    """Of the task."""
+    """The kind of work."""
     target_table: str
     target_id: str
     video_id: str | None
     content: Mapping[str, Json]
     results: Mapping[str, SettledPlace]
-    """By place; none where each one's work counts by itself."""
+    """By place; empty if each person's work counts by itself."""
     works: Sequence[SubmittedWork]
-    """In the order in which they were handed in."""
+    """In the order of submission."""
 
     @property
     def revision(self) -> int:
-        """Of the benchmark, as people saw it."""
+        """Revision of the benchmark that people saw."""
         return int(self.content.get("revision", 0))
 
 
 def done_units(session: Session, kind: str) -> Iterator[DoneUnit]:
-    """All units of one kind of work on which nothing is open, in the order of their queue, without planted ones."""
+    """All finished units of one kind of work, in the order of their queue, without gold."""
     names: dict[str, str] = {name: shown for name, shown in session.execute(select(PersonRow.id, PersonRow.name))}
     ids = list(
         session.scalars(
@@ -128,7 +128,7 @@ def _works(session: Session, units: Sequence[str], names: Mapping[str, str]) -> 
 
 
 def undecided_counts(session: Session) -> dict[str, int]:
-    """Places of units that are not done, by kind of work."""
+    """Number of places in unfinished units, by kind of work."""
     rows = session.execute(
         select(QueueRow.task, func.sum(UnitRow.turns))
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
@@ -139,13 +139,13 @@ def undecided_counts(session: Session) -> dict[str, int]:
 
 
 def parse_moment(at: str) -> datetime:
-    """A stored moment as a time with its zone."""
+    """A stored time as a `datetime` with its zone."""
     return datetime.fromisoformat(at)
 
 
 @dataclass(frozen=True)
 class ReviewDecision:
-    """What a value says."""
+    """The decision in a value."""
 
     decision: Decision
     reasons: Sequence[str] = ()
@@ -155,26 +155,26 @@ class ReviewDecision:
 
 @dataclass(frozen=True)
 class PersonReview:
-    """What one person said, as it becomes a `Review`."""
+    """One person's decision on a place, as it becomes a `Review`."""
 
     reviewer: str
     at: str
     said: ReviewDecision
     comment: str
     counts: bool
-    """True for the one whose decision counted."""
+    """True for the one decision that counted."""
 
 
 def person_reviews(
     unit: DoneUnit, place: str, settled: SettledPlace, read: Callable[[Json], ReviewDecision]
 ) -> Iterator[PersonReview]:
-    """What each person said of a place. An adjudicator's counts where there was one, otherwise the first's.
+    """The decision of each person on a place. An adjudicator's counts if there is one, otherwise the first annotator's.
 
     Args:
-        unit: Where all work is in.
-        place: Which place.
-        settled: What was settled there.
-        read: What a value says.
+        unit: A finished unit.
+        place: The place.
+        settled: Its settled value.
+        read: Reads the decision from a value.
     """
     by_adjudicator, counted = settled.how in ("taken", "written"), False
     for work in unit.works:
@@ -182,19 +182,19 @@ def person_reviews(
         if value is None:
             continue
         if work.role == ADJUDICATOR:
-            # An adjudicator's value says whose work they took; what they settled on is the result.
+            # An adjudicator's value only names the work they took. The settled value is the result.
             note, value = value.get("note"), settled.value
         counts = not counted and (work.role == ADJUDICATOR) == by_adjudicator
         counted |= counts
         said = read(value)
         yield PersonReview(work.reviewer, work.times[place], said, note or said.comment, counts)
     if not counted:
-        # Whoever settled it holds no such work any longer, as where nobody drew a link; their name stays.
+        # The person who settled it has no value there, as when nobody drew a link. Their name is kept.
         said = read(settled.value)
         reviewer = settled.people[-1] if settled.people else "unknown"
         yield PersonReview(reviewer, settled.at, said, said.comment, counts=True)
 
 
 def value_hash(value: Json) -> str:
-    """64 bits of the SHA-256 of canonical JSON."""
+    """The first 64 bits of the SHA-256 of canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]

@@ -1,6 +1,6 @@
 """Apply: settled work becomes the next revision of a benchmark, in one write, or not at all.
 
-Applying again changes nothing: each settled place leaves a review by which it is known that it was applied.
+Applying again changes nothing: each settled place adds a review that tells that it was applied.
 """
 
 import shutil
@@ -42,16 +42,16 @@ class Applied:
     """What applying did, or would do."""
 
     revision: int
-    """Of the benchmark now, from 1; the one that it has where nothing changed."""
+    """Revision of the benchmark now, from 1; its current one if nothing changed."""
     is_changed: bool
     counts: dict[str, int] = field(default_factory=dict)
-    undecided_counts: dict[str, int] = field(default_factory=dict)
+    undecided: dict[str, int] = field(default_factory=dict)
     """Places whose work is not settled yet, by kind of work. They stay as they are."""
     conflicts: tuple[str, ...] = ()
     """Settled work that could not be applied, and why."""
 
     def lines(self, benchmark: Path, *, dry_run: bool) -> Iterator[str]:
-        """As people read it; at most some of the conflicts."""
+        """Lines for people, with some of the conflicts."""
         if self.is_changed:
             yield f"{benchmark}: revision {self.revision}{' would be written' if dry_run else ''}"
         else:
@@ -78,16 +78,16 @@ def apply_reviews(
     """Write the settled work of a project as the next revision of its benchmark.
 
     Args:
-        project: Whose work.
-        into: A copy of the benchmark that gets it in place of the benchmark itself; made where it is not there.
-        dry_run: Say what would be done, and write nothing.
-        progress: Is told what is being done.
+        project: The project.
+        into: A copy of the benchmark to write instead of the benchmark itself; made if it does not exist.
+        dry_run: Only report what would be done.
+        progress: Called with the current step.
 
     Raises:
         FrozenError: The benchmark is a release.
         BenchmarkError: People agree too little, something else changed the benchmark, or it cannot be written.
         InputError: The benchmark is damaged.
-        BrokenInvariantError: What people settled contradicts the benchmark, as evidence after the end of its video.
+        BrokenInvariantError: Settled work contradicts the benchmark, such as evidence after the end of its video.
     """
     source = Benchmark.open(project.benchmark)
     is_copied = into is not None and not (into.is_dir() and any(into.iterdir()))
@@ -161,7 +161,7 @@ def _refuse_disagreement(project: ReviewProject, progress: Callable[[str], None]
     progress("computing how far people agree")
     stats = TeamStatsCache(project.database).compute()
     with project.database.reading() as session:
-        # A queue of which nothing is complete gives the benchmark nothing, and is held to nothing.
+        # A queue without any complete unit adds nothing to the benchmark, so it needs no agreement.
         applied = set(session.scalars(select(UnitRow.queue_id).where(UnitRow.state != OPEN).distinct()))
     measured = tuple(task for task in stats.tasks if task.queue_id in applied)
     blocks = release_blocks(replace(stats, tasks=measured), least)
@@ -170,7 +170,7 @@ def _refuse_disagreement(project: ReviewProject, progress: Callable[[str], None]
 
 
 def next_revision(content: Content, session: Session) -> NextRevision:
-    """A benchmark's rows with all that was settled; nothing is written."""
+    """A benchmark's rows with all settled work. Nothing is written."""
     made = NextRevision.after(content)
     apply_turns(made, done_units(session, "turns"))
     paths = remap(made)
@@ -184,7 +184,7 @@ def next_revision(content: Content, session: Session) -> NextRevision:
 
 
 def _refuse_contradictions(before: Content, after: Content) -> None:
-    """Refuse to write what would not validate. What was wrong before is not of review's making."""
+    """Reject settled work that would make the benchmark invalid. Earlier problems are not caused by review."""
 
     def problems(content: Content) -> dict[str, Finding]:
         return {str(finding): finding for finding in check_content(content) if finding.severity == "error"}
@@ -201,7 +201,7 @@ def _refuse_contradictions(before: Content, after: Content) -> None:
 
 
 def _copy(source: Benchmark, folder: Path) -> None:
-    """A benchmark's files as a benchmark that can change, without the card of a release."""
+    """A benchmark's files as a benchmark that can change, without a release card."""
     manifest = source.manifest
     files = {name: entry for name, entry in manifest.files.items() if name != CARD}
     for name in (*files, *(f"{MEDIA}/{sha256}" for sha256 in source.media.names())):
@@ -216,7 +216,7 @@ def _copy(source: Benchmark, folder: Path) -> None:
 
 
 def _go_on(project: ReviewProject, benchmark: Benchmark, made: NextRevision, applied: Applied) -> None:
-    """The project goes on with the revision that was written: what nobody has begun shows it."""
+    """Update the project to the written revision: units that nobody has begun show it."""
     fresh = Benchmark.open(benchmark.path)
     with transaction(project.database, OPERATOR) as change:
         change.record(

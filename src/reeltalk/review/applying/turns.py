@@ -18,7 +18,7 @@ LABELS: Final = "labels"
 
 
 def apply_turns(made: NextRevision, units: Iterator[DoneUnit]) -> None:
-    """Bring what was settled about turns into their chains and dialogues."""
+    """Apply settled turns to their chains and dialogues."""
     rows_of: dict[str, list[Any]] = {"chains": made.content.chains, "dialogues": made.content.dialogues}
     numbers = {table: {str(row.id): number for number, row in enumerate(rows)} for table, rows in rows_of.items()}
     gone: dict[str, set[int]] = {"chains": set(), "dialogues": set()}
@@ -47,7 +47,7 @@ def apply_turns(made: NextRevision, units: Iterator[DoneUnit]) -> None:
 
 
 def _taken_out(made: NextRevision, table: str, name: str) -> QAChain | Dialogue | None:
-    """A chain or dialogue that an earlier revision took out with all of its turns."""
+    """A chain or dialogue that an earlier revision removed with all of its turns."""
     model = QAChain if table == "chains" else Dialogue
     for row in reversed(made.before.rejected):
         if row.table == table and row.record_id == name and row.place is None and isinstance(row.content, dict):
@@ -57,7 +57,7 @@ def _taken_out(made: NextRevision, table: str, name: str) -> QAChain | Dialogue 
 
 
 def _turns(made: NextRevision, unit: DoneUnit, current: Sequence[Turn]) -> dict[int, Turn] | None:
-    """The turns that a unit has in this revision, by place; None where its review cannot be applied."""
+    """The turns of a unit in this revision, by place; None if its review cannot be applied."""
     key: Key = (unit.target_table, unit.target_id)
     drafts = [Turn.model_validate(turn) for turn in unit.content["turns"]]
     shown = made.snapshot_places(*key, len(drafts), unit.revision)
@@ -91,7 +91,7 @@ def _turns(made: NextRevision, unit: DoneUnit, current: Sequence[Turn]) -> dict[
 
 
 def _worded(there: Turn, draft: Turn, value: Mapping[str, Json]) -> Turn:
-    """A turn with the wording that was settled, and with its labels where people changed them."""
+    """A turn with the settled wording, and with its labels if people changed them."""
     stored = {name: value[name] for name in WORDED}
     if {name: tuple(labels) for name, labels in value[LABELS].items()} != draft.labels:
         stored[LABELS] = value[LABELS]
@@ -102,7 +102,7 @@ def _worded(there: Turn, draft: Turn, value: Mapping[str, Json]) -> Turn:
 
 
 def _is_known(made: NextRevision, key: Key, place: int, there: Turn, draft: Turn, new: Turn) -> bool:
-    """True where a turn is worded as people saw it, as a review wrote it, or as it becomes."""
+    """True if a turn has the wording that people saw, that a review wrote, or that it gets now."""
     written = made.history.wording(*key, place)
     expected = {wording_hash(new), wording_hash(draft), *([written] if written else [])}
     return wording_hash(there) in expected
@@ -118,7 +118,7 @@ def _keep(
     there: Turn | None,
     new: Turn | None,
 ) -> None:
-    """Count a decision, and keep who made it and what was taken out."""
+    """Count a decision, and keep who made it and what was removed."""
     decision, key = Decision(settled.value["decision"]), (unit.target_table, unit.target_id)
     made.counts[f"turns {_PAST_TENSE[decision]}"] += 1
     effects: list[FieldEdit] = []
@@ -179,13 +179,13 @@ def _take_out(made: NextRevision, unit: DoneUnit, index: int, place: int, settle
 
 
 VERIFIED: Final[Mapping[str, str]] = {"tagging": "tags_verified", "types": "types_verified"}
-"""By kind of work, what a turn's `extra` says once a person has looked."""
+"""Key in a turn's `extra` that says that a person has checked the labels, by kind of work."""
 MANUAL: Final = "_manual"
-"""Ending of the name under which `extra` says by which manual that was done."""
+"""Suffix of the key in `extra` with the manual that was used."""
 
 
 def apply_labels(made: NextRevision, units: Iterator[DoneUnit]) -> None:
-    """Bring labels into turns, after all turns are as they become."""
+    """Apply settled labels, after the turns."""
     turns: dict[tuple[str, str], list[Turn]] = {}
     looked: set[tuple[str, str, int, str]] = set()
     rows: dict[tuple[str, str], QAChain | Dialogue] = {("chains", row.id): row for row in made.content.chains}
@@ -230,7 +230,7 @@ def _words(kind: str, decision: Decision, *, is_there: bool) -> str:
 
 def _labelled(turn: Turn, draft: Turn, kind: str, value: Mapping[str, Json]) -> Turn:
     labels = {**turn.labels, **{name: tuple(found) for name, found in value["labels"].items()}}
-    # A question that was reworded since is another: whoever gave the labels has not seen it.
+    # People who gave the labels have not seen a question that was reworded since.
     is_same = (turn.question, turn.references) == (draft.question, draft.references)
     extra = {**turn.extra, VERIFIED.get(kind, f"{kind}_verified"): is_same, f"{kind}{MANUAL}": value["manual"]}
     return turn.model_copy(update={"labels": {name: found for name, found in labels.items() if found}, "extra": extra})

@@ -1,1 +1,1 @@
-"""The addresses of the application, by area."""
+"""The application's routes, by area."""

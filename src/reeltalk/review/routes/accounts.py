@@ -37,12 +37,12 @@ from reeltalk.review.web import (
 router = APIRouter()
 Somebody = Annotated[User | None, Depends(current_user)]
 JOINING = "\n join "
-"""Before a link's token: counts tries to join by link, and no name that somebody signs in by has a line break."""
+"""Prefix of the limiter's key for joining with a link. No sign-in name has a line break."""
 
 
 @router.get("/join/{token}", response_class=HTMLResponse)
 def show_invitation(request: Request, token: str, project: ProjectHere) -> Response:
-    """The form by which somebody who was invited chooses a name and a password."""
+    """The form in which an invited person chooses a name and a password."""
     with project.database.reading() as session:
         invitation = people.invitation_of(session, project.secret, token)
         return page(request, "join.html", None, token=token, role=invitation.role, name="", problem=None)
@@ -50,7 +50,7 @@ def show_invitation(request: Request, token: str, project: ProjectHere) -> Respo
 
 @router.post("/join/{token}", response_class=HTMLResponse)
 def join(request: Request, token: str, project: ProjectHere, name: FormText, password: FormText) -> Response:
-    """Become a member and sign in."""
+    """Join the team and sign in."""
     refuse_other_sites(request)
     # A form that asks which names are taken, and one whose link may be guessed at, is limited like signing in.
     limiter, address = login_limiter(request)
@@ -76,7 +76,6 @@ def join(request: Request, token: str, project: ProjectHere, name: FormText, pas
 
 @router.get("/sign-in", response_class=HTMLResponse)
 def show_sign_in(request: Request, person: Somebody, next: str = "/") -> Response:
-    """The form to sign in."""
     if person is not None:
         return RedirectResponse(_inside(next), status_code=303)
     return page(request, "sign_in.html", None, next=_inside(next), name="", problem=None)
@@ -108,7 +107,7 @@ async def sign_in(
 
 @router.get("/api/session")
 def show_session(person: Annotated[User, require(Action.LOOK)]) -> dict[str, str]:
-    """The token that changes must carry, for a page that was opened before its person signed in anew."""
+    """The CSRF token, for a page that was opened before its person signed in again."""
     return {"csrf": person.csrf, "person": person.id}
 
 
@@ -116,7 +115,7 @@ def show_session(person: Annotated[User, require(Action.LOOK)]) -> dict[str, str
 def sign_out(
     request: Request, project: ProjectHere, person: Somebody, csrf: Annotated[str, Form(max_length=200)] = ""
 ) -> Response:
-    """End this browser's session; nothing where it is ended already, as by a button that was pressed twice."""
+    """End this browser's session. Nothing happens if it has ended, as after a double click."""
     refuse_other_sites(request)
     answer = RedirectResponse("/sign-in", status_code=303)
     if person is not None and not person.by_token:
@@ -137,7 +136,7 @@ def _new_session(request: Request, project: ReviewProject, name: str, password: 
 
 
 def _inside(address: str) -> str:
-    """An address of this application alone: another site's would be a trap."""
+    """A path of this application; a link to another site would be a trap."""
     plain = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
     return address if plain and address.isascii() and len(address) <= 2000 else "/"
 
@@ -158,7 +157,7 @@ def show_reset(request: Request, token: str, project: ProjectHere) -> Response:
 
 @router.post("/reset/{token}", response_class=HTMLResponse)
 def reset(request: Request, token: str, project: ProjectHere, password: FormText) -> Response:
-    """Take the new password; whoever chose it signs in with it."""
+    """Set the new password. The person then signs in with it."""
     refuse_other_sites(request)
     try:
         with transaction(project.database, "") as change:
@@ -177,7 +176,7 @@ Self = Annotated[User, require_form(Action.LOOK)]
 def show_account(
     request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)], done: str = ""
 ) -> Response:
-    """The forms to change a password, make and revoke tokens, and sign out everywhere."""
+    """The forms to change the password, make and revoke tokens, and sign out everywhere."""
     return _page(request, project, person, done=done)
 
 
@@ -185,7 +184,7 @@ def show_account(
 def change_password(
     request: Request, project: ProjectHere, person: Self, current: FormText, password: FormText
 ) -> Response:
-    """Choose a new password; other browsers are signed out."""
+    """Change the password. Other browsers are signed out."""
     # Whoever finds a browser that is signed in must not guess the password here.
     limiter, address = login_limiter(request)
     limiter.hit(person.id, address)
@@ -209,7 +208,7 @@ def make_token(
     key: ShortText,
     days: FormNumber = people.TOKEN_DAYS,
 ) -> Response:
-    """Make a personal token and show it, once."""
+    """Make a personal token and show it once."""
     try:
         with transaction(project.database, person.id) as change:
             token = make_secret_once(
@@ -235,7 +234,7 @@ def revoke_token(project: ProjectHere, person: Self, token_id: str) -> Response:
 
 @router.post("/account/sign-out-everywhere")
 def sign_out_everywhere(request: Request, project: ProjectHere, person: Self) -> Response:
-    """End the person's sessions in all browsers, this one too."""
+    """End the person's sessions in all browsers."""
     with transaction(project.database, person.id) as change:
         if people.end_sessions(change, person.id):
             change.record("sign_out_everywhere", person.id)

@@ -1,4 +1,4 @@
-"""Adjudication: what people differ on, side by side, for a third person to decide or to return."""
+"""Adjudication: disagreements side by side, for a third person to decide or return."""
 
 from typing import Annotated, Any
 
@@ -23,25 +23,25 @@ Adjudicator = Annotated[User, require(Action.ADJUDICATE)]
 
 
 class Return(BaseModel):
-    """What stands in the body of a return."""
+    """Body of a return."""
 
     model_config = ConfigDict(extra="forbid")
 
     assignment: Annotated[str, Field(max_length=100)]
-    """Whose work."""
+    """The assignment to return."""
     note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
 
 
 @router.get("/adjudicate", response_class=HTMLResponse)
 def show_waiting(request: Request, project: ProjectHere, person: Adjudicator) -> Response:
-    """How much waits to be decided, by queue."""
+    """How many units wait for a decision, by queue."""
     with project.database.reading() as session:
         return page(request, "disputes.html", person, queues=open_disputes(session, person.id))
 
 
 @router.post("/adjudicate/queues/{queue_id}/next")
 def go_on(project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.ADJUDICATE)]) -> Response:
-    """Go on with what this person decides, or take the next unit on which people differ."""
+    """Continue with what this person decides, or take the next unit on which people differ."""
     with transaction(project.database, person.id) as change:
         found = next_dispute(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
     return RedirectResponse(f"/adjudicate/{found.id}" if found is not None else "/adjudicate", status_code=303)
@@ -58,7 +58,7 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
 
 @router.get("/api/adjudicate/{assignment_id}")
 def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, names: bool = False) -> dict[str, Any]:
-    """Both people's work on a unit, the draft, and what this person has decided so far."""
+    """Everybody's work on a unit, the draft, and this person's decisions so far."""
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         task = work.task_of_unit(session, unit)

@@ -25,7 +25,7 @@ ChangingOwner = Annotated[User, require_form(Action.MANAGE)]
 
 @router.get("/team", response_class=HTMLResponse)
 def show_team(request: Request, project: ProjectHere, person: Owner) -> Response:
-    """People, invitations that are open, and the form that makes one."""
+    """People, open invitations, and the form that makes one."""
     return _team_page(request, project, person)
 
 
@@ -39,7 +39,7 @@ def invite(
     note: ShortText = "",
     days: FormNumber = people.INVITATION_DAYS,
 ) -> Response:
-    """Make an invitation and show its link, once."""
+    """Make an invitation and show its link once."""
     try:
         with transaction(project.database, person.id) as change:
             token = make_secret_once(
@@ -139,7 +139,7 @@ def change_queue(
     overlap: FormNumber,
     is_open: ShortText = "",
 ) -> Response:
-    """Set a queue up."""
+    """Change a queue."""
     try:
         with transaction(project.database, person.id) as change:
             administration.change_queue(
@@ -165,7 +165,7 @@ def change_settings(
     approval: ShortText = "",
     least_agreement: ShortText = "",
 ) -> Response:
-    """Set the project up."""
+    """Change the project's settings."""
     try:
         settings = _settings(lease_minutes, approval, least_agreement)
         with transaction(project.database, person.id) as change:
@@ -255,7 +255,7 @@ def pull_events(
     after: Annotated[int, Query(ge=0, le=LARGEST_SEQ)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = 100,
 ) -> dict[str, Any]:
-    """Events that follow one, first to last; ask again from the last until none come."""
+    """The events after one, first to last. Ask again from the last until none come."""
     with project.database.reading() as session:
         found = events_after(session, after, limit)
     return {"events": [event.document() for event in found], "last": found[-1].seq if found else after}

@@ -1,4 +1,4 @@
-"""The board: how far the work is, and for those who lead it, agreement, speed and gold."""
+"""The board: progress of the work, and for those who lead it, agreement, speed and gold."""
 
 from collections import Counter
 from typing import Annotated, Literal
@@ -22,7 +22,7 @@ from reeltalk.schema.record import Json
 
 router = APIRouter()
 SHOWN_DIFFERENCES = 50
-"""Places at which two people differ that a page lists."""
+"""How many places at which two people differ a page lists."""
 
 
 def team_stats_of(request: Request) -> TeamStatsCache:
@@ -36,7 +36,7 @@ def team_stats_of(request: Request) -> TeamStatsCache:
 
 @router.get("/board", response_class=HTMLResponse)
 def show_board(request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)]) -> Response:
-    """Progress of all; of people and agreement what this person's role may see."""
+    """Everybody's progress; people and agreement only as far as this person's role may see them."""
     leads = may(person.role, Action.SEE_TEAM)
     stats = team_stats_of(request).latest()
     least = project.settings.least_agreement
@@ -63,7 +63,7 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[User, r
 
 
 def _agreement(request: Request, stats: TeamStats, people: list[PersonProgress], least: float | None) -> Markup:
-    """The tables of agreement as HTML: hundreds of pairs take longer to write than all else, and stay for a while."""
+    """The agreement tables as HTML, cached: with hundreds of pairs they take longer to render than all else."""
     names = {row.id: row.name for row in people}
     key = (stats.at, stats.seq, least, tuple(names.items()))
     state = request.app.state
@@ -83,7 +83,7 @@ def show_pair(
     second: str,
     person: Annotated[User, require(Action.SEE_TEAM)],
 ) -> Response:
-    """How far two people agree in one queue, and where they do not."""
+    """Agreement of two people in one queue, and where they differ."""
     cache = team_stats_of(request)
     stats = cache.latest()
     with project.database.reading() as session:
@@ -131,7 +131,7 @@ def _value(row: CodedPlace, variable: str | None) -> Json:
 
 
 def _by_place(rows: list[CodedPlace], first: str, second: str) -> list[tuple[CodedPlace, CodedPlace]]:
-    """What each of two people says of the places that both judged."""
+    """The codes of two people at the places that both judged."""
     of = {(row.unit, row.place, row.person): row for row in rows}
     places = sorted({(row.unit, row.place) for row in rows})
     found = [(of.get((*place, first)), of.get((*place, second))) for place in places]

@@ -1,4 +1,4 @@
-"""Pairs and their dialogues: who collects with whom, what the two write, and what adjudicators say of it."""
+"""Pairs and their dialogues: pairing people, the dialogue itself, and approval by adjudicators."""
 
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ Worker = Annotated[User, require_api(Action.WORK)]
 
 
 class MessageBody(BaseModel):
-    """What is said, and where."""
+    """Body of a message."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,7 +35,7 @@ class MessageBody(BaseModel):
 
 @router.get("/pairs", response_class=HTMLResponse)
 def show_pairs(request: Request, project: ProjectHere, person: Looker) -> Response:
-    """One's own pairs, with what comes next; all pairs and finished dialogues for those who look after them."""
+    """Your own pairs with what comes next; all pairs and finished dialogues for those who look after them."""
     with project.database.reading() as session:
         query = select(PairRow).order_by(PairRow.created_at, PairRow.id)
         looks_after = may(person.role, Action.ADJUDICATE)
@@ -84,7 +84,7 @@ def add_pair(
 
 @router.post("/pairs/{pair_id}/begin")
 def begin(project: ProjectHere, pair_id: str, person: Annotated[User, require_form(Action.WORK)]) -> Response:
-    """Go on with the pair's dialogue, or begin its next."""
+    """Continue the pair's dialogue, or begin its next."""
     with transaction(project.database, person.id) as change:
         row = collecting.begin_dialogue(change, person.id, pair_id)
     return RedirectResponse(f"/dialogues/{row.id}", status_code=303)
@@ -92,7 +92,7 @@ def begin(project: ProjectHere, pair_id: str, person: Annotated[User, require_fo
 
 @router.get("/dialogues/{dialogue_id}", response_class=HTMLResponse)
 def show_dialogue(request: Request, project: ProjectHere, dialogue_id: str, person: Looker) -> Response:
-    """The page of one's own live dialogue, in one's role."""
+    """The page of your own live dialogue, in your role."""
     with project.database.reading() as session:
         row = collecting.own_dialogue(session, person.id, dialogue_id)
         role = "investigator" if row.investigator_id == person.id else "correspondent"
@@ -106,7 +106,7 @@ def look(
     dialogue_id: str,
     person: Annotated[User, require(Action.ADJUDICATE)],
 ) -> Response:
-    """A finished dialogue, to be approved, sent back or dropped by somebody who is not of the pair."""
+    """A finished dialogue, for somebody outside the pair to approve, send back or drop."""
     with project.database.reading() as session:
         row = session.get(LiveDialogueRow, dialogue_id)
         if row is None or row.state not in (collecting.AWAITING, collecting.APPROVED):
@@ -147,7 +147,7 @@ def judge(
 
 @router.get("/api/dialogues/{dialogue_id}")
 def open_dialogue(project: ProjectHere, dialogue_id: str, person: Looker) -> dict[str, Any]:
-    """What was said so far, and whose turn it is; the video for the correspondent alone."""
+    """The messages so far and whose turn it is; the video only for the correspondent."""
     with project.database.reading() as session:
         row = collecting.own_dialogue(session, person.id, dialogue_id)
         answer = collecting.dialogue_view(session, person.id, row)
@@ -160,7 +160,7 @@ def open_dialogue(project: ProjectHere, dialogue_id: str, person: Looker) -> dic
 def say(
     request: Request, project: ProjectHere, dialogue_id: str, body: MessageBody, person: Worker, key: RequestKey
 ) -> JSONResponse:
-    """Ask, answer, or correct what one said last."""
+    """Ask, answer, or correct your last message."""
 
     def do(change: Transaction) -> Json:
         collecting.say_in_dialogue(change, person.id, dialogue_id, body.position, body.text)

@@ -27,18 +27,18 @@ from reeltalk.store.media import MediaStore
 
 
 def may_see(session: Session, person: User, sha256: str) -> bool:
-    """True where a person may watch a video.
+    """True if a person may watch a video.
 
-    Who sees results, or manages the project, may watch all of them; others those of units that they were given, and of
-    dialogues in which they answer. Whoever asks about a video without knowing it gets none of it, whatever their role:
-    this is the only way to a video's bytes.
+    People who see results or manage the project may watch all videos. Others may watch those of units that they were
+    given and of dialogues in which they answer. Whoever asks about a video without knowing it gets none of it, whatever
+    their role: this is the only way to a video's bytes.
 
     Args:
-        session: Of the database.
+        session: The database.
         person: Who asks.
-        sha256: The hash of the original, under which every video is addressed.
+        sha256: The original's hash, which addresses the video.
     """
-    # Each begins with what is this person's, which is little; a file may be the video of many records.
+    # Each query starts from this person's rows, which are few; a file may be the video of many records.
     talks = (
         select(LiveDialogueRow.id)
         .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
@@ -65,10 +65,10 @@ def may_see(session: Session, person: User, sha256: str) -> bool:
 router = APIRouter(prefix="/media")
 NAME: Final = re.compile(r"[0-9a-f]{64}")
 RANGE: Final = re.compile(rb"bytes=(?:(\d{1,18})-(\d{0,18})|-\d{1,18})")
-"""A single range. Whoever asks for several, or for what is none, gets the whole file, as RFC 9110 allows: players ask
-for one, and many small ones would cost more than they fetch."""
+"""A single byte range. A request for several ranges, or with an invalid one, gets the whole file, as RFC 9110 allows:
+players ask for one, and many small ones would cost more than they fetch."""
 CACHING: Final = "private, max-age=3600"
-"""In the person's own browser only: what they may see is not what others may."""
+"""Only in the person's own browser: others may not see what they may."""
 Viewer = Annotated[User, require(Action.LOOK)]
 
 
@@ -82,19 +82,18 @@ def video(request: Request, project: ProjectHere, sha256: str, person: Viewer) -
 
 @router.get("/{sha256}/frames")
 def frames(request: Request, project: ProjectHere, sha256: str, person: Viewer) -> Response:
-    """When each frame of what is served appears on the browser's clock: `{"pts_s": [...]}`, in seconds."""
+    """Presentation times of the served file's frames on the browser's clock: `{"pts_s": [...]}`, in seconds."""
     path, _ = _served(project, person, sha256, frames=True)
     return _answer(request, path, "application/json", sha256)
 
 
 class OneRange(FileResponse):
-    """A file of which at most one range is sent."""
+    """A file response with at most one range."""
 
     chunk_size = 512 * 1024
-    """Bytes that are read at once: each read is a change of threads, and players ask for about as much after a seek."""
+    """Bytes in one read. Each read costs a thread switch, and players ask for about as much after a seek."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         headers = [(name, value) for name, value in scope["headers"] if name != b"range" or _is_one(value)]
         await super().__call__({**scope, "headers": headers}, receive, send)
 
@@ -105,7 +104,7 @@ def _is_one(value: bytes) -> bool:
 
 
 def _served(project: ReviewProject, person: User, sha256: str, *, frames: bool) -> tuple[Path, str]:
-    # What this person may not see is not there for them: a hash tells nobody whether others have it.
+    # For videos that this person may not see the answer is the same as for missing ones.
     missing = NotFound("there is no such video, or none that you may see")
     if NAME.fullmatch(sha256) is None:
         raise missing

@@ -26,14 +26,14 @@ from reeltalk.schema.record import Json
 
 router = APIRouter()
 RECENT = 50
-"""Units that were handed in and are listed."""
+"""How many submitted units are listed."""
 
 
 @router.get("/", response_class=HTMLResponse)
 def show_home(
     request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)], nothing: str = ""
 ) -> Response:
-    """What came back, where the person stopped, queues, and what they handed in."""
+    """Returned work, begun work, queues, and submitted work."""
     with project.database.reading() as session:
         own = _own(session, person.id, UNFINISHED)
         return page(
@@ -51,7 +51,7 @@ def show_home(
 
 @router.post("/queues/{queue_id}/next")
 def go_on(project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.WORK)]) -> Response:
-    """Go on with one's own work in a queue, or take the next unit."""
+    """Continue your work in a queue, or take the next unit."""
     with transaction(project.database, person.id) as change:
         found = next_unit(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
     if found is None:
@@ -63,7 +63,7 @@ def go_on(project: ProjectHere, queue_id: str, person: Annotated[User, require_f
 def show_work(
     request: Request, project: ProjectHere, assignment_id: str, person: Annotated[User, require(Action.WORK)]
 ) -> Response:
-    """The screen of one's own work on a unit."""
+    """The screen of your own work on a unit."""
     with project.database.reading() as session:
         assignment = session.get(AssignmentRow, assignment_id)
         if assignment is None or assignment.person_id != person.id:
@@ -76,7 +76,7 @@ def show_work(
 
 
 def _own(session: Session, person_id: str, states: Sequence[str], limit: int | None = None) -> list[Mapping[str, Any]]:
-    """The person's work in some states, what they touched last first."""
+    """The person's work in some states, most recently touched first."""
     saved = select(func.max(EntryRow.at)).where(EntryRow.assignment_id == AssignmentRow.id).scalar_subquery()
     touched = func.coalesce(AssignmentRow.submitted_at, saved, AssignmentRow.created_at)
     query = (
@@ -101,7 +101,7 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
 def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
     """Queues with how many of their units are complete, and how many are left for this person."""
     counts: dict[str, dict[str, int]] = defaultdict(dict)
-    # Units with planted faults look like any other where one works on them, and are no part of the progress.
+    # Gold is not part of the progress.
     for queue, state, count in session.execute(
         select(UnitRow.queue_id, UnitRow.state, func.count())
         .where(UnitRow.gold.is_(None))
@@ -132,7 +132,7 @@ Worker = Annotated[User, require_api(Action.WORK)]
 
 
 class Save(BaseModel):
-    """What stands in the body of a save."""
+    """Body of a save."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -144,7 +144,7 @@ class Save(BaseModel):
 def open_work(
     project: ProjectHere, assignment_id: str, person: Annotated[User, require(Action.WORK)]
 ) -> dict[str, Any]:
-    """A unit, its draft, and what this person has made of it so far."""
+    """A unit, its draft, and this person's values so far."""
     with project.database.reading() as session:
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         entries = work.entries(session, assignment.id)
@@ -173,7 +173,7 @@ def open_work(
 def save(
     request: Request, project: ProjectHere, assignment_id: str, place: str, body: Save, person: Worker, key: RequestKey
 ) -> JSONResponse:
-    """Put a value at a place; it names the revision that was read."""
+    """Save a value at a place. The body names the revision that was read."""
 
     def do(change: Transaction) -> Json:
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
@@ -187,7 +187,7 @@ def save(
 
 @router.post("/api/work/{assignment_id}/undo")
 def undo(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Take the last change back."""
+    """Undo the last change."""
     return answer_once(
         project, person, key, request, None, lambda change: _stepped(change, person, assignment_id, work.undo)
     )
@@ -195,7 +195,7 @@ def undo(request: Request, project: ProjectHere, assignment_id: str, person: Wor
 
 @router.post("/api/work/{assignment_id}/redo")
 def redo(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Do again what was taken back."""
+    """Redo the change that was undone last."""
     return answer_once(
         project, person, key, request, None, lambda change: _stepped(change, person, assignment_id, work.redo)
     )
@@ -203,13 +203,13 @@ def redo(request: Request, project: ProjectHere, assignment_id: str, person: Wor
 
 @router.post("/api/work/{assignment_id}/submit")
 def submit(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Hand the work in, and say where to go on."""
+    """Submit the work, and tell where to go on."""
 
     def do(change: Transaction) -> Json:
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
         work.submit(change, assignment, unit, task, approval=project.settings.approval)
         change.session.flush()
-        # Of a closed queue, what was begun is handed in all the same; only nothing follows.
+        # Begun work of a closed queue can be submitted, but nothing follows it.
         if assignment.role != ANNOTATOR or not change.session.get_one(QueueRow, unit.queue_id).is_open:
             return {"next": None}
         found = next_unit(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
@@ -220,7 +220,7 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
 
 @router.post("/api/work/{assignment_id}/reopen")
 def reopen(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Take submitted work back, as long as nobody else's has met it."""
+    """Take submitted work back while it has not been compared with anybody else's."""
 
     def do(change: Transaction) -> Json:
         assignment, unit, _ = work.own_work(change.session, person.id, assignment_id)
@@ -232,7 +232,7 @@ def reopen(request: Request, project: ProjectHere, assignment_id: str, person: W
 
 @router.post("/api/work/{assignment_id}/lease")
 def lease(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Hold the unit for another while."""
+    """Hold the unit for another lease."""
 
     def do(change: Transaction) -> Json:
         assignment, _, _ = work.own_work(change.session, person.id, assignment_id)
@@ -246,7 +246,7 @@ def lease(request: Request, project: ProjectHere, assignment_id: str, person: Wo
 def release(
     request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey
 ) -> JSONResponse:
-    """Give a unit back in which nothing was saved."""
+    """Give back a unit in which nothing was saved."""
 
     def do(change: Transaction) -> Json:
         assignment, _, _ = work.own_work(change.session, person.id, assignment_id)
@@ -260,7 +260,7 @@ def release(
 def history(
     project: ProjectHere, assignment_id: str, place: str, person: Annotated[User, require(Action.WORK)]
 ) -> dict[str, Any]:
-    """All that stood at a place of one's own work, first to last."""
+    """All values that were saved at a place of your own work, first to last."""
     with project.database.reading() as session:
         work.own_work(session, person.id, assignment_id)
         return {
@@ -283,7 +283,7 @@ def _entries(session: Session, assignment: AssignmentRow) -> dict[str, Json]:
 
 
 def video_of(session: Session, unit: UnitRow) -> Json:
-    """The unit's video as screens get it; None where it has none."""
+    """The unit's video as screens get it; None if it has none."""
     row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
     if row is None:
         return None

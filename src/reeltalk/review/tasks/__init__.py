@@ -1,1 +1,1 @@
-"""What people do with units: review turns, link chains, tag, rate, take the test. One module a task."""
+"""Kinds of review work: review turns, link chains, label, rate, take the test. One module for each kind."""

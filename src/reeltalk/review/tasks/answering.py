@@ -1,4 +1,4 @@
-"""Taking the test: a person answers a benchmark's questions one by one, as a model does, and never sees more."""
+"""Taking the test: a person answers a benchmark's questions one by one, and sees no more than a model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -17,15 +17,15 @@ Mode = Literal["dialogue", "streaming"]
 
 
 class AnswerValue(BaseModel):
-    """What somebody answered."""
+    """One person's answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: Annotated[str, Field(max_length=20_000)] = ""
     choice: Annotated[int, Field(ge=0)] | None = None
-    """Index of the option, from 0, where there are some."""
+    """Index of the chosen option, from 0, if there are options."""
     given: bool = False
-    """True once it is given; then it stands, as a model's does, and the next question comes."""
+    """True once it is given. Then it cannot be changed, like a model's answer, and the next question comes."""
 
 
 def answer_drafts(content: Content, mode: Mode, *, split: str | None = None) -> list[Draft]:
@@ -82,17 +82,17 @@ class AnswerTask(ReviewTask):
     adjudicated = False
 
     def drafts(self, content: Content) -> Iterator[Draft]:
-        """None by itself, since whoever reviews a benchmark knows its answers; `answer_drafts` makes the units."""
+        """None: people who review a benchmark know its answers. `answer_drafts` makes the units."""
         yield from ()
 
     def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """The questions up to the one that is to be answered; how many there are in all."""
+        """The questions up to the one to answer, and how many there are in all."""
         upto = _given(values) + 1
         turns = content["turns"][:upto]
         return {**content, "turns": turns, "count": len(content["turns"])}
 
     def lock_reason(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
-        """Answers that were given, and questions that were not asked yet."""
+        """Given answers and later questions are locked."""
         given = _given(values)
         if int(place) < given:
             return "this answer was given, and stands: the questions after it rest on it"
@@ -102,7 +102,7 @@ class AnswerTask(ReviewTask):
         """The value as it is stored.
 
         Raises:
-            InvalidValue: It is no answer to that question.
+            InvalidValue: It is not an answer to that question.
         """
         if place not in self.places(content):
             raise InvalidValue("there is no such question", field="place")
@@ -117,32 +117,29 @@ class AnswerTask(ReviewTask):
         return found.model_dump(mode="json")
 
     def is_decided(self, value: Json) -> bool:
-        """True where the answer was given."""
+        """True if the answer was given."""
         return value is not None and bool(value["given"])
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """The answer."""
         return value
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
-        """No answer."""
         return AnswerValue().model_dump(mode="json")
 
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
-        """The option, or the words."""
+        """The option or the words."""
         if content["turns"][int(place)]["options"]:
             yield Code("choice", "nominal", value["choice"])
         else:
             yield Code("answer", "text", value["text"])
 
     def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
-        """The answer."""
         options = content["turns"][int(place)]["options"]
         return [("Answer", options[value["choice"]] if options and value["choice"] is not None else value["text"])]
 
 
 def _given(values: Mapping[str, Json]) -> int:
-    """How many answers were given, one after the other from the first."""
+    """How many answers were given, counted from the first without a gap."""
     count = 0
     while (value := values.get(str(count))) is not None and value["given"]:
         count += 1
@@ -158,6 +155,6 @@ def _asked(turn: Turn, until_s: float | None) -> dict[str, Any]:
     return {
         "question": turn.question,
         "options": list(turn.options) if turn.options is not None else None,
-        # Nothing after this moment may be seen when the question is answered.
+        # The person who answers may not see anything after this time.
         "until_s": until_s,
     }

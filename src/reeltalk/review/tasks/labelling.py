@@ -1,14 +1,14 @@
-"""What labelling tasks share: closed vocabularies with a manual, and a machine's proposals to start from.
+"""Labelling tasks: closed vocabularies with a manual, and a model's proposals to start from.
 
 The value of a turn, as results hold it:
 
-    {"decision": "accept" | "edit" | "skip" | null,     as it was proposed; changed; cannot be labelled
+    {"decision": "accept" | "edit" | "skip" | null,     as proposed; changed; cannot be labelled
      "labels": {"cogme.target": ["Object"], …},          every vocabulary of the task, in the vocabulary's order
-     "manual": "tagging-manual.v1#1f2e3d4c",             by which it was labelled: name, version, hash
+     "manual": "tagging-manual.v1#1f2e3d4c",             the manual that was used: name, version, hash
      "note": "…"}
 
-Applied, `labels` replace those of the same vocabularies in `Turn.labels`, those of others stay, the turn's
-`extra["tags_verified"]` becomes true, and its rows of `tag_proposals` go.
+When applied, `labels` replace those of the same vocabularies in `Turn.labels` and leave others as they are, the turn's
+`extra["tags_verified"]` becomes true, and its rows of `tag_proposals` are removed.
 """
 
 import re
@@ -35,12 +35,12 @@ ITEM = re.compile(r"- (\S+): (.+)")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Labels of which a turn carries some."""
+    """A closed set of labels. A turn carries some of them."""
 
     name: str
-    """As `cogme.target`."""
+    """For example `cogme.target`."""
     title: str
-    """As people read it."""
+    """Its title for people."""
     least: int
     most: int
     keys: str
@@ -48,38 +48,38 @@ class Vocabulary:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All of them, in order."""
+        """All labels, in order."""
         return tuple(label.value for label in VOCABULARIES[self.name])
 
     @property
     def scale(self) -> CodeScale:
-        """What agreement makes of it."""
+        """The scale on which agreement compares them."""
         return "nominal" if self.most == 1 else "set"
 
 
 @dataclass(frozen=True)
 class ManualSection:
-    """A part of a manual under one heading, which the first part lacks."""
+    """A part of a manual under one heading. The first part has no heading."""
 
     title: str
     blocks: tuple[tuple[str, ...], ...]
-    """Paragraphs, and lists, whose lines begin with `- `, and are kept as such."""
+    """Paragraphs and lists as lines. Lines of lists begin with `- `."""
 
 
 @dataclass(frozen=True)
 class Manual:
-    """A manual as a page shows it."""
+    """A manual for a page."""
 
     signature: str
-    """Name, version and hash, as values name it."""
+    """Name, version and hash, as in values."""
     version: str
     sections: tuple[ManualSection, ...]
     says: Mapping[str, str]
-    """What each label means, by label."""
+    """The meaning of each label."""
 
     @classmethod
     def load(cls, path: Path) -> "Manual":
-        """Read a manual's file, whose first line names it and its version."""
+        """Read a manual's file. Its first line gives name and version."""
         prompt = Prompt.load(path)
         opening, *parts = re.split(r"^# ", prompt.text, flags=re.M)
         titled = [("", opening), *((part.partition("\n")[0], part.partition("\n")[2]) for part in parts)]
@@ -98,7 +98,7 @@ class Manual:
 
 
 class LabelsValue(BaseModel):
-    """How somebody labelled one turn."""
+    """The labels that somebody gave one turn."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -119,7 +119,7 @@ class LabelsTask(ReviewTask):
         self.manual = Manual.load(manual)
 
     def drafts(self, content: Content) -> Iterator[Draft]:
-        """One for each chain and each dialogue; those with the closest calls of a tagger first."""
+        """One for each chain and each dialogue. Those with a tagger's closest decisions come first."""
         names = {vocabulary.name for vocabulary in self.vocabularies}
         proposals: dict[tuple[str, str], dict[str, dict[str, Json]]] = defaultdict(lambda: defaultdict(dict))
         doubts: dict[tuple[str, str], float] = {}
@@ -127,7 +127,7 @@ class LabelsTask(ReviewTask):
             if row.vocabulary in names:
                 unit = (f"{row.unit}s", row.unit_id)
                 proposals[unit][str(row.turn_index)][row.vocabulary] = _proposal(row)
-                # Where a tagger gave nothing, or does not say how sure it is, a person looks first.
+                # If a tagger gave no label or no margin, a person looks at the unit first.
                 doubts[unit] = min(doubts.get(unit, 1.0), -1.0 if row.margin is None else row.margin)
         found = []
         for draft in TurnsTask().drafts(content):
@@ -140,7 +140,7 @@ class LabelsTask(ReviewTask):
         yield from (draft for _, draft in sorted(found, key=lambda item: item[0]))
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """The value as it is stored: labels in the vocabularies' order, accepted as proposed or edited.
+        """The value as it is stored: labels in the vocabularies' order, marked as accepted or edited.
 
         Raises:
             InvalidValue: It cannot be stored; names the field.
@@ -169,11 +169,11 @@ class LabelsTask(ReviewTask):
         return stored
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """The labels, or that there are none."""
+        """The labels; None if the turn was skipped."""
         return None if value["decision"] == Decision.SKIP else value["labels"]
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
-        """What was proposed, or stands in the turn already, undecided."""
+        """The labels that the turn has or that were proposed, undecided."""
         has, proposed = turn_at(content, place).get("labels", {}), content["proposals"].get(place, {})
         labels = {}
         for vocabulary in self.vocabularies:
@@ -182,7 +182,7 @@ class LabelsTask(ReviewTask):
         return LabelsValue(labels=labels, manual=self.manual.signature).model_dump(mode="json")
 
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
-        """The labels of each vocabulary; nothing where the turn was skipped."""
+        """The labels of each vocabulary; no value if the turn was skipped."""
         for vocabulary in self.vocabularies:
             labels: Any = sorted(value["labels"][vocabulary.name])
             if vocabulary.most == 1:

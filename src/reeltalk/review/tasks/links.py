@@ -1,22 +1,22 @@
 """The link board: draw, relabel or delete links between two chains of a video, and reword the later question of a link.
 
-A unit is a pair of chains that follow each other in time. Each link is a place of its own, named by its two turns
-(`2-0` leads from turn 2 of the earlier chain to turn 0 of the later one), so that undo, merging, comparing and
-adjudication work link by link. Links that were drafted are places from the beginning; one that somebody draws becomes a
-place when it is drawn. One more place, `board`, holds the word that no link is missing.
+A unit is a pair of chains that follow each other in time. Each link is a place, named by its two turns (`2-0` leads
+from turn 2 of the earlier chain to turn 0 of the later one), so undo, merging, comparing and adjudication work link by
+link. Drafted links are places from the start; a link that somebody draws becomes a place then. One more place, `board`,
+confirms that no link is missing.
 
-The value of a link, as results hold it (None where nobody has it, as after taking an adjudicator's side who drew none):
+The value of a link, as results hold it (None if nobody has it, as after taking the side of somebody who drew none):
 
     {"decision": "keep" | "delete" | null,
      "relations": ["Events", …],             one or more; each is one `Linkage` of the benchmark
      "skills": ["STS", …],                   SVBench's nine, or others
-     "method": "Events/sequence" | null,     of the rewriting catalogue
-     "question": "…" | null,                 the later turn as it is asked where one comes by this link; null where it
-     "references": ["…", …] | null,          is asked in its own words
-     "fits": true,                           that its wording fits the turns around it
+     "method": "Events/sequence" | null,     from the rewriting catalogue
+     "question": "…" | null,                 wording of the later turn after this link; null for its own wording
+     "references": ["…", …] | null,          its answers in that wording
+     "fits": true,                           confirms that the wording fits the turns around it
      "note": "…"}
 
-and that of `board`: `{"decision": "complete" | null, "links": ["0-2", …], "note": "…"}`.
+The value of `board`: `{"decision": "complete" | null, "links": ["0-2", …], "note": "…"}`.
 """
 
 import re
@@ -42,7 +42,7 @@ Labels = Annotated[tuple[Name, ...], Field(max_length=30)]
 
 
 class LinkValue(BaseModel):
-    """What somebody made of one link."""
+    """One person's value of one link."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -74,13 +74,13 @@ class LinkValue(BaseModel):
 
 
 class BoardValue(BaseModel):
-    """The word that all links between two chains are there."""
+    """Confirms that all links between two chains are there."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Literal["complete"] | None = None
     links: Annotated[tuple[Name, ...], Field(max_length=10_000)] = ()
-    """The places of those that stand, as this person saw them."""
+    """The places of the links that this person kept."""
     note: Text = ""
 
 
@@ -102,7 +102,7 @@ class LinksTask(ReviewTask):
         "CSI": "common sense inference",
         "ECA": "event-centric analysis",
     }
-    """SVBench's nine, with what they stand for."""
+    """SVBench's nine skills with their names."""
 
     @property
     def methods(self) -> Mapping[str, RewritingMethod]:
@@ -110,7 +110,7 @@ class LinksTask(ReviewTask):
         return catalogue()
 
     def drafts(self, content: Content) -> Iterator[Draft]:
-        """One for each two chains that follow each other in their video, and for others that links join."""
+        """One for each two chains that follow each other in their video, and for other pairs with links."""
         turns = {draft.target_id: draft.content for draft in TurnsTask().drafts(content)}
         links: dict[tuple[str, str], list[Linkage]] = defaultdict(list)
         for linkage in content.linkages:
@@ -139,11 +139,11 @@ class LinksTask(ReviewTask):
             )
 
     def places(self, content: Mapping[str, Json]) -> Sequence[str]:
-        """One for each link that was drafted, and that for the whole board."""
+        """One for each drafted link, and one for the whole board."""
         return [*(link["place"] for link in content["linkages"]), BOARD]
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """The value as it is stored: a later question that is asked as it stands in its chain was not rewritten.
+        """The value as it is stored. A later question with the wording of its chain counts as not rewritten.
 
         Raises:
             InvalidValue: It cannot be stored; names the field.
@@ -163,7 +163,7 @@ class LinksTask(ReviewTask):
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """Relations, skills and wording; None for a link that is deleted, as for one that nobody drew."""
         if place == BOARD:
-            # People differ about links, each at its place.
+            # People differ about single links, each at its own place.
             return {}
         if value["decision"] != "keep":
             return None
@@ -175,22 +175,22 @@ class LinksTask(ReviewTask):
         }
 
     def affects_others(self, before: Json, after: Json) -> bool:
-        """True where a link came or went."""
+        """True if a link was added or removed."""
         return _stands(before) != _stands(after)
 
     def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
-        """The word that all links are there."""
+        """The place `board`."""
         return () if place == BOARD else (BOARD,)
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
-        """The link as it was drafted, undecided; one without relations where it was not."""
+        """The drafted link, undecided; without relations if it was not drafted."""
         if place == BOARD:
             return BoardValue().model_dump(mode="json")
         relations = next((link["relations"] for link in content["linkages"] if link["place"] == place), ())
         return LinkValue(relations=relations).model_dump(mode="json")
 
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
-        """Which links there are, by turn pair, and of each the relation, the skills and the wording."""
+        """Which links there are, by pair of turns, and the relation, skills and wording of each."""
         if place == BOARD:
             yield Code("links", "set", sorted(value["links"]))
             return
@@ -238,14 +238,14 @@ class LinksTask(ReviewTask):
 
 
 def _chain_pairs(content: Content, linked: Iterable[tuple[str, str]]) -> Iterator[tuple[QAChain, QAChain]]:
-    """Chains that follow each other in their video, by the start of their clips, and others that links join."""
+    """Chains that follow each other in their video, by the start of their clips, and other pairs with links."""
     starts: dict[str, float] = {clip.id: clip.interval.start_s for clip in content.clips if clip.interval is not None}
     by_video: dict[str, list[QAChain]] = {video.id: [] for video in content.videos}
     for chain in content.chains:
         by_video.setdefault(chain.video_id, []).append(chain)
     wanted = set(linked)
     for chains in by_video.values():
-        # Chains whose clip has no time stay where the benchmark has them, before all others.
+        # Chains whose clip has no time come first, in the order of the benchmark.
         chains.sort(key=lambda chain: starts.get(chain.clip_id or "", -1.0))
         adjacent = {(a.id, b.id) for a, b in pairwise(chains)}
         for number, before in enumerate(chains):

@@ -27,18 +27,18 @@ MOST_MARKS: Final = 101
 
 
 class ScaleCriterion(BaseModel):
-    """One thing that people rate."""
+    """One criterion of a scale."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
-    """As in the judge's scores."""
+    """The criterion's name in the judge's scores."""
     title: Name
     lowest: Finite
     highest: Finite
     step: Annotated[Finite, Field(gt=0)] = 1.0
     levels: dict[str, str]
-    """What each mark, or range of marks, means."""
+    """The meaning of each mark or range of marks."""
     may_not_apply: bool = False
 
     @model_validator(mode="after")
@@ -50,7 +50,7 @@ class ScaleCriterion(BaseModel):
 
     @property
     def marks(self) -> tuple[float, ...]:
-        """What can be given, lowest first."""
+        """The possible marks, lowest first."""
         count = round((self.highest - self.lowest) / self.step)
         return tuple(self.lowest + number * self.step for number in range(count + 1))
 
@@ -63,7 +63,7 @@ class RatingScale(BaseModel):
     name: Name
     version: Name
     unit: Literal["turn", "dialogue"]
-    """What gets a rating: each answer, or all of a dialogue together."""
+    """Whether each answer gets a rating, or a whole dialogue."""
     source: str = ""
     criteria: Annotated[tuple[ScaleCriterion, ...], Field(min_length=1, max_length=20)]
 
@@ -100,7 +100,7 @@ def rating_scales() -> dict[str, RatingScale]:
 
 
 def _of_protocol(protocol: Protocol) -> RatingScale:
-    """Criteria have the names of the judge's scores, so that `reeltalk calibrate` compares the two."""
+    """Criteria have the names of the judge's scores, so that `reeltalk calibrate` can compare the two."""
     return RatingScale(
         name=protocol.name,
         version=protocol.rating,
@@ -126,8 +126,8 @@ def load_scale(name: str) -> RatingScale:
     """A scale by name, or from a TOML file of the same form.
 
     Raises:
-        SettingError: There is none of the name.
-        InputError: The file is no scale; names the field.
+        SettingError: There is none of this name.
+        InputError: The file is not a scale; names the field.
     """
     if name in rating_scales():
         return rating_scales()[name]
@@ -154,25 +154,25 @@ def load_scale(name: str) -> RatingScale:
 
 
 WHOLE: Final = "whole"
-"""The place of ratings that are about all answers of a dialogue."""
+"""The place of ratings for all answers of a dialogue."""
 
 
 class RatingValue(BaseModel):
-    """What somebody gave."""
+    """The marks that somebody gave."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     marks: Annotated[dict[Name, Finite | None], Field(max_length=20)]
-    """By criterion; None where it does not apply. A criterion that is absent was not rated yet."""
+    """By criterion; None if it does not apply. A missing criterion was not rated yet."""
     note: Annotated[str, Field(max_length=20_000)] = ""
 
 
 def rating_drafts(answers: Iterable[AnsweredTurn], scale: RatingScale, *, seed: int = 17) -> list[Draft]:
-    """Units for rating: one for each model's answers to one dialogue, in an order that tells nothing.
+    """Units for rating: one for each model's answers to one dialogue, in an order that reveals nothing.
 
     Args:
-        answers: Of any models; what was not answered is left out.
-        scale: On which people rate.
+        answers: Answers of any models. Unanswered turns are left out.
+        scale: The scale.
         seed: Decides the order.
     """
     grouped: dict[tuple[str, str, str], list[AnsweredTurn]] = defaultdict(list)
@@ -207,24 +207,24 @@ class RatingTask(ReviewTask):
     adjudicated = False
 
     def drafts(self, content: Content) -> Iterator[Draft]:
-        """None: answers are a run's, not the benchmark's. `rating_drafts` makes the units."""
+        """None: answers belong to a run, not to the benchmark. `rating_drafts` makes the units."""
         yield from ()
 
     def places(self, content: Mapping[str, Json]) -> Sequence[str]:
-        """One for each answer by its turn's index, or one for all."""
+        """One for each answer, named by its turn's index, or one for all."""
         if content["scale"]["unit"] == "dialogue":
             return [WHOLE]
         return [str(turn["turn_index"]) for turn in content["turns"]]
 
     def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """All but whose the answers are."""
+        """Everything except the model's name."""
         return {name: value for name, value in content.items() if name != "model"}
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """The value as it is stored: marks of the scale, criteria of the scale.
+        """The value as it is stored: marks and criteria of the scale.
 
         Raises:
-            InvalidValue: A mark or a criterion is none of the scale's.
+            InvalidValue: A mark or a criterion is not part of the scale.
         """
         if place not in self.places(content):
             raise InvalidValue("there is nothing to rate at this place", field="place")
@@ -246,15 +246,13 @@ class RatingTask(ReviewTask):
         return {**found.model_dump(mode="json"), "complete": criteria.keys() <= found.marks.keys()}
 
     def is_decided(self, value: Json) -> bool:
-        """True where every criterion has a mark, or does not apply."""
+        """True if every criterion has a mark or does not apply."""
         return value is not None and bool(value["complete"])
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """The marks."""
         return value["marks"]
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
-        """No marks."""
         return {"marks": {}, "note": "", "complete": False}
 
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
@@ -263,7 +261,7 @@ class RatingTask(ReviewTask):
             yield Code(row["name"], "interval", value["marks"].get(row["name"]))
 
     def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
-        """The marks, and the note."""
+        """The marks and the note."""
         titles = {row["name"]: row["title"] for row in content["scale"]["criteria"]}
         shown = [
             (titles.get(name, name), "does not apply" if mark is None else f"{mark:g}")

@@ -21,12 +21,12 @@ M = TypeVar("M", bound=BaseModel)
 
 LONGEST_TEXT: Final = 20_000
 UNIT: Final = "unit"
-"""Where checks of a whole unit stand beside those of its turns."""
+"""Key of the checks of a whole unit, beside those of its turns."""
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 
 
 class TurnValue(BaseModel):
-    """What somebody made of one turn."""
+    """One person's value of one turn."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -59,7 +59,7 @@ class TurnValue(BaseModel):
 
 
 EDITABLE: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option", "labels")
-"""What of a turn people may change."""
+"""Fields of a turn that people may change."""
 
 
 class TurnsTask(ReviewTask):
@@ -114,7 +114,7 @@ class TurnsTask(ReviewTask):
             )
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """The value as it is stored: accepting with changes is editing, editing without any is accepting.
+        """The value as it is stored. An accepted turn with changes is an edit; an edit without changes is accepted.
 
         Raises:
             InvalidValue: It cannot be stored; names the field.
@@ -129,17 +129,17 @@ class TurnsTask(ReviewTask):
         return found.model_dump(mode="json")
 
     def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """All of it, with the labels that are known."""
+        """Everything, with the known labels."""
         return {**content, "vocabularies": {name: list(known) for name, known in VOCABULARIES.items()}}
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """The decision, and what the turn becomes; of a rejected turn the decision alone."""
+        """The decision and what the turn becomes; for a rejected or skipped turn the decision alone."""
         if value["decision"] in (Decision.REJECT, Decision.SKIP):
             return {"decision": value["decision"]}
         return {name: value[name] for name in EDITABLE}
 
     def affects_others(self, before: Json, after: Json) -> bool:
-        """True where the question or the answer is another, or the turn was rejected or taken back."""
+        """True if the question or the answer changed, or the turn was rejected or restored."""
         if before is None or after is None:
             return bool(before != after)
         gone = (Decision.REJECT, Decision.SKIP)
@@ -148,11 +148,11 @@ class TurnsTask(ReviewTask):
         )
 
     def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
-        """All later turns: each rests on what was said before (SVBench's chains; dialogues keep their history)."""
+        """All later turns: each rests on what was said before."""
         return [str(index) for index in range(int(place) + 1, len(content["turns"]))]
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
-        """The turn as it was drafted, undecided."""
+        """The drafted turn, undecided."""
         turn = Turn.model_validate(turn_at(content, place))
         return TurnValue(
             question=turn.question,
@@ -165,7 +165,7 @@ class TurnsTask(ReviewTask):
         ).model_dump(mode="json")
 
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
-        """The decision, whether the turn was kept, the reasons where not, and the wording and evidence of what was."""
+        """The decision, whether the turn was kept, the reasons if not, and its wording and evidence if so."""
         draft = self.draft_value(content, place)
         yield Code("decision", "nominal", value["decision"])
         kept = value["decision"] in (Decision.ACCEPT, Decision.EDIT)
@@ -198,7 +198,7 @@ def parse_value(model: type[M], value: Json) -> M:
     """A value as a model.
 
     Raises:
-        InvalidValue: It is none; names the first field that is wrong.
+        InvalidValue: It does not fit; names the first wrong field.
     """
     try:
         return model.model_validate(value)
