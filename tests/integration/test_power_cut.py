@@ -73,13 +73,13 @@ print("closed", flush=True)
 REVIEWS: Final = """
 import sys
 from pathlib import Path
-from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.project import Project
+from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.project import ReviewProject
 
-project = Project.open(Path(sys.argv[1]) / "bench", folder=Path(sys.argv[1]) / "bench.review")
+project = ReviewProject.open(Path(sys.argv[1]) / "bench", folder=Path(sys.argv[1]) / "bench.review")
 print("opened", flush=True)
 for number in range(60):
-    with changing(project.database, OPERATOR) as change:
+    with transaction(project.database, OPERATOR) as change:
         change.record("tried", str(number), after={"text": "x" * 3000})
     print(number, flush=True)
 project.database.close()

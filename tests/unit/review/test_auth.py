@@ -190,7 +190,7 @@ def test_wrong_passwords_for_many_names_keep_out_nobody_at_that_address(team: Te
 def test_wrong_passwords_for_a_name_from_many_addresses_keep_its_person_waiting_a_moment_at_most(team: Team) -> None:
     known = new(team)
     for n in range(60):
-        team.app.state.limiter.hit(people.sign_in_name(known.name), f"192.0.2.{n}")
+        team.app.state.login_limiter.hit(people.sign_in_name(known.name), f"192.0.2.{n}")
     assert sign_in(stranger(team), known.name).status_code == 303
 
 

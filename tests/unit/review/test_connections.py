@@ -181,13 +181,13 @@ def test_without_a_descriptor_the_server_neither_ends_nor_spins() -> None:
 import resource, sys, uvicorn
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_connections import app
-from reeltalk.review.connections import Limits, Places, Server
+from reeltalk.review.connections import BoundedServer, ConnectionLimits, ConnectionPool
 from reeltalk.review.serving import listen
 listening = listen("127.0.0.1", 0)
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 config = uvicorn.Config(app, http="httptools", ws="none", lifespan="off", log_level="error")
 print(listening.getsockname()[1], flush=True)
-Server(config, Places(Limits(connections=1000, per_address=1000))).run(sockets=[listening])
+BoundedServer(config, ConnectionPool(ConnectionLimits(connections=1000, per_address=1000))).run(sockets=[listening])
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
