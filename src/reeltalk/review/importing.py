@@ -5,7 +5,7 @@ that their annotator saw.
 """
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,7 +13,6 @@ from sqlalchemy import exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
-from reeltalk.review.applying.next_revision import latest_revision
 from reeltalk.review.events import OPERATOR, Transaction, transaction
 from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical_json
@@ -22,6 +21,7 @@ from reeltalk.review.tasks.task import Draft, ReviewTask
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
+from reeltalk.schema.review import Review
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import Manifest
@@ -29,6 +29,10 @@ from reeltalk.store.tables import TABLES
 from reeltalk.store.validate import Finding, check_content
 
 ENDING: Final = ".jsonl"
+APPLIED: Final = "review apply"
+"""The stage that writes tables when reviews are applied."""
+WRITTEN: Final = "written"
+"""Key in a review's `extra`: the revision of the benchmark that it led to."""
 
 
 def table_hashes(manifest: Manifest) -> dict[str, str]:
@@ -512,10 +516,6 @@ def add_queue(
     return len(rows)
 
 
-APPLIED: Final = "review apply"
-"""The stage that writes tables when reviews are applied."""
-
-
 def is_of_project(session: Session, project: ProjectRow, manifest: Manifest) -> bool:
     """True if applying this project's reviews wrote everything that changed in a benchmark since the import."""
     before = project.files or {}
@@ -528,3 +528,8 @@ def is_of_project(session: Session, project: ProjectRow, manifest: Manifest) -> 
         isinstance(seq, int) and session.scalars(select(EventRow.hash).where(EventRow.seq == seq)).one_or_none() == head
         for seq, head in heads
     )
+
+
+def latest_revision(reviews: Iterable[Review]) -> int:
+    """How often reviews have been applied to a benchmark."""
+    return max((int(review.extra.get(WRITTEN, 0)) for review in reviews), default=0)

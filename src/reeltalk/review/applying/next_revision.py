@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from reeltalk.review.applying.settled import DoneUnit, PersonReview, SettledPlace, parse_moment, value_hash
+from reeltalk.review.importing import WRITTEN, latest_revision
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import Json, Record
@@ -20,8 +21,6 @@ from reeltalk.store.content import Content
 TASK: Final = "task"
 """Key in a review's `extra`: the kind of work."""
 TURNS: Final = "turns"
-WRITTEN: Final = "written"
-"""The revision that the review led to."""
 PLACE: Final = "place"
 """The turn's index in the first draft, from 0; or another name of a place."""
 WORDING: Final = "wording"
@@ -30,11 +29,6 @@ RESULT: Final = "result"
 """Hash of the settled value. It tells that the value was applied."""
 SETTLED: Final = "settled"
 """How the place was settled; only in the one review of a place that counted."""
-
-
-def latest_revision(reviews: Iterable[Review]) -> int:
-    """How often reviews have been applied to a benchmark."""
-    return max((int(review.extra.get(WRITTEN, 0)) for review in reviews), default=0)
 
 
 def wording_hash(turn: Turn) -> str:
