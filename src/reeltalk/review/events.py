@@ -1,6 +1,6 @@
 """The history: every change appends an event with the hash of the one before, so that no change goes unnoticed.
 
-Events are never changed or deleted. Undo, the board's times and `review verify` read them.
+Events are never changed or deleted. Undo, the board's times and `review status --verify` read them.
 """
 
 import contextlib
