@@ -18,7 +18,7 @@ LANGUAGE: Final = "language"
 
 @dataclass(frozen=True)
 class AnswerSet:
-    """One model's answers from one source, beside question and references."""
+    """One model's answers from one source, with their questions and references."""
 
     model: str
     source: str
@@ -60,7 +60,7 @@ class _Asked:
 
 
 def item_id(unit_id: str, position: int) -> str:
-    """How a turn is named in a run: its dialogue, chain or path, and its position from 1."""
+    """The name of a turn in a run: its dialogue, chain or path, and its position from 1, as `d-1/03`."""
     return f"{unit_id}/{position + 1:02d}"
 
 
@@ -221,7 +221,7 @@ def _why(answer: Answer) -> str | None:
 
 
 def _wording(answer: Answer, found: _Asked) -> tuple[str, tuple[str, ...]]:
-    """Question and references as this very row had them: a source may word a turn in two ways in two files."""
+    """Question and references of this row: a source may word a turn in two ways in two files."""
     question = answer.asked_as if answer.asked_as is not None else found.turn.question
     references = answer.referred_to if answer.referred_to is not None else found.turn.references
     return question, references

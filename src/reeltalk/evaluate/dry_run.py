@@ -49,7 +49,7 @@ RATIONALE: Final = "The answer names what the reference names, and adds nothing 
 
 @dataclass(frozen=True)
 class RequestCount:
-    """The requests of one kind."""
+    """How many requests of one kind are expected, with their tokens."""
 
     what: str
     """`answers`, or the protocol that judges."""
@@ -65,7 +65,7 @@ class RequestCount:
 
 @dataclass
 class CountingModel:
-    """A model that counts what it is asked, and replies with a stand-in."""
+    """A model that counts its requests and replies with a stand-in."""
 
     name: str
     sees_images: bool = False
@@ -130,7 +130,7 @@ class CountingModel:
         return estimate_tokens(part) if isinstance(part, str) else float(self.image_tokens)
 
     def _kept(self, asked: Sequence[str | bytes]) -> float:
-        """Tokens at the start that the request before this one, with its reply, has too, in whole blocks."""
+        """Tokens of the beginning that this request shares with the one before it and its reply, in whole blocks."""
         tokens = 0.0
         for before, now in zip(self._before, asked, strict=False):
             if before == now:
@@ -157,21 +157,19 @@ class StandIn:
 
     @property
     def name(self) -> str:
-        """Of the model."""
         return self._model.name
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Nothing is signed."""
+        """Empty: a dry run has no signature."""
         return ()
 
     @property
     def sees_frames(self) -> bool:
-        """As the player."""
         return self._player.sees_frames if self._player is not None else self._sees_frames
 
     async def answer(self, seen: TurnInput, pictures: Any) -> Response:
-        """What the player makes of a stand-in reply."""
+        """The player's answer, made from a stand-in reply."""
         references = seen.step.turn.references
         self._model.stand_in = lambda schema: self._text(references[0] if references else NO_REFERENCE)
         if self._player is None:
@@ -179,13 +177,13 @@ class StandIn:
         return await self._player.answer(seen, pictures)
 
     def _text(self, reference: str) -> str:
-        """As long as the reference, and like no other: equal answers would be judged once."""
+        """A text as long as the reference and different from all others: equal answers would be judged once."""
         number = str(next(self._numbers))
         return f"{number} {reference}"[: max(len(number), len(reference))].strip()
 
 
 def estimate_tokens(text: str) -> float:
-    """About how many tokens a text has."""
+    """Estimate how many tokens a text has."""
     wide = sum(character >= WIDE_FROM for character in text) if not text.isascii() else 0
     return wide / WIDE_A_TOKEN + (len(text) - wide) / CHARACTERS_A_TOKEN
 
@@ -237,7 +235,7 @@ PlayerOf = Callable[[AsyncModel], "Player | None"]
 
 @dataclass(frozen=True)
 class EvaluationForecast:
-    """All that is expected to be asked. A reply that cannot be used is asked for again, which comes on top."""
+    """All requests that are expected. Requests that repair malformed replies are not included."""
 
     lines: tuple[RequestCount, ...]
     scripts: int
@@ -251,17 +249,16 @@ class EvaluationForecast:
 
     @property
     def answers(self) -> RequestCount:
-        """What the model is asked."""
+        """Requests to the model that answers."""
         return self.lines[0]
 
     @property
     def judged(self) -> tuple[RequestCount, ...]:
-        """What the judge is asked, by protocol."""
+        """Requests to the judge, by protocol."""
         return self.lines[1:]
 
     @property
     def calls(self) -> int:
-        """Requests in all."""
         return sum(line.calls for line in self.lines)
 
     def seconds(self, connections: int, answer_s: float, judging_s: float) -> float:
@@ -297,7 +294,7 @@ def forecast_evaluation(
         player_of: Creates who answers.
         judges: The protocols by which answers are judged.
         durations_s: Length of each video in seconds; None where it is not known.
-        background: What the benchmark knows beside the turns.
+        background: What the benchmark knows besides the turns.
         wrong: Gives the answer that a corrupted history holds.
         subtitles: Gives lines that were spoken.
 

@@ -24,7 +24,7 @@ PROBE_BYTES: Final = 1 << 16
 
 @dataclass(frozen=True)
 class LoggedSample:
-    """What the log shows of a sample before it runs."""
+    """A sample as the log shows it before it runs."""
 
     id: str
     input: str
@@ -35,7 +35,7 @@ class Notes(Protocol):
     """Writes into the log of the sample that runs."""
 
     def turn(self, name: str) -> contextlib.AbstractAsyncContextManager[None]:
-        """What happens in the block stands in the log under this name."""
+        """Group the events of the block in the log under this name."""
         ...
 
     def note(self, content: Mapping[str, Json]) -> None:
@@ -49,7 +49,7 @@ class Notes(Protocol):
 
 @dataclass(frozen=True)
 class LoggedScore:
-    """What the log shows of the judging of a sample."""
+    """The scores of a sample as the log shows them."""
 
     values: Mapping[str, float | None]
     """A number for each measure; the keys are the same for every sample."""
@@ -200,13 +200,13 @@ def _refusal(error: BaseException | None) -> OSError | None:
 
 
 def _written_error(message: str) -> OSError | None:
-    """The operating system's error that a log tells of, as `OSError(28, 'No space left on device')`."""
+    """The operating system's error that a log names, as `OSError(28, 'No space left on device')`."""
     number = re.match(r"\w+\((\d+), ", message)
     return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
 
 
 def _probe(log_dir: Path) -> OSError | None:
-    """Why nothing can be written where the log lies; None where something can."""
+    """The error of writing into the folder of the log; None if it can be written."""
     try:
         with tempfile.TemporaryFile(dir=log_dir) as file:
             file.write(bytes(PROBE_BYTES))

@@ -179,7 +179,7 @@ def check_player(spec: str, asking: ModelSettings, *, kept: bool = False) -> Non
     Args:
         spec: One of `KINDS`, or the name of a model at an address.
         asking: Where it is, and where its key is.
-        kept: Whether replies are kept, so that no key may be needed.
+        kept: Whether replies are kept, so that a key may not be needed.
 
     Raises:
         SettingError: It can be asked nowhere.

@@ -148,7 +148,6 @@ class TransformersAPI(ModelAPI):
         return 1
 
     def connection_key(self) -> str:
-        """The folder."""
         return str(self.model_name)
 
 
@@ -243,7 +242,7 @@ class StreamingAPI(ModelAPI):
         return output
 
     async def aclose(self) -> None:
-        """Let the reply that is being written end, and no other begin."""
+        """Finish the current reply and accept no other."""
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def max_connections(self) -> int:
@@ -251,12 +250,11 @@ class StreamingAPI(ModelAPI):
         return 1
 
     def connection_key(self) -> str:
-        """The folder."""
         return str(self.model_name)
 
 
 def _opened(name: str, device: str, max_new_tokens: int, memory_frames: int | None) -> Any:
-    """What begins a stream with a system message."""
+    """A function that begins a stream with a system message."""
     if name == "mini":
         from reeltalk.evaluate.models import bounded_memory, create_mini
 

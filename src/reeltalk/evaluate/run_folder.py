@@ -53,7 +53,7 @@ def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
 
 
 class RunFolder:
-    """Owns a run's folder while it is made. Use as a context."""
+    """The folder of a run while it is made. Use it as a context manager."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class RunFolder:
         write_bytes(path / REQUEST, write_json(self._request).encode())
 
     def _begin_again(self, overwrite: bool, again: bool, differing: list[str]) -> None:
-        """Make a whole run anew beside what is there."""
+        """Make a whole run again in a folder beside the present one."""
         path = self.path
         if not overwrite and (differing or not again):
             by = f" by other settings ({', '.join(differing)})" if differing and (path / REQUEST).is_file() else ""
@@ -142,7 +142,7 @@ class RunFolder:
             write_bytes(self._work / REQUEST, write_json(self._request).encode())
 
     def _anything_asked(self) -> bool:
-        """Whether a reply or an event was kept: a run that was refused before its first question may begin anew."""
+        """Whether a reply or an event was kept: a run that was refused before its first question may begin again."""
         if any(self.path.glob("*.jsonl")):
             return True
         if not self.replies.is_file():
@@ -152,21 +152,21 @@ class RunFolder:
 
     @property
     def replies(self) -> Path:
-        """Where replies are kept."""
+        """The file of kept replies."""
         return self.path / REPLIES
 
     @property
     def logs(self) -> Path:
-        """Where inspect_ai's logs lie."""
+        """The folder of inspect_ai's logs."""
         return self._work / LOGS
 
     @property
     def shards(self) -> Path:
-        """Where several processes that make the run write what came of their parts."""
+        """The folder into which several processes write the results of their scripts."""
         return self._work / SHARDS
 
     def clear_logs(self) -> None:
-        """Remove the logs of an attempt that was stopped: the next one writes it all again, from kept replies."""
+        """Remove the logs of an attempt that was stopped: the next one writes them again, from kept replies."""
         shutil.rmtree(self.logs, ignore_errors=True)
 
     def keep(self, answers: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]]) -> None:

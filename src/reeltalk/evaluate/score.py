@@ -28,7 +28,7 @@ MEMORY_BYTES: Final = 4 << 30
 
 @dataclass(frozen=True)
 class MetricRows:
-    """What is known of one set, by metric."""
+    """The scores of one set of answers, by metric."""
 
     columns: dict[str, list[float]]
     """Value of each item, in the set's order."""
@@ -38,7 +38,7 @@ class MetricRows:
     """Why a metric could not be computed."""
 
     def joined(self, other: "MetricRows | None") -> "MetricRows":
-        """These metrics and others of the same set."""
+        """These rows together with rows of other metrics of the same set."""
         if other is None:
             return self
         return MetricRows(
@@ -188,7 +188,7 @@ def metric_results(
 
 
 def metric_signature(answer_set: AnswerSet, subject: str, metric: tuple[tuple[str, str], ...]) -> str:
-    """Everything that can move a number of one set's one metric."""
+    """All settings and files that can change one metric's number of one set."""
     parts = (
         ("data", answer_set.data_hash),
         *answer_set.signed,
@@ -242,7 +242,7 @@ def _curve(answer_set: AnswerSet, result: MetricResult) -> list[CurvePoint]:
 
 @dataclass(frozen=True)
 class ScoredAnswers:
-    """All that a run holds, in memory."""
+    """The results of `score` in memory: everything that a run's folder holds."""
 
     info: RunInfo
     answers: list[AnsweredTurn]

@@ -21,7 +21,7 @@ FramePolicy = Literal["uniform", "fps", "per-clip", "first-turn", "none"]
 
 
 class FrameSettings(BaseModel):
-    """Which frames a turn sees and how large they are; all of it can move a score."""
+    """Which frames a turn sees and how large they are. Every setting can change a score."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -50,7 +50,7 @@ class FrameSettings(BaseModel):
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """What of it can move a score, by name; what the policy does not use is left out."""
+        """The settings that can change a score, by name. Settings that the policy does not use are left out."""
         if self.policy == "none":
             return (("policy", self.policy),)
         rate = (("fps", f"{self.fps:g}"),) if self.policy == "fps" else ()
@@ -68,7 +68,7 @@ MOST_FRAMES: Final = 100_000
 
 
 class ProactiveSettings(BaseModel):
-    """What can move what a model says, and when; each is part of the signature."""
+    """Settings that can change what a model says, and when. Each is part of the signature."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -92,7 +92,7 @@ History = Literal["golden", "predicted", "predicted-all", "none", "corrupted"]
 
 
 class ScoreSettings(BaseModel):
-    """What can move a number of `score`; each is part of the signature."""
+    """Settings that can change a number of `score`. Each is part of the signature."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -103,7 +103,7 @@ class ScoreSettings(BaseModel):
 
 
 class PlaySettings(BaseModel):
-    """How dialogues are played. All of it can move a score and is part of the signature."""
+    """How dialogues are played. Every setting can change a score and is part of the signature."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -151,12 +151,12 @@ class PlaySettings(BaseModel):
 
     @property
     def shown_history(self) -> History:
-        """The history that is told; none in mode `single`."""
+        """The history that is shown; none in mode `single`."""
         return "none" if self.mode == "single" else self.history
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """What can move an answer beside the model, by name."""
+        """The settings that can change an answer of a model, by name."""
         told = f"corrupted-{self.corrupt_turn}" if self.shown_history == "corrupted" else self.shown_history
         parts = [("mode", self.mode), ("history", told)]
         parts += [("rounds", self.rounds)] if self.rounds != "all" else []
@@ -201,7 +201,7 @@ class ModelSettings(BaseModel):
 
 
 class LimitSettings(BaseModel):
-    """How many requests at a time, and what all may cost together."""
+    """How many requests are sent at a time, and limits of all requests together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -230,7 +230,7 @@ class LimitSettings(BaseModel):
 
 
 class RetrySettings(BaseModel):
-    """What may be another than before: where models are, and what asking may take. What is not given stays."""
+    """Settings of `retry` that may differ from the run's own: addresses, limits and processes. None keeps the run's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

@@ -104,7 +104,7 @@ def run_signature(
 
 
 def asked_hash(turns: Iterable[AnsweredTurn]) -> str:
-    """Eight digits over turns as they are asked, with their references, whatever was answered."""
+    """Eight digits over turns and their references, without the answers."""
     return short_hash(_sorted({name: getattr(turn, name) for name in ASKED} for turn in turns))
 
 

@@ -38,7 +38,7 @@ from reeltalk.schema.scoring import JudgedScore
 
 @dataclass
 class NullUnits:
-    """Units with empty answers, and what a protocol gave for them."""
+    """Units with empty answers, and the scores that a protocol gave them."""
 
     units: list[JudgeUnit] = field(default_factory=list)
     scores: list[JudgedScore] = field(default_factory=list)
@@ -46,7 +46,7 @@ class NullUnits:
 
 @dataclass
 class Evaluation:
-    """What came of playing and judging, in memory."""
+    """Results of a run in memory, in the order of the scripts."""
 
     turns: list[AnsweredTurn] = field(default_factory=list)
     """In the order of the scripts."""
@@ -60,7 +60,7 @@ class Evaluation:
 
 @dataclass
 class Collected:
-    """What came of some scripts, in whatever order they ended."""
+    """Results of a run in memory, collected per script."""
 
     turns: dict[str, list[AnsweredTurn]] = field(default_factory=dict)
     """By script."""
@@ -71,7 +71,7 @@ class Collected:
 
     @classmethod
     def joined(cls, parts: Iterable["Collected"]) -> "Collected":
-        """What came of the scripts of several processes. No two of them have a script, or a unit, in common."""
+        """Join the results of several processes, which have no script and no unit in common."""
         whole = cls()
         for part in parts:
             whole.turns |= part.turns
@@ -119,7 +119,7 @@ def _place(unit: JudgeUnit) -> reference_checks.UnitKey:
 
 @dataclass(frozen=True)
 class JudgingSetup:
-    """By what answers are judged."""
+    """Everything that judges answers: protocols, the judge's model, and what text metrics need."""
 
     settings: JudgeSettings
     judges: tuple[Judge, ...] = ()
@@ -132,11 +132,11 @@ class JudgingSetup:
     embedder: SentenceEmbedder | ReeltalkError | None = None
 
     def name(self, judge: Judge) -> str:
-        """Who judges by a protocol."""
+        """The name of the model that judges by a protocol; `none` for a protocol without a model."""
         return self.model.name if judge.needs_model and self.model is not None else "none"
 
     def signature(self, judge: Judge) -> tuple[tuple[str, str], ...]:
-        """Who judges by a protocol and how, and what its server was sent in place of what it does not take."""
+        """The judge of a protocol with its settings, and the sampling that its server accepted."""
         asked = getattr(self.model, "asked_sampling", None)
         sent: tuple[tuple[str, str], ...] = ()
         if judge.needs_model and self.model is not None and asked is not None and asked != self.model.sampling:
@@ -150,10 +150,10 @@ class EvaluationRunner:
 
     Args:
         logs: Folder in which inspect_ai's log appears.
-        judging: By what answers are judged.
-        background: What the benchmark knows beside the turns.
+        judging: How answers are judged.
+        background: What the benchmark knows besides the turns.
         at_a_time: Scripts that run together.
-        progress: Told after each turn.
+        progress: Called after each turn.
         nulled: Units whose empty answers a model judges; by default they are drawn from those that are played here.
     """
 
@@ -306,7 +306,7 @@ class EvaluationRunner:
         )
 
     async def _judge_nothing(self, judge: Judge, unit: JudgeUnit) -> None:
-        """Judge empty answers in place of a unit's, once for all models that answered it."""
+        """Judge a unit with empty answers, once for all models that answered it."""
         place: reference_checks.UnitKey = (unit.kind, unit.id)
         wanted = place in (self._nulled or ()) if judge.needs_model else self._judging.settings.null_units > 0
         if not wanted or unit.model == reference_checks.NULL_MODEL or (judge.name, place) in self._null_begun:

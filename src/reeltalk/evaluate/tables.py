@@ -37,7 +37,7 @@ Parts = tuple[tuple[str, str], ...]
 
 @dataclass
 class Tables:
-    """What judging adds to a run."""
+    """The tables that judging adds to a run."""
 
     summary: list[SummaryRow] = field(default_factory=list)
     groups: list[GroupRow] = field(default_factory=list)
@@ -169,14 +169,14 @@ def tables_of(
 
     Args:
         evaluation: Turns and scores.
-        judging: By what was judged.
+        judging: How the answers were judged.
         subject: First word of the signatures.
         signed: For each model, how its answers came about.
         sources: For each model, where its answers are from, and a hash of that.
-        background: What the benchmark knows beside the turns.
+        background: What the benchmark knows besides the turns.
         settings: All settings, for `run.json`.
         kind: The verb that writes the run.
-        progress: Told what is being computed.
+        progress: Called with a line about what is computed.
 
     Returns:
         What becomes `run.json`, what text metrics gave, and what judges gave.

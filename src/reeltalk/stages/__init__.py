@@ -1,4 +1,4 @@
-"""The stages as verbs, each what the command of its name does: typed settings in, a report out, nothing printed.
+"""The stages as functions, each for the command of its name: settings in, a report out, nothing printed.
 
     from reeltalk import Benchmark
     from reeltalk.stages import PlaySettings, evaluate, report
@@ -8,7 +8,8 @@
     done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=streaming)
     report(done.run, out="site")
 
-What a name needs is imported when it is first used, so that importing this costs nothing.
+The work itself is left to the rooms below. A name is imported when it is first used, so importing this package costs
+nothing. Begin with `evaluating`; `run` holds what `evaluate` and `judge` share.
 """
 
 from importlib import import_module

@@ -44,7 +44,7 @@ def attack(
         judge_model: Who judges, for protocols that need a model.
         limits: Requests at a time, and hard limits of requests, tokens and money.
         every: Take every so many attacks only.
-        tell: Told which protocol is attacked.
+        tell: Receives the protocol that is attacked.
 
     Returns:
         A report for each protocol.
@@ -98,7 +98,7 @@ def calibrate(
         out: Folder for `calibration.html` and `calibration.json`; nothing is written by default.
         settings: Scale, pass marks and resampling.
         overwrite: Replace the calibration that is there.
-        tell: Told what is being computed.
+        tell: Receives a line about what is computed.
 
     Raises:
         SettingError: No run is given, or a setting does not fit the ratings.

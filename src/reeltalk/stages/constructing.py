@@ -88,7 +88,7 @@ class WritingModels:
         return CachedModel(model, self._store)
 
     def spent(self) -> str | None:
-        """What was asked, as a sentence; None where no model was opened."""
+        """The requests so far, as a sentence; None if no model was opened."""
         if not self.opened:
             return None
         spent = self._budget.spent
@@ -106,7 +106,7 @@ def open_models(
         benchmark: Where replies are kept.
         writer: Name of the one that writes.
         asking: How they are asked.
-        tell: Told in a sentence what a model's server does not take.
+        tell: Receives a sentence about what a model's server does not take.
 
     Raises:
         SettingError: There is no such name.
@@ -135,7 +135,7 @@ WRITES = (
 
 @dataclass(frozen=True)
 class ConstructReport:
-    """What was written, and what of it cannot be used."""
+    """What was written, and how many replies were malformed."""
 
     stage: StageReport
     counted: BenchmarkCounts
@@ -149,7 +149,7 @@ class ConstructReport:
         return not self.counted.malformed
 
     def lines(self) -> Iterable[str]:
-        """What the command line prints, line by line."""
+        """The lines that the command line prints."""
         yield from self.stage.lines()
         yield from counted_lines(self.counted)
         yield from self.balance
@@ -181,8 +181,8 @@ def construct(
         steps: Which steps; all by default.
         runs: Runs with scores, by whose correct answers easy turns are found.
         executor: Runs what decodes; by default processes of this machine, one for each core.
-        progress: Told how far a step is.
-        tell: Told what was asked of models.
+        progress: Called with the share of a step that is done.
+        tell: Receives a sentence about the requests to models.
 
     Raises:
         SettingError: There is no such writer, or it cannot write so.

@@ -36,7 +36,7 @@ def curate(
         executor: Runs what decodes; by default processes of this machine, one for each core.
         cache: Folder for what addresses hold; by default one inside the benchmark, which may be deleted afterwards.
         max_download_gib: What may be brought from one address.
-        progress: Told how far the work is.
+        progress: Called with the share of the work that is done.
 
     Raises:
         SettingError: No video is given, settings contradict each other, or an address cannot be used.
@@ -77,7 +77,7 @@ def film(
         into: Folder of the benchmark that appears.
         settings: Scenarios, houses, pictures, seed.
         executor: Runs what films; by default processes of this machine, one for each core.
-        progress: Told how far the work is.
+        progress: Called with the share of the work that is done.
 
     Raises:
         BenchmarkError: The houses do not give as many scenarios, or the benchmark holds something else.

@@ -106,7 +106,7 @@ def evaluate(
     check_deletion(delete_replies, overwrite, config.limits)
     replies = config.limits.replies or out / REPLIES
     check_player(config.model, config.asking, kept=replies.is_file())
-    # Told at the end: a refusal stands alone, and a run that is long has its last words read.
+    # Hints come last: an error stands alone, and users read the end of a long output.
     hints: list[str] = []
     chosen = make_scripts(benchmark.content(), config.play, limit=config.limit)
     turns = (step.turn for script in chosen for step in script.steps)
@@ -159,22 +159,22 @@ class _Evaluation:
     tell: Tell
 
     def request(self, config: RunConfig) -> dict[str, Any]:
-        """All that decides what a run asks."""
+        """All settings that decide what a run asks."""
         train = self.train.manifest.content_hash if self.train else None
         return run_request(config, self.benchmark.manifest.content_hash, train)
 
     def existing(self, control: Control | None, place: Path) -> RunReport | None:
-        """The whole run of these settings that is there; None where there is none."""
+        """The existing whole run with the same settings; None if there is none."""
         return report_of(read_run(place)) if is_whole(place, self.request(self.config.under(control))) else None
 
     def command(self, out: Path) -> dict[str, Any]:
-        """What `reeltalk retry` needs to give this command again."""
+        """The command, so that `reeltalk retry` can run it again."""
         return command_json(EvaluationCommand.of(self.config, self.benchmark, self.train, out))
 
     def run(
         self, control: Control | None, place: Path, *, overwrite: bool, before: RunReport | None, progress: Progress
     ) -> RunReport:
-        """Play, judge and write one run; one of the same settings that was there before is made again."""
+        """Play, judge and write one run. An existing run with the same settings is made again."""
         config, benchmark = self.config.under(control), self.benchmark
         content, play, judging = benchmark.content(), config.play, config.judging
         request = self.request(config)
@@ -459,12 +459,12 @@ def shards_of(scripts: Sequence[Script], count: int) -> list[list[Script]]:
 
 
 def turns_of(scripts: Sequence[Script]) -> int:
-    """How many turns some scripts have."""
+    """The number of turns of some scripts."""
     return sum(len(script.steps) for script in scripts)
 
 
 class ShardTask(BaseModel):
-    """What a process is told."""
+    """The task of one of several processes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -489,7 +489,7 @@ class ShardTask(BaseModel):
 
 
 class ShardResult(BaseModel):
-    """What a process hands back."""
+    """The result of one of several processes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", use_attribute_docstrings=True)
 
@@ -603,8 +603,8 @@ def play_in_processes(
         budget: What is left of it is divided; what was spent is counted in it.
         nulled: Units whose empty answers a model judges.
         train: A benchmark that baselines learn from.
-        progress: Told after each turn, for all processes together.
-        tell: Told where there are fewer processes than asked for.
+        progress: Called after each turn, for all processes together.
+        tell: Receives a sentence if there are fewer processes than asked for.
 
     Returns:
         The results of all processes, and the requests of all of them.

@@ -214,8 +214,8 @@ def judge(
         beside: Answers to judge too, which try the judge: `reference`, `yes`, `copied-question`.
         overwrite: Replace the run that is there; replies that it keeps are used again.
         delete_replies: With `overwrite`, delete these replies, so that all is asked anew.
-        progress: Told after each turn.
-        tell: Told in a sentence what cannot be had here.
+        progress: Called after each turn.
+        tell: Receives a sentence about anything that is not available here.
 
     Raises:
         SettingError: A setting, protocol or metric cannot be used, or two sources hold the same answers.
@@ -249,7 +249,7 @@ def judge(
     controls = {name: [run.controls()[name].path for run in runs if name in run.controls()] for name in CONTROLS}
     places = {name: out / CONTROLS_FOLDER / name for name, found in controls.items() if found}
     given = judgement.read(paths)
-    # Told at the end: a refusal stands alone.
+    # Hints come last: an error stands alone.
     hints: list[str] = []
     judgement = replace(judgement, judging=resolve_judging(judging, given.turns, tell=hints.append))
     done = None if overwrite else judgement.existing(given, out)
@@ -273,7 +273,7 @@ def judge(
 
 @dataclass(frozen=True)
 class _Judgement:
-    """By what answers are judged, those of a run and of its controls."""
+    """How the answers of a run and of its controls are judged."""
 
     judging: JudgeSettings
     judge_model: JudgeModelSettings
@@ -290,14 +290,14 @@ class _Judgement:
     tell: Tell
 
     def read(self, paths: Sequence[Path]) -> AnswersToJudge:
-        """Answers that are read from some sources."""
+        """Read the answers of some sources."""
         read = AnswersToJudge(paths, self.format, self.benchmark)
         for name in self.beside:
             read.add_beside(name)
         return read
 
     def request(self, read: AnswersToJudge) -> dict[str, Any]:
-        """All that decides what judging asks."""
+        """All settings that decide what judging asks."""
         return {
             "sources": read.hashes,
             "benchmark": read.benchmark.manifest.content_hash if read.benchmark else None,
@@ -308,11 +308,11 @@ class _Judgement:
         }
 
     def existing(self, read: AnswersToJudge, place: Path) -> RunReport | None:
-        """The run of these settings that is there; None where there is none."""
+        """The existing whole run with the same settings; None if there is none."""
         return report_of(read_run(place)) if is_whole(place, self.request(read)) else None
 
     def command(self, read: AnswersToJudge, out: Path) -> dict[str, Any]:
-        """What `reeltalk retry` needs to give this command again."""
+        """The command, so that `reeltalk retry` can run it again."""
         return command_json(
             JudgementCommand(
                 folder=current_folder_from(out),
@@ -337,7 +337,7 @@ class _Judgement:
         progress: Progress,
         is_control: bool = False,
     ) -> RunReport:
-        """Judge and write one run; one of the same settings that was there before is made again."""
+        """Judge and write one run. An existing run with the same settings is made again."""
         content, judging, limits, units = read.content, self.judging, self.limits, read.units(self.limit)
         asked = [(turn.video_id, turn) for turns in units.values() for turn in turns if turn.state.is_due]
         check_judging(judging, self.judge_model, asked, content, tell=self.tell)

@@ -77,7 +77,7 @@ def _left_packed(content: Content, source: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was written in a layout, and what that cannot hold."""
+    """What was written in a layout, and what the layout cannot hold."""
 
     folder: Path
     files: int

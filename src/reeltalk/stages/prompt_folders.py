@@ -37,7 +37,6 @@ class ListedPrompt:
 
     @property
     def line(self) -> str:
-        """For people."""
         if self.prompt is None:
             return f"{self.name}: not part of reeltalk; {self.remedy}"
         fields = "".join(f" {{{name}}}" for name in sorted(self.prompt.fields))

@@ -37,8 +37,8 @@ def retry(
         settings: What may be another than before.
         benchmark: Where the benchmark is now, if it was moved.
         presets: Published designs by name, as `reeltalk.benchmarks.PRESETS`, for runs that were played by one.
-        progress: Told after each turn.
-        tell: Told in a sentence what is asked again.
+        progress: Called after each turn.
+        tell: Receives a sentence about what is asked again.
 
     Raises:
         BenchmarkError: `path` is no run, keeps no command, or what it was made from is not there any more.

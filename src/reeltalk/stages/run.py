@@ -1,4 +1,7 @@
-"""Whom the stages ask and within what: a model that answers, a model that judges, kept replies, a budget."""
+"""What `evaluate` and `judge` share: judges and their model, the command that a run keeps, its tables and its report.
+
+A command that is given again asks again what failed, and does nothing if nothing failed.
+"""
 
 import contextlib
 import dataclasses
@@ -60,7 +63,7 @@ Asked = tuple[str, Turn | AnsweredTurn]
 
 @contextlib.contextmanager
 def open_replies(folder: RunFolder, limits: LimitSettings) -> Iterator[tuple[ReplyStore, Budget]]:
-    """What a run asks within: kept replies, and a budget."""
+    """Open the kept replies and the budget of a run."""
     with ReplyStore(limits.replies or folder.replies) as store:
         yield store, Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
 
@@ -83,7 +86,7 @@ def open_judging(
         limits: How it is asked.
         store: Keeps replies.
         budget: What all requests may cost together.
-        tell: Told why a metric cannot be had.
+        tell: Receives the reason why a metric is not available.
 
     Raises:
         SettingError: A protocol or metric is unknown, or one needs a model and none is given.
@@ -120,7 +123,7 @@ def open_judging(
 
 
 def open_embedder(metrics: Sequence[str], tell: Tell) -> SentenceEmbedder | ReeltalkError | None:
-    """What `similarity` needs, or why it cannot be had; None where the metric is not wanted."""
+    """The model that `similarity` needs, or why it is not available; None if the metric is not wanted."""
     if "similarity" not in metrics:
         return None
     try:
@@ -138,14 +141,14 @@ def check_judging(
     *,
     tell: Tell,
 ) -> None:
-    """Refuse what cannot be judged, before a video is decoded or a model asked.
+    """Refuse what cannot be judged, before a video is decoded or a model is asked.
 
     Args:
         settings: By which protocols and metrics.
         options: The model that judges.
         turns: All that is to be judged, each with its video.
         content: The benchmark, where it is known.
-        tell: Told which metric does not fit the language.
+        tell: Receives a sentence about a metric that does not fit the language.
 
     Raises:
         SettingError: A protocol is unknown, lacks a model, or lacks something of the benchmark.
@@ -182,12 +185,12 @@ def _check_needs(judges: Sequence[Judge], turns: Sequence[Asked], videos: Iterab
 def resolve_judging(
     settings: JudgeSettings | None, turns: Iterable[Turn | AnsweredTurn], *, tell: Tell
 ) -> JudgeSettings:
-    """How turns are judged: by what was given, else by their keys or options, and by text metrics.
+    """Resolve how turns are judged: as given, else by their keys or options, and by text metrics.
 
     Args:
         settings: As they were given.
         turns: What is judged.
-        tell: Told how to name a judge where no rule can judge the turns.
+        tell: Receives a sentence on how to name a judge, if no rule can judge the turns.
     """
     given = settings or JUDGED_BY_DEFAULT
     found = resolve_protocols(given, turns)
@@ -202,7 +205,7 @@ def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kep
     Args:
         judges: All protocols.
         options: The model that judges.
-        kept: Whether replies are kept, so that no key may be needed.
+        kept: Whether replies are kept, so that a key may not be needed.
 
     Raises:
         SettingError: There are some, and no model is given, or it can be asked nowhere.
@@ -217,7 +220,7 @@ def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kep
 
 
 def background_of(content: Content, judging: JudgeSettings) -> Background:
-    """What a benchmark knows beside the turns, for judges."""
+    """What judges may read of a benchmark besides the turns."""
     if not (judging.compat and "svbench" in judging.protocols and content.chains):
         return Background.of(content)
     joined = [
@@ -233,7 +236,7 @@ def background_of(content: Content, judging: JudgeSettings) -> Background:
 
 
 def prefix_progress(progress: Progress, name: str) -> Progress:
-    """Progress of a part that is called by a name."""
+    """Progress whose messages begin with a name."""
     return lambda what, done, total, share: progress(f"{name}, {what}", done, total, share)
 
 
@@ -263,7 +266,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class RunReport:
-    """A run that was written, and what there is to say about it."""
+    """A run that was written, and the text that the command line prints about it."""
 
     run: Run
     complete: bool
@@ -291,7 +294,7 @@ class RunReport:
         return values[wanted, metric]
 
     def lines(self) -> Iterable[str]:
-        """What the command line prints, line by line."""
+        """The lines that the command line prints."""
         yield from self.text
         yield f"run: {self.run.path / INFO}"
         yield from self.failures
@@ -318,7 +321,7 @@ def finish(
     Args:
         folder: The run while it is made.
         evaluation: Turns and scores.
-        judging: By what was judged.
+        judging: How the answers were judged.
         subject: First word of the signatures.
         signed: For each model, how its answers came about.
         sources: For each model, where its answers are from, and a hash of that.
@@ -326,7 +329,7 @@ def finish(
         settings: All settings, for `run.json`.
         kind: The verb that writes the run.
         usage: Requests, tokens and memory that the run needed.
-        tell: Told what is being computed.
+        tell: Receives a line about what is computed.
 
     Raises:
         BenchmarkError: The disk is full or cannot be written; replies are kept, and the same call goes on.
@@ -545,7 +548,7 @@ class _Any(RootModel[Annotated[EvaluationCommand | JudgementCommand, Field(discr
 
 
 def current_folder_from(out: Path) -> str:
-    """The folder in which a command is given now, as the run's folder keeps it.
+    """The current folder, relative to the run's folder.
 
     Args:
         out: The run's folder.
@@ -554,7 +557,7 @@ def current_folder_from(out: Path) -> str:
 
 
 def command_json(command: EvaluationCommand | JudgementCommand) -> dict[str, Any]:
-    """A command as JSON, without users and passwords of addresses.
+    """Convert a command to JSON, without the users and passwords of addresses.
 
     Args:
         command: As it was given.
@@ -611,7 +614,7 @@ def read_command(path: Path) -> EvaluationCommand | JudgementCommand:
 
 
 def replace_given(settings: M, given: Sequence[tuple[str, Any]]) -> M:
-    """Settings with other values where some are given.
+    """Copy settings, with the values that are given in place of the kept ones.
 
     Args:
         settings: As they were kept.
@@ -623,7 +626,7 @@ def replace_given(settings: M, given: Sequence[tuple[str, Any]]) -> M:
 
 
 def is_run_needed(before: RunReport | None) -> bool:
-    """True where there is no such run yet, or something in it failed that may come out otherwise.
+    """True if there is no such run yet, or if asking again may change what failed in it.
 
     Args:
         before: The run of the same settings that is there.
@@ -632,7 +635,7 @@ def is_run_needed(before: RunReport | None) -> bool:
 
 
 def describe_whole_run(done: RunReport) -> str:
-    """Why nothing is asked, as a sentence.
+    """A sentence that says why nothing is asked.
 
     Args:
         done: A whole run of the settings that were given.
@@ -648,12 +651,12 @@ def describe_whole_run(done: RunReport) -> str:
 
 
 def announce_retry(before: RunReport, replies: Path, *, tell: Tell) -> None:
-    """Say what is asked again, and refuse where all would be.
+    """Tell what is asked again, and refuse if everything would be.
 
     Args:
         before: The whole run in which something failed.
         replies: File in which its replies are kept.
-        tell: Told it.
+        tell: Receives the message.
 
     Raises:
         BenchmarkError: The replies are not there any more.
@@ -668,7 +671,7 @@ def announce_retry(before: RunReport, replies: Path, *, tell: Tell) -> None:
 
 
 def check_deletion(delete_replies: bool, overwrite: bool, limits: LimitSettings | None) -> None:
-    """Refuse to delete replies where that is not what was meant.
+    """Refuse to delete replies if that is probably not intended.
 
     Raises:
         SettingError: Nothing is overwritten, or the replies are in a file that other runs may share.

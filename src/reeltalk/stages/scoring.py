@@ -42,7 +42,7 @@ def score(
         meteor_jar: Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
         executor: Scores models side by side; by default one after the other, here.
         overwrite: Replace the run that is there.
-        tell: Told before each model, and what cannot be had here.
+        tell: Receives a line before each model, and about what is not available here.
 
     Raises:
         SettingError: A metric is unknown, or no layout is named.
@@ -99,7 +99,7 @@ def score(
 
 @contextlib.contextmanager
 def _meteor(wanted: bool, jar: Path | None, tell: Tell) -> Iterator[MeteorProcess | MissingToolError | None]:
-    """A warm METEOR, or the reason why there is none."""
+    """A running METEOR, or the reason why there is none."""
     if not wanted:
         yield None
         return

@@ -85,7 +85,7 @@ PAUSED, ANSWERING = "paused", "answering"
 
 @dataclass(frozen=True)
 class Status:
-    """How far a conversation is."""
+    """The progress of a conversation."""
 
     at_s: float
     frames: int
@@ -101,21 +101,21 @@ class Screen(Protocol):
     """Shows a conversation to a person."""
 
     def said(self, at_s: float, text: str, *, asked: str | None) -> None:
-        """What the model said; `asked` is the question, None where nobody asked."""
+        """Show an answer; `asked` is the question, None where the model spoke unasked."""
         ...
 
     def note(self, text: str) -> None:
-        """Something beside the conversation: a problem, or what a command did."""
+        """Show a problem, or the result of a command."""
         ...
 
     def status(self, status: Status) -> None:
-        """How far it is; called often."""
+        """Show the progress; called often."""
         ...
 
 
 @dataclass(frozen=True)
 class TalkSettings:
-    """How a conversation goes."""
+    """Settings of a conversation."""
 
     threshold: float = 0.5
     """Readiness from which the model speaks unasked."""
@@ -160,7 +160,7 @@ class Conversation:
 
     @property
     def stream(self) -> Stream:
-        """What the model keeps of it."""
+        """The model's stream of this conversation."""
         return self._stream
 
     def run(self) -> None:
@@ -204,7 +204,7 @@ class Conversation:
             self._show()
 
     def _after_the_end(self) -> None:
-        """What is typed for later than the end is asked there, of the whole video."""
+        """Ask what is due after the end of the video, about the whole video."""
         self._doing = "ended"
         stay = self._settings.stay and self._watching.ended
         if stay and not self._over():

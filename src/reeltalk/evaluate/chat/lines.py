@@ -25,7 +25,7 @@ AT: Final = re.compile(r"@(\d+(?:\.\d+)?)\s+(.*)")
 
 @dataclass(frozen=True)
 class ChatLine:
-    """A question, or a command."""
+    """A question or a command that was typed."""
 
     text: str
     """The question, or what stands after the command."""
@@ -57,7 +57,7 @@ def parse_line(typed: str) -> ChatLine | None:
 
 
 class ChatLines(Protocol):
-    """Where lines come from."""
+    """A source of lines."""
 
     def due(self, until_s: float | None) -> ChatLine | None:
         """The next line that is due before the stream goes on to `until_s`; None is its end.
@@ -69,12 +69,12 @@ class ChatLines(Protocol):
 
     @property
     def closed(self) -> bool:
-        """True where no line will come any more."""
+        """True when no further line will come."""
         ...
 
 
 class TypedLines:
-    """Lines that come when they come, from another thread; those with a moment wait for it."""
+    """Lines that arrive from another thread at any time; a line with a moment waits for it."""
 
     def __init__(self) -> None:
         self._typed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -83,15 +83,14 @@ class TypedLines:
 
     @property
     def closed(self) -> bool:
-        """True where no line will come any more."""
+        """True when no further line will come."""
         return self._ended and not self._later
 
     def put(self, typed: str | None) -> None:
-        """Hand over a line; None where there is no further one."""
+        """Add a line; None says that there is no further one."""
         self._typed.put(typed)
 
     def due(self, until_s: float | None) -> ChatLine | None:
-        """As `ChatLines.due`."""
         while not self._typed.empty():
             typed = self._typed.get()
             if typed is None:
@@ -131,7 +130,7 @@ class ScriptedLines:
 
     @property
     def closed(self) -> bool:
-        """True where no line will come any more."""
+        """True when no further line will come."""
         return self._ended and self._next is None
 
     def due(self, until_s: float | None) -> ChatLine | None:

@@ -143,12 +143,12 @@ class Playback:
 
     @property
     def live(self) -> bool:
-        """True where it does not wait."""
+        """True for a camera or a live stream, which does not wait."""
         return self.address.live
 
     @property
     def ended(self) -> bool:
-        """True once the last frame was taken."""
+        """True after the last frame was taken."""
         with self._changed:
             return self._ended and not self._frames
 
@@ -205,14 +205,14 @@ class Playback:
             return True
 
     def hold(self, why: str) -> None:
-        """Stop the clock, until `go_on` for the same reason. What is live goes on unseen."""
+        """Stop the clock until `go_on` is called for the same reason. A live video goes on unseen."""
         with self._changed:
             if not self.live:
                 self._played_s, self._since = self._now_s(), None
             self._held.add(why)
 
     def go_on(self, why: str) -> None:
-        """Let the clock go on, unless it is held for another reason."""
+        """Start the clock again, unless it is held for another reason."""
         with self._changed:
             self._held.discard(why)
             if self.live:
@@ -277,7 +277,7 @@ class Playback:
 
 
 def _frame(block: bytes) -> PlayedFrame | None:
-    """A frame from what the process wrote; None where that makes no sense."""
+    """Read a frame from the bytes of the child process; None if they are malformed."""
     if len(block) < HEAD.size:
         return None
     pts_s, height, width = HEAD.unpack_from(block)

@@ -15,14 +15,14 @@ MOST_STREAMS: Final = 64
 
 @dataclass(frozen=True)
 class _Event:
-    """Something that a conversation consists of."""
+    """One part of a conversation: a frame, a question or an answer."""
 
     kind: Literal["frame", "asked", "answered"]
     content: bytes | str
 
     @property
     def key(self) -> tuple[str, bytes]:
-        """Equal for equal events, and short."""
+        """A short key, equal for equal events."""
         content = self.content.encode() if isinstance(self.content, str) else self.content
         return self.kind, hashlib.sha256(content).digest()
 
@@ -38,7 +38,7 @@ class _Kept:
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """An answer, and what it cost."""
+    """An answer, with the number of frames that were read and kept for it."""
 
     spoken: Spoken
     new_frames: int
@@ -92,7 +92,7 @@ class StreamCache:
         return CachedAnswer(spoken, sum(event.kind == "frame" for event in before[count:]), count)
 
     def _longest(self, system: str, keys: list[tuple[str, bytes]]) -> _Kept | None:
-        """The stream that has most of it behind itself, brought to where the two part."""
+        """The kept stream with the longest common beginning, rewound to the end of that."""
         best: tuple[int, _Kept, Any] | None = None
         for kept in self._kept:
             if kept.system != system:
@@ -116,7 +116,7 @@ class StreamCache:
         return kept
 
     def _catch_up(self, kept: _Kept, events: Sequence[_Event]) -> None:
-        """Let a stream see and hear what came since."""
+        """Give a stream the frames and turns that it has not seen yet."""
         position = len(kept.keys)
         while position < len(events):
             event = events[position]

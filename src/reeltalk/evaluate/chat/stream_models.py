@@ -67,7 +67,6 @@ class ChatModel:
 
     @property
     def name(self) -> str:
-        """Name of the model."""
         return self._model.name
 
     def stream(self) -> "ChatStream":
@@ -100,7 +99,7 @@ class ChatModel:
         )
 
     def close(self) -> None:
-        """Close connections. To be called where the questions were asked."""
+        """Close connections. Call it in the thread that asked the questions."""
         if self._loop is None:
             return
         api = getattr(getattr(self._model, "model", None), "api", None)
@@ -127,7 +126,7 @@ class ChatStream:
         return said + sum(map(len, self._waiting)) + sum(len(frame) for turn in self._turns for frame in turn.frames)
 
     def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
-        """Keep the next frame; the model sees it with the next question. It cannot tell when it is ready: None."""
+        """Keep the next frame; the model sees it with the next question. Returns None: it has no readiness."""
         if not self._sees_images:
             return None
         self._waiting.append(jpeg(rgb))
@@ -147,7 +146,7 @@ class ChatStream:
         return said
 
     def instruct(self, instruction: str) -> None:
-        """Say something that goes with the next question."""
+        """Keep an instruction, which goes with the next question."""
         self._instructions.append(instruction)
 
     def speak(self) -> Spoken:
@@ -159,7 +158,7 @@ class ChatStream:
         return self.ask(SAY_NOW)
 
     def told(self, question: str, answer: str) -> None:
-        """Put a question and an answer into the conversation."""
+        """Add a question and its answer to the conversation."""
         self._keep("\n\n".join([*self._instructions, question]), answer)
 
     def _conversation(self) -> list[Message]:
@@ -198,7 +197,6 @@ class PlayerModel:
 
     @property
     def name(self) -> str:
-        """Name of the player."""
         return self.player.name
 
     def stream(self) -> "PlayerStream":
@@ -223,7 +221,7 @@ class PlayerStream:
         return said + sum(len(picture) for _, picture in self._frames.values())
 
     def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
-        """Keep the next frame. A player cannot tell when it is ready: None."""
+        """Keep the next frame. Returns None: a player has no readiness."""
         self._now_s = pts_s
         if self._player.sees_frames:
             frame = ShownFrame(pts_s, f"{pts_s:.6f}".encode())
@@ -248,7 +246,7 @@ class PlayerStream:
         return Spoken(said.text, said.prompt_tokens or 0, said.completion_tokens or 0, took_s, said.first_token_s)
 
     def instruct(self, instruction: str) -> None:
-        """Say something that goes with the next question."""
+        """Keep an instruction, which goes with the next question."""
         self._instructions.append(instruction)
 
     def speak(self) -> Spoken:
@@ -260,7 +258,7 @@ class PlayerStream:
         return self.ask(SAY_NOW)
 
     def told(self, question: str, answer: str) -> None:
-        """Put a question and an answer into the conversation."""
+        """Add a question and its answer to the conversation."""
         self._history.append(HistoryTurn("\n\n".join([*self._instructions, question]), answer))
         self._instructions = []
         if len(self._history) > MOST_TURNS:
@@ -345,7 +343,7 @@ def create_stream_model(
 
 
 def _of_python(name: str, most_frames: int) -> StreamingModel:
-    """A class of the user's own: one that has `stream` follows streams itself, any other is a player."""
+    """A class of the user's own: one with a method `stream` follows streams itself, any other is a player."""
     found = loaded_class(name)
     if not callable(getattr(found, "stream", None)):
         return PlayerModel(PythonPlayer(name), most_frames=most_frames)

@@ -1,4 +1,8 @@
-"""Benchmarks as tasks of other evaluation harnesses, scored there by our own rules: lmms-eval and VLMEvalKit."""
+"""Benchmarks as tasks of other evaluation harnesses, lmms-eval and VLMEvalKit, scored there by our own rules.
+
+Running the models is left to the harness. Begin with `task`, which turns a benchmark into single requests; `scoring` is
+called by the files that are written.
+"""
 
 from typing import Final
 

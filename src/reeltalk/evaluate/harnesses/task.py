@@ -44,7 +44,7 @@ MODEL: Final = "model"
 
 @dataclass(frozen=True)
 class AskedTurn:
-    """One question with all that comes before it."""
+    """One question with the dialogue before it."""
 
     turn: AnsweredTurn
     """The question, its references and options, without an answer."""
@@ -87,7 +87,7 @@ class AskedTurn:
 
 @dataclass
 class _Listener:
-    """Says nothing, and notes what it was asked."""
+    """A player that answers nothing and notes what it was shown."""
 
     seen: list[TurnInput]
 
@@ -158,7 +158,7 @@ async def _asked(
 
 
 def columns_of(turn: AskedTurn) -> dict[str, str]:
-    """What every harness's table has of a turn, one value a column."""
+    """The columns of a turn that every harness's table has."""
     return {
         "item_id": turn.turn.item_id,
         "video_id": turn.turn.video_id,
@@ -177,7 +177,7 @@ FOREVER_S: Final = 1e6
 
 @dataclass
 class VideoFiles:
-    """Files that were written."""
+    """The video files that were written for a task."""
 
     names: dict[str, str] = field(default_factory=dict)
     """Name of the file below `videos`, without its ending `.mp4`, by item."""
@@ -204,7 +204,7 @@ def write_videos(
         videos: Videos by identifier.
         media: The file of a video; None where it is not at hand.
         folder: Gets the folder `videos`.
-        progress: Told what is being done, how many files are done, how many there are, and the share.
+        progress: Called with what is done, how many files are done, how many there are, and the share.
 
     Raises:
         BenchmarkError: A video is not at hand.
@@ -236,7 +236,7 @@ def write_videos(
 
 
 def _end_s(turn: AskedTurn, video: Video | None) -> float | None:
-    """Where the turn's video ends; None where it is shown to its end."""
+    """The second at which the turn's video is cut; None if it is shown to its end."""
     asked_at_s, duration_s = turn.turn.asked_at_s, video.duration_s if video is not None else None
     if asked_at_s is None or (duration_s is not None and asked_at_s >= duration_s):
         return None
@@ -283,7 +283,7 @@ NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 @dataclass(frozen=True)
 class HarnessTask:
-    """A benchmark as it is asked elsewhere."""
+    """A benchmark as a task of another harness."""
 
     name: str
     """Lower case letters, digits and `_`."""
@@ -320,7 +320,7 @@ def task_name(wanted: str | None, benchmark: str) -> str:
 
 
 def task_title(benchmark: str) -> str:
-    """A benchmark's name as it may stand in code and in a signature: letters, digits, spaces, `.`, `_` and `-`."""
+    """A benchmark's name as code and signatures can hold it: letters, digits, spaces, `.`, `_` and `-`."""
     return re.sub(r"[^\w .-]", "_", benchmark) or "a benchmark"
 
 

@@ -40,21 +40,18 @@ class ReferencePlayer:
 
     @property
     def name(self) -> str:
-        """`reference`."""
         return "reference"
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """That the reference answers."""
         return (("baseline", "reference"),)
 
     @property
     def sees_frames(self) -> bool:
-        """Never."""
         return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The reference; nothing where the benchmark withholds it."""
+        """The reference; None if the benchmark withholds it."""
         text = right_answer(seen.step.turn)
         return Response(text) if text is not None else Response(None, reason=NO_REFERENCE)
 
@@ -91,21 +88,18 @@ class BaselinePlayer:
 
     @property
     def name(self) -> str:
-        """The answerer's."""
         return self._answerer.name
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The answerer's."""
         return (("baseline", _as_part(self._answerer.signature)),)
 
     @property
     def sees_frames(self) -> bool:
-        """As given."""
         return self._sees_frames
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """Its answer, which is empty where it has nothing to say: every model has an answer to the same turns."""
+        """The baseline's answer, empty if it has none: every model then has an answer to the same turns."""
         frames: Frames | None = None
         if self._sees_frames:
             frames = [pixels_of(await pictures.jpeg(frame.reference)) for frame in seen.frames]
@@ -115,25 +109,21 @@ class BaselinePlayer:
 
 
 class EmptyPlayer:
-    """Answers every turn with an empty text: what a judge gives for nothing."""
+    """Answers every turn with an empty text, to measure what a judge gives for nothing."""
 
     @property
     def name(self) -> str:
-        """`empty`."""
         return "empty"
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """That nothing is said."""
         return (("baseline", "empty"),)
 
     @property
     def sees_frames(self) -> bool:
-        """Never."""
         return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """An empty text."""
         return Response(text="")
 
 
@@ -154,21 +144,19 @@ class FramesPlayer:
 
     @property
     def name(self) -> str:
-        """`frames`."""
         return "frames"
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Features, and what was learnt from."""
+        """The features, and the turns that it learnt from."""
         return (("baseline", _as_part(self._looking.signature)),)
 
     @property
     def sees_frames(self) -> bool:
-        """Always."""
         return True
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The best of the answers that like questions have; nothing where there are none."""
+        """The best answer among those of similar questions; empty if there are none."""
         frames = await self._view(seen, pictures)
         text = self._looking.answer(
             seen.question,
@@ -201,7 +189,7 @@ class FramesPlayer:
 
 
 class _InTurn:
-    """The first of several answerers that has something to say."""
+    """Asks several answerers in turn and takes the first answer."""
 
     def __init__(self, name: str, answerers: Sequence[Answerer]) -> None:
         self.name, self._answerers = name, tuple(answerers)
@@ -341,7 +329,7 @@ def create_baseline(name: str, benchmark: Benchmark, content: Content, *, worker
 
 
 def _appearance(decoded: Mapping[str, tuple[list[float], NDArray[np.uint8]]]) -> FeaturesOf:
-    """What each video shows until a moment."""
+    """A function that gives the mean appearance of a video up to a moment."""
 
     def features_of(video_id: str, asked_at_s: Seconds | None) -> NDArray[np.float32]:
         if video_id not in decoded:

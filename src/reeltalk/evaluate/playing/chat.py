@@ -63,7 +63,6 @@ class ChatPlayer:
 
     @property
     def name(self) -> str:
-        """Name of the model."""
         return self._model.name
 
     @property
@@ -74,7 +73,6 @@ class ChatPlayer:
 
     @property
     def sees_frames(self) -> bool:
-        """As the model."""
         return self._model.sees_images
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
@@ -118,7 +116,7 @@ class ChatPlayer:
 
 
 def references(frames: Sequence[ShownFrame]) -> tuple[bytes, ...]:
-    """What stands for frames in messages."""
+    """The references that stand for frames in messages."""
     return tuple(frame.reference for frame in frames)
 
 
@@ -184,7 +182,6 @@ class SummaryPlayer:
 
     @property
     def sees_frames(self) -> bool:
-        """Never."""
         return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:

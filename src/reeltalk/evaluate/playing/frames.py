@@ -140,7 +140,7 @@ HINT: Final = "replace the file or leave the video out"
 
 @dataclass
 class VideoFile:
-    """What is known of a video's file."""
+    """A video's file: its length, rotation, damage, and the frames that were decoded."""
 
     path: Path
     name: str
@@ -314,7 +314,7 @@ def _is_at(time_s: float, pts_s: object) -> bool:
 
 
 def _film(path: Path, name: str, facts: Any) -> VideoFile | None:
-    """A film by what a child process or an earlier run says of it; None where that makes no sense."""
+    """A video file from the facts of a child process or an earlier run; None if they are malformed."""
     try:
         gaps_s = tuple((float(start_s), float(end_s)) for start_s, end_s in facts["gaps_s"])
         film = VideoFile(
@@ -465,12 +465,12 @@ class FrameServer:
         await self._decoder.close()
 
     def stop(self) -> None:
-        """As `close`, for whoever cannot wait: an event loop that ends waits for what still decodes."""
+        """Like `close`, but does not wait: an event loop that ends waits for frames that are still decoded."""
         self._decoder.stop()
 
     @property
     def decoded(self) -> int:
-        """Moments that had to be decoded so far; a folder that has them all leaves it at 0."""
+        """Moments that were decoded so far; 0 if the folder already had all of them."""
         return self._decoder.decoded
 
     async def open(self, script: Script) -> VisibleFrames:
@@ -506,7 +506,7 @@ class FrameServer:
     async def _sources(
         self, script: Script, film: VideoFile, shown: Sequence[tuple[float, ...]], *, append_only: bool
     ) -> list[list[tuple[VideoFile, float]]]:
-        """For each frame of each turn the video and the presentation time that its picture is from."""
+        """The video and the presentation time of the picture that is shown for each frame of each turn."""
         if self._control == "shuffled":
             mixed: tuple[float, ...] = ()
             orders = []
@@ -572,7 +572,7 @@ class FrameServer:
         return content
 
     def _reference(self, film: VideoFile, pts_s: float, source: VideoFile, at_s: float) -> bytes:
-        """Names the picture at a place of a video, so that a reply to one is never taken for a reply to another."""
+        """A name of the picture that is shown, so that a reply to one picture is never used for another."""
         own = f"{film.name}@{pts_s:.6f}/{self.settings.size}/{self.settings.quality}"
         shown = f"/{self._control}/{source.name}@{at_s:.6f}" if self._control else ""
         return f"{own}{shown}".encode()

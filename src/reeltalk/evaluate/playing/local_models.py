@@ -47,7 +47,7 @@ class LocalModel:
 
     @property
     def sampling(self) -> dict[str, Json]:
-        """Greedy, with the longest reply and the way in which frames are handed over."""
+        """Greedy decoding, the longest reply, and how frames are passed to the model."""
         return {
             "temperature": 0.0,
             "max_tokens": self._model.max_new_tokens,
@@ -88,13 +88,13 @@ class LocalModel:
         )
 
     def peak_memory(self) -> dict[str, int]:
-        """Bytes that were in use at most: `host`, of this whole process, and `device` where there is an accelerator."""
+        """Peak memory in bytes: `host` for this process, and `device` if there is an accelerator."""
         peak = self._model.peak_memory()
         device = {} if peak.device_bytes is None else {"device": peak.device_bytes}
         return {"host": peak.host_bytes, **device}
 
     def close(self) -> None:
-        """Let the reply that is being written end, and no other begin."""
+        """Finish the current reply and accept no other."""
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     async def _jpeg(self, image: bytes) -> bytes:
@@ -107,11 +107,11 @@ KEPT_BYTES: Final = 1 << 30
 
 
 class Forking(Protocol):
-    """A `Stream` that can be gone on with in more than one way."""
+    """A `Stream` that can be copied, so that it can be continued in several ways."""
 
     @property
     def memory_bytes(self) -> int:
-        """What is kept of the stream so far."""
+        """Bytes that the stream keeps so far."""
         ...
 
     def see_all(self, frames: Sequence[NDArray[np.uint8]], pts_s: Sequence[float]) -> float | None:
@@ -123,11 +123,11 @@ class Forking(Protocol):
         ...
 
     def told(self, question: str, answer: str) -> None:
-        """Put a question and an answer into the conversation."""
+        """Add a question and its answer to the conversation."""
         ...
 
     def fork(self) -> Self:
-        """The same conversation, to be continued in another way than this one."""
+        """A copy of the conversation, which can be continued in another way."""
         ...
 
 
@@ -162,7 +162,7 @@ class TurnEntry:
 
 @dataclass
 class HeldStream:
-    """A stream, and what it holds."""
+    """A stream, and the frames and turns that it holds."""
 
     stream: Forking
     holds: list[FrameEntry | TurnEntry] = field(default_factory=list)
@@ -190,12 +190,11 @@ class StreamPlayer:
 
     @property
     def name(self) -> str:
-        """The model's."""
         return self._model.name
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The weights, and what is kept of a stream."""
+        """The weights, and the memory that is kept of a stream."""
         return (
             ("weights", self._model.name),
             ("memory", self._memory),
@@ -205,7 +204,6 @@ class StreamPlayer:
 
     @property
     def sees_frames(self) -> bool:
-        """As given."""
         return self._sees_frames
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:

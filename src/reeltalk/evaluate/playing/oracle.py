@@ -71,17 +71,14 @@ class OraclePlayer:
 
     @property
     def name(self) -> str:
-        """`oracle`."""
         return "oracle"
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """That graphs answer."""
         return (("oracle", "graph"),)
 
     @property
     def sees_frames(self) -> bool:
-        """Never."""
         return False
 
     def knows(self, script: Script) -> object:

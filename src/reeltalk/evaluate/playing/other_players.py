@@ -51,7 +51,6 @@ class AnswersPlayer:
 
     @property
     def name(self) -> str:
-        """As given."""
         return self._name
 
     @property
@@ -61,7 +60,6 @@ class AnswersPlayer:
 
     @property
     def sees_frames(self) -> bool:
-        """Never."""
         return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
@@ -110,7 +108,6 @@ class PythonPlayer:
 
     @property
     def sees_frames(self) -> bool:
-        """As given."""
         return self._sees_frames
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
@@ -167,17 +164,14 @@ class CachedPlayer:
 
     @property
     def name(self) -> str:
-        """The player's."""
         return self._player.name
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The player's."""
         return self._player.signature
 
     @property
     def sees_frames(self) -> bool:
-        """The player's."""
         return self._player.sees_frames
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:

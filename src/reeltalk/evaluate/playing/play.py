@@ -92,7 +92,7 @@ class Player(Protocol):
 
     @property
     def name(self) -> str:
-        """How it stands in a table."""
+        """The name in tables."""
         ...
 
     @property
@@ -186,7 +186,6 @@ class NoFrameSource:
     append_only = True
 
     def at(self, index: int) -> tuple[tuple[ShownFrame, ...], tuple[ShownFrame, ...]]:
-        """No frame."""
         return (), ()
 
 

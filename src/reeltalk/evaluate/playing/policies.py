@@ -15,7 +15,7 @@ from reeltalk.video.sampling import svbench, uniform
 
 
 class Policy(Protocol):
-    """Says what a turn sees."""
+    """Chooses the moments of a video that a turn sees."""
 
     @property
     def append_only(self) -> bool:
@@ -44,7 +44,6 @@ class Uniform:
     append_only: ClassVar[bool] = False
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
-        """As `Policy.times`."""
         return _uniform_until(visible_until(steps[-1], duration_s), self.frames)
 
 
@@ -57,7 +56,6 @@ class FirstTurn:
     append_only: ClassVar[bool] = True
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
-        """As `Policy.times`."""
         return _uniform_until(visible_until(steps[0], duration_s), self.frames)
 
 
@@ -87,7 +85,6 @@ class FixedRate:
         return cls(fps, -(-_grid_size(until_s, fps) // frames))
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
-        """As `Policy.times`."""
         size = _grid_size(visible_until(steps[-1], duration_s), self.fps)
         return tuple(index / self.fps for index in range(0, size, self.every))
 
@@ -105,7 +102,6 @@ class PerClip:
     append_only: ClassVar[bool] = True
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
-        """As `Policy.times`."""
         shown: dict[float, None] = {}
         waiting: set[float] = set()
         known: set[Interval] = set()
@@ -130,12 +126,11 @@ class PerClip:
 
 @dataclass(frozen=True)
 class NoFrames:
-    """Nothing, for whoever answers without looking."""
+    """No frames, for players that do not look."""
 
     append_only: ClassVar[bool] = True
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
-        """As `Policy.times`."""
         return ()
 
 
@@ -162,7 +157,7 @@ def policy_of(settings: FrameSettings, steps: Sequence[Step], duration_s: float)
 
 
 def visible_until(step: Step, duration_s: float) -> float:
-    """The last moment that a turn may see: that of its question, or the end of the video."""
+    """The last moment that a turn may see: the time of its question, or the end of the video."""
     return duration_s if step.asked_at_s is None else min(step.asked_at_s, duration_s)
 
 

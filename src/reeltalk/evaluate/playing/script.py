@@ -286,14 +286,14 @@ def _is_answered(turn: Turn, task: str | None, rounds: Rounds) -> bool:
 
 
 def _asked_at(turn: Turn, intervals: tuple[Interval, ...]) -> float | None:
-    """The moment of a turn on a path: its own, else the end of its clip."""
+    """The time at which a turn of a path is asked: its own, else the end of its clip."""
     if turn.asked_at_s is not None:
         return turn.asked_at_s
     return max((interval.end_s for interval in intervals), default=None)
 
 
 def media_of(benchmark: Benchmark, content: Content) -> Callable[[str], Path | None]:
-    """Gives the file of a video by the video's identifier; None where it is not at hand."""
+    """A function that gives the file of a video by the video's identifier; None if it is not available."""
     by_id = {str(video.id): video.sha256 for video in content.videos}
 
     def media(video_id: str) -> Path | None:

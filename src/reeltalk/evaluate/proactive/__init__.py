@@ -1,1 +1,4 @@
-"""Models that follow a video and speak when it is time to: playing, picking a threshold, scoring."""
+"""Proactive evaluation: play tasks to a model that may speak unasked, tune its threshold, and score it.
+
+Writing the tasks is left to `questions`, and the measures to `metrics`. Begin with `stage`; `watchers` has the models.
+"""

@@ -26,7 +26,7 @@ EMPTY: Final = "there is nothing that it could be a share of"
 
 @dataclass
 class ProactiveScores:
-    """What logs say."""
+    """All scores of some logs."""
 
     summary: list[SummaryRow] = field(default_factory=list)
     groups: list[GroupRow] = field(default_factory=list)
@@ -46,7 +46,7 @@ def judge_reply(text: str, moment: Moment) -> int:
 
 
 def play_of(session: SessionLog, task: ProactiveTask) -> Play:
-    """A session as what is measured."""
+    """Convert a session into the record that is measured."""
     replies = [
         ProactiveReply(
             min(event.at_s, task.until_s),
@@ -130,7 +130,7 @@ def _pooled(name: str, tasks: Sequence[ProactiveTask], plays: Mapping[str, Play]
 
 
 def _why_not(session: SessionLog | None, task: ProactiveTask) -> str | None:
-    """Why a task has no play that can be scored; None where it has one."""
+    """The reason why a task has no session that can be scored; None if it has one."""
     if session is None:
         return "it was not played"
     last = session.events[-1]

@@ -25,7 +25,7 @@ from reeltalk.store.tables import PROACTIVE, VIDEOS
 
 
 class FramePictures(Protocol):
-    """Gives the pictures of frames."""
+    """Gives the JPEG files of frames."""
 
     async def jpeg(self, reference: bytes) -> bytes:
         """The JPEG file of a frame."""
@@ -115,7 +115,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class PlayedTasks:
-    """What was done."""
+    """How many tasks were played, and how many failed."""
 
     played: int
     """Now."""
@@ -179,7 +179,7 @@ def play_tasks(
         frames: Gives frames.
         log: Receives events.
         signed: What can move what is said beside the watcher; stands in each session's first event.
-        progress: Told tasks done of tasks.
+        progress: Called with the number of tasks done and of all tasks.
 
     Raises:
         BenchmarkError: A video's file is not at hand, or the log cannot be written.
@@ -240,13 +240,13 @@ async def _run(
 
 
 def _script(task: ProactiveTask) -> Script:
-    """A task as what the frame server knows: all frames up to its end."""
+    """A task as a script of one step, so that the frame server gives all frames up to its end."""
     step = Step("dialogue", task.id, 0, Turn(question=task.instruction), task.until_s)
     return Script(task.id, task.video_id, (step,))
 
 
 def _cannot(task: ProactiveTask, watcher: Watcher, reason: str, signed: Signature) -> StreamEvent:
-    """A session of one event, with the same settings as every other session's first: scores compare them."""
+    """A failed session of one event, with the settings that every session's first event has: scores compare them."""
     return StreamEvent(
         model=watcher.name,
         session=task.id,

@@ -45,7 +45,7 @@ class PickedThreshold(BaseModel):
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a threshold is picked on."""
+    """The tasks on which a threshold is picked."""
 
     benchmark: str
     split: str
@@ -76,7 +76,7 @@ def tune(
         out: Folder that keeps the logs, and receives `tuned.json`.
         thresholds: To try.
         signed: What else stands in the logs.
-        progress: Told tasks done of tasks, over all thresholds.
+        progress: Called with the number of tasks done and of all tasks, over all thresholds.
 
     Raises:
         BenchmarkError: As `play_tasks`.

@@ -41,7 +41,7 @@ class Glimpse:
 
 @dataclass(frozen=True)
 class Observed:
-    """What came of a frame."""
+    """A model's reaction to a frame."""
 
     readiness: float | None
     """From 0 to 1; None where it is not told."""
@@ -54,15 +54,15 @@ class Observed:
 
 
 class WatchedStream(Protocol):
-    """One stream that is followed."""
+    """One stream that a model follows."""
 
     @property
     def memory_bytes(self) -> int | None:
-        """What is kept of the stream; None where it is not known."""
+        """Bytes that are kept of the stream; None if it is not known."""
         ...
 
     async def instruct(self, instruction: str) -> None:
-        """Be told what to look out for."""
+        """Receive the instruction what to look out for."""
         ...
 
     async def see(self, glimpse: Glimpse) -> Observed:
@@ -76,16 +76,16 @@ class WatchedStream(Protocol):
 
 
 class Watcher(Protocol):
-    """Follows streams."""
+    """A model that follows streams and may speak unasked."""
 
     @property
     def name(self) -> str:
-        """How it stands in a table."""
+        """The name in tables."""
         ...
 
     @property
     def signature(self) -> Signature:
-        """What of it can move what it says."""
+        """All settings of it that can change its replies."""
         ...
 
     def begin(self) -> WatchedStream:
@@ -111,16 +111,14 @@ class StreamWatcher:
 
     @property
     def name(self) -> str:
-        """That of the model."""
         return self._model.name
 
     @property
     def signature(self) -> Signature:
-        """Threshold and silence after a reply."""
+        """The threshold, and the silence after a reply."""
         return (("threshold", f"{self._threshold:g}"), ("refractory", f"{self._refractory_s:g}"))
 
     def begin(self) -> WatchedStream:
-        """As `Watcher.begin`."""
         return _StreamWatching(self._model.stream(), self._threshold, self._refractory_s)
 
     async def close(self) -> None:
@@ -172,11 +170,9 @@ class Always:
 
     @property
     def signature(self) -> Signature:
-        """Nothing beside the name."""
         return ()
 
     def begin(self) -> WatchedStream:
-        """As `Watcher.begin`."""
         return _Repeating(self._every_s)
 
     async def close(self) -> None:
@@ -184,17 +180,15 @@ class Always:
 
 
 class Never:
-    """Says nothing: the floor of silence."""
+    """Never speaks: the baseline of silence."""
 
     name = "never"
 
     @property
     def signature(self) -> Signature:
-        """Nothing beside the name."""
         return ()
 
     def begin(self) -> WatchedStream:
-        """As `Watcher.begin`."""
         return _Repeating(None)
 
     async def close(self) -> None:
@@ -248,17 +242,15 @@ class PollWatcher:
 
     @property
     def signature(self) -> Signature:
-        """Prompt, frames and sampling."""
+        """The prompts, the number of frames and the sampling."""
         sampling = ",".join(f"{key}={value}" for key, value in sorted(self._model.sampling.items()))
         prompts = "+".join(prompt.signature for prompt in self._prompts)
         return (("prompt", prompts), ("shown", str(self._frames)), ("sampling", sampling or "none"))
 
     def begin(self) -> WatchedStream:
-        """As `Watcher.begin`."""
         return _Polling(self._model, self._prompts, self._frames)
 
     async def close(self) -> None:
-        """As `Watcher.close`."""
         if self._close is not None:
             await self._close()
 
@@ -408,12 +400,11 @@ class _Named:
         self.name = own if isinstance(own, str) and own else name
 
     def stream(self) -> Stream:
-        """A new conversation."""
         return _OwnStream(self._made.stream(), self.name)
 
 
 class _OwnStream:
-    """A stream of the user's own: what goes wrong in it is told as an error of the model."""
+    """A stream of the user's own class; its exceptions become errors of the model."""
 
     def __init__(self, own: Stream, name: str) -> None:
         self._own, self._name = own, name
