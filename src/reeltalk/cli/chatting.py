@@ -15,7 +15,7 @@ from reeltalk.errors import SettingError
 from reeltalk.schema.settings import Count
 
 if TYPE_CHECKING:
-    from reeltalk.cli.chat_screens import TerminalScreen
+    from reeltalk.cli.chat_screen import TerminalScreen
     from reeltalk.evaluate.chat.conversation import Conversation
     from reeltalk.evaluate.chat.lines import TypedLines
 
@@ -76,7 +76,7 @@ def chat(
     overwrite
         Replace the log that is there.
     """
-    from reeltalk.cli.chat_screens import PlainScreen, is_terminal
+    from reeltalk.cli.chat_screen import PlainScreen, is_terminal
     from reeltalk.evaluate.chat.conversation import Conversation, ConversationLog, TalkSettings
     from reeltalk.evaluate.chat.lines import ScriptedLines, TypedLines
     from reeltalk.evaluate.chat.playback import Playback, video_address
@@ -126,7 +126,7 @@ def chat(
 
 def _on_terminal(lines: "TypedLines", made: "Callable[[TerminalScreen, threading.Event], Conversation]") -> int:
     """Talk in a thread, and show it here: what is typed is seen while the model computes."""
-    from reeltalk.cli.chat_screens import TerminalScreen, told_status
+    from reeltalk.cli.chat_screen import TerminalScreen, format_status
 
     screen, stop = TerminalScreen(lines), threading.Event()
     conversation = made(screen, stop)
@@ -151,7 +151,7 @@ def _on_terminal(lines: "TypedLines", made: "Callable[[TerminalScreen, threading
     if raised:
         raise raised[0]
     if screen.last is not None:
-        say(told_status(screen.last))
+        say(format_status(screen.last))
     return code or (1 if conversation.failed else 0)
 
 
