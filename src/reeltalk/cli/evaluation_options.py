@@ -1,11 +1,13 @@
 """Options of the commands that play and judge."""
 
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
+from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import History, LimitSettings, ModelSettings, PlaySettings
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
@@ -22,48 +24,76 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 PRESET_NAMES = Literal["svbench", "mt-video-bench", "vdact", "dramaqa"]
 
 
+def _default(part: Literal["play", "judging"], path: str, group: Group | None = None) -> Parameter:
+    """Help for an option that a preset may fix: the default, and the values of the presets that have another."""
+
+    def told(_: object) -> str:
+        from reeltalk.benchmarks import PRESETS
+
+        value = attrgetter(path)
+        start = value(PlaySettings() if part == "play" else JUDGED_BY_DEFAULT)
+        others: dict[str, list[str]] = {}
+        for name, preset in PRESETS.items():
+            if (found := value(getattr(preset, part))) != start:
+                others.setdefault(_text(found), []).append(name)
+        return "; ".join([_text(start), *(f"{text} for preset {', '.join(names)}" for text, names in others.items())])
+
+    # Without a group the options stand in that of their settings.
+    return Parameter(show_default=told) if group is None else Parameter(group=group, show_default=told)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or "none"
+    return "not set" if value is None else f"{value}"
+
+
 class PlayOptions(BaseModel):
     """How dialogues are played; what is not given is as the preset has it, else as the documentation says."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    mode: Literal["dialogue", "streaming", "single"] | None = None
+    mode: Annotated[Literal["dialogue", "streaming", "single"] | None, _default("play", "mode")] = None
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
-    history: History | None = None
+    history: Annotated[History | None, _default("play", "history")] = None
     """The earlier answers the model is shown: references (golden); the model's answers, beside references of turns
     that --rounds leaves out (predicted); its answers alone, for which those turns are asked too and not scored
     (predicted-all); nothing (none); or its answers with a wrong one (corrupted)."""
-    corrupt_turn: Count | None = None
+    corrupt_turn: Annotated[Count | None, _default("play", "corrupt_turn")] = None
     """The turn, from 1, in whose place a corrupted history holds a wrong answer."""
-    units: tuple[Literal["chain", "path", "dialogue"], ...] = ()
+    units: Annotated[tuple[Literal["chain", "path", "dialogue"], ...], _default("play", "units")] = ()
     """Kinds of units; all that the mode plays by default."""
-    split: str | None = None
+    split: Annotated[str | None, _default("play", "split")] = None
     """Split of the videos; test where there is one, else all; `all` for all."""
-    tasks: tuple[str, ...] = ()
+    tasks: Annotated[tuple[str, ...], _default("play", "tasks")] = ()
     """Tasks of dialogues; all by default."""
-    rounds: Literal["all", "mt-video-bench"] | None = None
+    rounds: Annotated[Literal["all", "mt-video-bench"] | None, _default("play", "rounds")] = None
     """Turns that are answered: all, or those that MT-Video-Bench's protocol asks."""
-    rejump: int | None = None
+    rejump: Annotated[int | None, _default("play", "rejump")] = None
     """Seed by which new paths are drawn in place of the benchmark's own."""
-    prompt: str | None = None
+    prompt: Annotated[str | None, _default("play", "prompt")] = None
     """plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
-    answer_style: Literal["free", "short"] | None = None
+    answer_style: Annotated[Literal["free", "short"] | None, _default("play", "answer_style")] = None
     """short asks a model for a word or a phrase; free leaves the length to the prompt."""
-    option_order: Literal["source", "shuffled"] | None = None
+    option_order: Annotated[Literal["source", "shuffled"] | None, _default("play", "option_order")] = None
     """Order of options: the source's, or drawn by the seed."""
-    subtitles: bool | None = None
+    subtitles: Annotated[bool | None, _default("play", "subtitles")] = None
     """Show lines that were spoken and had ended by the moment of the question."""
-    policy: Literal["uniform", "fps", "per-clip", "first-turn", "none"] | None = None
+    policy: Annotated[
+        Literal["uniform", "fps", "per-clip", "first-turn", "none"] | None, _default("play", "frames.policy", FRAMES)
+    ] = None
     """Which frames a turn sees: spread anew, a fixed rate, of each clip, once with the first turn, none."""
-    frames: Count | None = None
+    frames: Annotated[Count | None, _default("play", "frames.frames", FRAMES)] = None
     """How many frames: of a turn, of a script at most, of a clip, or in all, by the policy."""
-    fps: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    fps: Annotated[
+        Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, _default("play", "frames.fps", FRAMES)
+    ] = None
     """Frames per second of the policy fps."""
-    longest_side: Count | None = None
+    longest_side: Annotated[Count | None, _default("play", "frames.longest_side_px", FRAMES)] = None
     """Pixels of a frame's longer side at most."""
-    square: Count | None = None
+    square: Annotated[Count | None, _default("play", "frames.square_px", FRAMES)] = None
     """Bring frames to exactly this width and height."""
-    seed: int | None = None
+    seed: Annotated[int | None, _default("play", "seed")] = None
     """Decides the order of options, planted answers and resampling."""
 
     def settings(self, preset: PlaySettings | None) -> PlaySettings:
@@ -97,32 +127,32 @@ class JudgeOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    protocols: tuple[str, ...] = ()
+    protocols: Annotated[tuple[str, ...], _default("judging", "protocols")] = ()
     """Judging protocols, as listed below, or python:FILE.py:CLASS; by default typed for turns with keys, choice for
     those with options, and none for others."""
-    metrics: str | None = None
+    metrics: Annotated[str | None, _default("judging", "metrics")] = None
     """Comma-separated text metrics, as of `score`; `none` for none."""
-    compat: bool | None = None
+    compat: Annotated[bool | None, _default("judging", "compat")] = None
     """Show beside each fixed figure what the official script would have made of the same replies."""
-    prompts: Path | None = None
+    prompts: Annotated[Path | None, _default("judging", "prompts")] = None
     """Folder of judges' prompts in place of ours, as `reeltalk prompts --out` writes one."""
-    published: bool | None = None
+    published: Annotated[bool | None, _default("judging", "published")] = None
     """Ask the judge as the official script does, with the official prompts of --prompts; implies --compat."""
-    judge_history: Literal["none", "qa_only", "judged"] | None = None
+    judge_history: Annotated[Literal["none", "qa_only", "judged"] | None, _default("judging", "judge_history")] = None
     """Earlier turns that VDEval's judge sees."""
-    judge_summary: Literal["none", "template", "refined"] | None = None
+    judge_summary: Annotated[Literal["none", "template", "refined"] | None, _default("judging", "judge_summary")] = None
     """Which summary of the video VDEval's judge is given."""
-    judge_shots: Annotated[int, Field(ge=0, le=1)] | None = None
+    judge_shots: Annotated[Annotated[int, Field(ge=0, le=1)] | None, _default("judging", "judge_shots")] = None
     """Judged dialogues that VDEval's judge is shown as an example."""
-    eval_rounds: Count | None = None
+    eval_rounds: Annotated[Count | None, _default("judging", "eval_rounds")] = None
     """How often a checklist is judged."""
-    checklist_version: Literal["v1", "v2"] | None = None
+    checklist_version: Annotated[Literal["v1", "v2"] | None, _default("judging", "checklist_version")] = None
     """MT-Video-Bench's version, by whose prompt a checklist is judged."""
-    null_units: Annotated[int, Field(ge=0)] | None = None
+    null_units: Annotated[Annotated[int, Field(ge=0)] | None, _default("judging", "null_units")] = None
     """Chains, paths or dialogues whose empty answers the model judges for the null row; 0 for no such row."""
-    missing: Literal["zero", "skip"] | None = None
+    missing: Annotated[Literal["zero", "skip"] | None, _default("judging", "missing")] = None
     """What a turn without an answer counts for, on checklists."""
-    language: Literal["auto", "en", "zh"] | None = None
+    language: Annotated[Literal["auto", "en", "zh"] | None, _default("judging", "language")] = None
     """Language of the answers, for text metrics."""
 
     def settings(self, preset: JudgeSettings | None, *, seed: int | None = None) -> JudgeSettings:
@@ -179,13 +209,13 @@ def _with_protocols(console: "Console", options: "ConsoleOptions", panel: "HelpP
 
 
 CONTROLS_OPTION = Parameter(negative="")
-Playing = Annotated[PlayOptions, Parameter(name="*")]
+Playing = Annotated[PlayOptions, Parameter(name="*", group=Group("Dialogues and history", sort_key=15))]
 JudgingOptions = Annotated[
-    JudgeOptions, Parameter(name="*", group=Group("Judging", sort_key=20, help_formatter=_with_protocols))
+    JudgeOptions, Parameter(name="*", group=Group("Judging", sort_key=40, help_formatter=_with_protocols))
 ]
-Answering = Annotated[ModelSettings, Parameter(name="*")]
-JudgeModel = Annotated[JudgeModelSettings, Parameter(name="*")]
-Limits = Annotated[LimitSettings, Parameter(name="*")]
+Answering = Annotated[ModelSettings, Parameter(name="*", group=MODEL)]
+JudgeModel = Annotated[JudgeModelSettings, Parameter(name="*", group=JUDGE)]
+Limits = Annotated[LimitSettings, Parameter(name="*", group=BUDGET)]
 PLAYING, JUDGING, ANSWERING, JUDGE_MODEL, LIMITS = (
     PlayOptions(),
     JudgeOptions(),

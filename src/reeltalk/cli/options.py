@@ -8,7 +8,7 @@ SELECTION: Final = Group("Selection", sort_key=10)
 """Which part of the input is used."""
 MODEL: Final = Group("Model", sort_key=20)
 FRAMES: Final = Group("Frames", sort_key=30)
-JUDGE: Final = Group("Judge", sort_key=40)
+JUDGE: Final = Group("Judge's model", sort_key=45)
 OUTPUT: Final = Group("Output", sort_key=50)
 BUDGET: Final = Group("Budget and requests", sort_key=60)
 RUN: Final = Group("Run", sort_key=70)
