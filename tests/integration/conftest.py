@@ -6,9 +6,16 @@ from collections.abc import Iterator
 import pytest
 from driven_screen import READY_MS
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+from team import one_loop
 from walk_report import ARGUMENTS, find_chromium
 
 expect.set_options(timeout=READY_MS)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loop() -> Iterator[None]:
+    with one_loop():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from sqlalchemy import select
 from starlette.routing import Mount
 from starlette.testclient import TestClient
-from team import Browser, Team, small_content
+from team import Browser, Team, client_of, small_content
 
 from reeltalk.review import people
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take_unit
@@ -80,7 +80,7 @@ class World:
 
     def client(self) -> TestClient:
         """A browser that has never been here."""
-        return TestClient(self.team.app, base_url="http://localhost")
+        return client_of(self.team.app)
 
     def changing(self) -> Any:
         """A transaction."""

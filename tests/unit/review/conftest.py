@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from postgres_cluster import postgres_cluster
 from sqlalchemy import make_url
+from team import one_loop
 
 from reeltalk.review.database import Database, sqlite_url
 
@@ -26,6 +27,12 @@ class NewDatabase(Protocol):
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if {"project", "database"} & set(metafunc.fixturenames):
         metafunc.parametrize("database_kind", KINDS, indirect=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loop() -> Iterator[None]:
+    with one_loop():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,12 @@
 """A small project with a team, in a database of its own, and browsers that are signed in to it."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from served_review import QUICK
 from starlette.testclient import TestClient
 
@@ -21,6 +24,25 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
 PASSWORD = "a horse, a battery"
+
+
+LOOPS: list[BlockingPortal] = []
+
+
+@contextlib.contextmanager
+def one_loop() -> Iterator[None]:
+    """Let one event loop answer all requests of `client_of`, as that of a server does, while the block lasts."""
+    with start_blocking_portal() as portal:
+        LOOPS.append(portal)
+        yield
+        LOOPS.remove(portal)
+
+
+def client_of(app: Any) -> TestClient:
+    """A browser that has never been here; where there is no `one_loop`, each of its requests starts a loop."""
+    client = TestClient(app, base_url="http://localhost")
+    client.portal = LOOPS[-1] if LOOPS else None
+    return client
 
 
 def small_content(videos: int = 3) -> Content:
@@ -100,7 +122,7 @@ class Team:
         with transaction(project.database, "") as change:
             row = join_team(change, project.secret, token, name, PASSWORD, cost)
             cookie = start_session(change, project.secret, row.id)
-        client = TestClient(self.app, base_url="http://localhost")
+        client = client_of(self.app)
         client.cookies.set(cookie_name(project), cookie)
         page = client.get("/").text
         return Browser(name, row.id, client, page.split('name="csrf" content="')[1].split('"')[0])
