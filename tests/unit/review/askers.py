@@ -106,7 +106,7 @@ class World:
         """A fresh unit of a queue, with the content of its first."""
         with self.changing() as change:
             queue = change.session.scalars(select(QueueRow).where(QueueRow.task == task)).first()
-            like = change.session.scalars(select(UnitRow).where(UnitRow.queue_id == queue.id)).first()
+            like = change.session.scalars(select(UnitRow).where(UnitRow.queue_id == queue.id).limit(1)).first()
             row = UnitRow(
                 id=secrets.token_hex(8),
                 queue_id=queue.id,
