@@ -1,4 +1,4 @@
-"""Readers of answers about acts: which act is done, and which of two acts comes first."""
+"""Readers of answers about acts: which act happens, and which of two acts comes first."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from reeltalk.schema.dialogue import AnswerKey
 
 _FROM: Final = frozenset({"from", "out of", "off", "off of", "away from", "from inside"})
 MOST_ACTS: Final = 4
-"""Different acts that an answer may tell; more are a guess."""
+"""Most different acts in an answer; more count as guessing."""
 BACKGROUND: Final = frozenset("before after once when while until having following".split())
 _PASSIVE: Final = frozenset("is was are were been being be gets got".split())
 _PERSONS: Final = frozenset("he she they i we the man woman person someone".split())
@@ -36,7 +36,7 @@ _OPPOSED: Final = (
 
 @dataclass(frozen=True)
 class Act:
-    """An event of a key: what is done, to what, and towards what."""
+    """An act in a key: action, main object and targets."""
 
     action: str
     main: str | None
@@ -44,26 +44,26 @@ class Act:
 
     @classmethod
     def of(cls, value: str) -> "Act":
-        """From a value of a key, `put|mug|coffeetable`."""
+        """Parse a value of a key, for example `put|mug|coffeetable`."""
         action, *names = value.split("|")
         return cls(action, names[0] if names and names[0] else None, tuple(names[1:]))
 
     @property
     def names(self) -> frozenset[str]:
-        """All that it touches."""
+        """Its main object and targets."""
         return frozenset(({self.main} if self.main else set()) | set(self.targets))
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A verb with what stands around it."""
+    """A verb with its objects, places and subject in an answer."""
 
     verb: Mention
     objects: tuple[frozenset[str] | None, ...]
     """Objects of the verb; None for a pronoun."""
     places: tuple[tuple[str, frozenset[str] | None], ...]
     subject: frozenset[str] | None
-    """A thing that stands before the verb."""
+    """A thing before the verb."""
     passive: bool
     negated: bool
     background: bool
@@ -71,7 +71,7 @@ class Clause:
 
 
 def clauses_of(tokens: list[str], about: frozenset[str]) -> list[Clause]:
-    """The acts that are told, in order."""
+    """The clauses of an answer in order, one for each verb of an act."""
     nouns = names_in(tokens, "noun", "room")
     verbs = [verb for verb in verbs_in(tokens, nouns) if verb.values]
     found = []
@@ -135,13 +135,13 @@ def _open(tokens: Sequence[str], at: int) -> int:
 
 
 def _about(key: AnswerKey) -> frozenset[str]:
-    """Things that a pronoun in an answer can mean."""
+    """Things that a pronoun in the answer can mean."""
     first = key.about[0] if key.about else ""
     return Act.of(first).names if "|" in first else frozenset({first} if first else ())
 
 
 def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[str]) -> bool:
-    """True where a clause tells an act; what it leaves open may be anything."""
+    """True if a clause tells an act. Parts that the clause leaves out may be anything."""
     if act.action == "walk" and "leaving" in clause.verb.values:
         # "He leaves the kitchen for the living room."
         rest = list(tokens[clause.verb.end : clause.end])
@@ -208,7 +208,7 @@ def _cleans(clause: Clause, act: Act, about: frozenset[str]) -> bool:
 
 
 def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """The act that an answer tells."""
+    """Read the act that an answer tells."""
     about = _about(key)
     wanted = [Act.of(value) for value in (*key.values, *key.also)]
     others = [Act.of(value) for value in key.among]
@@ -272,7 +272,7 @@ _CLEAN: Final = frozenset("clean cleans cleaned cleaning".split())
 
 
 def _is_turned(tokens: list[str], question: str, due: Clause, known: Sequence[Clause], rest: Sequence[Clause]) -> bool:
-    """True where an answer puts the right act on the wrong side of the act that the question names."""
+    """True if an answer puts the right act on the wrong side of the act in the question."""
     early = bool(re.search(r"\b(?:before|previous)\b", question)) and "after" not in question
     late = bool(re.search(r"\b(?:after|next|then)\b", question)) and "before" not in question
     first = bool(re.search(r"\b(?:begins?|starts?|first)\b", question)) and not early and not late
@@ -292,7 +292,7 @@ def _is_turned(tokens: list[str], question: str, due: Clause, known: Sequence[Cl
 
 
 def _by_its_verb(tokens: Sequence[str], clause: Clause, act: Act) -> bool:
-    """True where an act is told with the very verb that the writers use for it."""
+    """True if a clause uses the standard verb of an act."""
     verb = VERBS.get(act.action, (act.action,))[0]
     return verb in lexicon().verbs.get(tokens[clause.verb.start], ())
 
@@ -302,7 +302,7 @@ def _holds(act: Act) -> bool:
 
 
 def _main(tokens: Sequence[str], clause: Clause) -> bool:
-    """True where a clause that holds *when* or *after* is told in its own right: the word stands behind its verb."""
+    """True if a clause with *when* or *after* is a main clause: another verb stands between that word and its verb."""
     start = _open(tokens, clause.verb.start)
     between = tokens[start : clause.verb.start]
     cues = [n for n, word in enumerate(between) if word in BACKGROUND]
@@ -312,7 +312,7 @@ def _main(tokens: Sequence[str], clause: Clause) -> bool:
 
 
 def _by_tool(tokens: list[str], wanted: Sequence[Act], question: str) -> bool:
-    """True for *with the towel* where the question asks how something is cleaned."""
+    """True if the answer names only the tool, as *with the towel*, and the question asks how something is cleaned."""
     if "clean" not in question:
         return False
     nouns = names_in(tokens, "noun", "room")
@@ -337,7 +337,7 @@ _LATER: Final = frozenset("after later afterwards".split())
 
 
 def read_order(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """The act of two that an answer puts first."""
+    """Read which of two acts an answer puts first."""
     if not key.among:
         return NOTHING
     first, second = Act.of(key.values[0]), Act.of(key.among[0])
@@ -358,14 +358,14 @@ def read_order(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 
 def _opposes(clause: Clause, act: Act) -> bool:
-    """True for *switching on the faucet* where the act is to switch it off."""
+    """True if a clause tells the opposite act, as *switching on the faucet* for switching it off."""
     against = next((b if act.action in a else a for a, b in _OPPOSED if act.action in a | b), None)
     opposed = against is not None and bool(against & clause.verb.values)
     return opposed and clause.objects[:1] == (frozenset({act.main}),)
 
 
 def _sequence(tokens: list[str], one: Act, two: Act) -> list[tuple[Act, int, int]]:
-    """The mentions of two acts, those of one that follow each other as one."""
+    """Mentions of two acts as (act, start, end), with consecutive mentions of one act merged."""
     nouns = names_in(tokens, "noun", "room")
     found: list[tuple[Act, int, int]] = []
     for m in sorted([*nouns, *verbs_in(tokens, nouns)], key=lambda m: m.start):

@@ -34,7 +34,7 @@ _SHORT: Final = re.compile(
 
 
 def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Reads whether an answer affirms or denies the act that the question asks about."""
+    """Read if an answer affirms or denies the act in the question."""
     text = " ".join(tokens)
     compact = re.sub(r" ([.,;:!?])", r"\1", text)
     if re.search(r"\byes\? no\b|\bno\? yes\b", compact) or _BOTH.search(compact.replace(",", "")) or _BOTH.search(text):
@@ -54,7 +54,7 @@ def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 
 def _head(text: str) -> str | None:
-    """The last *yes* or *no* with which a sentence begins."""
+    """The last *yes* or *no* at the start of a sentence; None if there is none."""
     said = None
     for n, part in enumerate(re.split(r"(?<=[.!;])\s+", text)):
         words = re.sub(
@@ -92,7 +92,7 @@ _STAYS: Final = re.compile(
 
 
 def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
-    """The yes or no that a statement amounts to."""
+    """*yes* or *no* as implied by a statement; None if it implies neither."""
     text = " ".join(tokens)
     act = Act.of(key.about[0]) if key.about and "|" in key.about[0] else None
     if act is None:
@@ -159,7 +159,7 @@ def _at(tokens: Sequence[str], word: str) -> Mention:
 
 
 def _rooms(text: str, question: str, head: str | None) -> tuple[str | None, str | None]:
-    """Head and statement of an answer about one room or two, turned where the question asks whether they differ."""
+    """Head and statement of an answer about one or two rooms, inverted if the question asks whether they differ."""
     if head is not None and re.search(r"\bchang|\bdiffer|\banother room\b", question):
         head = "no" if head == "yes" else "yes"
     said = re.search(
@@ -201,7 +201,7 @@ _CLAIMS: Final = re.compile(
 
 
 def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Reads whether an answer says that the video does not show, or cannot tell, what is asked for."""
+    """Read if an answer says that the video does not show, or does not tell, the thing asked for."""
     absent = key.values[0] == "absent"
     things = frozenset(key.about) if absent else frozenset()
     text = " ".join(tokens)
@@ -241,7 +241,7 @@ _UNSURE: Final = re.compile(
     r"(?:say|tell|determine|judge|make out|answer)\b|^ ?(?:it is |that is |this is )?(?:unknown|unclear"
     r"|unspecified|undetermined|hard to|difficult to|impossible to|no idea|no information|no clue)\b"
 )
-"""Phrases of an answer that does not know. They do not say that a thing is absent."""
+"""Matches phrases of not knowing, which do not say that a thing is absent."""
 _LACKS: Final = re.compile(
     r"\bthere (?:is|are|was|were) (?:no|not an?y?)\b|\b(?:no|not an?y?) such\b"
     r"|\b(?:does|do|did|can|could) not (?:see|show|have|use|appear|contain|include)"

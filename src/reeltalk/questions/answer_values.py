@@ -1,7 +1,7 @@
-"""Readers of answers that name something: rooms, things, places, colours, states, persons, comparisons.
+"""Readers of values in answers: rooms, things, places, colours, states, persons, comparisons, counts, lengths of time.
 
-Each reader gets words without what was taken back, and gives the values that are left standing; two that differ are two
-answers, and so none.
+Each reader takes the words of an answer without retracted parts, and returns the values that remain. An answer with two
+different values is not right.
 """
 
 import itertools
@@ -31,10 +31,10 @@ class ReadValues:
     """The values in an answer."""
 
     values: tuple[str, ...]
-    """Values in the order in which they are said; none where none could be read."""
+    """Values in the order of the answer; empty if none could be read."""
     right: bool = False
     why: str = ""
-    """Why the values are not right, if that needs words."""
+    """Explanation why the values are not right, if needed."""
 
 
 NOTHING: Final = ReadValues(())
@@ -71,11 +71,11 @@ _WORD: Final = frozenset("is are was were be been it he she they and or but also
 
 
 def preposition(tokens: Sequence[str], at: int) -> str:
-    """The preposition that governs a name, `out of`; empty where there is none.
+    """The preposition that governs a name, for example `out of`; empty if there is none.
 
     Args:
         tokens: Words of an answer.
-        at: Where the name begins.
+        at: Index of the first word of the name.
     """
     place = at - 1
     skipped = 0
@@ -104,7 +104,7 @@ def _is_adjective(tokens: Sequence[str], place: int) -> bool:
 
 
 def _segment(tokens: Sequence[str], mention: Mention) -> tuple[int, int]:
-    """The part of a clause between joining *and*s in which a name stands."""
+    """Bounds of the part of a clause, split at *and*, that contains a name."""
     start, end = clause_start(tokens, mention.start), clause_end(tokens, mention.end)
     for place in range(mention.start - 1, start - 1, -1):
         if tokens[place] == "and":
@@ -125,7 +125,7 @@ def _words(tokens: Sequence[str], mention: Mention) -> frozenset[str]:
 
 
 def _timed(tokens: Sequence[str], mentions: Sequence[Mention], question: str) -> list[Mention]:
-    """Those of several names that are told of the moment that the question asks about."""
+    """The names that belong to the time that the question asks about."""
     asked = frozenset(answer_tokens(question))
     standing = list(mentions)
     if asked & _ENDING:
@@ -140,7 +140,7 @@ def _timed(tokens: Sequence[str], mentions: Sequence[Mention], question: str) ->
 
 
 def compare_values(said: Sequence[frozenset[str]], key: AnswerKey) -> ReadValues:
-    """Compares readings whose words can mean several values."""
+    """Compare the values read with the key. Each word may have several meanings."""
     shown = tuple(dict.fromkeys("/".join(sorted(values)) for values in said))
     if not said:
         return NOTHING
@@ -156,7 +156,7 @@ def compare_values(said: Sequence[frozenset[str]], key: AnswerKey) -> ReadValues
 
 
 def read_room(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """The room that an answer names."""
+    """Read the room that an answer names."""
     found = [m for m in names_in(tokens, "noun", "room") if m.kind == "room"]
     standing = []
     for m in found:
@@ -176,7 +176,7 @@ def read_room(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 
 def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """The things that an answer names."""
+    """Read the things that an answer names."""
     nouns = [m for m in names_in(tokens, "noun", "room") if m.kind == "noun"]
     verbs = [v for v in verbs_in(tokens, nouns) if v.values]
     asked = {action for verb in verbs_in(answer_tokens(question)) for action in verb.values}
@@ -214,7 +214,7 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 
 def _told_apart(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey) -> ReadValues:
-    """A reading that is wrong if its name also fits a wrong choice: *the table* if there are two tables."""
+    """Reject a right value if its name also fits a wrong one, as *the table* if there are two tables."""
     others = set(key.among) - set(key.values) - set(key.also)
     for value in said.values if said.right else ():
         named = [m.values for m in mentions if value in m.values]
@@ -237,7 +237,7 @@ _ASIDE: Final = frozenset("after before once when while until having".split())
 def _comes_after(
     tokens: Sequence[str], start: int, mention: Mention, verbs: Sequence[Mention], asked: set[str]
 ) -> bool:
-    """True where the main clause has begun again before a name, as in *after he sits down he takes the phone*."""
+    """True if the main clause starts before the name, as in *after he sits down he takes the phone*."""
     cue = next(n for n in range(start, mention.start) if tokens[n] in _ASIDE)
     inside = [v for v in verbs if cue < v.start < mention.start]
     if inside and tokens[inside[-1].start - 1] in _SUBJECTS and inside[-1].values & asked:
@@ -265,7 +265,7 @@ _GOAL: Final = re.compile(r"\b(?:put|puts|leave|left|set|end|ends|placed|after)\
 
 
 def read_place(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Reads the place that a thing is put in or taken from."""
+    """Read the place that a thing is put into or taken from."""
     text = re.sub(r"picks? (?:it|them|up)|puts? (?:it|them) before", "", question)
     source = bool(re.search(r"\bfrom\b", text)) or (bool(_SOURCE.search(text)) and not _GOAL.search(text))
     nouns = [m for m in names_in(tokens, "noun", "room") if m.kind == "noun"]
@@ -316,7 +316,7 @@ _PARTS: Final = {"clothespants": "trousers", "clothesshirt": "shirt"}
 
 
 def read_colour(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """The colour that an answer gives to the thing in question."""
+    """Read the colour that an answer gives to the thing in question."""
     nouns = [m for m in names_in(tokens, "noun", "colour", "room") if m.kind == "noun"]
     shades = {m.start for m in names_in(tokens, "colour")}
     nouns = [m for m in nouns if not (tokens[m.start] == "light" and m.end in shades)]
@@ -348,7 +348,7 @@ _NOT_SWITCHED: Final = frozenset("the a an his top it its their this that and".s
 
 
 def read_state(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """The state or posture that an answer tells."""
+    """Read the state or posture in an answer."""
     wanted = (*key.values, *key.among)
     found = [m for m in names_in(tokens, "state") if m.values & set(wanted)]
     if set(wanted) & {"on", "off"}:
@@ -382,13 +382,13 @@ _AT_LAST: Final = frozenset("so again finally end eventually then afterwards lat
 
 
 def _is_lazy(tokens: Sequence[str], mention: Mention) -> bool:
-    """True for words of posture that tell none, as *lies* of a thing or *stand* in *TV stand*."""
+    """True for words that do not mean a posture here, as *lies* for a thing or *stand* in *TV stand*."""
     before = tokens[mention.start - 1] if mention.start else ""
     return before in ("tv", "television") or (tokens[mention.start] == "seat" and before != "a")
 
 
 def read_person(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Reads the person."""
+    """Read the person in an answer."""
     found = names_in(tokens, "person")
     known = [m for m in found if not is_denied_before(tokens, m)]
     known = [m for m in known if tokens[max(0, clause_start(tokens, m.start) - 1)] not in ("while", "whereas")] or known
@@ -416,7 +416,7 @@ _COMPARED: Final = re.compile(r"\b(?:earlier|before|previous|previously|first sc
 
 
 def read_comparison(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """Reads more, fewer or as many."""
+    """Read *more*, *fewer* or *as many* in an answer."""
     found = names_in(tokens, "comparison")
     swapped = {"more": "fewer", "fewer": "more", "as many": "as many"}
     standing, denied = [], set()
@@ -456,7 +456,7 @@ _UNITS: Final = (
 
 
 def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """The number that an answer gives."""
+    """Read the number in an answer."""
     asked = ["times"] if "often" in question else [word for word in answer_tokens(question) if word != "time"]
     asked = asked[asked.index("many") :] if "many" in asked else asked
     unit = next((units for word in asked for units in _UNITS if word in units), frozenset())
@@ -508,7 +508,7 @@ def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
 
 
 def _is_of_another(tokens: Sequence[str], at: int, end: int, action: str) -> bool:
-    """True for the three in *he closes it twice and opens it three times* where it is asked how often he closes it."""
+    """True if a number counts another act, as *three* in *he closes it twice and opens it three times* for closing."""
     start, stop = clause_start(tokens, at), clause_end(tokens, end)
     start = max([n + 1 for n in range(start, at) if tokens[n] == "and"], default=start)
     stop = min([n for n in range(end, stop) if tokens[n] == "and"], default=stop)
@@ -518,7 +518,7 @@ def _is_of_another(tokens: Sequence[str], at: int, end: int, action: str) -> boo
 
 
 def numbers_in(tokens: Sequence[str]) -> list[tuple[int, int, float]]:
-    """Numbers with the places of their words."""
+    """Numbers with the bounds of their words, as (start, end, value)."""
     known = lexicon().numbers
     found: list[tuple[int, int, float]] = []
     at = 0
@@ -542,7 +542,7 @@ _SECONDS: Final = {"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "m": 
 
 
 def read_seconds(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
-    """The length of time that an answer gives, whose every number must be near the right one."""
+    """Read the length of time in an answer. All its numbers must be near the right one."""
     text = re.sub(r"\bhalf an? (minute|hour)", r"0.5 \1", " ".join(tokens))
     text = re.sub(r"\b(?:an?|one) (minute|hour|second)\b", r"1 \1", text)
     text = re.sub(r"\ba third of 1 minute", "20 seconds", re.sub(r"\ba quarter of 1 minute", "15 seconds", text))

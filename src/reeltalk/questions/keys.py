@@ -17,7 +17,7 @@ COLOURS: Final = ("red", "blue", "green", "yellow", "black", "brown", "grey", "w
 HAIR_COLOURS: Final = ("blond", "red", "black", "brown", "grey", "white")
 POSTURES: Final = ("sitting", "lying", "standing")
 SECONDS_OFF: Final = 0.25
-"""Tolerance of an answer in seconds, as a share of the right one; at least one second."""
+"""Tolerance for lengths of time, as a share of the right value; at least one second."""
 ABSENT: Final = "absent"
 UNKNOWN: Final = "unknown"
 
@@ -53,7 +53,7 @@ def _act(key: str) -> str:
 
 
 def _words(act: str) -> str:
-    """An act as it is told: acts that read the same cannot be told apart by an answer."""
+    """An act in words. Acts with the same words cannot be told apart by an answer."""
     action, main, *targets = act.split("|")
     return phrases.phrase(action, main or None, targets, "does")
 
@@ -152,7 +152,7 @@ def _signature(question: Question) -> str:
 
 
 def _walk(question: Question, story: Story) -> tuple[str, str]:
-    """The walk that a question asks for the reason of, and what is done before."""
+    """The walk whose reason a question asks for, and the events before it."""
     event = _known(question, story)
     return f"walk|{class_of(event.main or '')}", event_key(story.events[event.order - 1])
 

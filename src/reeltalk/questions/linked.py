@@ -17,19 +17,19 @@ from reeltalk.questions.questions import rooms_known
 from reeltalk.questions.questions_of_things import STATE_WORDS
 
 DULL: Final = frozenset({"walk", "stand", "turnTo"})
-"""Actions that happen between others: no matter for a question of their own."""
+"""Actions that only connect others; no question is about them."""
 POSED: Final = frozenset({"drink", "eat", "read", "watch", "type", "write", "text", "brush", "pour", "sleep"})
 """Actions that can be done standing, sitting or lying."""
 LEAST_SECONDS: Final = 2
-"""Shortest time that is asked for."""
+"""Shortest time in seconds that a question asks for."""
 MOST_BETWEEN_S: Final = 0.5
-"""Longest time between scenes of which one goes on where the other stops."""
+"""Longest gap in seconds between two scenes that count as continuous."""
 SAME_TIME_S: Final = 0.01
 _NO_PLACE: Final = frozenset({"character", "floor"})
 
 
 def linked_questions(story: Story, boundary: int) -> Iterator[Question]:
-    """All that can be asked about both scenes, in a fixed order.
+    """All questions about both scenes together, in a fixed order.
 
     Args:
         story: The activities of both scenes, the earlier first.
@@ -47,12 +47,12 @@ class _Scenes:
 
     @property
     def joined(self) -> bool:
-        """True where the later scene begins when the earlier one ends, so that nothing untold lies between."""
+        """True if the later scene starts when the earlier one ends, so nothing unknown happens in between."""
         return self._between_s < MOST_BETWEEN_S
 
     @property
     def timed(self) -> bool:
-        """True where the graphs say by themselves how far the scenes are apart."""
+        """True if the graphs give the time between the scenes."""
         return self._between_s < SAME_TIME_S or all(graph.begins_s is not None for graph in self.story.graphs)
 
     @property
@@ -61,7 +61,7 @@ class _Scenes:
         return 0.0 if last is None or first is None else first.start_s - last.end_s
 
     def telling(self, events: Sequence[StoryEvent]) -> list[StoryEvent]:
-        """Events of a scene that can be named without doubt, walks and turns left out."""
+        """Events of a scene that can be named unambiguously, without walks and turns."""
         counts = Counter(event.signature for event in events)
         return [event for event in events if counts[event.signature] == 1 and event.action not in DULL]
 
@@ -76,14 +76,14 @@ def _does(event: StoryEvent, it: str | None = None) -> str:
 
 
 def _seconds(value: float) -> int | None:
-    """Whole seconds as SPARQL rounds them; None where a hair decides which way, or where too few are to ask for."""
+    """Whole seconds, rounded as in SPARQL; None if the value is too near a half, or too small to ask for."""
     if abs(value % 1 - 0.5) < 0.02 or value < LEAST_SECONDS:
         return None
     return int(value + 0.5)
 
 
 def _objects(scenes: _Scenes) -> Iterator[Question]:
-    """Where a thing was and comes to be, how it is left, what is done with it in either scene."""
+    """Questions about a thing in both scenes: its places, its final state, its uses."""
     mains = [
         {e.main for e in part if e.main and class_of(e.main) not in ROOMS} for part in (scenes.before, scenes.after)
     ]
@@ -174,7 +174,7 @@ def _states(scenes: _Scenes, name: str, later: Sequence[StoryEvent]) -> Iterator
 
 
 def _pairs(scenes: _Scenes) -> Iterator[Question]:
-    """What lies around and between an act of the earlier scene and one of the later that are of one kind or place."""
+    """Questions about an act of the earlier scene and one of the later, of the same kind or in the same place."""
     rooms = rooms_known(scenes.story)
     for earlier in scenes.telling(scenes.before):
         for later in scenes.telling(scenes.after):
@@ -354,7 +354,7 @@ def _rooms(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterator[
 
 
 def _repeated(scenes: _Scenes) -> Iterator[Question]:
-    """How often something is done that both scenes show."""
+    """Questions how often an act happens that both scenes show."""
     later = Counter(event.signature for event in scenes.after if event.action not in DULL)
     for signature in sorted({event.signature for event in scenes.before} & set(later)):
         same = tuple(event for event in scenes.story.events if event.signature == signature)
@@ -371,7 +371,7 @@ def _repeated(scenes: _Scenes) -> Iterator[Question]:
 
 
 def _changed(scenes: _Scenes) -> Iterator[Question]:
-    """What lies elsewhere in a room than it did when the earlier scene ended."""
+    """Questions which things in a room were moved since the end of the earlier scene."""
     if not rooms_known(scenes.story):
         return
     first, last = scenes.after[0], scenes.after[-1]

@@ -31,9 +31,9 @@ from reeltalk.schema.stream import Moment, ProactiveTask
 FORMS: Final = Path(__file__).parent / "proactive.toml"
 KINDS: Final = ("event", "room", "state", "count", "absent", "narrate")
 LATEST_S: Final = 2.0
-"""For so long after an event's end it still helps to be told of it; StreamingBench's tolerance."""
+"""Seconds after an event's end in which a message still helps; StreamingBench's tolerance."""
 PASSING: Final = frozenset({"walk", "run", "stand", "turnTo"})
-"""What happens on the way to something else; only a narration tells it."""
+"""Actions on the way to others; only narration tells them."""
 STATES: Final = {"switchOn": "on", "switchOff": "off", "open": "open", "close": "closed"}
 _SWITCHES: Final = ({"switchOn", "switchOff"}, {"open", "close"})
 ANY_OF: Final = {
@@ -44,15 +44,15 @@ ANY_OF: Final = {
     "switchOn": ("switch something on", "switches something on", "switching something on"),
     "switchOff": ("switch something off", "switches something off", "switching something off"),
 }
-"""Actions that may be counted whatever they are done to: base form, third person, gerund."""
+"""Actions that may be counted for any object: base form, third person, gerund."""
 MOST_MOMENTS_OF_AN_EVENT: Final = 3
-"""An event that happens more often is only asked for with *each time*."""
+"""More frequent events are only asked for with *each time*."""
 UNKNOWN_SHARE: Final = 0.3
-"""How many of the things that never happen are about an object that no house has."""
+"""Number of absent events with an object that no house has."""
 
 
 class ProactiveForm(BaseModel):
-    """The surface forms of one kind of instruction, and how what is due is said."""
+    """The surface forms of one kind of instruction and of its messages."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,25 +68,25 @@ def proactive_forms() -> Mapping[str, ProactiveForm]:
 
 
 def proactive_forms_of(kind: str, split: str) -> list[tuple[str, str]]:
-    """The forms that a split may use, each with its name, as `room/forms/3`."""
+    """The forms that a split may use, each with its name, for example `room/forms/3`."""
     given = proactive_forms()[kind].forms
     return [(f"{kind}/forms/{n}", text) for n, text in enumerate(given) if split_of_form(n) == split]
 
 
 @dataclass(frozen=True)
 class _Due:
-    """Something to look out for, not yet in words."""
+    """An event to watch for, not yet in words."""
 
     form: str
     """The kind whose forms ask for it."""
     slots: Mapping[str, str]
     """Words of the instruction."""
     events: tuple[tuple[StoryEvent, ...], ...] = ()
-    """A moment each: the events that are told as one."""
+    """One entry per moment: the events that one message covers."""
     changes: bool = False
-    """True for what is there only from the middle of its event."""
+    """True if the event can be seen only from its middle on."""
     generic: bool = False
-    """True where each moment is told in its own words rather than in those of the instruction."""
+    """True if each message has its own words instead of those of the instruction."""
 
 
 def tasks_of(
@@ -99,7 +99,7 @@ def tasks_of(
     kinds: Iterable[str] = KINDS,
     per_kind: int = 1,
 ) -> list[ProactiveTask]:
-    """What may be looked out for in a story.
+    """Write the proactive tasks of a story.
 
     Args:
         story: The video's events.
@@ -169,7 +169,7 @@ def _acts(event: StoryEvent) -> dict[str, str]:
 
 
 def _alike(story: Story) -> list[list[StoryEvent]]:
-    """Events that read the same, in order; those on the way to something else left out."""
+    """Events grouped by their words, in order, without actions on the way to others."""
     found: dict[str, list[StoryEvent]] = defaultdict(list)
     for event in story.events:
         if event.action not in PASSING:
@@ -228,7 +228,7 @@ def _counts(story: Story, draw: random.Random) -> Iterator[_Due]:
 
 
 def _absent(story: Story, draw: random.Random) -> Iterator[_Due]:
-    """What never happens: acts of the story on other objects of it that they fit, unheard-of objects, other rooms."""
+    """Events that never happen: acts on other suitable objects of the story, on unknown objects, in other rooms."""
     acted = {(event.action, class_of(event.main or "")) for event in story.events}
     classes = {class_of(name) for name in objects_of(story)}
     near = sorted(
@@ -252,7 +252,7 @@ def _absent(story: Story, draw: random.Random) -> Iterator[_Due]:
 
 
 def _narration(story: Story, draw: random.Random) -> Iterator[_Due]:
-    """Everything, what is repeated at once told once."""
+    """All events, with immediate repetitions told once."""
     runs = [tuple(run) for _, run in groupby(story.events, key=lambda event: _acts(event)["does"])]
     if runs:
         yield _Due("narrate", {}, tuple(runs), generic=True)

@@ -61,12 +61,12 @@ def _other_rooms(right: str) -> tuple[str, ...]:
 
 
 def rooms_known(story: Story) -> bool:
-    """True where every event says in which room it is; released graphs do not."""
+    """True if every event has a room. In VDAct's released graphs none has."""
     return all(event.from_room is not None and event.to_room is not None for event in story.events)
 
 
 def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Rooms in which the video begins and ends, in which acts happen, and what is done first in them."""
+    """Rooms at the start and the end of the video, rooms of acts, and the first act in a room."""
     events = story.events
     if not rooms_known(story):
         return
@@ -172,7 +172,7 @@ def looks_of_the_person(story: Story, draw: random.Random) -> Iterator[Question]
 
 
 def how_long(story: Story, draw: random.Random) -> Iterator[Question]:
-    """How long the video and lasting acts take."""
+    """Lengths of the video and of lasting acts."""
     if story.duration_s is None:
         return
     whole = _rounded(story.duration_s)
@@ -211,7 +211,7 @@ def _rounded(seconds: float) -> int:
 
 
 def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
-    """What the graphs cannot answer: things that are not there, opinions, and who the person is."""
+    """Questions without an answer in the graphs: absent things, opinions, the identity of the person."""
     known = {class_of(name) for graph in story.graphs for name in (*graph.shapes, *graph.main_objects)}
     absent = [name for name in ABSENT if name not in known]
     for name in draw.sample(absent, min(3, len(absent))):

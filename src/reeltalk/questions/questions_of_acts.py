@@ -1,4 +1,4 @@
-"""Questions about acts: whether, how often, in what order, in which posture and why."""
+"""Questions about acts: if, how often, in which order, in which posture and why they happen."""
 
 import random
 from collections import Counter
@@ -23,7 +23,7 @@ from reeltalk.questions.question import (
 
 
 def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Whether something is done, and as many questions about what is not."""
+    """If an act happens; half of the questions are about acts that do not."""
     done = {event.signature for event in story.events}
     asked = [event for event in distinct_events(story) if event.action not in ("walk", "stand", "turnTo")]
     for event in asked:
@@ -70,7 +70,7 @@ _FITTING: Final = {
 
 
 def can_be_done_to(action: str, name: str) -> bool:
-    """True where an act of a household can be done to an object."""
+    """True if an act can be done to an object."""
     kind = class_of(name)
     if action == "grab":
         return kind in _CARRIED
@@ -111,7 +111,7 @@ def acts_counted(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def other_actions(story: Story, right: StoryEvent, *, draw: random.Random, walking: bool = True) -> tuple[str, ...]:
-    """Wrong choices among acts of the story."""
+    """Wrong options among the acts of the story."""
     texts = sorted(
         {
             phrases.phrase(event.action, event.main, event.targets, "does")
@@ -124,7 +124,7 @@ def other_actions(story: Story, right: StoryEvent, *, draw: random.Random, walki
 
 
 def acts_beside_acts(story: Story, draw: random.Random) -> Iterator[Question]:
-    """What is done right before and after an act."""
+    """Which acts happen right before and after an act."""
     unique = {event.order for event in distinct_events(story)}
     for first, second in zip(story.events, story.events[1:], strict=False):
         if first.signature == second.signature:
@@ -169,7 +169,7 @@ def order_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def postures(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Whether the person stands, sits or lies in an act."""
+    """If the person stands, sits or lies during an act."""
     if story.events[0].from_room is None:
         # Released activities are joined from separate videos: nothing says how the person begins each.
         return
@@ -192,7 +192,7 @@ def postures(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def reasons_for_acts(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Why the person walks somewhere, by what is done there."""
+    """Why the person walks somewhere: the act that follows there."""
     counts = Counter(event.signature for event in story.events)
     unique = {event.order for event in distinct_events(story)}
     for event in story.events:

@@ -82,7 +82,7 @@ def things_after(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Where a thing is taken from, where it is put, and whether it is put back."""
+    """Where a thing is taken from, where it is put, and if it is put back."""
     grabs = Counter(event.main for event in grabs_of(story))
     placings = Counter(event.main for event in story.events if event.action in PLACINGS)
     places = sorted({_taken_from(story, event) for event in grabs_of(story)} - {None}, key=str)
@@ -149,7 +149,7 @@ def things_counted(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Colours of things, how they are in the end, and whether they are closed again."""
+    """Colours of things, their final states, and if they are closed again."""
     classes = Counter(class_of(name) for name in objects_of(story))
     for name in objects_of(story):
         colours = [
