@@ -14,7 +14,7 @@ from typing import Final
 
 from reeltalk.construct.graph_chains import Told, is_news, known_facts
 from reeltalk.construct.graph_video import VideoPart
-from reeltalk.construct.own_answers import own_answer
+from reeltalk.construct.leakage import own_answer
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of
 from reeltalk.questions.linked import DULL, POSED, linked_questions

@@ -1,13 +1,19 @@
-"""Which turns can be answered without the video: from the question alone, from the history, or from habit.
+"""Detects turns that can be answered without the video: from the question alone, from the history, or from habit.
 
-Offline baselines try (`baselines`); `probing.py` asks a model the same. A turn about a video is never answered from
-that video's other turns, only from those of others. What is meant to be answered without the video is left out.
-A question that holds its own answer (`own_answers.py`) is answered from the question alone, too.
+Offline baselines try to answer (`baselines`); `probing.py` asks a model in the same way. For the baselines a turn's own
+video is left out of the training data. Turns that need no video by design are not checked.
+
+A question also leaks if it contains its own answer: it names the asked value, or something that implies it. Names and
+synonyms for this are those for reading typed answers (`questions/answer_words.toml`). Alternatives that a question
+offers, and a statement that it asks to confirm, do not count.
 """
 
+import re
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,10 +22,19 @@ from reeltalk.baselines.answerer import KnownAnswer
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.baselines.history import HistoryAnswerer
 from reeltalk.baselines.nearest import BlindAnswerer
-from reeltalk.construct.own_answers import own_answer
-from reeltalk.metrics.agree import agrees, essence, is_yes_no, states
+from reeltalk.graph.vocabulary import ROOMS
+from reeltalk.metrics.agree import agrees, content_words, essence, is_yes_no, polarity, states
 from reeltalk.metrics.significance import binomial_tail
-from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.questions.answer_words import (
+    ARTICLES,
+    Mention,
+    answer_tokens,
+    lexicon,
+    names_in,
+    normalise_answer,
+    verbs_in,
+)
+from reeltalk.schema.dialogue import AnswerKey, Dialogue, KeyType, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome, GateResult, is_counted
 
 Conversation = Dialogue | QAChain
@@ -29,15 +44,16 @@ HISTORY: Final = "leak.history"
 HABIT: Final = "leak.habit"
 SHARE: Final = "leak.share"
 STRICT_COVERAGE: Final = 0.5
-"""Share of a question's words that an earlier turn must have to answer it, where no other turns tell their weights."""
+"""Share of a question's words that an earlier turn must have to answer it, if there are no turns to learn weights from.
+"""
 STRICT_STATED: Final = 0.7
-"""The same where a statement is to answer yes or no."""
+"""The same share for a statement that answers a yes/no question."""
 _EVEN: Final = 0.5
-"""Fair share of an answer, also to an open question: what is right more often than wrong is a good guess."""
+"""Probability of an answer under the null hypothesis; an answer that is right more often than wrong is a good guess."""
 
 
 class LeakSettings(BaseModel):
-    """What decides whether a turn leaks."""
+    """Thresholds for leaks."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -56,12 +72,12 @@ class LeakSettings(BaseModel):
 
 
 def history_before(conversation: Conversation, index: int) -> list[tuple[str, str]]:
-    """The questions and preferred references before a turn."""
+    """(question, preferred reference) of the turns before a turn."""
     return [(turn.question, turn.references[0] if turn.references else "") for turn in conversation.turns[:index]]
 
 
-def pairs_of(conversations: Iterable[Conversation]) -> list[KnownAnswer]:
-    """Every counted turn as a question whose answer is known, with its video."""
+def known_answers(conversations: Iterable[Conversation]) -> list[KnownAnswer]:
+    """Every counted turn as a question with its answer and its video, for baselines to learn from."""
     return [
         KnownAnswer(turn.question, turn.references[0], conversation.video_id)
         for conversation in conversations
@@ -79,16 +95,15 @@ def leaks(
 
     Args:
         conversations: Dialogues or chains.
-        train: From what is learnt how like questions are answered; `conversations` themselves by default. Turns of a
-            turn's own video are never used for it.
-        settings: What decides.
+        train: Training data of the baselines; `conversations` by default. A turn's own video is never used for it.
+        settings: Probes and thresholds.
 
     Returns:
-        One result a counted turn and probe: flagged, or passed.
+        One result per counted turn and probe: flagged, or passed.
     """
     settings = settings or LeakSettings()
     learnt = list(conversations if train is None else train)
-    pairs = pairs_of(learnt)
+    pairs = known_answers(learnt)
     blind = BlindAnswerer(pairs)
     histories = {sort: _weighted(learnt, sort, settings) for sort in {type(one) for one in conversations}}
     habits = _Habits(learnt, settings)
@@ -117,13 +132,16 @@ def leaks(
 
 
 def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """Which gate a turn does not pass by itself and by what was said before it, and why; None where it passes.
+    """Check one turn against its own question and the history.
 
-    It is for writing, when no other video is known yet: stricter than `leaks` on the history, and without habits.
+    Writers use it while no other video is known yet: it is stricter than `leaks` on the history, and has no habits.
 
     Args:
         turn: A turn that may be asked.
         said: The questions and answers before it.
+
+    Returns:
+        The gate that the turn fails and the reason; None if it passes.
     """
     if not is_counted(turn):
         return None
@@ -135,7 +153,7 @@ def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | No
 
 
 def leaks_of(conversation: Conversation) -> list[tuple[int, str, str]]:
-    """The turns that do not pass `leak_of`: index, gate and reason.
+    """The turns that fail `leak_of`, as (index, gate, reason).
 
     Args:
         conversation: A chain or dialogue that was just written.
@@ -152,13 +170,13 @@ def _strict() -> HistoryAnswerer:
 
 
 def _weighted(learnt: Sequence[Conversation], sort: type[Conversation], settings: LeakSettings) -> HistoryAnswerer:
-    """What a conversation gives away, by how rare words are in those of its sort; in all where there are none."""
+    """The history baseline, with word weights from conversations of the same type, or from all if there are none."""
     alike = [conversation for conversation in learnt if isinstance(conversation, sort)]
-    return HistoryAnswerer(BlindAnswerer(pairs_of(alike or learnt)).index.weight, least=settings.coverage)
+    return HistoryAnswerer(BlindAnswerer(known_answers(alike or learnt)).index.weight, least=settings.coverage)
 
 
 def _blind(blind: BlindAnswerer, turn: Turn, video_id: str, settings: LeakSettings) -> str | None:
-    """Why a question's answer is known from other videos: they agree on it more often than chance allows."""
+    """The reason if similar questions of other videos have this answer more often than by chance; otherwise None."""
     votes: dict[str, str] = {}
     for like in blind.index.nearest(turn.question, without=video_id, least=settings.likeness):
         # One vote a video, so that a question asked again and again in one video counts once.
@@ -172,7 +190,7 @@ def _blind(blind: BlindAnswerer, turn: Turn, video_id: str, settings: LeakSettin
 
 
 def _history(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str]]) -> str | None:
-    """Why the history answers a question: something in it that speaks of what is asked and holds the answer."""
+    """The reason if an earlier turn is about the question and contains its answer; otherwise None."""
     for found in history.found(turn.question, said):
         if any(states(found.text, reference, turn.question) for reference in turn.references):
             how = "asks the like and has this answer" if found.asked_before else "states the answer"
@@ -198,7 +216,7 @@ class _Habits:
         )
 
     def reason(self, turn: Turn, video_id: str) -> str | None:
-        """Why a turn's answer is the habit of its form in other videos; None where it is not.
+        """The reason if a turn's answer is the usual one for its form in other videos; otherwise None.
 
         The finest form decides that has turns enough for a habit to show, so that a fair form is not taken for biased
         because others are.
@@ -222,7 +240,7 @@ class _Habits:
 
 
 def _forms(turn: Turn) -> list[tuple[str, str]]:
-    """The forms of a turn, the finest first: its writer's own name, its wording, and its question word."""
+    """The forms of a turn, the finest first: the writer's kind, the wording, and the question word."""
     kind = turn.extra.get("kind")
     forms = [("kind", kind)] if isinstance(kind, str) else []
     forms += [("form", question_form(turn.question))]
@@ -233,7 +251,7 @@ def _forms(turn: Turn) -> list[tuple[str, str]]:
 def limit_leak_share(
     conversations: Sequence[Conversation], results: Iterable[GateResult], share: float
 ) -> list[GateResult]:
-    """Which conversations to drop so that no larger share of all turns is answerable without the video.
+    """Choose the conversations to drop, so that at most a share of all turns can be answered without the video.
 
     Args:
         conversations: All of them.
@@ -281,3 +299,136 @@ def _flagged(results: Iterable[GateResult]) -> set[tuple[str, int]]:
         for result in results
         if result.gate.startswith(LEAK) and result.outcome is GateOutcome.FLAGGED and result.turn_index is not None
     }
+
+
+TELLING: Final = Path(__file__).parent / "own_answers.toml"
+MOST_SHARED: Final = 0.9
+"""A question that has at least this share of the answer's content words contains the answer."""
+_CLOSED: Final = frozenset({"yes_no", "order", "comparison", "refusal", "person"})
+_CHOICES: Final = re.compile(
+    r"(?:\w+, )*\w+,? or \w+|(?:\w+、)*\w+还是\w+|\b(?:of|between) .+ and .+, (?:which|what|who)\b"
+)
+"""Matches alternatives that a question offers."""
+_ASKS: Final[tuple[tuple[KeyType, re.Pattern[str]], ...]] = (
+    ("room", re.compile(r"\b(?:which|what) (?:part|room)\b|\bwhere in the (?:house|home|flat|apartment)\b")),
+    ("colour", re.compile(r"\b(?:which|what|of what|whose) colour\b|\bits colour\b")),
+    ("count", re.compile(r"\bhow (?:many|often)\b|\bnumber of\b")),
+)
+"""Type of the answer by the wording of a question without a key."""
+_TOWARDS: Final = ARTICLES | {"to", "at", "on", "in", "into", "onto", "towards", "up", "down", "over", "from", "off"}
+_NAMELESS: Final = frozenset({"one", "once"})
+"""Number words that often do not count anything, as in *which one* and *once he is done*."""
+
+
+def own_answer(turn: Turn) -> str | None:
+    """The reason why a question contains its own answer; None if it does not.
+
+    The answer comes from the turn's key, or from its reference and the wording of the question.
+
+    Args:
+        turn: A turn with a reference or a key.
+    """
+    text = _CHOICES.sub(" ", normalise_answer(turn.question))
+    key = turn.key or _read_key(text, turn)
+    if (key is not None and key.type in _CLOSED) or (turn.key is None and _is_closed(turn)):
+        return None
+    if key is not None:
+        tokens = answer_tokens(text)
+        for value, words in _named(key, tokens):
+            return f"the question names its answer, {value}: {words!r}"
+    # If a number or a state is asked for, the other words of the answer do not reveal it.
+    return _all_said(turn) if key is None or key.type not in ("state", "count", "seconds") else None
+
+
+def _is_closed(turn: Turn) -> bool:
+    return bool(turn.options) or is_yes_no(turn.question) or any(polarity(text) for text in turn.references[:1])
+
+
+def _all_said(turn: Turn) -> str | None:
+    if _CHOICES.search(normalise_answer(turn.question)):
+        return None
+    answer, asked = set(content_words(" ".join(turn.references[:1]))), set(content_words(turn.question))
+    if not answer or len(answer & asked) < MOST_SHARED * len(answer):
+        return None
+    return "the question already says what the answer says"
+
+
+def _read_key(question: str, turn: Turn) -> AnswerKey | None:
+    """A key for a question without one, if the question and the reference determine it."""
+    type_ = next((name for name, pattern in _ASKS if pattern.search(question)), None)
+    if type_ is None or not turn.references:
+        return None
+    said = answer_tokens(normalise_answer(turn.references[0]))
+    if type_ == "count":
+        values = {str(n) for n in _numbers(said)}
+    else:
+        values = {value for name in names_in(said, "noun", type_) if name.kind == type_ for value in name.values}
+    return AnswerKey(type=type_, values=tuple(values)) if len(values) == 1 else None
+
+
+def _named(key: AnswerKey, tokens: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Values of a key that a question names, each with the words that name it."""
+    due = frozenset(key.values)
+    if key.type in ("count", "seconds"):
+        yield from ((str(n), str(n)) for n in _numbers(tokens) if str(n) in due)
+    elif key.type == "action":
+        for act in (*key.values, *key.also):
+            if act not in key.about and (words := _act_named(act, tokens)):
+                yield act, words
+    else:
+        for name in names_in(tokens, *_KINDS[key.type]):
+            meant = _rooms_of(name) if key.type == "room" else name.values
+            if meant and meant <= due and name.kind != ("room" if key.type == "object" else ""):
+                yield " ".join(sorted(meant)), _words(tokens, name)
+
+
+_KINDS: Final[dict[KeyType, tuple[str, ...]]] = {
+    "room": ("noun", "room"),
+    "object": ("noun",),
+    "place": ("noun",),
+    "colour": ("noun", "colour"),
+    "state": ("state",),
+}
+
+
+def _words(tokens: Sequence[str], name: Mention) -> str:
+    return " ".join(tokens[name.start : name.end])
+
+
+def _numbers(tokens: Sequence[str]) -> Iterator[int]:
+    for token in tokens:
+        if token.isdigit():
+            yield int(token)
+        elif token in lexicon().numbers and token not in _NAMELESS:
+            yield lexicon().numbers[token]
+
+
+@cache
+def _tells_room() -> dict[str, str]:
+    raw: dict[str, str] = tomllib.loads(TELLING.read_text(encoding="utf-8"))["rooms"]
+    return {thing: room for room, things in raw.items() for thing in things.split()}
+
+
+def _rooms_of(name: Mention) -> frozenset[str]:
+    """The rooms that a name means or implies; none if one of its meanings implies no room."""
+    if name.kind == "room":
+        return name.values
+    told = {_tells_room().get(value) or next((r for r in ROOMS if value.startswith(r)), None) for value in name.values}
+    return frozenset(room for room in told if room is not None) if None not in told else frozenset()
+
+
+def _act_named(act: str, tokens: Sequence[str]) -> str | None:
+    """The words by which a question names an act: its verb, then its object, then its targets; None if it does not."""
+    action, main, *targets = act.split("|")
+    nouns = names_in(tokens, "noun", "room")
+    for verb in verbs_in(tokens, nouns):
+        after = [noun for noun in nouns if noun.start >= verb.end]
+        if action not in verb.values:
+            continue
+        if not main:
+            return _words(tokens, verb)
+        behind = bool(after) and set(tokens[verb.end : after[0].start]) <= _TOWARDS and main in after[0].values
+        if behind and all(any(target in noun.values for noun in after[1:]) for target in targets):
+            last = after[0] if not targets else after[-1]
+            return " ".join(tokens[verb.start : last.end])
+    return None

@@ -172,7 +172,7 @@ def area_of(box: Numbers) -> float:
     return float(max(box[2] - box[0], 0) * max(box[3] - box[1], 0))
 
 
-def iou_matrix(first: Corners, second: Corners) -> Numbers:
+def _iou_matrix(first: Corners, second: Corners) -> Numbers:
     """(N, M) intersection over union of (N, 4) and (M, 4) corners; 0 for boxes without area."""
     low = np.maximum(first[:, None, :2], second[None, :, :2])
     high = np.minimum(first[:, None, 2:], second[None, :, 2:])
@@ -336,7 +336,7 @@ class MemoryBank:
         """How well a frame matches a place: the sum of overlaps, and the number of matching objects."""
         if not place.tracks:
             return 0.0, 0
-        iou = iou_matrix(boxes, np.clip(view.to_frame(np.stack([track.box for track in place.tracks])), 0, 1))
+        iou = _iou_matrix(boxes, np.clip(view.to_frame(np.stack([track.box for track in place.tracks])), 0, 1))
         same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects])
         best = np.where(same, iou, 0.0).max(axis=1)
         good = best >= 0.5
@@ -345,7 +345,7 @@ class MemoryBank:
     def _refined(self, place: MemoryPlace, objects: Sequence[Observation], boxes: Corners, view: View) -> View:
         """Refine the transform by least squares over the corners of all objects that stand as before."""
         known = np.stack([track.box for track in place.tracks])
-        iou = iou_matrix(boxes, np.clip(view.to_frame(known), 0, 1))
+        iou = _iou_matrix(boxes, np.clip(view.to_frame(known), 0, 1))
         still = np.array([self._is_still(track) for track in place.tracks])
         same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects]) & still
         pairs = list(assign_pairs(np.where(same, iou, 0.0), least=0.6))
@@ -377,7 +377,7 @@ class MemoryBank:
             return []
         settings = self.settings
         there = self._view.to_frame(np.stack([track.box for track in tracks]))
-        iou = iou_matrix(boxes, np.clip(there, 0, 1))
+        iou = _iou_matrix(boxes, np.clip(there, 0, 1))
         visual = likeness(objects, tracks)
         middles = (boxes[:, None, :2] + boxes[:, None, 2:] - there[None, :, :2] - there[None, :, 2:]) / 2
         distance = np.linalg.norm(middles, axis=2)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
-from reeltalk.construct.leakage import BLIND, HISTORY, LeakSettings, leaks, leaks_of
+from reeltalk.construct.leakage import BLIND, HISTORY, LeakSettings, leaks, leaks_of, own_answer
 from reeltalk.construct.linting import (
     DEFAULT_LINT,
     GATE,
@@ -21,7 +21,6 @@ from reeltalk.construct.linting import (
     names_a_round,
 )
 from reeltalk.construct.model_linking import LinkageResult
-from reeltalk.construct.own_answers import own_answer
 from reeltalk.construct.writers import ChainJudgement, Language, Unwritten, Writer
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
 from reeltalk.schema.gates import GONE, GateOutcome, GateResult, GateUnit, is_counted

@@ -1,9 +1,9 @@
-"""From a full activity graph to what concerns its main and target objects, as VDAct curated its graphs (AAAI 2025).
+"""Reduces a full activity graph to the facts about its main and target objects, as VDAct did (AAAI 2025).
 
-Kept are the events; the states of every object that an event acts on or towards; the relations of those objects'
-shapes; and the relations of the shapes that these point at; `close` only from or to the person. All 226,472 triples of
-the 706 released graphs obey this rule. Full graphs also hold times, rooms, hands, colours and categories, which the
-released ones lack: kept unless asked.
+Kept are the events, the states of every object that an event acts on or towards, the relations of those objects'
+shapes, and the relations of the shapes that these point at; `close` only from or to the person. All 226,472 triples of
+the 706 released graphs follow this rule. Times, rooms, hands, colours and categories of full graphs, which the released
+ones lack, are kept by default.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ STATE_PREDICATES: Final = frozenset({"isStateOf", "state", "bbox"})
 
 
 def curate_triples(triples: "Sequence[pyoxigraph.Triple]", *, timed: bool = True) -> "list[pyoxigraph.Triple]":
-    """What VDAct keeps of a full graph, in the order of the file.
+    """Keep those triples of a full graph that VDAct keeps, in the same order.
 
     Args:
         triples: A full activity graph.
@@ -36,7 +36,7 @@ def curate_triples(triples: "Sequence[pyoxigraph.Triple]", *, timed: bool = True
 
 
 def select_curated(statements: Sequence[T], triples: Sequence[Triple], *, timed: bool) -> list[T]:
-    """Those of `statements` whose shortened form in `triples`, in the same order, is to be kept."""
+    """The statements to keep, judged by their shortened forms in `triples`, which have the same order."""
     events = {triple.object for triple in triples if triple.predicate == "hasEvent"}
     activities = {triple.subject for triple in triples if triple.predicate == "hasEvent"}
     relevant = {

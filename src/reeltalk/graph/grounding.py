@@ -1,10 +1,9 @@
-"""Does a refined summary say only what its graph says? Claims that the graph cannot ground, sentence by sentence.
+"""Finds claims in a refined summary that its graph does not support, sentence by sentence and without a model.
 
-Four checks, all without a model: a content word must belong to an object, room, state or action of the scenario, or to
-the small vocabulary of narration (`narration.txt`); an action word followed by an object in the same clause must be an
-event on that object; *is on*, *is open* and their like must be a state that the object has at some time; and *is on the
-sofa*, *is in the kitchen* a place where it is at some time. A report lists what could not be grounded; it is a reason
-to look, not a proof of error.
+There are four checks. A content word must belong to an object, room, state or action of the scenario, or to the small
+vocabulary of narration (`narration.txt`). An action word followed by an object in the same clause must be an event on
+that object. A state, as in *is open*, must hold for the object at some time. A place, as in *is on the sofa*, must be
+the object's place at some time. An ungrounded claim is a reason to look at the text, not a proof of an error.
 """
 
 import re
@@ -71,7 +70,7 @@ ACTION_WORDS: Final = {
     "plugOut": "unplug",
     "dance": "dance",
 }
-"""Words by which people tell an action."""
+"""Words for each action."""
 STATE_WORDS: Final = {"on": "ON", "off": "OFF", "open": "OPEN", "closed": "CLOSED", "dirty": "DIRTY", "clean": "CLEAN"}
 IRREGULAR: Final = {
     "goes": "go",
@@ -81,29 +80,29 @@ IRREGULAR: Final = {
     "taken": "take",
     "fallen": "fall",
 }
-"""Forms that a stemmer of English leaves apart."""
+"""Irregular forms that the English stemmer does not unify."""
 GAP_WORDS: Final = 3
 """Words that may stand between an action and its object."""
 UNSPECIFIC: Final = frozenset(
     {"use", "handle", "operate", "hold", "look", "go", "get", "do", "return", "leave", "come", "find", "seat"}
 )
-"""Words that fit too many actions to be held against a graph with an object."""
+"""Words that fit too many actions to be checked with an object."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a text says and its graph does not."""
+    """A claim of a text that its graph does not support."""
 
     sentence: int
-    """Which sentence, from 1."""
+    """Number of the sentence, from 1."""
     kind: str
     """`word`, `event`, `state` or `place`."""
     text: str
-    """What was said."""
+    """The words of the claim."""
 
     @property
     def line(self) -> str:
-        """One line for people."""
+        """The claim as one line of text."""
         reason = {
             "word": "not in the graph",
             "event": "no such event",
@@ -149,15 +148,15 @@ def _action_stems(action: str) -> frozenset[str]:
 def ungrounded(
     text: str, graphs: Sequence[ActivityGraph], initial_rooms: Mapping[str, str] | None = None
 ) -> list[Claim]:
-    """What a text says of a scenario that its graphs do not.
+    """Find the claims of a text that the graphs of a scenario do not support.
 
     Args:
         text: A summary in prose.
         graphs: The scenario's activities.
-        initial_rooms: The room in which the person starts, by activity, which curated graphs may not hold.
+        initial_rooms: Start rooms of the person by activity, which curated graphs may lack.
 
     Returns:
-        One claim for each word, event or state; empty where all is grounded.
+        One claim for each word, event, state or place; empty if all is grounded.
     """
     objects = _objects(graphs)
     for graph in graphs:
@@ -179,7 +178,7 @@ def ungrounded(
 
 
 def _objects(graphs: Iterable[ActivityGraph]) -> dict[tuple[str, ...], set[str]]:
-    """Classes by each name, as stems, of everything that the graphs mention."""
+    """Classes of all objects in the graphs, by their names as stems."""
     found: dict[tuple[str, ...], set[str]] = {}
     for graph in graphs:
         for name in (*graph.shapes, *graph.main_objects, *graph.target_objects):
@@ -209,7 +208,7 @@ def _states(graphs: Iterable[ActivityGraph]) -> Mapping[str, set[str]]:
 
 
 def _places(graphs: Iterable[ActivityGraph]) -> set[tuple[str, str]]:
-    """(class, class of what it is on or inside) at any time, through whatever lies between."""
+    """(class, class of a thing that it is on or inside) at any time, directly or through other things."""
     pairs = {
         (class_of(shape.object), class_of(placed.target.object))
         for graph in graphs
@@ -266,7 +265,7 @@ def _match(
 def _place_said(
     words: Sequence[str], stems: Sequence[str], start: int, objects: Mapping[tuple[str, ...], set[str]]
 ) -> tuple[int, set[str]] | None:
-    """The object that something is said to be on or in, after *is* or *are* at `start`."""
+    """The object after *is on* or *is in*, where *is* or *are* stands at `start`; None if there is none."""
     for place in range(start + 1, min(start + 4, len(words))):
         if words[place] in ("on", "in", "inside"):
             return _first_object(stems, place + 1, objects)
@@ -274,7 +273,7 @@ def _place_said(
 
 
 def _in_name(stems: Sequence[str], place: int, objects: Mapping[tuple[str, ...], set[str]]) -> bool:
-    """True where the word at `place` ends the name of an object, as in *light switch* and *TV stand*."""
+    """True if the word at `place` is the last one of an object's name, as in *light switch* and *TV stand*."""
     return place > 0 and (stems[place - 1], stems[place]) in objects
 
 
@@ -288,7 +287,7 @@ def _first_object(
 
 
 def _last_object(stems: Sequence[str], end: int, objects: Mapping[tuple[str, ...], set[str]]) -> set[str] | None:
-    """What was named last before a word: of "the kitchen cabinet is" the kitchen cabinet, not the cabinet."""
+    """The last object named before a word, with its longest name: *the kitchen cabinet*, not *the cabinet*."""
     found = [_match(stems, place, objects) for place in range(max(0, end - GAP_WORDS), end)]
     named = [match for match in found if match is not None and match[0] <= end]
     last = max((match[0] for match in named), default=None)

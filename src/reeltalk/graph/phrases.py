@@ -1,4 +1,4 @@
-"""English for events, objects and numbers: what questions and answers are put together from."""
+"""English phrases for events, objects and numbers, the parts of questions and answers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -104,7 +104,7 @@ def noun(name: str) -> str:
 
 
 def is_plural(name: str) -> bool:
-    """True where the name takes *are*."""
+    """True if the name takes *are*."""
     return class_of(name) in PLURAL_CLASSES
 
 
@@ -121,14 +121,14 @@ def phrase(
     form: str,
     pronouns: Mapping[str, str] | None = None,
 ) -> str:
-    """What is done, without who does it.
+    """The verb phrase of an event, without a subject.
 
     Args:
-        action: As in graphs, `putIn`.
-        main: Object acted on.
-        targets: Objects acted towards; of several, the first is told.
+        action: Action as in graphs, for example `putIn`.
+        main: The object acted on.
+        targets: Objects acted towards; only the first is named.
         form: `do` (put), `does` (puts) or `doing` (putting).
-        pronouns: What to call an object, in place of its name.
+        pronouns: Words to use instead of an object's name, by object.
     """
     pronouns = pronouns or {}
     *heads, rest = VERBS.get(action, (action, f"{action}s", f"{action}ing", "{o}"))
@@ -173,7 +173,7 @@ def join_list(words: Sequence[str]) -> str:
 
 
 def sentence(text: str) -> str:
-    """With a capital at its start and after each full stop, and without doubled spaces."""
+    """The text with a capital at its start and after each full stop, and without repeated spaces."""
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r"\s+([?.,!])", r"\1", text)
     return re.sub(r"(^|[.?!] )([a-z])", lambda match: match[1] + match[2].upper(), text)

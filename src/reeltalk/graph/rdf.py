@@ -1,8 +1,8 @@
-"""RDF files in and out: N-Triples, N-Quads, Turtle and RDF/XML, with or without VDAct's pseudo-IRIs.
+"""Reads and writes RDF: N-Triples, N-Quads, Turtle and RDF/XML, with or without VDAct's pseudo-IRIs.
 
-VDAct releases N-Triples whose IRIs are relative (`<vh2kg_url/ontology/on>`, `<w3_url#type>`), which the N-Triples
-grammar forbids. They are read by giving them the namespaces of VirtualHome2KG, and written by taking those away
-again. Line order is kept, so a file comes back byte for byte.
+VDAct releases N-Triples with relative IRIs (`<vh2kg_url/ontology/on>`, `<w3_url#type>`), which the N-Triples grammar
+forbids. The reader replaces them by the namespaces of VirtualHome2KG, and the writer can reverse this. The order of
+lines is kept, so a file can be restored byte for byte.
 """
 
 import re
@@ -22,14 +22,14 @@ PSEUDO_PREFIXES: Final = {
     "<vh2kg_url/instance/": f"<{INSTANCE}",
     "<w3_url#type>": f"<{RDF_TYPE}>",
 }
-"""What VDAct's release writes, and the absolute IRI that it stands for."""
+"""Prefixes in VDAct's release, with the absolute IRIs that they stand for."""
 
 _PSEUDO = re.compile("|".join(map(re.escape, PSEUDO_PREFIXES)))
 _CANONICAL = re.compile("|".join(re.escape(iri) for iri in PSEUDO_PREFIXES.values()))
 _TO_PSEUDO: Final = {iri: pseudo for pseudo, iri in PSEUDO_PREFIXES.items()}
 
 SUFFIXES: Final = (".nt", ".nq", ".ttl", ".rdf", ".owl", ".xml")
-"""Ends of the names of files that `parse_rdf` reads."""
+"""Suffixes of the files that `parse_rdf` reads."""
 
 
 class Triple(NamedTuple):
@@ -44,7 +44,7 @@ class Triple(NamedTuple):
 
 
 def engine() -> Any:
-    """The RDF library, loaded where it is first needed."""
+    """The RDF library, imported at its first use."""
     import pyoxigraph
 
     return pyoxigraph
@@ -56,7 +56,7 @@ def graph_iri(name: str) -> str:
 
 
 def graph_name(file: Path | str) -> str:
-    """The activity or clip that a file's name stands for: `Watch_television3_scene1.ttl.nt` without its ends."""
+    """The activity or clip of a file: its name without suffixes, `X_scene1` for `X_scene1.ttl.nt`."""
     name = Path(file).name
     while (stem := Path(name)).suffix.lower() in SUFFIXES:
         name = stem.stem
@@ -64,10 +64,10 @@ def graph_name(file: Path | str) -> str:
 
 
 def parse_rdf(text: str, *, file: Path | str) -> "list[pyoxigraph.Triple]":
-    """The triples of a file in its order; its name's end decides the format.
+    """Parse the triples of a file in order. The file's suffix decides the format.
 
     Raises:
-        InputError: It does not follow its format's grammar; names the line. Or it mixes pseudo and absolute IRIs.
+        InputError: The text has a syntax error, or it mixes pseudo-IRIs and absolute ones; the message names the line.
     """
     return _parse(text, file=file)[0]
 
@@ -132,20 +132,20 @@ def quads_from_triples(text: str, *, name: str, file: Path | str) -> tuple[str, 
     Args:
         text: The file's content.
         name: The clip or activity that the triples describe.
-        file: Where it was read, for errors; its name's end decides the format, N-Triples where it says none.
+        file: Path of the file. Its suffix decides the format, N-Triples by default.
 
     Returns:
-        The quads, a line each in the order of the file, and whether the file had pseudo-IRIs.
+        The quads, one per line in the order of the file, and True if the file had pseudo-IRIs.
 
     Raises:
-        InputError: It does not follow its format's grammar; names the line. Or it mixes pseudo and absolute IRIs.
+        InputError: The text has a syntax error, or it mixes pseudo-IRIs and absolute ones; the message names the line.
     """
     triples, has_pseudo = _parse(text, file=file)
     return quads_of(triples, name=name), has_pseudo
 
 
 def quads_of(triples: "Iterable[pyoxigraph.Triple]", *, name: str) -> str:
-    """Triples as N-Quads in the graph of `name`, a line each in the same order."""
+    """Triples as N-Quads in the graph of `name`, one per line in the same order."""
     oxigraph = engine()
     graph = oxigraph.NamedNode(graph_iri(name))
     return _serialised(
@@ -155,11 +155,11 @@ def quads_of(triples: "Iterable[pyoxigraph.Triple]", *, name: str) -> str:
 
 
 def triples_from_quads(quads: str, *, pseudo: bool) -> str:
-    """N-Quads as N-Triples, a line each in the same order.
+    """N-Quads as N-Triples, one per line in the same order.
 
     Args:
-        quads: What `quads_from_triples` gave.
-        pseudo: Write VDAct's pseudo-IRIs.
+        quads: N-Quads from `quads_from_triples`.
+        pseudo: True to write VDAct's pseudo-IRIs.
     """
     oxigraph = engine()
     triples = [quad.triple for quad in oxigraph.parse(quads.encode(), format=oxigraph.RdfFormat.N_QUADS)]
@@ -175,5 +175,5 @@ def _serialised(statements: list[Any], rdf_format: Any) -> str:
 
 
 def ntriples(triples: "Iterable[pyoxigraph.Triple]") -> str:
-    """Triples as N-Triples, a line each in the same order."""
+    """Triples as N-Triples, one per line in the same order."""
     return _serialised(list(triples), engine().RdfFormat.N_TRIPLES)

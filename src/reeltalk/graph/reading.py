@@ -60,7 +60,7 @@ def build_activity(triples: Iterable[Triple], *, name: str, file: Path | str, te
 
 
 class _Reader:
-    """Turns triples into an `ActivityGraph`, checking as it goes."""
+    """Builds an `ActivityGraph` from triples and checks it."""
 
     def __init__(self, triples: tuple[Triple, ...], *, name: str, file: Path | str, text: str) -> None:
         self.triples, self.name, self.file, self.text = triples, name, file, text
@@ -227,7 +227,7 @@ class _Reader:
         )
 
     def _check_support(self, placed: dict[Shape, tuple[Placed, ...]]) -> None:
-        """Nothing rests on what rests on it."""
+        """Check that no object rests on another that rests on it."""
         rests = {
             shape: [p.target for p in found if p.kind in ("inside", "on") and p.target in placed]
             for shape, found in placed.items()
@@ -255,7 +255,7 @@ class _Reader:
                     stack.append((following, iter(rests[following])))
 
     def _check_situations(self, events: int) -> None:
-        """Every situation that a state is part of stands before or after an event."""
+        """Check that every situation with a state is before or after an event."""
         for triple in self.by_predicate["partOf"]:
             if (given := self._index(_SITUATION, triple.object, triple, "a situation")) > events:
                 raise self.fail(f"situation {given} is missing: the last event ends in situation {events}", triple)
@@ -317,7 +317,7 @@ def _local(node: str) -> str:
 
 
 def _line(text: str, parts: list[str]) -> int | None:
-    """The first line that holds all of `parts`, or else the first of them; None where there is no text."""
+    """Number of the first line with all of `parts`, otherwise with the first of them; None without text."""
     if not text or not parts:
         return 1 if text else None
     wanted = [_escaped(part) for part in parts]

@@ -1,15 +1,14 @@
-"""Composing scenarios: random walks over activities that can follow each other, under all constraints.
+"""Composes scenarios: random walks over activities that can follow each other, under all constraints.
 
-Composing is greedy, since the paper gives no order: activities are shuffled by the seed, and in up to `max_first`
-rounds each begins one more scenario, a random walk over the activities that can follow. With A activities, F =
-`max_first`, T = `attempts` and L = `max_activities` that is at most A·F·T·L walks of L steps, each step one lookup in
-an index by environment and room: O(A·F·T·L²), linear in A, never the product of all activities.
+The search is greedy, since the paper gives no order. Activities are shuffled by the seed. In up to `max_first` rounds
+each activity starts one more scenario, a random walk over the activities that can follow. With A activities, F =
+`max_first`, T = `attempts` and L = `max_activities` there are at most A·F·T·L walks of L steps. Each step is a lookup
+in an index by environment and room, so the cost is O(A·F·T·L²), linear in A.
 
-VDAct's released scenarios of three, four and five activities all last about 250 s, of the 300 s that the paper allows,
-so the short ones consist of long activities. Hence a scenario's number of activities is drawn first, as often as in the
-released ones, and a walk ends below the largest number where the activity that would come next no longer fits. Where no
-walk of that number fills the time so, one that leaves time is taken; where there is none at all, another number is
-drawn.
+VDAct's released scenarios of three, four and five activities all last about 250 s of the allowed 300 s, so the short
+ones have long activities. Therefore the number of activities is drawn first, with the shares of the released scenarios.
+A walk with fewer than the largest number must leave no time for another activity. If no walk of the drawn number fills
+the time in this way, one that leaves time is taken; if there is none at all, another number is drawn.
 """
 
 import random
@@ -24,24 +23,24 @@ from reeltalk.progress import CountProgress
 
 @dataclass(frozen=True)
 class Composed:
-    """Scenarios and how they came about."""
+    """The composed scenarios, with statistics of the search."""
 
     candidates: dict[str, Scenario]
-    """All that obey the constraints, in the order of acceptance."""
+    """All scenarios that keep the constraints, in order of acceptance."""
     sampled: dict[str, Scenario]
-    """The seeded sample of them, or all."""
+    """A seeded sample of them, or all."""
     pairs: dict[str, int]
-    """Ordered pairs of activities that can follow each other, and those that each constraint rules out."""
+    """Number of ordered pairs of activities that can follow each other, and of those that each constraint excludes."""
     walks: dict[str, int]
-    """Walks tried, and those that each constraint rejected."""
+    """Number of walks tried, and of those that each constraint rejected."""
     estimated: int
-    """Activities whose duration is estimated."""
+    """Number of activities with an estimated duration."""
     not_checkable: tuple[str, ...] = ()
-    """Constraints for which the activities lack what is needed, and how many of them do."""
+    """Constraints that cannot be checked, each with the number of activities without the needed facts."""
     unusable: dict[str, int] = field(default_factory=dict)
-    """Activities that cannot be in any scenario, by reason."""
+    """Number of activities that no scenario can contain, by reason."""
     unmeasured: int = 0
-    """Events of activities with an estimated duration whose actions were not measured."""
+    """Number of events without a measured action, in activities with an estimated duration."""
 
 
 TOO_SHORT, TOO_LONG, ROOM_LEFT, FIRST, PAIR, SHARED, AGAIN, FEW = (
@@ -62,15 +61,15 @@ def compose(
     *,
     progress: CountProgress | None = None,
 ) -> Composed:
-    """Build as many scenarios as the greedy walk finds, then draw the sample.
+    """Compose as many scenarios as the greedy search finds, then draw the sample.
 
     Args:
-        known: Activities by name.
+        known: Cards of activities by name.
         settings: Bounds and seed.
-        progress: Called with rounds done of rounds.
+        progress: Called with the number of finished rounds and of all rounds.
 
     Raises:
-        SettingError: VDAct released no scenarios of as many activities as the bounds ask for.
+        SettingError: VDAct released no scenario with one of the numbers of activities.
     """
     unusable: Counter[str] = Counter()
     usable = []
@@ -107,7 +106,7 @@ def compose(
 
 
 def _draw(candidates: Mapping[str, Scenario], settings: ComposeSettings, count: int) -> list[str]:
-    """Names of a sample; by VDAct's lengths, each number of activities has its share, if there are as many."""
+    """Names of the sample. With VDAct's lengths each number of activities gets its share as far as possible."""
     drawing = random.Random(f"{settings.seed} sample")
     if settings.lengths == "uniform":
         return sorted(drawing.sample(sorted(candidates), count))
@@ -120,11 +119,11 @@ def _draw(candidates: Mapping[str, Scenario], settings: ComposeSettings, count: 
 
 
 def apportion(shares: Mapping[int, float], count: int) -> dict[int, int]:
-    """Whole numbers in the proportion of shares, by largest remainder.
+    """Whole numbers in proportion to shares, by largest remainder.
 
     Args:
-        shares: Add up to 1.
-        count: What the numbers add up to.
+        shares: Shares that add up to 1.
+        count: Sum of the numbers.
     """
     parts = {key: int(share * count) for key, share in shares.items()}
     by_remainder = sorted(shares, key=lambda key: (parts[key] - shares[key] * count, key))
@@ -174,7 +173,7 @@ class _Search:
             del left[wanted]
 
     def _find(self, card: ActivityCard, length: Callable[[], int]) -> bool:
-        """Accept the first walk that obeys the constraints; one that leaves time only after all attempts."""
+        """Accept the first walk that keeps the constraints; a walk that leaves time only after all attempts."""
         spare: Scenario | None = None
         for _ in range(self.settings.attempts):
             self.walks["tried"] += 1
@@ -191,7 +190,7 @@ class _Search:
         return spare is not None
 
     def _walk(self, card: ActivityCard, wanted: int) -> tuple[Scenario, str | None]:
-        """A walk of as many activities, and what speaks against it; with time left it is complete all the same."""
+        """A walk with a number of activities, and its problem, if any. With `ROOM_LEFT` the walk is complete."""
         s = self.settings
         walk = [card]
         length = card.length_s(s.seconds_per_event)
@@ -245,7 +244,7 @@ class _Search:
         self.accepted.append(scenario)
 
     def count_pairs(self) -> dict[str, int]:
-        """Counted from group sizes, never by listing the pairs."""
+        """Count pairs from the sizes of groups, without listing them."""
         total = len(self.usable) * (len(self.usable) - 1)
         by_environment = Counter(card.environment for card in self.usable)
         same_environment = sum(n * (n - 1) for n in by_environment.values())

@@ -1,4 +1,4 @@
-"""How much is in activity graphs, scenarios and dialogues: VDAct's tables 3 and 4 and figure 2a (AAAI 2025)."""
+"""Statistics of activity graphs, scenarios and dialogues: VDAct's tables 3 and 4 and figure 2a (AAAI 2025)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from reeltalk.schema.media import Video
 PAPER_ACTIVITY = (10.2, 11.2, 14.92, 10.84, 86.56, 4.08, 0.78, 320.78)
 PAPER_SCENARIO = (40.26, 44.56, 60.36, 44.04, 360.17, 13.56, 2.57, 1317.51)
 PAPER_SCENARIO_S = 248
-"""Mean length of VDAct's videos, table 3."""
+"""Mean length of VDAct's videos in seconds (table 3)."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class GraphCounts:
     situations: float
     states: float
     state_values: float
-    """Distinct subjects of `state`: the states that have a value."""
+    """Distinct subjects of `state`, that is, states with a value."""
     shapes: float
     main_objects: float
     target_objects: float
@@ -32,7 +32,7 @@ class GraphCounts:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The eight numbers in order."""
+        """The eight numbers in the order of table 4."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
 
@@ -40,7 +40,7 @@ ROWS = ("Events", "Situations", "States", "StateVals", "Shapes", "Main objects",
 
 
 def count_triples(triples: Iterable[Triple]) -> GraphCounts:
-    """Count the components of one graph, an activity's or a scenario's."""
+    """Count the components of one graph of an activity or a scenario."""
     distinct = set(triples)
 
     def objects(*predicates: str) -> int:
@@ -87,18 +87,18 @@ def mean_counts(counts: Sequence[GraphCounts]) -> GraphCounts:
 
 @dataclass(frozen=True)
 class Placements:
-    """VDAct's figure 2a, and how the categories are known."""
+    """VDAct's figure 2a, and the origin of the categories."""
 
     counts: dict[str, tuple[int, ...]]
-    """Activities that stand first, second … in a scenario, by category, the most frequent category first."""
+    """Number of activities at each position in scenarios, by category, the most frequent category first."""
     by_name: int
-    """Of them those whose graph states no category, so that their name gives it."""
+    """How many of them have their category from their name, not from their graph."""
     unknown: int
-    """Activities that are not counted: neither graph nor name gives a category."""
+    """Activities without a category, which are not counted."""
 
     @property
     def source(self) -> str:
-        """Whence the categories are, one sentence; empty where graphs state all."""
+        """A sentence about the origin of the categories; empty if graphs give all of them."""
         stated = sum(map(sum, self.counts.values())) - self.by_name
         said = []
         if self.by_name:
@@ -112,10 +112,10 @@ class Placements:
 
 
 def placements(scenarios: Mapping[str, Sequence[ActivityGraph]]) -> Placements:
-    """Figure 2a: how often activities of each category stand first, second … in a scenario.
+    """Count the activities of each category by their position in a scenario (figure 2a).
 
     Args:
-        scenarios: Activities in order, by scenario. A category is the graph's own, or by the activity's name.
+        scenarios: Activities in order, by scenario.
     """
     longest = max(map(len, scenarios.values()), default=0)
     counts: dict[str, Counter[int]] = {}
@@ -135,7 +135,7 @@ def placements(scenarios: Mapping[str, Sequence[ActivityGraph]]) -> Placements:
 
 @dataclass(frozen=True)
 class DialogueCounts:
-    """Table 3: a data set in one line. Lengths of texts are in words; None where nothing is known."""
+    """A row of table 3. Lengths of texts are in words; None means unknown."""
 
     videos: int
     dialogues: int
@@ -146,7 +146,7 @@ class DialogueCounts:
 
     @property
     def values(self) -> tuple[float | None, ...]:
-        """The six in the order of the table."""
+        """The six numbers in the order of table 3."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
 
@@ -155,15 +155,15 @@ PAPER_TABLE_3 = ("1,000", "3,000", "30,095", "248", "7.8", "10.2")
 
 
 def split_words(text: str) -> int:
-    """How many words a text has: what stands between spaces."""
+    """Number of words in a text, separated by spaces."""
     return len(text.split())
 
 
 class DialogueCounter:
-    """Counts what table 3 counts, a dialogue at a time, so that none has to be kept.
+    """Counts the numbers of table 3 one dialogue at a time, without keeping dialogues in memory.
 
     Args:
-        words: How many words a text has.
+        words: Counts the words of a text.
     """
 
     def __init__(self, words: Callable[[str], int] = split_words) -> None:
@@ -183,10 +183,10 @@ class DialogueCounter:
                 self._answer_words += self._words(turn.references[0])
 
     def counts(self, lengths_s: Mapping[str, float | None]) -> DialogueCounts:
-        """What was counted.
+        """The counts so far.
 
         Args:
-            lengths_s: Length of each video in seconds, None where nobody knows; videos without dialogues are left out.
+            lengths_s: Length of each video in seconds, None if unknown; videos without dialogues are ignored.
         """
         known = [length for video, length in lengths_s.items() if video in self._talked and length is not None]
         return DialogueCounts(
@@ -200,7 +200,7 @@ class DialogueCounter:
 
 
 def count_dialogues(videos: Iterable[Video], dialogues: Iterable[Dialogue]) -> DialogueCounts:
-    """Count what table 3 counts; videos without dialogues are left out."""
+    """Count the numbers of table 3. Videos without dialogues are ignored."""
     counter = DialogueCounter()
     for dialogue in dialogues:
         counter.add(dialogue)

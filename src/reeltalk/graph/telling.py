@@ -1,8 +1,8 @@
-"""An activity graph told as sentences, by the rules of VDAct's template summaries (AAAI 2025).
+"""Tells activity graphs as sentences, by the rules of VDAct's template summaries (AAAI 2025).
 
-The rules were worked out by comparing the released graphs with the released summaries, which they reproduce byte for
-byte. Each event is told with what is known of its main object before and after it; what was said and still holds is not
-said again within an activity.
+The rules were derived by comparing the released graphs with the released summaries, which they reproduce byte for byte.
+Each event is told with the facts about its main object before and after it. A fact that was told and still holds is not
+repeated within an activity.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,23 +14,23 @@ from reeltalk.graph.vocabulary import CLAUSES, OPPOSITES, PLURALS, ROOMS, SPATIA
 _SWITCHED: Final = {"switchOn": ("ON", "OFF"), "switchOff": ("ON", "OFF"), "open": ("OPEN", "CLOSED")}
 _SWITCHED_BY: Final = _SWITCHED | {"close": ("OPEN", "CLOSED")}
 REPEATS_COUNTED: Final = 3
-"""From this many equal clauses in a row, one line tells how many times."""
+"""Fewest equal clauses in a row that become one line with a count."""
 
 
 def tell_scenario(graphs: Iterable[ActivityGraph], initial_rooms: dict[str, str]) -> str:
-    """A scenario as text, a sentence a line, each line ended.
+    """A scenario as text, one sentence per line.
 
     Args:
         graphs: Its activities in order.
-        initial_rooms: The room in which the person is when an activity starts, by activity, as `living room`. An
-            activity that is not listed gets no such line.
+        initial_rooms: Room of the person at the start of an activity, by activity, for example `living room`. An
+            activity without an entry gets no such line.
     """
     lines = [line for graph in graphs for line in tell_activity(graph, initial_rooms.get(graph.name))]
     return "".join(f"{line}\n" for line in lines)
 
 
 def initial_room(graph: ActivityGraph) -> str | None:
-    """The room in which the person is at the start, as it is told, where the graph says so."""
+    """The room of the person at the start, in words; None if the graph does not give it."""
     if graph.events and (room := graph.events[0].from_room):
         return told_name(room)
     for placed in graph.placed_at(agent_of(graph), 0):
@@ -40,11 +40,11 @@ def initial_room(graph: ActivityGraph) -> str | None:
 
 
 def tell_activity(graph: ActivityGraph, room: str | None) -> list[str]:
-    """One activity as lines.
+    """One activity as lines of text.
 
     Args:
         graph: The activity.
-        room: Where the person is at its start; None tells nothing of it.
+        room: Room of the person at its start; None to leave it out.
     """
     teller = _Teller(graph)
     if room is not None:
@@ -59,7 +59,7 @@ def tell_activity(graph: ActivityGraph, room: str | None) -> list[str]:
 
 
 def clause(action: str, main: str | None) -> str:
-    """What the person does, as `sits on the sofa`; without an object only the verb."""
+    """The person's action, for example `sits on the sofa`; without an object only the verb."""
     template = CLAUSES.get(action, f"{action} the {{}}")
     if main or "{}" not in template:
         return template.format(told_name(main or ""))
@@ -67,7 +67,7 @@ def clause(action: str, main: str | None) -> str:
 
 
 def collapse(lines: Sequence[str]) -> list[str]:
-    """Runs of the same clause as one line, or as a first and a second."""
+    """Lines with each run of equal clauses as one line with a count, or as a first and a second time."""
     told: list[str] = []
     start = 0
     while start < len(lines):
@@ -86,7 +86,7 @@ def collapse(lines: Sequence[str]) -> list[str]:
 
 
 class _Teller:
-    """Says what holds of an object at a situation, and remembers what it said."""
+    """Tells the facts about an object at a situation, and remembers those told."""
 
     def __init__(self, graph: ActivityGraph) -> None:
         self.graph = graph

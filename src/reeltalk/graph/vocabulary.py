@@ -32,10 +32,10 @@ NAMESPACES: Final = {
     HOME: "ho:",
     DCTERMS: "dcterms:",
 }
-"""Namespaces of the released graphs and the prefix by which our code names them; ours for the ontology's own terms."""
+"""Namespaces of the released graphs with the prefixes that our code uses; terms of the ontology have none."""
 
 SPATIAL: Final = ("inside", "on", "facing", "close")
-"""Spatial relations between Shapes that VDAct's curated graphs keep, in the order in which they are told."""
+"""Spatial relations between Shapes in VDAct's curated graphs, in the order in which summaries tell them."""
 HOLDING: Final = ("holds_rh", "holds_lh")
 """Right and left hand; only full graphs have them."""
 CURATED_PREDICATES: Final = frozenset(
@@ -97,7 +97,7 @@ TOLD_CLASSES: Final = {
     "closetdrawer": "closet drawer",
     "mousemat": "mouse mat",
 }
-"""Class names that VDAct's summaries do not show as they are."""
+"""Words of VDAct's summaries for classes that they do not show by their own name."""
 
 PLAIN_CLASSES: Final = TOLD_CLASSES | {
     "alarmclock": "alarm clock",
@@ -141,10 +141,10 @@ PLAIN_CLASSES: Final = TOLD_CLASSES | {
     "wateringcan": "watering can",
     "wineglass": "wine glass",
 }
-"""Plain English for questions; a class that is not listed reads as it is."""
+"""Plain English for questions, by class; other classes read as they are."""
 
 PLURALS: Final = frozenset({"slippers", "pants", "chips", "crackers", "notes", "curtains"})
-"""Shown names that take *are*."""
+"""Words for classes that take *are*."""
 
 CLAUSES: Final = {
     "walk": "walks to the {}",
@@ -198,19 +198,19 @@ CLAUSES: Final = {
     "plugOut": "unplugs the {}",
     "dance": "dances",
 }
-"""What `He …` does, by action; the last nine are not in VDAct."""
+"""Clauses after *He*, by action; the last nine are not in VDAct."""
 
 
 def class_of(name: str) -> str:
-    """The class in an object's name: `kitchentable231` is a `kitchentable`."""
+    """The class in an object's name: `kitchentable` for `kitchentable231`."""
     return name.rstrip("0123456789")
 
 
 def told_name(name: str) -> str:
-    """How VDAct's template summaries show an object."""
+    """The words of VDAct's template summaries for an object."""
     return TOLD_CLASSES.get(class_of(name), class_of(name))
 
 
 def plain_name(name: str) -> str:
-    """Plain English for an object or class, without an article."""
+    """Plain English words for an object or class, without an article."""
     return PLAIN_CLASSES.get(class_of(name), class_of(name))

@@ -1,6 +1,6 @@
-"""The key to the answer of every question that a graph wrote: its type, its values, and what can be confused with them.
+"""Makes the answer key of a question from a graph: its type, its right values, and wrong values that could be confused.
 
-A judge without a model compares an answer with these, so keys name classes and acts, never instances.
+A judge without a model compares answers with the key, so keys name classes and acts, never instances.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,14 +23,14 @@ UNKNOWN: Final = "unknown"
 
 
 def answer_key(question: Question, story: Story) -> AnswerKey:
-    """The key to a question's answer.
+    """The key of a question's answer.
 
     Args:
         question: A question about one scene or two.
-        story: The events that it was asked about.
+        story: The events that it is about.
 
     Returns:
-        `among` holds no value that is right, or that reads the same as a right one.
+        The key. Its `among` has no value that is right or has the same words as a right one.
     """
     return _KEYS[question.kind](question, story)
 

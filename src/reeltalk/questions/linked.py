@@ -1,8 +1,8 @@
-"""Questions about two scenes of one video: what SVBench's rewriting asks for, exact and checked by SPARQL.
+"""Questions about two scenes of one video, for SVBench's rewriting; exact and checked by SPARQL.
 
-The later scene is the one that is being talked about; the earlier one lies before it. A question names all that it asks
-about, so that it stands without other questions about its scene. The methods of the rewriting catalogue
-(`schema/rewriting.toml`) name the kinds by which they are asked for.
+The conversation is about the later scene; the earlier one comes before it. A question names everything that it asks
+about, so it makes sense without other questions about its scene. The methods of the rewriting catalogue
+(`schema/rewriting.toml`) list the kinds of questions that they use.
 """
 
 from collections import Counter

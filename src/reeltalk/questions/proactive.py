@@ -1,8 +1,7 @@
-"""Things to look out for in a video: what is to be said of it unasked, and when, as its graphs know.
+"""Proactive tasks from graphs: an instruction at the start of a video, and the moments at which a message is due.
 
-Each task is an instruction that is given at the beginning and the moments at which something is due. An act may be told
-from its start; a change of state or room from the middle of its event, which is where the film shows it. Both are due
-until `LATEST_S` after the event's end.
+The message about an act may come from the start of its event. A change of state or room can be told from the middle of
+its event, when the film shows it. Both are due until `LATEST_S` after the event's end.
 """
 
 import random
@@ -104,14 +103,14 @@ def tasks_of(
     Args:
         story: The video's events.
         video_id: The video.
-        split: Whose surface forms are used: `train`, `dev` or `test`.
-        seed: Decides what is looked out for and how it is told.
-        until_s: Where the video ends; the end of the story by default.
-        kinds: Which of `KINDS`.
-        per_kind: At most so many tasks of a kind; fewer where the story does not give as many.
+        split: The split whose surface forms are used: `train`, `dev` or `test`.
+        seed: Chooses events and wordings.
+        until_s: End of the video in seconds; the end of the story by default.
+        kinds: Kinds of tasks, a selection of `KINDS`.
+        per_kind: Most tasks of a kind.
 
     Returns:
-        Tasks in the order of `kinds`; none where the story has no times.
+        Tasks in the order of `kinds`; empty if the story has no times.
     """
     if story.interval is None:
         return []

@@ -16,9 +16,8 @@ from checklist_reader import score, wrong_answers
 from reeltalk.cli import run as command
 from reeltalk.construct.graph_checklists import statement_forms
 from reeltalk.construct.graph_writer import GraphWriter
-from reeltalk.construct.leakage import BLIND, HISTORY, leaks
+from reeltalk.construct.leakage import BLIND, HISTORY, leaks, own_answer
 from reeltalk.construct.linting import check_structure
-from reeltalk.construct.own_answers import own_answer
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import ConstructRun

@@ -2,8 +2,7 @@
 
 import pytest
 
-from reeltalk.construct.leakage import BLIND, HISTORY, leak_of
-from reeltalk.construct.own_answers import own_answer
+from reeltalk.construct.leakage import BLIND, HISTORY, leak_of, own_answer
 from reeltalk.schema.dialogue import AnswerKey, Turn
 
 
