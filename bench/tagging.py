@@ -38,7 +38,7 @@ from reeltalk.construct.graph_writer import GraphWriter  # noqa: E402
 from reeltalk.construct.settings import ConstructSettings  # noqa: E402
 from reeltalk.construct.stage import construct  # noqa: E402
 from reeltalk.construct.step import ConstructRun  # noqa: E402
-from reeltalk.construct.tagging.decide import TagDecision, Tagged  # noqa: E402
+from reeltalk.construct.tagging.decide import TagDecision, TurnTags  # noqa: E402
 from reeltalk.construct.tagging.learning import (  # noqa: E402
     Measures,
     format_measures,
@@ -130,21 +130,21 @@ def by_hand() -> Turns:
     return found
 
 
-def most_frequent(learnt: Turns) -> Callable[[Turns], list[Tagged]]:
+def most_frequent(learnt: Turns) -> Callable[[Turns], list[TurnTags]]:
     """The set of tags that most turns have, for every turn."""
     tags = {name: Counter(asked.turn.labels[name] for asked in learnt).most_common(1)[0][0] for name in TAGGED}
     return lambda turns: [constant(tags) for _ in turns]
 
 
-def constant(tags: Tags) -> Tagged:
-    return Tagged({name: TagDecision(tags[name], 0.0) for name in TAGGED}, {})
+def constant(tags: Tags) -> TurnTags:
+    return TurnTags({name: TagDecision(tags[name], 0.0) for name in TAGGED}, {})
 
 
-def by_keywords(learnt: Turns) -> Callable[[Turns], list[Tagged]]:
+def by_keywords(learnt: Turns) -> Callable[[Turns], list[TurnTags]]:
     """What the first keyword says; where none occurs, the most frequent tags."""
     otherwise = most_frequent(learnt)
 
-    def tag(turns: Turns) -> list[Tagged]:
+    def tag(turns: Turns) -> list[TurnTags]:
         rest = otherwise(turns)
         found = []
         for asked, default in zip(turns, rest, strict=True):
@@ -156,15 +156,15 @@ def by_keywords(learnt: Turns) -> Callable[[Turns], list[Tagged]]:
     return tag
 
 
-def by_tagger(reads: Reads) -> Callable[[Turns], Callable[[Turns], list[Tagged]]]:
-    def make(learnt: Turns) -> Callable[[Turns], list[Tagged]]:
+def by_tagger(reads: Reads) -> Callable[[Turns], Callable[[Turns], list[TurnTags]]]:
+    def make(learnt: Turns) -> Callable[[Turns], list[TurnTags]]:
         tagging = LinearTagging(learn(learnt, name="bench", reads=reads, about="bench").tagger)
         return lambda turns: tagging.tag(turns, lambda *_: None)
 
     return make
 
 
-MAKERS: dict[str, Callable[[Turns], Callable[[Turns], list[Tagged]]]] = {
+MAKERS: dict[str, Callable[[Turns], Callable[[Turns], list[TurnTags]]]] = {
     "question+answer": by_tagger("question+answer"),
     "question": by_tagger("question"),
     "keywords": by_keywords,
@@ -172,11 +172,13 @@ MAKERS: dict[str, Callable[[Turns], Callable[[Turns], list[Tagged]]]] = {
 }
 
 
-def held_out(learnt: Turns, turns: Turns, key: Callable[[TurnToTag], object], folds: int, method: str) -> list[Tagged]:
+def held_out(
+    learnt: Turns, turns: Turns, key: Callable[[TurnToTag], object], folds: int, method: str
+) -> list[TurnTags]:
     """Each turn tagged by what did not learn from any turn with its key."""
     keys = sorted({str(key(asked)) for asked in turns})
     random.Random(17).shuffle(keys)
-    found: dict[int, Tagged] = {}
+    found: dict[int, TurnTags] = {}
     for fold in range(folds):
         out = set(keys[fold::folds])
         places = [place for place, asked in enumerate(turns) if str(key(asked)) in out]

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.quality import (
-    TellsReplaced,
+    ReportsReplaced,
     chain_shortener,
     remove_leaks,
     unwritten_gate,
@@ -34,12 +34,12 @@ def write_chains(run: ConstructRun) -> StepResult:
         chain, gates = write_checked_chain(
             run.writer, video, clip, run.settings.quality, run.settings.attempts, language=run.settings.language
         )
-        if chain is not None and isinstance(run.writer, TellsReplaced):
+        if chain is not None and isinstance(run.writer, ReportsReplaced):
             gates += run.writer.list_replaced(chain.id)
         return (None if chain is None else with_tags(run, chain, gates)), gates
 
     made = StepResult({CHAINS: []})
-    for chain, gates in run.each("writing chains", work, write):
+    for chain, gates in run.map_ordered("writing chains", work, write):
         made.rows[CHAINS] += sign_rows([chain], run.writer.signature) if chain else []
         made.gates += gates
     shorter = chain_shortener(run.settings.min_turns)
@@ -57,7 +57,7 @@ def chains_by_video(run: ConstructRun) -> dict[str, list[QAChain]]:
     """Chains by video, in the order of their clips."""
     order = {clip.id: n for clips in run.clips().values() for n, clip in enumerate(clips)}
     found: dict[str, list[QAChain]] = {}
-    for chain in run.ours(CHAINS):
+    for chain in run.written_rows(CHAINS):
         found.setdefault(chain.video_id, []).append(chain)
     for chains in found.values():
         chains.sort(key=lambda chain: order.get(chain.clip_id, -1) if chain.clip_id else -1)
@@ -83,7 +83,7 @@ def write_linkages(run: ConstructRun) -> StepResult:
         return linkages, rewrites, gates
 
     made = StepResult({LINKAGES: [], REWRITES: []})
-    for linkages, rewrites, gates in run.each("linking chains", adjacent_chains(run), write):
+    for linkages, rewrites, gates in run.map_ordered("linking chains", adjacent_chains(run), write):
         made.rows[LINKAGES] += sign_rows(linkages, run.writer.signature)
         made.rows[REWRITES] += sign_rows(_unique(rewrites), run.writer.signature)
         made.gates += gates
@@ -129,7 +129,7 @@ def write_paths(run: ConstructRun) -> StepResult:
         return paths, gates
 
     made = StepResult({PATHS: []})
-    for paths, gates in run.each("walking", run.videos(), walk):
+    for paths, gates in run.map_ordered("walking", run.videos(), walk):
         made.rows[PATHS] += sign_rows(paths, f"walk:{run.settings.seed}")
         made.gates += gates
     return made

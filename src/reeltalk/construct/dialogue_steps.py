@@ -15,7 +15,7 @@ from reeltalk.construct.leakage import leaks_of
 from reeltalk.construct.linting import TASK_LABEL, lint
 from reeltalk.construct.quality import (
     NEEDS_VIDEO,
-    TellsReplaced,
+    ReportsReplaced,
     remove_leaks,
     replaced_gate,
     shorten_dialogue,
@@ -155,7 +155,7 @@ def write_scenes(run: ConstructRun) -> StepResult:
 
     captions: dict[str, str] = {}
     objects = _sighted(run)
-    for clip_id, text, handled in run.each("captioning clips", work, caption):
+    for clip_id, text, handled in run.map_ordered("captioning clips", work, caption):
         objects[clip_id] = objects.get(clip_id, frozenset()) | handled
         if isinstance(text, Unwritten):
             made.gates.append(unwritten_gate("caption", "clip", clip_id, text))
@@ -182,7 +182,7 @@ def write_scenes(run: ConstructRun) -> StepResult:
                 found[task.value] = score
         return scene, found, gates
 
-    for scene, suitability, gates in run.each("choosing tasks", scenes, suit):
+    for scene, suitability, gates in run.map_ordered("choosing tasks", scenes, suit):
         made.rows[SCENES] += sign_rows([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
         made.gates += gates
     return made
@@ -228,7 +228,7 @@ def _sighted(run: ConstructRun) -> dict[str, frozenset[str]]:
 def write_dialogues(run: ConstructRun) -> StepResult:
     """Dialogues of 5 to 8 rounds for each task, about single scenes and across scenes, with checklists."""
     scenes: dict[str, list[Scene]] = {}
-    for scene in run.ours(SCENES):
+    for scene in run.written_rows(SCENES):
         scenes.setdefault(scene.video_id, []).append(scene)
 
     def write(video: Video) -> StepResult:
@@ -241,7 +241,7 @@ def write_dialogues(run: ConstructRun) -> StepResult:
         return made
 
     together = StepResult({DIALOGUES: []})
-    for made in run.each("writing dialogues", run.videos(), write):
+    for made in run.map_ordered("writing dialogues", run.videos(), write):
         together.rows[DIALOGUES] += sign_rows(made.rows[DIALOGUES], run.writer.signature)
         together.gates += made.gates
     together.rows[DIALOGUES], together.gates = remove_leaks(together.rows[DIALOGUES], together.gates, shorten_dialogue)
@@ -288,7 +288,7 @@ def _written(
             break
         gates += [replaced_gate(gate, "dialogue", dialogue.id, reason, turn=index) for index, gate, reason in leaking]
         dialogue = again
-    if not isinstance(dialogue, Unwritten) and isinstance(run.writer, TellsReplaced):
+    if not isinstance(dialogue, Unwritten) and isinstance(run.writer, ReportsReplaced):
         gates += run.writer.list_replaced(dialogue.id)
     return dialogue
 

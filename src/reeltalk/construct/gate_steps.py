@@ -126,8 +126,8 @@ MOST: Final = 0.5
 
 def check_gates(run: ConstructRun) -> StepResult:
     """Check all turns with baselines, with a model if one is given, and with the given runs."""
-    dialogues: list[Dialogue] = run.ours(DIALOGUES)
-    conversations: list[Conversation] = [*run.ours(CHAINS), *dialogues]
+    dialogues: list[Dialogue] = run.written_rows(DIALOGUES)
+    conversations: list[Conversation] = [*run.written_rows(CHAINS), *dialogues]
     settings = LeakSettings(max_context_share=run.settings.max_leaking)
     run.progress("asking without the video", 0, 1, 0.0)
     gates = leaks(conversations, settings=settings)
@@ -157,7 +157,7 @@ def _probed(run: ConstructRun, conversations: Sequence[Conversation]) -> list[Ga
             for result in probe.check(conversation, index, duration_s=duration_s)
         ]
 
-    return [result for found in run.each("probing", conversations, ask) for result in found]
+    return [result for found in run.map_ordered("probing", conversations, ask) for result in found]
 
 
 def _frames_of(run: ConstructRun, videos: dict[str, Video]) -> FramesAt:

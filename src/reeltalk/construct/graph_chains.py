@@ -13,7 +13,7 @@ from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import WordedQuestion, forms_of, identity, rests_on, word_question
 
-Told = tuple[str, str]
+KnownFact = tuple[str, str]
 """A fact: its kind and its subject, for example `("event", "12")` or `("put", "mug4")`."""
 
 _ACTION_ANSWERS: Final = frozenset(
@@ -33,7 +33,7 @@ _OF_EVENT: Final = {"which_room": "room", "posture": "posture"}
 _OF_SIGNATURE: Final = {"times": "times", "acts": "acts", "duration": "duration"}
 
 
-def asked_facts(question: Question) -> frozenset[Told]:
+def asked_facts(question: Question) -> frozenset[KnownFact]:
     """The facts that the answer adds to the question."""
     kind, params = question.kind, question.params
     if kind in _ACTION_ANSWERS and question.focus_event is not None:
@@ -47,9 +47,9 @@ def asked_facts(question: Question) -> frozenset[Told]:
     return frozenset({(kind, repr(sorted(params.items())))})
 
 
-def known_facts(question: Question) -> frozenset[Told]:
+def known_facts(question: Question) -> frozenset[KnownFact]:
     """All facts known after the question was asked and answered: those of the answer and those of the question."""
-    told: set[Told] = set(asked_facts(question))
+    told: set[KnownFact] = set(asked_facts(question))
     for event in question.evidence:
         shown = question.kind not in ("times", "things_count", "what_else", "duration") or len(question.evidence) == 1
         if not shown:
@@ -68,7 +68,7 @@ def known_facts(question: Question) -> frozenset[Told]:
     return frozenset(told)
 
 
-def is_news(question: Question, told: Iterable[Told]) -> bool:
+def is_news(question: Question, told: Iterable[KnownFact]) -> bool:
     """True if no earlier fact answers the question.
 
     Args:
@@ -146,7 +146,7 @@ class _Search:
                 return None
         return None
 
-    def _extend(self, chain: list[Question], told: frozenset[Told], kinds: Counter[str]) -> list[Question] | None:
+    def _extend(self, chain: list[Question], told: frozenset[KnownFact], kinds: Counter[str]) -> list[Question] | None:
         if len(chain) == self.length:
             return chain
         self.looked_at += 1

@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.construct.graph_chains import Told, is_guessable, is_news, known_facts
+from reeltalk.construct.graph_chains import KnownFact, is_guessable, is_news, known_facts
 from reeltalk.construct.graph_checklists import GraphRound, Statement, Topic, join_statements, statement_of
 from reeltalk.construct.graph_video import VideoPart
 from reeltalk.construct.leakage import leak_of
@@ -75,7 +75,7 @@ def topics() -> tuple[Topic, ...]:
     return tuple(Topic.model_validate(topic) for topic in raw["topic"])
 
 
-class Maker:
+class DialogueMaker:
     """Composes dialogues about one part of a video.
 
     Args:
@@ -109,7 +109,7 @@ class Maker:
 
     def _reset(self) -> None:
         self.rounds: list[GraphRound] = []
-        self._told: frozenset[Told] = frozenset()
+        self._told: frozenset[KnownFact] = frozenset()
         self._asked: list[Question] = []
         self._said: set[str] = set()
         self._last: Question | None = None
@@ -356,7 +356,7 @@ def _objects_of(question: Question) -> frozenset[str]:
     return frozenset(name for name in names if name is not None)
 
 
-def _object_reference(maker: Maker, count: int) -> bool:
+def _object_reference(maker: DialogueMaker, count: int) -> bool:
     """Most rounds after the first contain a pronoun that only the conversation resolves."""
     if not maker.video(leads=True):
         return False
@@ -369,7 +369,7 @@ def _object_reference(maker: Maker, count: int) -> bool:
     return referring >= LEAST_REFERRING
 
 
-def _memory_recall(maker: Maker, count: int) -> bool:
+def _memory_recall(maker: DialogueMaker, count: int) -> bool:
     """The last two rounds ask for answers of earlier ones."""
     while len(maker.rounds) < count - 2:
         if not maker.video():
@@ -379,7 +379,7 @@ def _memory_recall(maker: Maker, count: int) -> bool:
     )
 
 
-def _summary(maker: Maker, count: int) -> bool:
+def _summary(maker: DialogueMaker, count: int) -> bool:
     """The last round, and only that one, asks for a summary of the conversation."""
     while len(maker.rounds) < count - 1:
         if not maker.video():
@@ -387,20 +387,20 @@ def _summary(maker: Maker, count: int) -> bool:
     return maker.repeat("summary", Task.CONTENT_SUMMARY, range(len(maker.rounds)))
 
 
-def _answer_refusal(maker: Maker, count: int) -> bool:
+def _answer_refusal(maker: DialogueMaker, count: int) -> bool:
     """Two rounds after the first ask for something that the video does not show."""
     second = maker.draw.randint(3, count - 1)
     first = maker.draw.randint(1, second - 2)
     return all(maker.refusal() if place in (first, second) else maker.video() for place in range(count))
 
 
-def _topic_shifting(maker: Maker, count: int) -> bool:
+def _topic_shifting(maker: DialogueMaker, count: int) -> bool:
     """Two shifts to other topics, each with a return, after rounds about the video alone."""
     before = all(maker.video() for _ in range(max(2, count - 4)))
     return before and maker.topic() and maker.back() and maker.topic() and maker.back()
 
 
-def _proactive_interaction(maker: Maker, count: int) -> bool:
+def _proactive_interaction(maker: DialogueMaker, count: int) -> bool:
     """In two rounds the user shows no interest, and the assistant asks about something in the video."""
     return all(maker.neutral() if place in (2, count - 1) else maker.video() for place in range(count))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from reeltalk.construct.graph_chains import Told, is_news, known_facts
+from reeltalk.construct.graph_chains import KnownFact, is_news, known_facts
 from reeltalk.construct.graph_video import VideoPart
 from reeltalk.construct.leakage import own_answer
 from reeltalk.graph.story import Story, StoryEvent
@@ -59,7 +59,7 @@ def shown_facts(question: Question, story: Story) -> dict[str, Json]:
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedGround:
     """Something that two turns have in common."""
 
     relation: Relation
@@ -113,43 +113,43 @@ class ChainPair:
         names = turn.extra.get(SHOWS, {}).get("events", ())
         return [self.story.events[self._orders[name]] for name in names if name in self._orders]
 
-    def shared(self, x: int, y: int) -> Iterator[Shared]:
+    def shared(self, x: int, y: int) -> Iterator[SharedGround]:
         """What turn `x` of the earlier chain and turn `y` of the later one have in common."""
         one, other = self.before.turns[x], self.after.turns[y]
         for name in sorted(set(_objects(one)) & set(_objects(other))):
-            yield Shared(Relation.OBJECTS, True, {"object": name})
+            yield SharedGround(Relation.OBJECTS, True, {"object": name})
         kinds = (one.extra.get("kind"), other.extra.get("kind"))
         for earlier in self.events_of(one):
             for later in self.events_of(other):
                 yield from self._of_events(earlier, later, kinds)
 
-    def _of_events(self, earlier: StoryEvent, later: StoryEvent, kinds: tuple[Json, Json]) -> Iterator[Shared]:
+    def _of_events(self, earlier: StoryEvent, later: StoryEvent, kinds: tuple[Json, Json]) -> Iterator[SharedGround]:
         told = earlier.action not in DULL and later.action not in DULL
         if told and earlier.action == later.action:
-            yield Shared(Relation.ACTIONS, True, {"action": later.action}, earlier, later)
+            yield SharedGround(Relation.ACTIONS, True, {"action": later.action}, earlier, later)
         if told and earlier.main is not None and earlier.main == later.main:
             if earlier.signature == later.signature:
                 what: dict[str, Json] = {"event": event_key(later), "how": "again"}
-                yield Shared(Relation.EVENTS, True, what, earlier, later)
+                yield SharedGround(Relation.EVENTS, True, what, earlier, later)
             else:
-                yield Shared(Relation.ACTIONS, False, {"object": later.main}, earlier, later)
+                yield SharedGround(Relation.ACTIONS, False, {"object": later.main}, earlier, later)
             if (earlier.action, later.action) in _UNDOES and self._is_last(earlier, later):
                 what = {"event": event_key(later), "how": "takes up"}
-                yield Shared(Relation.EVENTS, True, what, earlier, later)
+                yield SharedGround(Relation.EVENTS, True, what, earlier, later)
         if earlier.from_room is not None and earlier.from_room == later.from_room and {*kinds} <= _OF_PLACES:
-            yield Shared(Relation.ENVIRONMENT, True, {"room": later.from_room}, earlier, later)
+            yield SharedGround(Relation.ENVIRONMENT, True, {"room": later.from_room}, earlier, later)
         if kinds == ("posture", "posture") and earlier.action in POSED and later.action in POSED:
             what = {"person": self.story.agent, "said": "posture"}
-            yield Shared(Relation.PEOPLE, True, what, earlier, later)
+            yield SharedGround(Relation.PEOPLE, True, what, earlier, later)
         if kinds == ("duration", "duration") and earlier.action in LASTING and later.action in LASTING:
-            yield Shared(Relation.QUANTITY, True, {"quantity": "duration"}, earlier, later)
+            yield SharedGround(Relation.QUANTITY, True, {"quantity": "duration"}, earlier, later)
 
     def _is_last(self, earlier: StoryEvent, later: StoryEvent) -> bool:
         """True if nothing happens in between to the object of both events."""
         between = self.story.events[earlier.order + 1 : later.order]
         return not any(later.main in (event.main, *event.targets) and event.action != "walk" for event in between)
 
-    def asked(self, shared: Shared, x: int, y: int) -> Iterator[tuple[RewritingMethod, Question]]:
+    def asked(self, shared: SharedGround, x: int, y: int) -> Iterator[tuple[RewritingMethod, Question]]:
         """Questions by the catalogue's methods that can replace the later turn, in a fixed order."""
         for method in catalogue().values():
             if method.relation != shared.relation or method.case == ("different" if shared.same else "same"):
@@ -191,7 +191,7 @@ class ChainPair:
             if name is not None
         }
 
-    def _told(self, question: Question) -> frozenset[Told]:
+    def _told(self, question: Question) -> frozenset[KnownFact]:
         """Facts about the later clip that the question and its answer tell, with that clip's event numbers."""
         own = tuple(
             replace(event, order=event.order - self.boundary)
@@ -302,7 +302,7 @@ def find_links(pair: ChainPair, *, wanted: int, seed: str) -> Links:
     return Links([found[key] for key in sorted(found)], Counter(relation.value for relation, _, _ in left_out))
 
 
-def _rests_on(pair: ChainPair, shared: Shared) -> dict[str, Json]:
+def _rests_on(pair: ChainPair, shared: SharedGround) -> dict[str, Json]:
     events = {
         name: pair.name_of(event)
         for name, event in (("earlier", shared.earlier), ("later", shared.later))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reeltalk.construct import graph_chains
 from reeltalk.construct.balance import BALANCED, Label, distance, even_targets, read_targets
 from reeltalk.construct.graph_checklists import GraphRound, graph_checklist
-from reeltalk.construct.graph_dialogues import Maker
+from reeltalk.construct.graph_dialogues import DialogueMaker
 from reeltalk.construct.graph_linkages import ChainPair, find_links, shown_facts, write_drafts
 from reeltalk.construct.graph_video import GraphVideo, VideoPart
 from reeltalk.construct.leakage import leak_of
@@ -340,18 +340,18 @@ class GraphWriter:
 
     def _maker(
         self, video: Video, scene: Scene, task: Task, number: int, advice: Sequence[str] = ()
-    ) -> Maker | Unwritten:
+    ) -> DialogueMaker | Unwritten:
         # A dialogue that was sent back is drawn with another seed.
         seed = " ".join((f"{self.settings.seed} {scene.id} {task.value} {number}", *advice))
         if scene.kind == "single":
             found = self._part(video, scene.clip_ids)
-            return found if isinstance(found, Unwritten) else Maker(found[1], split=found[0].split, seed=seed)
+            return found if isinstance(found, Unwritten) else DialogueMaker(found[1], split=found[0].split, seed=seed)
         graphs = self.video(video)
         if graphs is None:
             return Unwritten("it has no graph")
         shown = frozenset(n for n, clip in enumerate(graphs.clips) if clip.id in scene.clip_ids)
         objects = frozenset(name.removeprefix("object:") for name in scene.joined_by if name.startswith("object:"))
-        return Maker(graphs.whole, split=graphs.split, seed=seed, shown=shown, objects=objects)
+        return DialogueMaker(graphs.whole, split=graphs.split, seed=seed, shown=shown, objects=objects)
 
 
 @dataclass(frozen=True)

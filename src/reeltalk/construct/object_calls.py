@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reeltalk import __version__
 from reeltalk.construct.frames import frame_calls, frame_limits, parse_frames
-from reeltalk.construct.objects import FoundBox, FrameBoxes, LookedAtFrame, group_frames, unpack_appearance
+from reeltalk.construct.objects import DescribedFrame, FoundBox, FrameBoxes, group_frames, unpack_appearance
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.detection import Detector
 from reeltalk.parallel import Call, Executor, Failure
@@ -29,7 +29,7 @@ BOXES_A_CALL: Final = 1500
 
 
 @dataclass
-class Watched:
+class VideoWork:
     """A video and its results so far."""
 
     video: Video
@@ -55,7 +55,7 @@ class ObjectCalls:
     def __init__(self, folder: Path, executor: Executor, progress: Progress) -> None:
         self.folder, self.executor, self.progress = folder, executor, progress
 
-    def detect(self, watched: Sequence[Watched], detector: Detector) -> None:
+    def detect(self, watched: Sequence[VideoWork], detector: Detector) -> None:
         """Run a detector over the sampled frames of all videos."""
 
         def finish(call: Call, outcome: Any) -> Json:
@@ -83,7 +83,7 @@ class ObjectCalls:
             # Two times may fall on one frame; it counts once.
             w.frames = list({frame.pts_s: frame for frame in sorted(w.frames, key=lambda f: f.pts_s)}.values())
 
-    def look(self, watched: Sequence[Watched]) -> None:
+    def look(self, watched: Sequence[VideoWork]) -> None:
         """Describe the objects found. `looks` reads the results."""
         calls = [(w, call) for w in watched if w.failure is None for call in _look_calls(w)]
         self._run(
@@ -95,7 +95,7 @@ class ObjectCalls:
             _read_looks,
         )
 
-    def looks(self, w: Watched) -> list[LookedAtFrame]:
+    def looks(self, w: VideoWork) -> list[DescribedFrame]:
         """Appearances of a video's frames and objects. Crops are large, so read one video at a time."""
         return [
             frame for call in _look_calls(w) for frame in _read_looks(call, self._made(["look"], call, _read_looks))
@@ -105,7 +105,7 @@ class ObjectCalls:
         self,
         what: str,
         function: str,
-        calls: Sequence[tuple[Watched, Call]],
+        calls: Sequence[tuple[VideoWork, Call]],
         key: list[str],
         finish: Callable[[Call, Any], Json],
         read: Callable[[Call, Any], object],
@@ -167,15 +167,15 @@ def _pictures(outcome: Any) -> Iterator[tuple[float, NDArray[np.uint8]]]:
             raise _NonsenseError from None
 
 
-def _look_calls(w: Watched) -> Iterator[Call]:
+def _look_calls(w: VideoWork) -> Iterator[Call]:
     for part in group_frames(w.frames, most_boxes=BOXES_A_CALL):
         frames = [{"pts_s": frame.pts_s, "boxes": [numbers_of(found.box) for found in frame.objects]} for frame in part]
         argument = {"path": str(w.path), "rotation_deg": w.rotation_deg, "frames": frames}
         yield Call(argument, frame_limits(len(part)))
 
 
-def _read_looks(call: Call, found: Any) -> list[LookedAtFrame]:
-    frames = [LookedAtFrame.model_validate(frame) for frame in found]
+def _read_looks(call: Call, found: Any) -> list[DescribedFrame]:
+    frames = [DescribedFrame.model_validate(frame) for frame in found]
     asked = [(frame["pts_s"], len(frame["boxes"])) for frame in call.argument["frames"]]
     if [(frame.pts_s, len(frame.objects)) for frame in frames] != asked:
         raise ValueError("other frames than were asked for")

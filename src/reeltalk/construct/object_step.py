@@ -15,12 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk import __version__
 from reeltalk.construct.memory import MemoryBank, MemorySettings, Observation
-from reeltalk.construct.object_calls import ObjectCalls, Watched, numbers_of
+from reeltalk.construct.object_calls import ObjectCalls, VideoWork, numbers_of
 from reeltalk.construct.objects import (
     Describe,
+    DescribedFrame,
     FoundBox,
     FrameBoxes,
-    LookedAtFrame,
     describe_box,
     sample_times,
     unpack_appearance,
@@ -183,7 +183,7 @@ def _counts(benchmark: Benchmark) -> dict[str, int]:
     }
 
 
-def _videos(benchmark: Benchmark, settings: ObjectSettings) -> tuple[list[Watched], list[str]]:
+def _videos(benchmark: Benchmark, settings: ObjectSettings) -> tuple[list[VideoWork], list[str]]:
     """The videos in the media store, and a warning for each of the others."""
     frames: defaultdict[str, list[SampledFrame]] = defaultdict(list)
     for frame in benchmark.read(FRAMES):
@@ -198,13 +198,13 @@ def _videos(benchmark: Benchmark, settings: ObjectSettings) -> tuple[list[Watche
             continue
         times = sample_times(video, frames[video.id], fps=settings.fps)
         own = sorted((c for c in clips[video.id] if c.interval), key=lambda c: (c.interval.start_s, c.id))  # type: ignore[union-attr]
-        watched.append(Watched(video, benchmark.media.whole(video.sha256), own, times))
+        watched.append(VideoWork(video, benchmark.media.whole(video.sha256), own, times))
     if not watched:
         raise BenchmarkError(f"{benchmark.path} has no video in its media store; curate with --media copy")
     return watched, absent
 
 
-def _take_known(benchmark: Benchmark, watched: Sequence[Watched]) -> None:
+def _take_known(benchmark: Benchmark, watched: Sequence[VideoWork]) -> None:
     known: defaultdict[str, defaultdict[float, list[KnownBox]]] = defaultdict(lambda: defaultdict(list))
     for row in benchmark.read(KNOWN_BOXES):
         known[row.video_id][row.pts_s].append(row)
@@ -226,7 +226,7 @@ def _take_known(benchmark: Benchmark, watched: Sequence[Watched]) -> None:
 
 
 @dataclass(frozen=True)
-class Remembered:
+class VideoSightings:
     """The rows and crops of one video."""
 
     sightings: list[Sighting]
@@ -236,8 +236,8 @@ class Remembered:
 
 
 def remember(
-    w: Watched, looks: Sequence[LookedAtFrame], settings: ObjectSettings, describe: Describe | None
-) -> Remembered:
+    w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings, describe: Describe | None
+) -> VideoSightings:
     """Turn the described frames of a video into sightings, entities and crops with the memory bank."""
     bank = MemoryBank(settings.memory)
     tracks: list[list[int]] = []
@@ -297,7 +297,7 @@ def remember(
         )
         for change in bank.changes
     ]
-    return Remembered(sightings, entities, changes, crops)
+    return VideoSightings(sightings, entities, changes, crops)
 
 
 def _keep_crops(

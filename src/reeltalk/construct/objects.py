@@ -49,7 +49,7 @@ class FrameBoxes(NamedTuple):
     objects: list[FoundBox]
 
 
-class LookedAt(BaseModel):
+class DescribedObject(BaseModel):
     """The appearance of one object in one frame."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,7 +61,7 @@ class LookedAt(BaseModel):
     """JPEG in base64."""
 
 
-class LookedAtFrame(BaseModel):
+class DescribedFrame(BaseModel):
     """The appearance of a frame and its objects."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,7 +69,7 @@ class LookedAtFrame(BaseModel):
     pts_s: Seconds
     view: Annotated[str, Field(max_length=8 * APPEARANCE_VALUES)]
     """The appearance of the whole frame."""
-    objects: tuple[LookedAt, ...]
+    objects: tuple[DescribedObject, ...]
 
 
 def sample_times(video: Video, frames: Sequence[SampledFrame], *, fps: float) -> list[float]:
@@ -94,7 +94,7 @@ def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
         argument: `path`, `rotation_deg`, and `frames`: for each its `pts_s` and its `boxes` as four numbers each.
 
     Returns:
-        A `LookedAtFrame` as JSON for each frame.
+        A `DescribedFrame` as JSON for each frame.
     """
     frames = argument["frames"]
     found = []
@@ -107,13 +107,13 @@ def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
             crop = cut_box(picture, Box(left=left, top=top, right=right, bottom=bottom))
             small = np.ascontiguousarray(within(crop, CROP_PX))
             objects.append(
-                LookedAt(
+                DescribedObject(
                     appearance=pack_appearance(describe(crop)),
                     colour=colour_name(crop),
                     crop=base64.b64encode(jpeg(small, quality=CROP_QUALITY)).decode(),
                 )
             )
-        made = LookedAtFrame(pts_s=wanted["pts_s"], view=pack_appearance(describe(picture)), objects=tuple(objects))
+        made = DescribedFrame(pts_s=wanted["pts_s"], view=pack_appearance(describe(picture)), objects=tuple(objects))
         found.append(made.model_dump(mode="json"))
     return found
 

@@ -41,7 +41,7 @@ MAX_REWRITES: Final = 2
 
 
 @runtime_checkable
-class TellsRejected(Protocol):
+class ReportsRejected(Protocol):
     """A writer that also reports which pairs of turns it could not use."""
 
     def link_chains(self, video: Video, before: QAChain, after: QAChain, /) -> LinkageResult | Unwritten:
@@ -50,7 +50,7 @@ class TellsRejected(Protocol):
 
 
 @runtime_checkable
-class TellsReplaced(Protocol):
+class ReportsReplaced(Protocol):
     """A writer that itself detects questions that need no video, and replaces them."""
 
     def list_replaced(self, unit_id: str, /) -> list[GateResult]:
@@ -186,7 +186,7 @@ def write_checked_linkages(
     """
     found = (
         writer.link_chains(video, before, after)
-        if isinstance(writer, TellsRejected)
+        if isinstance(writer, ReportsRejected)
         else writer.linkages(video, before, after)
     )
     if isinstance(found, Unwritten):

@@ -63,13 +63,13 @@ class ConstructRun:
             clips.sort(key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
         return found
 
-    def ours(self, table: Table[R]) -> list[R]:
+    def written_rows(self, table: Table[R]) -> list[R]:
         """Rows of a table that a writer of ours wrote; all rows if there are none, as in an imported benchmark."""
         rows = list(self.benchmark.read(table))
-        ours = [row for row in rows if WRITER in row.extra]
-        return ours or rows
+        written = [row for row in rows if WRITER in row.extra]
+        return written or rows
 
-    def each(self, what: str, items: Sequence[T], work: Callable[[T], U]) -> Iterator[U]:
+    def map_ordered(self, what: str, items: Sequence[T], work: Callable[[T], U]) -> Iterator[U]:
         """Apply `work` to all items in threads, and yield the results in the order of the items.
 
         Raises:

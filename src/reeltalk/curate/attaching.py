@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from reeltalk.curate import filters
-from reeltalk.curate.records import Ingested, decoded_of, encoding_of
+from reeltalk.curate.records import FileFacts, decoded_of, encoding_of
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import SourceVideo, find_videos
 from reeltalk.errors import BenchmarkError
@@ -141,7 +141,7 @@ def _looked_at(video: Video, outcome: object, max_missing: float) -> tuple[Video
     """The video with the facts from its file, or the reason why the file cannot be used."""
     if isinstance(outcome, Failure):
         return None, f"it cannot be read: {outcome}"
-    found = Ingested.model_validate(outcome)
+    found = FileFacts.model_validate(outcome)
     if found.probe is None:
         return None, found.reason or "it is no video"
     if video.sha256 is not None and video.sha256 != found.sha256:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from reeltalk import __version__
 from reeltalk.curate import filters
-from reeltalk.curate.records import CutClip, Ingested
+from reeltalk.curate.records import CutClip, FileFacts
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import SourceVideo
 from reeltalk.errors import BenchmarkError
@@ -82,7 +82,7 @@ class Candidate:
 
     source: SourceVideo
     size_bytes: int
-    ingested: Ingested | None = None
+    ingested: FileFacts | None = None
     reason: str | None = None
     """Reason for its rejection; None while it passes."""
     results: list[FilterResult] = field(default_factory=list)
@@ -128,7 +128,7 @@ class Calls:
                 Call({"path": str(candidate.source.path), **argument}, self._limits(candidate)),
             )
         for index, outcome in self._results(
-            "looking at files", "reeltalk.curate.workers:ingest", Ingested, calls, candidates
+            "looking at files", "reeltalk.curate.workers:ingest", FileFacts, calls, candidates
         ):
             candidate = candidates[index]
             if isinstance(outcome, Failure):

@@ -12,7 +12,7 @@ WHOLE_S: Final = 1e-6
 """Smaller differences are rounding errors."""
 
 
-class Ingested(BaseModel):
+class FileFacts(BaseModel):
     """The facts about one file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

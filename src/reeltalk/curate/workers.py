@@ -4,7 +4,7 @@ import base64
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.curate.records import CutClip, Ingested
+from reeltalk.curate.records import CutClip, FileFacts
 from reeltalk.schema.intervals import Interval
 from reeltalk.store.manifest import hash_file
 from reeltalk.video.cut import cut_clip
@@ -29,7 +29,7 @@ def ingest(argument: dict[str, Any]) -> dict[str, Any]:
             frames.
 
     Returns:
-        `Ingested` as JSON.
+        `FileFacts` as JSON.
     """
     path = Path(argument["path"])
     sha256, _ = hash_file(path)
@@ -45,8 +45,8 @@ def ingest(argument: dict[str, Any]) -> dict[str, Any]:
                     base64.b64encode(centre_square(picture).tobytes()).decode() for picture in pictures
                 ]
     except VideoError as error:
-        return Ingested(sha256=sha256, reason=str(error)).model_dump(mode="json")
-    return Ingested(sha256=sha256, **found).model_dump(mode="json")
+        return FileFacts(sha256=sha256, reason=str(error)).model_dump(mode="json")
+    return FileFacts(sha256=sha256, **found).model_dump(mode="json")
 
 
 def _key_frames(path: Path, facts: Probe) -> list[Any]:

@@ -32,7 +32,7 @@ class Shape(NamedTuple):
         return f"state{self.since}_{self.object}"
 
 
-class Placed(NamedTuple):
+class SpatialRelation(NamedTuple):
     """A spatial relation of one object's shape to another's."""
 
     kind: str
@@ -73,7 +73,7 @@ class ActivityGraph:
     triples: tuple[Triple, ...] = field(repr=False)
     values: dict[str, dict[int, tuple[str, ...]]] = field(repr=False)
     """State values by object and version, sorted: `{'tv297': {0: ('CLEAN', 'OFF'), 4: ('CLEAN', 'ON')}}`."""
-    placed: dict[Shape, tuple[Placed, ...]] = field(repr=False)
+    placed: dict[Shape, tuple[SpatialRelation, ...]] = field(repr=False)
     shapes: dict[str, tuple[int, ...]] = field(repr=False)
     """Versions of every shape that the graph names, ascending, by object."""
     classes: dict[str, str] = field(default_factory=dict, repr=False)
@@ -128,7 +128,7 @@ class ActivityGraph:
         since = _latest(self.shapes.get(name, ()), situation)
         return None if since is None else Shape(name, since)
 
-    def placed_at(self, name: str, situation: int) -> tuple[Placed, ...]:
+    def placed_at(self, name: str, situation: int) -> tuple[SpatialRelation, ...]:
         """Spatial relations of an object at a situation. Their targets may be older versions of shapes."""
         shape = self.shape_at(name, situation)
         return () if shape is None else self.placed.get(shape, ())

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from reeltalk.errors import InputError
-from reeltalk.graph.activity import ActivityEvent, ActivityGraph, Placed, Shape
+from reeltalk.graph.activity import ActivityEvent, ActivityGraph, Shape, SpatialRelation
 from reeltalk.graph.rdf import SUFFIXES, Triple, graph_name, parse_rdf, short_triples
 from reeltalk.graph.vocabulary import HOLDING, SPATIAL
 from reeltalk.progress import CountProgress
@@ -205,8 +205,8 @@ class _Reader:
             for name, versions in values.items()
         }
 
-    def _shapes(self) -> tuple[dict[Shape, tuple[Placed, ...]], dict[str, tuple[int, ...]]]:
-        placed: dict[Shape, list[Placed]] = defaultdict(list)
+    def _shapes(self) -> tuple[dict[Shape, tuple[SpatialRelation, ...]], dict[str, tuple[int, ...]]]:
+        placed: dict[Shape, list[SpatialRelation]] = defaultdict(list)
         shapes: dict[str, set[int]] = defaultdict(set)
         for triple in self.by_predicate["bbox"]:
             name, since = self._version(triple.object, triple)
@@ -217,7 +217,7 @@ class _Reader:
                 target = Shape(*self._version(triple.object, triple))
                 if source.object == target.object:
                     raise self.fail(f"{source.object} is {kind} itself", triple)
-                placed[source].append(Placed(kind, target))
+                placed[source].append(SpatialRelation(kind, target))
                 shapes[source.object].add(source.since)
                 shapes[target.object].add(target.since)
         # Sorted, so that a graph means the same however its lines are ordered.
@@ -226,7 +226,7 @@ class _Reader:
             {name: tuple(sorted(found)) for name, found in shapes.items()},
         )
 
-    def _check_support(self, placed: dict[Shape, tuple[Placed, ...]]) -> None:
+    def _check_support(self, placed: dict[Shape, tuple[SpatialRelation, ...]]) -> None:
         """Check that no object rests on another that rests on it."""
         rests = {
             shape: [p.target for p in found if p.kind in ("inside", "on") and p.target in placed]

@@ -26,7 +26,7 @@ SIGNATURE: Final = "refined.json"
 
 
 @dataclass
-class Refined:
+class RefineReport:
     """The result of a run."""
 
     written: int = 0
@@ -47,7 +47,7 @@ def refine(
     signature: dict[str, Json],
     connections: int = 4,
     progress: CountProgress | None = None,
-) -> Refined:
+) -> RefineReport:
     """Refine the template summaries of all scenarios that have no text in `out` yet.
 
     Args:
@@ -64,7 +64,7 @@ def refine(
         OutageError: The model server does not answer. Earlier texts are in `out`.
     """
     _claim_folder(out, signature)
-    done = Refined()
+    done = RefineReport()
     open_ = []
     for name in scenarios:
         if (out / f"{name}.txt").is_file():

@@ -22,7 +22,7 @@ from reeltalk.progress import CountProgress
 
 
 @dataclass(frozen=True)
-class Composed:
+class ComposedScenarios:
     """The composed scenarios, with statistics of the search."""
 
     candidates: dict[str, Scenario]
@@ -60,7 +60,7 @@ def compose(
     settings: ComposeSettings,
     *,
     progress: CountProgress | None = None,
-) -> Composed:
+) -> ComposedScenarios:
     """Compose as many scenarios as the greedy search finds, then draw the sample.
 
     Args:
@@ -93,7 +93,7 @@ def compose(
         (sum(card.views is None for card in usable), "allowed views"),
         (sum(card.start_room is None or card.end_room is None for card in usable), "start and end rooms"),
     ]
-    return Composed(
+    return ComposedScenarios(
         candidates=candidates,
         sampled=sampled,
         pairs=search.count_pairs(),

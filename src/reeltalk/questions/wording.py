@@ -38,7 +38,7 @@ MOST_OF_A_KIND: Final = 2
 """Most questions of one kind in a dialogue."""
 
 
-class Otherwise(BaseModel):
+class LabelOverride(BaseModel):
     """Other labels for some wordings of a kind; None for labels that do not differ."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,7 +62,7 @@ class Form(BaseModel):
     target: tuple[str, ...]
     content: tuple[str, ...]
     thinking: str
-    otherwise: tuple[Otherwise, ...] = ()
+    otherwise: tuple[LabelOverride, ...] = ()
     forms: tuple[str, ...]
     ref: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from reeltalk.construct.frames import FRAMES_A_CALL, parse_frames, read_frames
 from reeltalk.construct.object_step import STAGE, ObjectSettings, sight_objects
 from reeltalk.construct.objects import (
+    DescribedFrame,
     FoundBox,
     FrameBoxes,
-    LookedAtFrame,
     describe_box,
     describe_objects,
     group_frames,
@@ -314,7 +314,7 @@ def test_looking_describes_each_box(tmp_path: Path) -> None:
     write_video(tmp_path / "v.mp4", [scene(100)] * 3, fps=1)
     boxes = [[100 / 320, 60 / 180, 150 / 320, 120 / 180], [240 / 320, 40 / 180, 300 / 320, 100 / 180]]
     argument = {"path": str(tmp_path / "v.mp4"), "rotation_deg": 0, "frames": [{"pts_s": 1.0, "boxes": boxes}]}
-    (found,) = [LookedAtFrame.model_validate(frame) for frame in json.loads(json.dumps(describe_objects(argument)))]
+    (found,) = [DescribedFrame.model_validate(frame) for frame in json.loads(json.dumps(describe_objects(argument)))]
     assert [o.colour for o in found.objects] == ["red", "blue"]
     values = unpack_appearance(found.objects[0].appearance)
     assert unpack_appearance(pack_appearance(values)) == pytest.approx(values)

@@ -15,7 +15,7 @@ from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import ConstructRun
-from reeltalk.construct.tagging.decide import TagDecision, Tagged, decide, select_for_review
+from reeltalk.construct.tagging.decide import TagDecision, TurnTags, decide, select_for_review
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.construct.tagging.stage import tag
 from reeltalk.construct.tagging.turns import TurnToTag, read_turns
@@ -71,12 +71,12 @@ def test_one_to_three_tags_are_taken(values: dict[str, float], tags: tuple[str, 
     assert decide(TAGGED[0], values).tags == tags
 
 
-def sure(margin: float) -> Tagged:
-    return Tagged({TAGGED[0]: TagDecision(("Object",), margin)}, {TAGGED[0]: {"Object": 0.5 + margin}})
+def sure(margin: float) -> TurnTags:
+    return TurnTags({TAGGED[0]: TagDecision(("Object",), margin)}, {TAGGED[0]: {"Object": 0.5 + margin}})
 
 
 def test_the_closest_calls_are_reviewed_first_and_what_has_no_tags_before_them() -> None:
-    turns = [sure(0.4), sure(0.01), Tagged({}, {}, "nothing"), sure(0.2), sure(0.05)]
+    turns = [sure(0.4), sure(0.01), TurnTags({}, {}, "nothing"), sure(0.2), sure(0.05)]
     assert select_for_review(turns, ReviewSettings(review_share=0.5)) == (2, 1, 4)
     assert select_for_review(turns, ReviewSettings(review_share=0)) == (2,)
     assert select_for_review(turns, ReviewSettings(review_band=(0.5, 0.6))) == (2, 1, 4)
@@ -95,11 +95,11 @@ class Fixed:
         self._said: Mapping[str, Mapping[str, float]] = said
         self.asked: list[str] = []
 
-    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
+    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[TurnTags]:
         self.asked = [asked.turn.question for asked in turns]
-        made = Tagged({name: decide(name, part) for name, part in self._said.items()}, self._said)
+        made = TurnTags({name: decide(name, part) for name, part in self._said.items()}, self._said)
         return [
-            Tagged({}, {}, "no usable reply", ("hm",)) if "silent" in asked.turn.question else made for asked in turns
+            TurnTags({}, {}, "no usable reply", ("hm",)) if "silent" in asked.turn.question else made for asked in turns
         ]
 
 

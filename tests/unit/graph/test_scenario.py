@@ -15,7 +15,7 @@ from reeltalk.errors import SettingError
 from reeltalk.graph.activity import ActivityGraph, released_lengths
 from reeltalk.graph.reading import read_scenarios
 from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, activity_cards, check_scenarios
-from reeltalk.graph.scenario_search import Composed, apportion, compose
+from reeltalk.graph.scenario_search import ComposedScenarios, apportion, compose
 from reeltalk.graph.statistics import GraphCounts, count_scenario, mean_counts
 
 ROOMS = ("kitchen", "bedroom", "bathroom")
@@ -50,7 +50,7 @@ bounds = st.builds(
 )
 
 
-def composed(known: dict[str, ActivityCard], limits: ComposeSettings) -> Composed:
+def composed(known: dict[str, ActivityCard], limits: ComposeSettings) -> ComposedScenarios:
     return compose(known, limits)
 
 

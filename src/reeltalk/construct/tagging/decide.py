@@ -49,7 +49,7 @@ def decide(vocabulary: str, probabilities: Mapping[str, float]) -> TagDecision:
 
 
 @dataclass(frozen=True)
-class Tagged:
+class TurnTags:
     """The result of a tagger for one turn."""
 
     decisions: Mapping[str, TagDecision]
@@ -67,7 +67,7 @@ class Tagged:
         return min((d.margin for d in self.decisions.values()), default=None) if self.probabilities else None
 
 
-def select_for_review(tagged: Sequence[Tagged], settings: ReviewSettings) -> tuple[int, ...]:
+def select_for_review(tagged: Sequence[TurnTags], settings: ReviewSettings) -> tuple[int, ...]:
     """Select turns for review: first those without tags or margin, then those with the smallest margins.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from reeltalk import __version__
-from reeltalk.construct.tagging.decide import Tagged
+from reeltalk.construct.tagging.decide import TurnTags
 from reeltalk.construct.tagging.turns import TurnToTag, read_turns
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import known_vocabularies
@@ -124,7 +124,7 @@ class Measures:
 
 def measure_tagger(
     turns: Sequence[TurnToTag],
-    tagged: Sequence[Tagged],
+    tagged: Sequence[TurnTags],
     *,
     tagger: str,
 ) -> Measures:

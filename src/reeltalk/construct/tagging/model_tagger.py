@@ -12,7 +12,7 @@ from pydantic import Field
 
 from reeltalk.construct.prompting import without_fences
 from reeltalk.construct.replies import ReplyType
-from reeltalk.construct.tagging.decide import MOST_TAGS, Tagged, decide
+from reeltalk.construct.tagging.decide import MOST_TAGS, TurnTags, decide
 from reeltalk.construct.tagging.turns import TurnToTag
 from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.llm import Message, Model, ask_for
@@ -94,7 +94,7 @@ class ModelTagging:
         digest = hashlib.sha256("\n".join(depends).encode()).hexdigest()[:8]
         self.signature = f"model:{samples[0].name}#{digest}"
 
-    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
+    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[TurnTags]:
         """Tag turns by the majority of replies. With a single reply there are no probabilities.
 
         Raises:
@@ -107,7 +107,7 @@ class ModelTagging:
         for done, (index, reply) in enumerate(map_threads(self._ask, work, self._threads), 1):
             given[index] = reply
             progress("asking for tags", done, len(work), done / len(work))
-        found: list[Tagged] = [Tagged({}, {}, "there is no question") for _ in turns]
+        found: list[TurnTags] = [TurnTags({}, {}, "there is no question") for _ in turns]
         count = len(self._samples)
         for number, part in enumerate(parts):
             replies = [given[number * count + sample] for sample in range(count)]
@@ -162,12 +162,12 @@ def _parts(turns: Sequence[TurnToTag]) -> Iterator[_TurnBatch]:
             yield _TurnBatch(tuple(place for place, _ in piece), tuple(turn for _, turn in piece))
 
 
-def _joined(replies: Sequence[_TagReply], number: int) -> Tagged:
+def _joined(replies: Sequence[_TagReply], number: int) -> TurnTags:
     """The tags of a turn, with the share of usable replies that give a tag as its probability."""
     usable = [reply.tags[number] for reply in replies if reply.tags is not None]
     if not usable:
         raw = tuple(text for reply in replies for text in reply.raw)
-        return Tagged({}, {}, replies[0].reason, raw)
+        return TurnTags({}, {}, replies[0].reason, raw)
     votes = Counter(
         (vocabulary, str(tag.value))
         for turn in usable
@@ -183,4 +183,4 @@ def _joined(replies: Sequence[_TagReply], number: int) -> Tagged:
     }
     decisions = {name: decide(name, part) for name, part in shares.items()}
     # A single reply gives no probabilities.
-    return Tagged(decisions, shares if len(usable) > 1 else {})
+    return TurnTags(decisions, shares if len(usable) > 1 else {})

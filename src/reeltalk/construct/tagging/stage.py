@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from reeltalk.construct.tagging.decide import Tagged, decide, select_for_review
+from reeltalk.construct.tagging.decide import TurnTags, decide, select_for_review
 from reeltalk.construct.tagging.settings import UNITS, ReviewSettings, TagSettings
 from reeltalk.construct.tagging.turns import (
     TABLE_OF,
@@ -44,7 +44,7 @@ class Tagger(Protocol):
         """Name of the tagger with a hash of everything that its proposals depend on."""
         ...
 
-    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
+    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[TurnTags]:
         """Tag turns.
 
         Args:
@@ -77,19 +77,19 @@ class LinearTagging:
         """
         return cls(LinearTagger.load(SHIPPED if name == HOUSEHOLD and not os.path.isfile(name) else Path(name)))
 
-    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
+    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[TurnTags]:
         """Tag turns. A turn without a question stays untagged."""
         values = self.tagger.probabilities([asked.turn.question for asked in turns], [asked.answer for asked in turns])
-        found: list[Tagged] = []
+        found: list[TurnTags] = []
         for asked, row in zip(turns, values, strict=True):
             if not asked.turn.question.strip():
-                found.append(Tagged({}, {}, "there is no question"))
+                found.append(TurnTags({}, {}, "there is no question"))
                 continue
             given = iter(row.tolist())
             probabilities = {
                 name: {tag: next(given) for tag in tags} for name, tags in self.tagger.vocabularies.items()
             }
-            found.append(Tagged({name: decide(name, part) for name, part in probabilities.items()}, probabilities))
+            found.append(TurnTags({name: decide(name, part) for name, part in probabilities.items()}, probabilities))
         if turns:
             progress("tagging", len(turns), len(turns), 1.0)
         return found
@@ -189,7 +189,7 @@ def tag(
 
 
 def _rows(
-    asked: TurnToTag, found: Tagged, wanted: Sequence[str], signature: str, to_look_at: bool
+    asked: TurnToTag, found: TurnTags, wanted: Sequence[str], signature: str, to_look_at: bool
 ) -> "Sequence[TagProposal]":
     rows = []
     for number, name in enumerate(wanted):
