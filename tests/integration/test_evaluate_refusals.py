@@ -106,7 +106,7 @@ BLIND = ("--policy", "none")
         (("--model", "baseline:psychic"), ("psychic", "blind")),
         (("--model", "python:nowhere:Nobody"), ("nowhere",)),
         (("--model", "inspect:nobody/nothing"), ("inspect_ai cannot open nobody/nothing",)),
-        (("--history", "corrupted"), ("no wrong answer is to be had",)),
+        (("--history", "corrupted"), ("there is no wrong answer",)),
         (("--unheard-of", 1), ("--unheard-of",)),
     ],
     ids=lambda value: " ".join(map(str, value)) if value and str(value[0]).startswith("--") else "",

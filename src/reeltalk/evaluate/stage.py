@@ -124,7 +124,7 @@ class JudgingSetup:
     settings: JudgeSettings
     judges: tuple[Judge, ...] = ()
     model: AsyncModel | None = None
-    """Who judges, where a protocol needs a language model."""
+    """Judges, if a protocol needs a language model."""
     logged: Any = None
     """inspect_ai's own Model for it."""
     meteor: MeteorProcess | ReeltalkError | None = None
@@ -154,7 +154,7 @@ class EvaluationRunner:
         background: What the benchmark knows besides the turns.
         at_a_time: Scripts that run together.
         progress: Called after each turn.
-        nulled: Units whose empty answers a model judges; by default they are drawn from those that are played here.
+        nulled: Units whose empty answers a model judges; by default they are sampled from those that are played here.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class EvaluationRunner:
         nulled: frozenset[reference_checks.UnitKey] | None = None,
     ) -> None:
         self.collected: Final = Collected()
-        """What has come of the scripts so far."""
+        """The results so far."""
         self._logs, self._judging, self._background = logs, judging, background
         self._at_a_time, self._progress = at_a_time, progress or _silent
         self._due, self._done, self._recalled = 0, 0, False
@@ -190,19 +190,19 @@ class EvaluationRunner:
         """Play scripts and judge their answers.
 
         Args:
-            scripts: What is played.
-            player: Who answers.
-            settings: How.
-            frames: Gives frames; None where none are shown.
-            logged: inspect_ai's own Model of the player, where it has one.
-            wrong: Gives the answer that a corrupted history holds.
-            subtitles: Gives lines that were spoken.
-            metadata: Of the run, for the log.
+            scripts: The scripts that are played.
+            player: Answers their turns.
+            settings: How they are played.
+            frames: Gives frames; None if none are shown.
+            logged: inspect_ai's own Model of the player, if it has one.
+            wrong: Gives the wrong answer of a corrupted history.
+            subtitles: Gives the lines that were spoken.
+            metadata: Metadata of the run for the log.
 
         Raises:
-            BudgetError: A limit would be passed; what was answered is kept, and the same command goes on from there.
+            BudgetError: A limit would be exceeded; replies are kept, and the same command goes on from there.
             BenchmarkError: A golden history needs a reference that is withheld, or there is no wrong answer to plant.
-            KeyboardInterrupt: Ctrl-C; as after a budget.
+            KeyboardInterrupt: Ctrl-C; replies are kept as after a `BudgetError`.
         """
         check_histories(scripts, settings, wrong)
         by_id = {script.id: script for script in scripts}
@@ -247,12 +247,12 @@ class EvaluationRunner:
         """Judge answers that exist already.
 
         Args:
-            units: Turns by the name of the sample that the log shows them as.
-            metadata: Of the run, for the log.
+            units: Turns by the name of the sample that the log shows.
+            metadata: Metadata of the run for the log.
 
         Raises:
-            BudgetError: As `run`.
-            KeyboardInterrupt: As `run`.
+            BudgetError: As for `run`.
+            KeyboardInterrupt: As for `run`.
         """
 
         async def recall(name: str, notes: Notes) -> None:

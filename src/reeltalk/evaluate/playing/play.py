@@ -27,34 +27,34 @@ class ShownFrame:
     """A frame that may be seen now."""
 
     pts_s: float
-    """Its presentation time; never after the question."""
+    """Its presentation time in seconds; never after the question."""
     reference: bytes
-    """By which `FrameServer.jpeg` gives the picture: the video's hash, its own time, the size, and which picture a
-    control shows in its place."""
+    """Names the picture for `FrameServer.jpeg`: the video's hash, its own time, the size, and which picture a control
+    shows in its place."""
     film: str | None = None
-    """The first digits of the hash of the file that its picture is of, where that is known."""
+    """The first digits of the hash of the video file that the picture is from, if it is known."""
 
 
 @dataclass(frozen=True)
 class HistoryTurn:
-    """A turn before this one, as its history has it."""
+    """An earlier turn as the history shows it."""
 
     question: str
     answer: str
     new_frames: tuple[ShownFrame, ...] = ()
-    """Frames that came with it, where frames are sent as they come."""
+    """Frames that were sent with it, if frames are sent as they come."""
 
 
 @dataclass(frozen=True)
 class TurnInput:
-    """All that may be known when a turn is answered. There is no way from here to the video's file."""
+    """Everything that a player may know when it answers a turn. It does not lead to the video's file."""
 
     question: str
     history: tuple[HistoryTurn, ...]
     frames: tuple[ShownFrame, ...]
-    """All that may be seen, in order."""
+    """All frames that may be seen, in order."""
     new_frames: tuple[ShownFrame, ...]
-    """Those that came since the turn before, where frames are sent as they come; none where they are chosen anew."""
+    """Frames since the turn before, if frames are sent as they come; empty if they are chosen anew for each turn."""
     options: tuple[str, ...] | None
     """The choices, in the order in which they are shown."""
     subtitles: tuple[str, ...]
@@ -68,14 +68,14 @@ class Response:
     """An answer."""
 
     text: str | None
-    """None where there is nothing to say; `reason` then tells why."""
+    """None if there is no answer; `reason` then says why."""
     reason: str | None = None
     took_s: float | None = None
     first_token_s: float | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     memory_bytes: int | None = None
-    """What is kept of the stream after it, where that is known."""
+    """Bytes that are kept of the stream after it, if known."""
     cached: bool = False
 
 
@@ -97,12 +97,12 @@ class Player(Protocol):
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """What can move its answers beside what it is shown: sampling, prompt, weights."""
+        """Everything but its input that can change its answers: sampling, prompt, weights."""
         ...
 
     @property
     def sees_frames(self) -> bool:
-        """True where it looks at frames; for others none are decoded."""
+        """True if it looks at frames; no frames are decoded for other players."""
         ...
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
@@ -115,11 +115,11 @@ class Player(Protocol):
 
 
 class WrongAnswers:
-    """Answers of other videos by the form of their question.
+    """Wrong answers for corrupted histories: answers of other videos to questions of the same form.
 
     Args:
-        turns: Turns with the video each is about, as of the whole benchmark.
-        seed: Decides which is taken.
+        turns: Pairs of a video and a turn about it, usually of the whole benchmark.
+        seed: Decides which answer is taken.
     """
 
     def __init__(self, turns: Iterable[tuple[str, Turn]], *, seed: int) -> None:
@@ -131,7 +131,7 @@ class WrongAnswers:
                     self._by_form[form].append((video_id, turn.references[0]))
 
     def wrong(self, script: Script, step: Step) -> str | None:
-        """An answer that is wrong for a turn; None where the benchmark holds none.
+        """An answer that is wrong for a turn; None if the benchmark has none.
 
         Args:
             script: Whose turn it is.
@@ -143,7 +143,7 @@ class WrongAnswers:
             others = [option for option in turn.options if option.strip().casefold() != right]
             return self._draw(script, step).choice(others) if others else None
         if not turn.references:
-            # Where nobody knows what is right, nobody knows what is wrong.
+            # Without a reference no answer is known to be wrong.
             return None
         said = {polarity(reference) for reference in turn.references}
         if said <= {"yes", "no"} and is_yes_no(turn.question):
@@ -164,7 +164,7 @@ class WrongAnswers:
 
 
 Subtitles = Callable[[Script, Step], Sequence[str]]
-"""Lines that ended by the moment of a turn."""
+"""Gives the spoken lines that ended before a turn is asked."""
 
 
 class FrameSource(Protocol):
@@ -192,7 +192,7 @@ class NoFrameSource:
 async def play_script(
     script: Script,
     player: Player,
-    screening: FrameSource,
+    source: FrameSource,
     pictures: Pictures,
     settings: PlaySettings,
     *,
@@ -201,77 +201,77 @@ async def play_script(
 ) -> AsyncGenerator[AnsweredTurn, None]:
     """Play a script.
 
-    A turn without an answer is told to no turn after it: an error is never an assistant's words. A turn that the
-    protocol does not ask stands in the history with its reference; where all of the history is to be the model's own,
-    it is asked like the others, and its answer is told and not scored.
+    A turn without an answer is left out of the history of later turns, since an error is no answer. A turn that the
+    protocol does not ask appears in the history with its reference. If all of the history is to be the model's own,
+    that turn is asked too; its answer is part of the history and is not scored.
 
     Args:
-        script: What is played.
-        player: Who answers.
-        screening: Shows frames; `pictures` gives them as files.
-        pictures: For players that look at pixels.
-        settings: History, order of options and what else can move an answer.
-        wrong: Gives the answer that is planted; needed for a corrupted history.
-        subtitles: Gives lines that were spoken.
+        script: The turns that are played.
+        player: Answers them.
+        source: Chooses the frames of each turn; `pictures` gives them as files.
+        pictures: JPEG files for players that look at pixels.
+        settings: History, order of options, and all else that can change an answer.
+        wrong: Gives the wrong answer of a corrupted history; needed for one.
+        subtitles: Gives the lines that were spoken.
 
     Yields:
-        Each turn as it is answered, those that are not asked too.
+        Each turn when it is answered, in order; turns that are not asked too.
 
     Raises:
-        BudgetError: A limit would be passed; turns that came before it were given out.
-        BenchmarkError: A golden history needs a reference that the benchmark withholds, or a history shall be
-            corrupted and no wrong answer is to be had.
+        BudgetError: A limit would be exceeded; the turns before it were yielded.
+        BenchmarkError: A golden history needs a reference that the benchmark withholds, or a corrupted history needs
+            a wrong answer and the benchmark has none.
     """
     history: list[HistoryTurn] = []
     asked = asked_steps(script, settings)
     for index, step in enumerate(script.steps):
-        frames, new_frames = screening.at(index)
+        frames, new_frames = source.at(index)
         order = _option_order(step, settings)
         if asked[index]:
             seen = TurnInput(
                 question=step.turn.question,
                 history=tuple(history),
                 frames=frames,
-                new_frames=_new(history, frames, new_frames, screening.append_only),
+                new_frames=_frames_not_sent(history, frames, new_frames, source.append_only),
                 options=tuple(step.turn.options[n] for n in order) if order and step.turn.options else None,
                 subtitles=tuple(subtitles(script, step)) if subtitles is not None and settings.subtitles else (),
                 step=step,
                 video_id=script.video_id,
             )
-            said = await player.answer(seen, pictures)
+            response = await player.answer(seen, pictures)
         else:
-            said = Response(None)
+            response = Response(None)
         planted = _is_planted(script, index, settings)
         played = Played(
             frames_s=tuple(frame.pts_s for frame in frames),
             film=frames[0].film if frames else None,
             new_frames=len(new_frames),
-            took_s=said.took_s,
-            first_token_s=said.first_token_s,
-            prompt_tokens=said.prompt_tokens,
-            completion_tokens=said.completion_tokens,
-            memory_bytes=said.memory_bytes,
-            cached=said.cached,
+            took_s=response.took_s,
+            first_token_s=response.first_token_s,
+            prompt_tokens=response.prompt_tokens,
+            completion_tokens=response.completion_tokens,
+            memory_bytes=response.memory_bytes,
+            cached=response.cached,
             corrupted=planted,
             option_order=order,
         )
-        yield answered_turn(script, step, player.name, said, played, asked=asked[index])
+        yield answered_turn(script, step, player.name, response, played, asked=asked[index])
         if settings.shown_history == "none" or index + 1 == len(script.steps):
             continue
-        told = _told(script, step, said, settings, planted, wrong)
-        if told is not None:
-            came = new_frames if screening.append_only else ()
-            history.append(HistoryTurn(step.turn.question, told, tuple(came)))
+        answer = _history_answer(script, step, response, settings, planted, wrong)
+        if answer is not None:
+            came = new_frames if source.append_only else ()
+            history.append(HistoryTurn(step.turn.question, answer, tuple(came)))
 
 
 def asked_steps(script: Script, settings: PlaySettings) -> tuple[bool, ...]:
-    """For each step of a script whether it is asked.
+    """Whether each step of a script is asked.
 
-    A turn that is not scored is asked where all of the history is to be the model's own and a scored turn comes after.
+    A turn that is not scored is asked if all of the history is to be the model's own and a scored turn comes after it.
 
     Args:
-        script: What is played.
-        settings: How.
+        script: The turns that are played.
+        settings: The history that later turns are shown.
     """
     scored = [step.answered for step in script.steps]
     if settings.shown_history != "predicted-all":
@@ -280,12 +280,12 @@ def asked_steps(script: Script, settings: PlaySettings) -> tuple[bool, ...]:
 
 
 def check_histories(scripts: Iterable[Script], settings: PlaySettings, wrong: WrongAnswers | None) -> None:
-    """Refuse what cannot be played to its end, before anything is asked.
+    """Refuse histories that lack a reference or a wrong answer, before anything is asked.
 
     Args:
-        scripts: What is going to be played.
-        settings: How.
-        wrong: As of `play_script`.
+        scripts: The scripts that will be played.
+        settings: The history that later turns are shown.
+        wrong: As for `play_script`.
 
     Raises:
         BenchmarkError: As `play_script`.
@@ -293,7 +293,7 @@ def check_histories(scripts: Iterable[Script], settings: PlaySettings, wrong: Wr
     if settings.shown_history in ("golden", "corrupted"):
         for script in scripts:
             for index, step in enumerate(script.steps[:-1]):
-                _told(script, step, Response(None), settings, _is_planted(script, index, settings), wrong)
+                _history_answer(script, step, Response(None), settings, _is_planted(script, index, settings), wrong)
 
 
 def _is_planted(script: Script, index: int, settings: PlaySettings) -> bool:
@@ -301,39 +301,39 @@ def _is_planted(script: Script, index: int, settings: PlaySettings) -> bool:
     return settings.shown_history == "corrupted" and index + 1 == settings.corrupt_turn < len(script.steps)
 
 
-def _new(
+def _frames_not_sent(
     history: Sequence[HistoryTurn],
     frames: tuple[ShownFrame, ...],
     new_frames: tuple[ShownFrame, ...],
     append_only: bool,
 ) -> tuple[ShownFrame, ...]:
-    """Frames that no turn of the history brought; those of a turn that is not told of come with the next one."""
+    """Frames that no turn of the history holds; frames of a turn that is left out of it come with the next turn."""
     if not append_only:
         return ()
     brought = {frame.reference for past in history for frame in past.new_frames}
     return tuple(frame for frame in frames if frame.reference not in brought)
 
 
-def _told(
-    script: Script, step: Step, said: Response, settings: PlaySettings, planted: bool, wrong: WrongAnswers | None
+def _history_answer(
+    script: Script, step: Step, response: Response, settings: PlaySettings, planted: bool, wrong: WrongAnswers | None
 ) -> str | None:
-    """What the turns after it are told that was answered here; None where there is nothing to tell."""
+    """The answer of a turn as later turns see it in their history; None if the turn is left out."""
     if planted:
         answer = wrong.wrong(script, step) if wrong is not None else None
         if answer is None:
             raise BenchmarkError(
-                f"no wrong answer is to be had for turn {step.turn_index + 1} of '{step.unit_id}': the benchmark "
-                "holds no other video's answers to like questions; choose another --history"
+                f"there is no wrong answer for turn {step.turn_index + 1} of '{step.unit_id}': the benchmark "
+                "holds no other video's answers to similar questions; choose another --history"
             )
         return answer
     if settings.shown_history == "golden" or (not step.answered and settings.shown_history != "predicted-all"):
         if not step.turn.references and settings.shown_history == "golden":
             raise BenchmarkError(
-                f"turn {step.turn_index + 1} of '{step.unit_id}' has no reference to tell the turns after it; "
+                f"turn {step.turn_index + 1} of '{step.unit_id}' has no reference for the history of later turns; "
                 "play with --history predicted"
             )
         return step.turn.references[0] if step.turn.references else None
-    return said.text or None
+    return response.text or None
 
 
 def _option_order(step: Step, settings: PlaySettings) -> tuple[int, ...] | None:
@@ -347,7 +347,13 @@ def _option_order(step: Step, settings: PlaySettings) -> tuple[int, ...] | None:
 
 
 def answered_turn(
-    script: Script, step: Step, model: str, said: Response, played: Played | None = None, *, asked: bool | None = None
+    script: Script,
+    step: Step,
+    model: str,
+    response: Response,
+    played: Played | None = None,
+    *,
+    asked: bool | None = None,
 ) -> AnsweredTurn:
     """The row of a turn.
 
@@ -355,7 +361,7 @@ def answered_turn(
         script: Whose turn it is.
         step: The turn.
         model: Who answered.
-        said: What it said, or why it said nothing.
+        response: What it response, or why it response nothing.
         played: How the answer came about.
         asked: Whether the model was asked; by default where the protocol scores the turn.
     """
@@ -363,7 +369,7 @@ def answered_turn(
     if asked is None:
         asked = step.answered
     if step.answered:
-        state = AnswerState.ANSWERED if said.text is not None else AnswerState.FAILED
+        state = AnswerState.ANSWERED if response.text is not None else AnswerState.FAILED
     else:
         state = AnswerState.NOT_SCORED if asked else AnswerState.NOT_ASKED
     position = step.turn_index if turn.position is None else turn.position
@@ -375,12 +381,12 @@ def answered_turn(
         turn_index=position,
         question=turn.question,
         references=turn.references,
-        text=said.text or "",
+        text=response.text or "",
         state=state,
         labels=turn.labels,
         unit=step.unit,
         task=step.task,
-        reason=said.reason if asked else None,
+        reason=response.reason if asked else None,
         asked_at_s=step.asked_at_s,
         options=turn.options,
         correct_option=turn.correct_option,

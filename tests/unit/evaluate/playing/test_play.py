@@ -260,7 +260,7 @@ class TestCorrupted:
     def test_where_the_reference_is_withheld_nothing_is_known_to_be_wrong(self) -> None:
         of = script(Turn(question="Where does he sit?"), Turn(question="Why?"))
         assert WrongAnswers(self.OTHERS, seed=17).wrong(of, of.steps[0]) is None
-        with pytest.raises(BenchmarkError, match="no wrong answer is to be had for turn 1"):
+        with pytest.raises(BenchmarkError, match="there is no wrong answer for turn 1"):
             check_histories([of], self.settings(), WrongAnswers(self.OTHERS, seed=17))
 
     def test_an_option_is_never_the_right_one_though_it_stands_there_twice(self) -> None:
