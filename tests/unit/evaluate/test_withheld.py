@@ -165,7 +165,7 @@ class TestNeeds:
     def test_vdeval_without_refined_summaries(self, tmp_path: Path, model: str) -> None:
         made = benchmark(tmp_path / "bench", failing=0, summaries={"template": "He takes a cup."})
         settings = JudgeSettings(protocols=("vdeval",))
-        with pytest.raises(SettingError, match=r"refined summary.*--judge-summary template or none.*graph refine"):
+        with pytest.raises(SettingError, match=r"refined summary.*--judge-summary template or none.*graph tell"):
             evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=settings, judge_model=self.MODEL)
         assert not (tmp_path / "run").exists()
         evaluate(made, model=model, out=tmp_path / "run", play=BLIND)
