@@ -2,6 +2,9 @@
 
 Field names are those in the prompts, SVBench's own where it has some. An extra field is ignored; a missing field or a
 value out of range makes the reply unusable.
+
+The docstrings of the classes are descriptions in the JSON schema that the model receives, and so part of the key under
+which a reply is cached: change one only if replies should be asked for again.
 """
 
 from enum import StrEnum
@@ -35,7 +38,7 @@ CHECKLIST_ITEMS = 5
 
 
 class Ability(StrEnum):
-    """The ability that a round tests, with the names in MT-Video-Bench's files: six tasks, two basic capabilities."""
+    """What a round of a dialogue tests, in the words of MT-Video-Bench's files: six tasks, two basic capabilities."""
 
     OBJECT_REFERENCE = "Object Reference"
     MEMORY_RECALL = "Memory Recall"
@@ -53,14 +56,14 @@ class Ability(StrEnum):
 
 
 class ReplyType(BaseModel):
-    """Base class of all reply types."""
+    """The root of all reply types."""
 
     # Some servers enforce a schema only if it forbids other fields; an extra field is no reason to ask again.
     model_config = ConfigDict(frozen=True, extra="ignore", json_schema_extra={"additionalProperties": False})
 
 
 class ChainReply(ReplyType):
-    """A chain of questions, each with the answer at the same index."""
+    """A chain of questions, each with the answer at the same place."""
 
     questions: Annotated[tuple[Said, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
     answers: Annotated[tuple[Said, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
@@ -73,7 +76,7 @@ class ChainReply(ReplyType):
 
 
 class QualityReply(ReplyType):
-    """The quality of a chain by SVBench's seven dimensions and overall, 0 to 100."""
+    """How good a chain is, by SVBench's seven dimensions and as a whole, 0 to 100."""
 
     accuracy: Percent
     completeness: Percent
@@ -93,7 +96,7 @@ class QualityReply(ReplyType):
 
 
 class LinkageReply(ReplyType):
-    """Pairs of related turns as parallel lists of texts copied from two chains (SVBench's form)."""
+    """Pairs of related turns as parallel lists of words, copied from two chains (SVBench's form)."""
 
     questionsBefore: tuple[str, ...]
     answersBefore: tuple[str, ...]
@@ -134,7 +137,7 @@ class RewriteReply(ReplyType):
 
 
 class StandingReply(ReplyType):
-    """Do questions make sense if a path skips the turns before them?"""
+    """Whether questions stand where a path skips the turns before them."""
 
     stands: YesNo
     reason: Said
@@ -147,14 +150,14 @@ class CaptionReply(ReplyType):
 
 
 class MergeReply(ReplyType):
-    """Are two neighbouring parts one scene?"""
+    """Whether two neighbouring parts are one scene."""
 
     same_scene: bool
     reason: str
 
 
 class SuitabilityReply(ReplyType):
-    """How suitable a scene is for a task, 1 to 6."""
+    """How well a scene suits a task."""
 
     score: Annotated[int, Field(ge=1, le=6)]
     reason: str
@@ -218,7 +221,7 @@ class TagsReply(ReplyType):
 
 
 class RubricPart(ReplyType):
-    """One statement of an answer."""
+    """One thing that an answer says."""
 
     says: Said
     tags: tuple[str, ...] = ()
@@ -226,6 +229,6 @@ class RubricPart(ReplyType):
 
 
 class RubricReply(ReplyType):
-    """The statements of an answer."""
+    """An answer taken apart."""
 
     items: Annotated[tuple[RubricPart, ...], Field(min_length=1, max_length=8)]
