@@ -55,7 +55,7 @@ class _Asked:
     split: str | None = None
 
     def alike(self, kind: str) -> tuple[str | tuple[str, ...] | None, ...]:
-        """Whoever answers one turn should answer all that are alike in this."""
+        """A key of turns: a model that answers one turn should answer all turns with the same key."""
         return (kind, self.task, self.split, self.turn.labels.get(LANGUAGE))
 
 

@@ -38,13 +38,13 @@ from reeltalk.schema.record import Json
 
 CHARACTERS_A_TOKEN: Final = 4.0
 WIDE_A_TOKEN: Final = 1.5
-"""Of Chinese, Japanese and Korean."""
+"""Characters a token of Chinese, Japanese and Korean."""
 WIDE_FROM: Final = "\u2e80"
 BLOCK_TOKENS: Final = 16
 """A server keeps prefixes by blocks of so many tokens."""
 NO_REFERENCE: Final = "an answer of usual length"
 RATIONALE: Final = "The answer names what the reference names, and adds nothing that speaks against it. " * 3
-"""As long as judges' reasons usually are: some 60 tokens."""
+"""About 60 tokens, as long as judges' reasons usually are."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class RequestCount:
     images: int
     tokens_in: int
     new_tokens_in: int
-    """Tokens of prompts that a server computes anew if it keeps all prefixes."""
+    """Tokens of prompts that a server computes if it keeps all prefixes."""
     tokens_out: int
 
 
@@ -111,7 +111,7 @@ class CountingModel:
         return Reply(text, self.name, None, None, cut_off=False)
 
     def line(self, what: str) -> RequestCount:
-        """What was counted.
+        """The requests that were counted.
 
         Args:
             what: What was asked for.
@@ -245,7 +245,7 @@ class EvaluationForecast:
     due: tuple[tuple[int, int], ...]
     """Requests of each script: for answers, and of judges."""
     told_only: int = 0
-    """Those of the turns that are asked for the history alone and not scored."""
+    """Turns that are asked only for the history and are not scored."""
 
     @property
     def answers(self) -> RequestCount:

@@ -38,7 +38,7 @@ KINDS: Final = (
     "baseline:NAME", "oracle", "summary:MODEL", "answers:PATH", "human:PATH", "python:CLASS", "transformers:FOLDER",
     "mini", "mini:FOLDER",
 )  # fmt: skip
-"""What may stand before or in place of a model's name; all else names a model at an address."""
+"""Names of what can answer besides a model at an address."""
 
 
 _NOT_AT_AN_ADDRESS: Final = frozenset({"baseline", "answers", "human", "python"})
@@ -72,7 +72,7 @@ class ModelConfig:
     """Use a provider's batch API, where inspect_ai offers it."""
     sees_images: bool = True
     memory: Memory = "all"
-    """What a model that follows streams keeps of them."""
+    """How much a model that follows streams keeps."""
     model_args: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -261,11 +261,11 @@ def create_model(
 
 @dataclass(frozen=True)
 class CreatedPlayer:
-    """Who answers in a run, and what a run notes about it."""
+    """The player of a run, and what the run records about it."""
 
     player: Player
     source: tuple[str, str]
-    """Where its answers are from, and a hash of that."""
+    """The source of its answers, and a hash of it."""
     logged: Any = None
     """inspect_ai's own Model, where it has one."""
     model: "ServedModel | None" = None

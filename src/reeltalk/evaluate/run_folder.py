@@ -73,7 +73,7 @@ class RunFolder:
             request: All that decides what the run asks; the same request goes on, another one is refused.
             command: What `reeltalk retry` needs to give the same command again.
             overwrite: Replace the run that is there. A whole one stays until the new one is whole.
-            delete_replies: With `overwrite`, delete the replies that the folder keeps, so that all is asked anew.
+            delete_replies: With `overwrite`, delete the kept replies, so that everything is asked again.
             again: Make a whole run of the same request again, from kept replies. It stays until the new one is whole.
             frames: Keeps pictures for several runs, and stays; by default the run keeps its own until it is whole.
 

@@ -23,13 +23,13 @@ from reeltalk.schema.scoring import plain, short_hash
 ASKED: Final = (
     "item_id", "video_id", "unit", "turn_index", "question", "references", "options", "correct_option", "asked_at_s",
 )  # fmt: skip
-"""Fields of a turn that whoever answers can be told, or that intervals and groups rest on."""
+"""Fields of a turn that a model can be shown, or that intervals and groups depend on."""
 GROUPED: Final = ("labels", "task")
 """Fields by which judged numbers are broken down; some protocols read them too."""
 
 
 def run_request(config: RunConfig, benchmark: str, train: str | None) -> dict[str, Any]:
-    """All that decides what a run asks: `request.json`. A folder with the same request holds the same run.
+    """All settings that decide what a run asks: `request.json`. A folder with the same request holds the same run.
 
     Args:
         config: Settings of the run.

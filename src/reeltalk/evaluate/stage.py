@@ -63,11 +63,11 @@ class Collected:
     """Results of a run in memory, collected per script."""
 
     turns: dict[str, list[AnsweredTurn]] = field(default_factory=dict)
-    """By script."""
+    """Turns by script."""
     rows: dict[str, dict[str, list[JudgedScore]]] = field(default_factory=dict)
-    """By script, then by protocol."""
+    """Scores by script, then by protocol."""
     null: dict[str, list[NullUnits]] = field(default_factory=dict)
-    """By protocol; each of one unit."""
+    """Units with empty answers by protocol; each entry holds one unit."""
 
     @classmethod
     def joined(cls, parts: Iterable["Collected"]) -> "Collected":
@@ -81,7 +81,7 @@ class Collected:
         return whole
 
     def evaluation(self, names: Sequence[str], protocols: Sequence[str]) -> Evaluation:
-        """All of it in order, the same however it came about.
+        """All results in order, independent of the order in which scripts ended.
 
         Args:
             names: Of the scripts, in their order.

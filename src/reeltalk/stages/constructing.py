@@ -130,7 +130,7 @@ GRAPH = "graph"
 WRITES = (
     "signature", "threads", "chain", "judge", "linkages", "rewrite", "caption", "suitability", "dialogue", "checklist",
 )  # fmt: skip
-"""What a writer of one's own must have."""
+"""Methods that a writer of the user's own must have."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class ConstructReport:
     counted: BenchmarkCounts
     """The benchmark's units, turns and gates in numbers."""
     balance: tuple[str, ...] = ()
-    """What is wanting of the balance that the settings ask for, line by line."""
+    """What the benchmark lacks for the balance of the settings, line by line."""
 
     @property
     def complete(self) -> bool:

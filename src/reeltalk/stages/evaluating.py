@@ -85,7 +85,7 @@ def evaluate(
         out: Folder of the run.
         train: A benchmark that baselines learn from; this one's train split by default.
         overwrite: Replace the run that is there, and those of its controls; replies that it keeps are used again.
-        delete_replies: With `overwrite`, delete these replies, so that all is asked anew.
+        delete_replies: With `overwrite`, delete these replies, so that everything is asked again.
         progress: Called after each turn.
         tell: Receives a sentence about anything that is not available here.
         **settings: Fields of `RunConfig` by name, in place of `config`; `model` is needed.
@@ -470,11 +470,11 @@ class ShardTask(BaseModel):
 
     benchmark: Path
     content_hash: str
-    """Of the benchmark, as the process that divides the work has read it."""
+    """Hash of the benchmark that the dividing process read."""
     train: Path | None
     config: RunConfig
     scripts: tuple[str, ...]
-    """What is played, by name."""
+    """Names of the scripts that are played."""
     nulled: tuple[tuple[UnitKind, str], ...]
     """Units of the whole run whose empty answers a model judges."""
     max_calls: int | None
@@ -592,7 +592,7 @@ def play_in_processes(
     """Play and judge scripts in several processes; the same comes of it as in one.
 
     Each process has its share of requests at a time and of the budget, in proportion to its turns. What is left of the
-    shares when all have ended is divided anew among those whose share was too small.
+    shares when all have ended is divided again among those whose share was too small.
 
     Args:
         scripts: The scripts that are played.

@@ -48,7 +48,7 @@ from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is
 
 
 class AnswersToJudge:
-    """What there is to judge: turns with answers, where each model's are from, and how they came about.
+    """Answers that are judged: turns, the source of each model's answers, and how they came about.
 
     Args:
         sources: Runs, or files and folders of answers in a published layout.
@@ -213,7 +213,7 @@ def judge(
         limit: Judge the first chains, paths or dialogues of each model only.
         beside: Answers to judge too, which try the judge: `reference`, `yes`, `copied-question`.
         overwrite: Replace the run that is there; replies that it keeps are used again.
-        delete_replies: With `overwrite`, delete these replies, so that all is asked anew.
+        delete_replies: With `overwrite`, delete these replies, so that everything is asked again.
         progress: Called after each turn.
         tell: Receives a sentence about anything that is not available here.
 

@@ -82,7 +82,7 @@ class ExportReport:
     folder: Path
     files: int
     lost: tuple[str, ...]
-    """What the layout has no place for, a line each."""
+    """What the layout cannot hold, one line each."""
 
 
 def export_layout(
@@ -119,6 +119,6 @@ def export_layout(
 
 
 def describe_counts(manifest: Manifest) -> str:
-    """What a benchmark holds, in words: rows by table."""
+    """The rows of each table of a benchmark, in words."""
     counts = [f"{entry.rows:,} {Path(name).stem}" for name, entry in manifest.files.items() if entry.rows]
     return ", ".join(counts) or "files"

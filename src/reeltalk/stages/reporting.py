@@ -113,7 +113,7 @@ def _refuse_settings_of_sites(settings: ReportSettings) -> None:
 
 
 def opened_subjects(subjects: Sequence[Run | Benchmark | Path | str]) -> list[Run | Benchmark]:
-    """What is to be reported: runs, or one benchmark.
+    """Open what is reported: runs, or one benchmark.
 
     Raises:
         SettingError: There is nothing, or a benchmark beside something else.
@@ -137,7 +137,7 @@ def _is_benchmark(subject: Run | Benchmark | Path | str) -> bool:
 
 
 def _write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:
-    """What there is to show of a benchmark: its curation, scenarios, what was constructed, objects, or its numbers."""
+    """Write what a benchmark has to show: its curation, scenarios, construction, objects, or its numbers."""
     if not is_curated(benchmark) and has_scenarios(benchmark):
         write_scenario_report(benchmark.manifest.name, scenarios_of(benchmark), folder, benchmark=benchmark)
     elif not is_curated(benchmark) and is_constructed(benchmark):

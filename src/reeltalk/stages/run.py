@@ -272,12 +272,12 @@ class RunReport:
     complete: bool
     """Every turn has an answer and a score; the command line exits with 1 where not."""
     text: tuple[str, ...]
-    """What the command line prints, line by line, but for warnings and the run's place."""
+    """The lines that the command line prints, without warnings and the run's place."""
     warnings: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     """Why turns have no answer or no score, the most frequent reasons first, with their counts."""
     can_retry: bool = False
-    """What failed may come out otherwise when it is asked again."""
+    """Asking again may change what failed."""
 
     def value(self, metric: str, model: str | None = None) -> float | None:
         """A number of the run's summary; None where it could not be scored.

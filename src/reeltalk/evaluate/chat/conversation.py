@@ -122,7 +122,7 @@ class TalkSettings:
     pause_to_answer: bool = True
     """A file's clock stands while the model answers. What is live goes on."""
     until_s: float | None = None
-    """Where the conversation ends, by the video's clock."""
+    """When the conversation ends, by the video's clock."""
     stay: bool = False
     """Stay at the end of the video for what is typed then, until there is no further line or /quit."""
 
@@ -137,7 +137,7 @@ class Conversation:
         screen: Where it is shown.
         log: Where it is kept.
         settings: How it goes.
-        stop: Set by whoever wants it to end.
+        stop: Set this event to end the conversation.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class Conversation:
                 return
             self._handle(line, until_s)
             if self._doing == PAUSED:
-                # Whoever is paused looks at one line after another; the video stands.
+                # While paused, lines are handled one after another; the video stands.
                 until_s = self._now_s()
 
     def _handle(self, line: ChatLine, until_s: float | None = None) -> None:

@@ -32,13 +32,13 @@ class VideoAddress:
     shown: str
     """How it is named to people and in logs: without a password."""
     argument: dict[str, Json]
-    """What `video.live.follow` opens."""
+    """The argument of `video.live.follow`."""
     live: bool
-    """True where it cannot wait for whoever looks at it."""
+    """True for a camera or a live stream, which does not wait for the model."""
 
 
 def video_address(text: str) -> VideoAddress:
-    """What a user typed: a file, `camera:N`, or an `rtsp://` or `rtsps://` address.
+    """Parse what a user typed: a file, `camera:N`, or an `rtsp://` or `rtsps://` address.
 
     Raises:
         InputError: There is no such file.
@@ -98,7 +98,7 @@ class PlayedFrame:
 class Playback:
     """Plays a video.
 
-    A file waits for whoever looks at it: no frame is left out, and the clock stands while it is held. What is live does
+    A file waits for the model: no frame is left out, and the clock stands while it is held. What is live does
     not: a frame that nobody took when the next one comes is gone, and `dropped` counts it.
 
     Args:

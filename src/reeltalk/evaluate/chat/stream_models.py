@@ -74,7 +74,7 @@ class ChatModel:
         return ChatStream(self, self._model.sees_images, self._most_frames)
 
     def answer(self, conversation: Sequence[Message]) -> Spoken:
-        """What the model says next.
+        """The model's next message.
 
         Args:
             conversation: What was said so far, without the system message; it ends with a question.
@@ -103,7 +103,7 @@ class ChatModel:
         if self._loop is None:
             return
         api = getattr(getattr(self._model, "model", None), "api", None)
-        # Whoever leaves while an answer is written cannot wait for its connection.
+        # A user who leaves while an answer is written does not wait for its connection.
         with contextlib.suppress(RuntimeError), contextlib.closing(self._loop):
             if api is not None:
                 self._loop.run(api.aclose())

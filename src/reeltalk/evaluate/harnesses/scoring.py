@@ -45,7 +45,7 @@ def turn_metrics(rows: Iterable[str]) -> tuple[str, ...]:
 
 
 def score_answer(scored_by: str, text: str) -> dict[str, Scored]:
-    """All that one answer adds to the metrics.
+    """Everything that one answer adds to the metrics.
 
     Args:
         scored_by: What `AskedTurn.scored_by` gave for the turn.

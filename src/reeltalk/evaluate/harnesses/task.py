@@ -39,7 +39,7 @@ from reeltalk.video.records import How
 from reeltalk.video.stream import VideoError
 
 MODEL: Final = "model"
-"""Stands for whoever answers elsewhere."""
+"""Stands for the model that answers in another harness."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class AskedTurn:
     history: tuple[tuple[str, str], ...]
     """Questions and answers that are told; across the chains of a video as `evaluate` tells them."""
     system: str
-    """What the model is told to do."""
+    """The system message."""
     prompt: str
     """The question as it is asked: lines that were spoken, the question, its options by letter."""
 
@@ -71,7 +71,7 @@ class AskedTurn:
         return self.turn.references[0] if self.turn.references else ""
 
     def scored_by(self) -> str:
-        """All that scoring needs, as one line of JSON; `harnesses.scoring` reads it back."""
+        """Everything that scoring needs, as one line of JSON; `harnesses.scoring` reads it back."""
         turn = self.turn.model_dump(mode="json", exclude_defaults=True)
         return json.dumps({"turn": turn, "before": self.before}, ensure_ascii=False, sort_keys=True)
 
@@ -186,7 +186,7 @@ class VideoFiles:
     cut: int = 0
     """Files that end at a question."""
     encoded: int = 0
-    """Of these, how many had to be encoded."""
+    """How many of the cut files had to be encoded."""
 
 
 def write_videos(
@@ -202,12 +202,12 @@ def write_videos(
     Args:
         turns: What is asked.
         videos: Videos by identifier.
-        media: The file of a video; None where it is not at hand.
+        media: The file of a video; None if it is not available.
         folder: Gets the folder `videos`.
         progress: Called with what is done, how many files are done, how many there are, and the share.
 
     Raises:
-        BenchmarkError: A video is not at hand.
+        BenchmarkError: A video is not available.
         InputError: A video cannot be decoded.
     """
     films = VideoFiles()
@@ -292,7 +292,7 @@ class HarnessTask:
     films: VideoFiles | None
     """None where questions go without videos."""
     signature: str
-    """What can move an answer: the benchmark, mode, history, prompt, subtitles, and whether there are videos."""
+    """What can change an answer: the benchmark, mode, history, prompt, subtitles, and whether there are videos."""
 
     def video_of(self, turn: AskedTurn) -> str:
         """Path of a turn's video below the task's folder; empty where it has none."""

@@ -352,7 +352,7 @@ def mean_appearance(frames: Frames) -> NDArray[np.float32]:
 def look_at_videos(
     benchmark: Benchmark, videos: Iterable[Video], *, executor: Executor, every_s: float = LOOK_EVERY_S
 ) -> dict[str, FrameFeatures]:
-    """What videos look like, from a frame a second; those whose file or length is not known are left out.
+    """Features of videos, from one frame a second; videos without a file or a known length are left out.
 
     Args:
         benchmark: Has the files.

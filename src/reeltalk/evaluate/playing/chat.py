@@ -185,7 +185,7 @@ class SummaryPlayer:
         return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """What the model answers; nothing, with the reason, where the video has no summary or the model failed.
+        """The model's answer; none, with the reason, if the video has no summary or the model failed.
 
         Raises:
             BudgetError: A limit would be passed.

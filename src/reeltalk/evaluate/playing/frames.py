@@ -38,12 +38,12 @@ def pair_videos(
 ) -> dict[str, str]:
     """For each video another one of its split, whose pictures are shown in its place.
 
-    The videos of a split whose files are at hand are put into an order drawn by the seed; each is given the next one
+    The videos of a split whose files are available are put into an order drawn by the seed; each is given the next one
     that is not the same file, and the last the first.
 
     Args:
         videos: All of a benchmark.
-        media: Gives the file of a video; None where it is not at hand.
+        media: Gives the file of a video; None if it is not available.
         seed: Decides the order.
         wanted: Videos that are played.
 
@@ -122,7 +122,7 @@ def loop_time(time_s: float, duration_s: float) -> float:
 LOOK: Final = "reeltalk.video.serving:look"
 SERVE: Final = "reeltalk.video.serving:serve"
 MADE_BY: Final = 1
-"""Grows when the same frame in the same size would come out differently: kept pictures are then made anew."""
+"""Increase it when a frame of the same size is encoded differently: kept pictures are then made again."""
 CALL_S: Final = 120.0
 SECONDS_A_FRAME: Final = 10.0
 """Time that a call may take for each frame: a long video whose index is damaged is decoded from its start."""
@@ -134,7 +134,7 @@ LONGEST_S: Final = 14 * 86400.0
 NAME_DIGITS: Final = 32
 """Digits of a video's hash that name its pictures."""
 FACTS: Final = ("duration_s", "rotation_deg", "promised_s", "gaps_s")
-"""What of a `VideoFile` the folder keeps."""
+"""Fields of a `VideoFile` that the folder keeps."""
 HINT: Final = "replace the file or leave the video out"
 
 
@@ -191,7 +191,7 @@ class FrameDecoder:
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def film(self, path: Path) -> VideoFile:
-        """What is known of a video, and which of its frames an earlier run left in the folder.
+        """Read what is known of a video, and which of its frames the folder already has.
 
         Raises:
             BenchmarkError: The file cannot be read, or the folder not be written.
@@ -351,7 +351,7 @@ WHOLE: Final = "the file may be cut short: bring the whole video here, or leave 
 
 
 class VisibleFrames:
-    """What may be seen of one script's video, turn by turn. Serves as `Pictures` to whoever answers.
+    """The frames that each turn of one script may see. It is also the `Pictures` of the player.
 
     Args:
         server: Reads the pictures.
@@ -376,7 +376,7 @@ class VisibleFrames:
         self._shown: set[bytes] = set()
 
     def at(self, index: int) -> tuple[tuple[ShownFrame, ...], tuple[ShownFrame, ...]]:
-        """All frames that a turn sees, and those of them that are new; all are new where each turn has its own.
+        """All frames that a turn sees, and the new ones among them; all are new if each turn has its own frames.
 
         Args:
             index: Of the step, from 0.
@@ -418,7 +418,7 @@ class FrameServer:
     """Decodes the frames that scripts see, and keeps their pictures.
 
     Args:
-        media: File of a video by the video's identifier; None where it is not at hand.
+        media: File of a video by the video's identifier; None if it is not available.
         settings: Which frames, and how large.
         folder: Keeps pictures and what is known of each video. It may be deleted while nothing runs.
         processes: Videos that are decoded at a time.
@@ -477,7 +477,7 @@ class FrameServer:
         """Decode what the turns of a script see and is not in the folder yet.
 
         Raises:
-            BenchmarkError: The video's file is not at hand, or the folder cannot be written.
+            BenchmarkError: The video's file is not available, or the folder cannot be written.
             BrokenInvariantError: A turn is asked before the turn before it: its history would tell of what comes.
             InputError: The video cannot be decoded, or ends long before a question.
         """

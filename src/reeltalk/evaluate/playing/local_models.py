@@ -103,7 +103,7 @@ class LocalModel:
 
 KEPT_STREAMS: Final = 64
 KEPT_BYTES: Final = 1 << 30
-"""What all kept streams may hold together; the one that was used longest ago is begun anew when it is needed."""
+"""Limit of all kept streams together; the least recently used one is dropped."""
 
 
 class Forking(Protocol):
@@ -287,7 +287,7 @@ class StreamPlayer:
 
 
 def conversation(seen: TurnInput) -> list[FrameEntry | TurnEntry]:
-    """What stands in the conversation before a question, in order.
+    """The frames and turns that the conversation holds before a question, in order.
 
     Frames that came with an earlier turn stand before it; all others that may be seen stand first of all.
     """

@@ -40,7 +40,7 @@ class KnownVideo:
     """A video whose facts are known."""
 
     clips: tuple[Clip, ...]
-    """Those that have a graph, in order."""
+    """Clips that have a graph, in order."""
     graphs: Mapping[str, str]
     """N-Quads by name, in the same order."""
 
@@ -82,7 +82,7 @@ class OraclePlayer:
         return False
 
     def knows(self, script: Script) -> object:
-        """All that it looks at for a script, beside its questions: graphs with their clips, and what turns ask for.
+        """Everything but the questions that it reads for a script: graphs with their clips, and what turns ask for.
 
         Args:
             script: What is played.
@@ -97,7 +97,7 @@ class OraclePlayer:
         return [told, [clip.interval for clip in known.clips], list(known.graphs.items())]
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """What the graphs say; nothing where they do not hold what is asked for.
+        """The answer from the graphs; none if they do not hold what is asked for.
 
         Raises:
             InputError: A graph is malformed.

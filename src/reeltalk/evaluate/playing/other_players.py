@@ -111,7 +111,7 @@ class PythonPlayer:
         return self._sees_frames
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """What the object answers; nothing, with the reason, where it raises or gives no text.
+        """The object's answer; none, with the reason, if it raises an error or returns no text.
 
         Raises:
             BudgetError: The object raised it.

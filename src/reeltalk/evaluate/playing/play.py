@@ -171,7 +171,7 @@ class FrameSource(Protocol):
     """Shows the frames of one script's video, up to the moment of each turn."""
 
     def at(self, index: int) -> tuple[tuple[ShownFrame, ...], tuple[ShownFrame, ...]]:
-        """All frames that may be seen at a step, and those of them that came since the step before."""
+        """All frames that may be seen at a step, and the new ones since the step before."""
         ...
 
     @property

@@ -98,7 +98,7 @@ class PerClip:
     """
 
     frames: int
-    """Of a clip, at most."""
+    """Frames of a clip, at most."""
     append_only: ClassVar[bool] = True
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:

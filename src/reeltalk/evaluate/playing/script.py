@@ -73,7 +73,7 @@ PATHS_PER_VIDEO: Final = 5
 def make_scripts(
     content: Content, settings: PlaySettings, *, limit: int | None = None, paths_per_video: int = PATHS_PER_VIDEO
 ) -> list[Script]:
-    """What is played, in the order of the benchmark.
+    """Make the scripts that are played, in the order of the benchmark.
 
     Chains of a video are one script, each chain seeing the video up to its clip's end; every dialogue and every path is
     a script of its own.
@@ -312,7 +312,7 @@ def available_scripts(
     Args:
         scripts: What is to be played.
         media: Gives the file of a video.
-        skip_missing: Leave out scripts whose video is not at hand; else they stay.
+        skip_missing: Leave out scripts whose video is not available; else they stay.
 
     Raises:
         BenchmarkError: Nothing is left.

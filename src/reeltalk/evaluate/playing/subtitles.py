@@ -11,7 +11,7 @@ from reeltalk.schema.media import Clip
 from reeltalk.store.content import Content
 
 LINES: Final = "contained_subs"
-"""Where DramaQA's clips keep their lines: `speaker`, `utter`, and `st` and `et` in seconds."""
+"""The field of DramaQA's clips that holds their lines: `speaker`, `utter`, and `st` and `et` in seconds."""
 HAIR_S: Final = 1e-6
 """Times are rounded on their way; a moment reaches so much further."""
 
@@ -23,7 +23,7 @@ class Subtitle:
     start_s: float
     end_s: float
     text: str
-    """What is heard, after the speaker's name where that is known."""
+    """The spoken words, after the speaker's name if it is known."""
 
 
 def subtitles_of(clips: Iterable[Clip]) -> tuple[Subtitle, ...]:

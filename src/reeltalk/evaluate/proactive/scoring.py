@@ -30,7 +30,7 @@ class ProactiveScores:
 
     summary: list[SummaryRow] = field(default_factory=list)
     groups: list[GroupRow] = field(default_factory=list)
-    """By kind of task."""
+    """Rows by kind of task."""
     unscored: dict[str, dict[str, str]] = field(default_factory=dict)
     """For each model, tasks without a whole play, with the reason."""
 

@@ -40,7 +40,7 @@ async def play_task(
     *,
     signed: Signature = (),
 ) -> AsyncGenerator[StreamEvent]:
-    """Play a task to whoever follows it. Each frame is handed over when its time has come, and none before.
+    """Play a task to a model. Each frame is given when its time has come, and none before.
 
     Args:
         task: What to look out for; its moments are not looked at.
@@ -120,10 +120,10 @@ class PlayedTasks:
     played: int
     """Now."""
     before: int
-    """By an earlier run that was stopped."""
+    """Tasks that an earlier run played before it was stopped."""
     failed: int
     replies: int
-    """That were given now."""
+    """Replies that were given now."""
 
 
 def choose_tasks(
@@ -182,7 +182,7 @@ def play_tasks(
         progress: Called with the number of tasks done and of all tasks.
 
     Raises:
-        BenchmarkError: A video's file is not at hand, or the log cannot be written.
+        BenchmarkError: A video's file is not available, or the log cannot be written.
         BudgetError: A limit would be passed; the same command goes on.
         KeyboardInterrupt: Ctrl-C; the same command goes on with the task that was broken off.
     """

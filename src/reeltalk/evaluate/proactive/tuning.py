@@ -21,7 +21,7 @@ from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.event_log import EventLog, read_event_log
 
 MEASURE: Final = "timeliness_f1"
-"""What is best at the threshold that is picked: it charges misses and spam alike."""
+"""The measure that the picked threshold maximises: it counts misses and spam alike."""
 THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 TUNED: Final = "tuned.json"
 
@@ -71,7 +71,7 @@ def tune(
     Args:
         tuning: What it is picked on.
         model: Tells how ready it is.
-        served: Opens the frames of the videos anew.
+        served: Opens the frames of the videos for each threshold.
         settings: The rest of the rule.
         out: Folder that keeps the logs, and receives `tuned.json`.
         thresholds: To try.
@@ -122,7 +122,7 @@ def tune(
 
 
 def read_tuned(path: Path) -> PickedThreshold:
-    """What `tune` wrote.
+    """Read what `tune` wrote.
 
     Args:
         path: The file, or the folder that holds it.

@@ -35,7 +35,7 @@ class Glimpse:
     at_s: float
     """Its presentation time in seconds."""
     reference: bytes
-    """By which the frame server gives the picture again."""
+    """Names the picture for the frame server."""
     jpeg: bytes
 
 
@@ -46,7 +46,7 @@ class Observed:
     readiness: float | None
     """From 0 to 1; None where it is not told."""
     text: str | None
-    """What is said now; None is silence."""
+    """The reply now; None is silence."""
     took_s: float
     """Seconds for the frame."""
     speaking_s: float = 0.0
@@ -309,7 +309,7 @@ def create_watcher(
     budget: "Budget | None",
     picture: "Picture | None",
 ) -> Watcher:
-    """Whoever follows streams, by name.
+    """Create a model that follows streams, by its name.
 
     Args:
         spec: One of `KINDS`.
@@ -338,7 +338,7 @@ def create_watcher(
 
 
 def check_rule(watcher: Watcher, *, told: bool, tuned_for: str | None) -> None:
-    """Refuse a rule of when to speak for whoever has none, and one that was picked for another model.
+    """Refuse a threshold for a model without readiness, and one that was picked for another model.
 
     Args:
         watcher: Who follows.
