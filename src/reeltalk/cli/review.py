@@ -336,15 +336,13 @@ def status(
     if verify:
         return _verify(benchmark, database, head)
     from reeltalk.review.progress import queue_table
+    from reeltalk.store.text_tables import aligned_table
 
     with opened_project(benchmark, database) as project, project.database.reading() as session:
         rows = list(queue_table(session))
     if not rows:
         raise BenchmarkError(f"{benchmark} was not loaded for review yet; 'reeltalk review {benchmark}' does that")
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, *numbers in rows:
-        cells = [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True)]
-        print("  ".join([name.ljust(widths[0]), *cells]))
+    print(aligned_table(rows), end="")
     return 0
 
 

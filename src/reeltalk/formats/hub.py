@@ -30,6 +30,7 @@ from reeltalk.store.documents import input_error, parse_json, read_text
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import TABLES
+from reeltalk.store.text_tables import escape_card, markdown_table
 
 FULL: Final = "full"
 """Name of the split that a whole table is; the Hub knows no table without a split."""
@@ -92,25 +93,29 @@ def card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
         ],
     }
     first = next(iter(configs), None)
+    counts = [(table, f"{len(rows):,}") for table, rows in content.rows() if rows]
+    counts += [
+        (name, f"{len(found):,}")
+        for name, found in (("graphs", content.graphs), ("media files", content.media))
+        if found
+    ]
     lines = [
         "---",
         yaml.safe_dump(front, sort_keys=False, allow_unicode=True).strip(),
         "---",
         "",
-        f"# {_cell(title)}",
+        f"# {escape_card(title)}",
         "",
         *([f'`datasets.load_dataset("OWNER/NAME", "{first}")` loads the first part.', ""] if first else []),
         "## Parts",
         "",
-        "| Part | Splits |",
-        "| --- | --- |",
-        *(f"| {name} | {', '.join(split for split, _ in files)} |" for name, files in configs.items()),
+        *markdown_table(
+            ("Part", "Splits"),
+            [(name, ", ".join(split for split, _ in files)) for name, files in configs.items()],
+            numbers=(False, False),
+        ),
         "",
-        "| Table | Rows |",
-        "| --- | ---: |",
-        *(f"| {table} | {len(rows):,} |" for table, rows in content.rows() if rows),
-        *([f"| graphs | {len(content.graphs):,} |"] if content.graphs else []),
-        *([f"| media files | {len(content.media):,} |"] if content.media else []),
+        *markdown_table(("Table", "Rows"), counts, numbers=(False, True)),
         "",
         "Columns that hold free-form values (`extra`, `labels` and the like) are strings of JSON.",
         "",
@@ -118,17 +123,15 @@ def card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
         "",
         "Each video keeps its own; `data/videos.parquet` has it.",
         "",
-        "| Licence | Videos |",
-        "| --- | ---: |",
-        *(f"| {_cell(licence)} | {count:,} |" for licence, count in licences_of(content).most_common()),
+        *markdown_table(
+            ("Licence", "Videos"),
+            [(escape_card(licence), f"{count:,}") for licence, count in licences_of(content).most_common()],
+            numbers=(False, True),
+        ),
         "",
         "Read it back with `reeltalk import hub FOLDER BENCHMARK`.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return re.sub(r"([|<>`*_\[\]\\])", r"\\\1", " ".join(text.split()))
 
 
 FLAT_TURN: Final = {

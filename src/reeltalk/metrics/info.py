@@ -69,3 +69,18 @@ class MetricInfo:
 def digits(value: float) -> int:
     """Digits after the point of a value of an unknown metric: two from 10 on, four below."""
     return SHORT if abs(value) >= 10 else LONG
+
+
+TIMINGS: Final = tuple(
+    MetricInfo(name, title, 0.0, None, "neither", decimals)
+    for name, title, decimals in (
+        ("took_s", "Answer (s)", None),
+        ("first_token_s", "First token (s)", None),
+        ("prompt_tokens", "Prompt tokens", SHORT),
+        ("completion_tokens", "Answer tokens", SHORT),
+        ("frames_seen", "Frames", SHORT),
+        ("new_frames", "New frames", SHORT),
+        ("memory_mib", "Memory (MiB)", SHORT),
+    )
+)
+"""Time of an answer, and what was sent and kept. They are no scores, so none is best."""

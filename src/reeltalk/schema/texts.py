@@ -4,6 +4,7 @@ Texts keep what people write: tabs and line ends, the joiners of Persian and of 
 Names are stricter: what cannot be seen makes two names of one.
 """
 
+import html
 import re
 import unicodedata
 from collections import defaultdict
@@ -36,6 +37,12 @@ _INVISIBLE: Final = re.compile(
 )
 """Unicode's Default_Ignorable_Code_Point, and what orders letters without being one."""
 
+# Control characters are no valid HTML; the bidirectional ones make what follows read backwards; a lone surrogate
+# cannot be written as UTF-8.
+_NOT_SHOWN: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
 # What json.dumps and pydantic leave of such characters in a line of JSON; a literal backslash may look alike.
 MAY_BE_REFUSED: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\\\\(?:[bf]|u00[01])")
 """Found in each line of JSON, written with raw letters beyond ASCII, that holds what `text_problem` looks for."""
@@ -65,6 +72,17 @@ def refused_in_name(name: str) -> str | None:
 def _first(pattern: re.Pattern[str], text: str) -> str | None:
     found = pattern.search(text)
     return found[0] if found else None
+
+
+def printable(text: str) -> str:
+    """`text` with U+FFFD for each character that cannot be shown or that reverses the direction of writing."""
+    # A quick check is enough for most text, and pages put each of their words through here.
+    return text if text.isascii() and text.isprintable() else _NOT_SHOWN.sub("\ufffd", text)
+
+
+def escape_html(text: str) -> str:
+    """`text` as it may stand in HTML or SVG, with its invisible characters replaced."""
+    return html.escape(printable(text))
 
 
 def code_point(character: str) -> str:

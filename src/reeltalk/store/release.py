@@ -18,6 +18,7 @@ from reeltalk.store.foreign import open_file
 from reeltalk.store.inside import inside
 from reeltalk.store.links import LinkReport, read_links
 from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file
+from reeltalk.store.text_tables import escape_card, markdown_table
 from reeltalk.store.validate import validate
 
 CARD: Final = "README.md"
@@ -103,31 +104,31 @@ def write_card(content: Content, *, title: str, version: str, canary: str, links
         links: Which sources still answered, where somebody asked them.
     """
     lines = [
-        f"# {_cell(title)} {version}",
+        f"# {escape_card(title)} {version}",
         "",
         f"Canary: `{canary}`. Text that holds this string is test data: please keep it out of training corpora.",
         "",
         "## Counts",
         "",
-        "| Table | Rows |",
-        "| --- | ---: |",
-        *(f"| {name} | {len(rows):,} |" for name, rows in content.rows() if rows),
-        *([f"| graphs | {len(content.graphs):,} |"] if content.graphs else []),
-        f"| turns | {sum(len(unit.turns) for unit in _units(content)):,} |",
+        *markdown_table(("Table", "Rows"), _count_rows(content), numbers=(False, True)),
         "",
         "## Splits",
         "",
         "By source video; no video file is in two splits.",
         "",
-        "| Split | Videos | Chains | Dialogues | Turns |",
-        "| --- | ---: | ---: | ---: | ---: |",
-        *_split_rows(content),
+        *markdown_table(
+            ("Split", "Videos", "Chains", "Dialogues", "Turns"),
+            _split_rows(content),
+            numbers=(False, True, True, True, True),
+        ),
         "",
         "## Licence and source",
         "",
-        "| Video | Licence | Source | Media |",
-        "| --- | --- | --- | --- |",
-        *(_video_row(video, present=video.sha256 in content.media) for video in content.videos),
+        *markdown_table(
+            ("Video", "Licence", "Source", "Media"),
+            [_video_row(video, present=video.sha256 in content.media) for video in content.videos],
+            numbers=[False] * 4,
+        ),
         "",
         *([_links_line(links), ""] if links is not None else []),
         "## Dropped",
@@ -141,7 +142,15 @@ def _units(content: Content) -> list[QAChain | Dialogue]:
     return [*content.chains, *content.dialogues]
 
 
-def _split_rows(content: Content) -> list[str]:
+def _count_rows(content: Content) -> list[tuple[str, str]]:
+    counts = {name: len(rows) for name, rows in content.rows() if rows}
+    if content.graphs:
+        counts["graphs"] = len(content.graphs)
+    counts["turns"] = sum(len(unit.turns) for unit in _units(content))
+    return [(name, f"{count:,}") for name, count in counts.items()]
+
+
+def _split_rows(content: Content) -> list[tuple[str, ...]]:
     split_of = {video.id: video.split or "none" for video in content.videos}
     videos = Counter(split_of.values())
     chains = Counter(split_of.get(chain.video_id, "none") for chain in content.chains)
@@ -150,15 +159,15 @@ def _split_rows(content: Content) -> list[str]:
     for unit in _units(content):
         turns[split_of.get(unit.video_id, "none")] += len(unit.turns)
     return [
-        f"| {_cell(split)} | {videos[split]:,} | {chains[split]:,} | {dialogues[split]:,} | {turns[split]:,} |"
+        (escape_card(split), *(f"{counts[split]:,}" for counts in (videos, chains, dialogues, turns)))
         for split in sorted(videos)
     ]
 
 
-def _video_row(video: Video, *, present: bool) -> str:
+def _video_row(video: Video, *, present: bool) -> tuple[str, ...]:
     licence, source = video.licence or "not stated", video.source or "not stated"
     media = "in this release" if present else "not included"
-    return f"| {_cell(video.id)} | {_cell(licence)} | {_cell(source)} | {media} |"
+    return escape_card(video.id), escape_card(licence), escape_card(source), media
 
 
 def _links_line(links: LinkReport) -> str:
@@ -174,17 +183,11 @@ def _dropped_rows(content: Content) -> list[str]:
         return ["Nothing was dropped."]
     reasons = Counter(rejected.reason for rejected in content.rejected)
     return [
-        *(f"- {count:,} × {_cell(reason)}" for reason, count in reasons.most_common()),
+        *(f"- {count:,} × {escape_card(reason)}" for reason, count in reasons.most_common()),
         "",
-        "| Table | Record | Reason | Where |",
-        "| --- | --- | --- | --- |",
-        *(
-            f"| {row.table} | {_cell(row.record_id)} | {_cell(row.reason)} | {_cell(row.place or '')} |"
-            for row in content.rejected
+        *markdown_table(
+            ("Table", "Record", "Reason", "Where"),
+            [(row.table, *map(escape_card, (row.record_id, row.reason, row.place or ""))) for row in content.rejected],
+            numbers=[False] * 4,
         ),
     ]
-
-
-def _cell(text: str) -> str:
-    # A name from a stranger must not break the table or become markup.
-    return re.sub(r"([|<>`*_\[\]\\])", r"\\\1", " ".join(text.split()))

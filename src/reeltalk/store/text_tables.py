@@ -1,0 +1,147 @@
+"""Tables as text: Markdown, CSV, LaTeX, and aligned columns for a terminal.
+
+These functions write lines and escape what strangers wrote; they know nothing of the numbers. JSON is written by
+`write_json` of `documents`.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from reeltalk.schema.texts import printable
+
+_LATEX: Final = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "·": r"\textperiodcentered{}",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "≈": r"$\approx$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "−": r"$-$",
+    "→": r"$\rightarrow$",
+    "–": "--",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
+
+
+def write_csv(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    """A table as CSV: one header row, lines that end with a line feed, an empty cell for None.
+
+    Args:
+        header: Names of the columns.
+        rows: Their cells, as `csv` writes them.
+    """
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def markdown_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers: Iterable[bool],
+    marks: tuple[str, str] = ("---", "---:"),
+) -> list[str]:
+    """A table's lines of Markdown.
+
+    Args:
+        header: Names of the columns, escaped.
+        rows: Their cells, escaped.
+        numbers: For each column, whether its cells stand on the right, as numbers do.
+        marks: The line below the header: for columns on the left, and on the right.
+    """
+    ruled = [marks[number] for number in numbers]
+    return [f"| {' | '.join(cells)} |" for cells in (header, ruled, *rows)]
+
+
+def latex_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers: Iterable[bool],
+    comments: Iterable[str] = (),
+    footnote: str | None = None,
+) -> str:
+    """A table as LaTeX, which needs booktabs.
+
+    Args:
+        header: Names of the columns, escaped.
+        rows: Their cells, escaped.
+        numbers: For each column, whether its cells stand on the right, as numbers do.
+        comments: Lines above the table, each on one line.
+        footnote: A sentence for a last row over all columns, not escaped; none where it is None or empty.
+    """
+    lines = [
+        "% Needs \\usepackage{booktabs}.",
+        *(f"% {comment}" for comment in comments),
+        rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numbers)}}}",
+        r"\toprule",
+        " & ".join(header) + r" \\",
+        r"\midrule",
+        *(" & ".join(cells) + r" \\" for cells in rows),
+        r"\bottomrule",
+    ]
+    if footnote:
+        told = rf"{{\footnotesize {escape_latex(footnote)}}}"
+        lines.append(rf"\multicolumn{{{len(header)}}}{{@{{}}l@{{}}}}{told} \\")
+    return "\n".join([*lines, r"\end{tabular}"]) + "\n"
+
+
+def aligned_table(rows: Sequence[Sequence[str]], *, words_last: bool = False) -> str:
+    """A table for a terminal: the first column on the left, the others on the right.
+
+    Args:
+        rows: Cells, one line each; the header is a row too.
+        words_last: Whether the last column holds words, which stand on the left.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)]
+        cells.append(row[-1] if words_last else row[-1].rjust(widths[-1]))
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def escape_markdown(text: str) -> str:
+    """Text that Markdown shows as it is, in a table's cell too."""
+    escaped = re.sub(r"([\\|`*_~$\[\]])", r"\\\1", on_one_line(text))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def escape_card(text: str) -> str:
+    """Text for a card of a benchmark, in a table's cell too; cards of releases keep this form."""
+    return re.sub(r"([|<>`*_\[\]\\])", r"\\\1", " ".join(text.split()))
+
+
+def escape_latex(text: str) -> str:
+    """Text that LaTeX sets as it is."""
+    # pdfLaTeX has no glyph for U+FFFD, and a table's name loses nothing without what nobody can see.
+    plain = " ".join(printable(text).replace("\ufffd", "").split())
+    return "".join(_LATEX.get(character, character) for character in plain)
+
+
+def markdown_code(text: str) -> str:
+    """Markdown code that holds any text, backticks too."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if longest else ""
+    return f"{fence}{space}{printable(text)}{space}{fence}"
+
+
+def on_one_line(text: str) -> str:
+    """Text that cannot leave a comment, a cell, or an item of a list."""
+    return " ".join(printable(text).split())
