@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from record import Measure, at_least, options_of, record
-from reeltalk.analysis.tagged import TaggedTurns
+from reeltalk.analysis.estimates import Estimate
+from reeltalk.analysis.profiles import ModelProfile, frequencies, model_profiles
+from reeltalk.analysis.turn_scores import TaggedTurns
 from reeltalk.metrics.profile import TAGS, WEIGHTS
-from reeltalk.pages.charts import Estimate
-from reeltalk.pages.profiles import ModelProfile, frequencies, model_profiles
 from reeltalk.pages.stage import write_report
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.labels import Content, Target, Thinking

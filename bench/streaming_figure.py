@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reeltalk.analysis.estimates import Estimate
 from reeltalk.analysis.leaderboard import key_of
-from reeltalk.analysis.visible import escaped
 from reeltalk.errors import InputError
-from reeltalk.pages.charts import COLOURS, Estimate, Stop, TimedSeries, line_plot, swatch
+from reeltalk.pages.charts import COLOURS, Stop, TimedSeries, line_plot, swatch
 from reeltalk.pages.figure_files import write_figure
+from reeltalk.schema.texts import escape_html
 
 ROOT: Final = Path(__file__).parents[1]
 MARGIN: Final = 10.0
@@ -87,7 +88,7 @@ def draw(quantity: Quantity, measured: Mapping[str, Mapping[float, Estimate]]) -
     whole = (width + 2 * MARGIN, top + height + MARGIN)
     scale = ", logarithmic" if quantity.log else ""
     parts = [
-        f'<svg viewBox="0 0 {whole[0]:g} {whole[1]:g}" aria-label="{escaped(quantity.title)}" {FONT}>',
+        f'<svg viewBox="0 0 {whole[0]:g} {whole[1]:g}" aria-label="{escape_html(quantity.title)}" {FONT}>',
         f'<rect width="{whole[0]:g}" height="{whole[1]:g}" rx="4" fill="#fff"/>',
         f'<text x="{MARGIN:g}" y="{MARGIN + 14:g}" fill="var(--soft)" font-weight="600">{quantity.title}{scale}</text>',
     ]
@@ -97,7 +98,7 @@ def draw(quantity: Quantity, measured: Mapping[str, Mapping[float, Estimate]]) -
         mark = swatch(line.index).replace("<svg ", f'<svg x="{MARGIN + 16:g}" y="{y:g}" width="30" height="10" ', 1)
         parts += [
             f'<text x="{MARGIN:g}" y="{y + 9:g}" {looks}>{key_of(line.index)}</text>', mark,
-            f'<text x="{MARGIN + 54:g}" y="{y + 9:g}" fill="var(--soft)">{escaped(line.name)}</text>',
+            f'<text x="{MARGIN + 54:g}" y="{y + 9:g}" fill="var(--soft)">{escape_html(line.name)}</text>',
         ]  # fmt: skip
     placed = f'<svg x="{MARGIN:g}" y="{top:g}" width="{width:g}" height="{height:g}" viewBox={rest}'
     return "".join([*parts, placed, "</svg>"])

@@ -6,7 +6,7 @@ python examples/reproduce.py benchmarks/vdact results/model.json runs/model gpt-
 import sys
 
 from reeltalk import Benchmark
-from reeltalk.analysis.published.listing import overview
+from reeltalk.analysis.published.records import published_overview
 from reeltalk.stages import JudgeModelSettings, JudgeSettings, judge
 
 
@@ -25,7 +25,7 @@ def main(benchmark: str, answers: str, out: str, model: str, base_url: str) -> N
     for row in done.run.summary:
         if row.metric in ("vdeval", "vdeval.compat"):
             print(f"{row.model}: {row.metric} {row.value}")
-    print(overview().splitlines()[0])
+    print(published_overview().splitlines()[0])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from capacity_plan import shown
 
-from reeltalk.pages.charts import draw, spread
+from reeltalk.pages.charts import chart_svg, spread_labels
 from reeltalk.pages.figure_files import standalone
 
 ROOT: Final = Path(__file__).parents[1]
@@ -149,7 +149,7 @@ def _drawn(lines: Sequence[Mapping[str, Any]], title: str, unit: str) -> str:
     lowest, highest = math.floor(lowest), highest + 0.1
     places = [HEIGHT * (highest - math.log10(row["cost"])) / (highest - lowest) for row in names]
     order = sorted(range(len(names)), key=lambda number: places[number])
-    apart = spread([places[number] for number in order], lowest=0, highest=HEIGHT, apart=14)
+    apart = spread_labels([places[number] for number in order], lowest=0, highest=HEIGHT, apart=14)
     named = [{**names[number], "y": y} for number, y in zip(order, apart, strict=True)]
     x = {
         **log_scale("at", min(sizes), max(sizes)),
@@ -163,7 +163,7 @@ def _drawn(lines: Sequence[Mapping[str, Any]], title: str, unit: str) -> str:
     looks = {"detail": {"field": "line"}, "color": {"field": "colour", "type": "nominal", "scale": None}}
     names_at = {"x": {"value": WIDTH + 8}, "y": {"field": "y", "type": "quantitative", "scale": None, "axis": None}}
     return standalone(
-        draw(
+        chart_svg(
             {
                 "description": title, "width": WIDTH, "height": HEIGHT, "background": "#fff",
                 "layer": [

@@ -18,8 +18,7 @@ from reliability_page import reliability
 from rich.console import Console
 
 from reeltalk import errors
-from reeltalk.analysis.published.listing import markdown, overview
-from reeltalk.analysis.published.records import FILES, published
+from reeltalk.analysis.published.records import FILES, markdown, published_overview, read_published
 from reeltalk.cli import app
 from reeltalk.cli.projects import section_commands
 from reeltalk.judge.protocol import protocols
@@ -120,9 +119,9 @@ def published_numbers() -> str:
         "is printed in a paper or on its project's page; a *label in a figure* is printed in one; what is *read off a "
         "figure by eye* may be off by one; what is *counted from released files* is nobody's claim; the rest a third "
         "party reports. No interval was published with any of it.\n",
-        overview(markdown=True),
+        published_overview(markdown=True),
     ]
-    return "\n".join([*parts, *(markdown(published(name)) for name in FILES)])
+    return "\n".join([*parts, *(markdown(read_published(name)) for name in FILES)])
 
 
 def project_file() -> str:

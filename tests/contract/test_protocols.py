@@ -11,7 +11,7 @@ import pytest
 import write_reference
 
 from reeltalk import judge as judging
-from reeltalk.analysis.columns import kind_of, scale_of, title_of
+from reeltalk.analysis.columns import metric_kind, metric_scale, metric_title
 from reeltalk.cli import run
 from reeltalk.judge import protocol as registry
 from reeltalk.judge.attacks import attacked_unit, neutral_dialogues
@@ -110,13 +110,13 @@ def test_every_criterion_and_every_measure_is_described(name: str, compat: bool,
         measures += cascade([unit], {}, name)
     for measure in measures:
         assert measure_info(measure.name) is not None, f"{name} does not describe its measure {measure.name}"
-        assert title_of(measure.name) != measure.name
+        assert metric_title(measure.name) != measure.name
 
 
 def test_what_nobody_described_is_not_taken_for_something_else() -> None:
     for metric in ("clair.floor_of_nobody", "nobody", "svbench.nothing", "vdeval.percentile.nothing"):
         assert measure_info(metric) is None
-        assert (title_of(metric), scale_of(metric)) == (metric, "")
+        assert (metric_title(metric), metric_scale(metric)) == (metric, "")
     assert protocols()["clair"].criterion("nobody") is None
 
 
@@ -126,7 +126,7 @@ def test_every_text_metric_is_described() -> None:
         assert info.title
         assert info.what
         assert info.source
-        assert kind_of(name) == "text"
+        assert metric_kind(name) == "text"
 
 
 def test_rubric_by_words_is_a_rule_and_rubric_needs_a_model() -> None:

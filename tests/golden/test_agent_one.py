@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import agent_one
-from reeltalk.analysis.tagged import TaggedTurns
+from reeltalk.analysis.profiles import frequencies, model_profiles
+from reeltalk.analysis.turn_scores import TaggedTurns
 from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.metrics.profile import TAGS
-from reeltalk.pages.profiles import frequencies, model_profiles
 from reeltalk.schema.answers import AnsweredTurn
 
 

@@ -68,7 +68,7 @@ class Levels:
     means: tuple[ModelMeans, ...]
 
 
-def levels(people: Floats, judge: Floats, models: Names, draws: Draws) -> Levels:
+def agreement_levels(people: Floats, judge: Floats, models: Names, draws: Draws) -> Levels:
     """Correlations at all levels.
 
     Args:
@@ -166,7 +166,7 @@ def _ranks(values: Floats) -> Floats:
     return ranks
 
 
-def categories(
+def agreement_categories(
     people: Floats, judge: Floats, draws: Draws, *, people_pass: float | None, judge_passes: float | None
 ) -> Categories | str:
     """Agreement as categories: on the judge's own scale where people used the same, else as pass and fail.
@@ -242,7 +242,7 @@ def pair_differences(
     return pairs, np.array(found), np.stack(drawn, axis=1) if drawn else np.zeros((draws.resamples, 0))
 
 
-def in_place_of_each(
+def replacement_test(
     ratings: Floats, draws: Draws, judge: Floats | None = None
 ) -> tuple[Statistic, tuple[tuple[int, float | None], ...], Floats | None]:
     """How far one person goes with the mean of all others, on the answers that both rated; the mean over persons.

@@ -18,15 +18,15 @@ from reeltalk.analysis.agreement_levels import (
     MOST_CATEGORIES,
     Categories,
     Levels,
-    categories,
-    in_place_of_each,
-    levels,
+    agreement_categories,
+    agreement_levels,
     pair_differences,
+    replacement_test,
 )
 from reeltalk.analysis.columns import is_reference, share_of
-from reeltalk.analysis.human_ratings import HumanRatings, Rating
+from reeltalk.analysis.human_ratings import HumanRating, HumanRatings
 from reeltalk.analysis.judge_bias import Bias, bias
-from reeltalk.analysis.judge_values import Kind, RatedAnswer, Scored, Scorer, comparable
+from reeltalk.analysis.judge_values import JudgedRuns, Kind, RatedAnswer, Scorer, comparable_scorers
 from reeltalk.analysis.verdicts import Place
 from reeltalk.errors import SettingError
 from reeltalk.metrics.agreement import SCALES, cohen_kappa, krippendorff_alpha, raw_agreement
@@ -246,7 +246,7 @@ class CalibrationSettings(BaseModel):
 
 
 @dataclass(frozen=True)
-class Pair:
+class AgreementPair:
     """Two people."""
 
     first: str
@@ -267,7 +267,7 @@ class People:
     """Those that more than one rated."""
     alpha: dict[str, Statistic]
     """Krippendorff's, by what differences of ratings are taken to mean."""
-    pairs: tuple[Pair, ...]
+    pairs: tuple[AgreementPair, ...]
     ceiling: Statistic
     """Spearman's rho of one person with the mean of the others; the mean over persons."""
     each: tuple[tuple[str, int, float | None], ...]
@@ -275,7 +275,7 @@ class People:
 
 
 @dataclass(frozen=True)
-class JudgeBesidePeople:
+class JudgeAgreement:
     """One judge, rule or text metric beside people."""
 
     name: str
@@ -313,7 +313,7 @@ class Dimension:
     videos: int
     models: tuple[str, ...]
     people: People
-    judges: tuple[JudgeBesidePeople, ...]
+    judges: tuple[JudgeAgreement, ...]
     """The highest Spearman correlation on answers first; those without one last."""
     left_out: tuple[tuple[str, str], ...]
     """Judges that could not be compared, and why."""
@@ -345,7 +345,7 @@ NAMED: Final = 5
 def calibrate(
     runs: Sequence[Run],
     human: HumanRatings,
-    found: Scored,
+    found: JudgedRuns,
     settings: CalibrationSettings,
     *,
     progress: Callable[[str], None] = lambda _: None,
@@ -373,7 +373,7 @@ def calibrate(
             f"all {len(matched):,} ratings are of floors or references, which say nothing about how a judge ranks "
             "answers; rate answers of models"
         )
-    by_criterion: dict[tuple[str, bool], list[Rating]] = {}
+    by_criterion: dict[tuple[str, bool], list[HumanRating]] = {}
     for rating in counted:
         by_criterion.setdefault((rating.criterion, rating.place[2] is None), []).append(rating)
     dimensions = tuple(
@@ -400,7 +400,7 @@ def calibrate(
     )
 
 
-def _refuse_unknown_marks(settings: CalibrationSettings, found: Scored) -> None:
+def _refuse_unknown_marks(settings: CalibrationSettings, found: JudgedRuns) -> None:
     there = {name for scorer in found.scorers for name in (scorer.criterion, scorer.protocol)}
     for name in settings.passes:
         if name not in there:
@@ -410,7 +410,7 @@ def _refuse_unknown_marks(settings: CalibrationSettings, found: Scored) -> None:
             )
 
 
-def _nothing_matches(ratings: Sequence[Rating], found: Scored) -> str:
+def _nothing_matches(ratings: Sequence[HumanRating], found: JudgedRuns) -> str:
     rated = list(dict.fromkeys(rating.place[0] for rating in ratings))
     model, unit, turn = ratings[0].place
     there = list(found.infos)
@@ -435,9 +435,9 @@ def _listed(names: Sequence[str]) -> str:
 def _dimension(
     criterion: str,
     whole: bool,
-    ratings: Sequence[Rating],
+    ratings: Sequence[HumanRating],
     runs: Sequence[Run],
-    found: Scored,
+    found: JudgedRuns,
     settings: CalibrationSettings,
     progress: Callable[[str], None],
 ) -> Dimension:
@@ -459,7 +459,7 @@ def _dimension(
         )
     people_pass = settings.people_pass if settings.people_pass is not None else sum(scale) / 2
     names = np.array([place[0] for place in places])
-    kept, left_out = _with_values(comparable(found.scorers, criterion), places, means)
+    kept, left_out = _with_values(comparable_scorers(found.scorers, criterion), places, means)
     task = _Task(runs, found, settings, criterion, whole, scale, people_pass, places, means, said, names, matrix, draws)
     judges = [task.compare(scorer, progress) for scorer in kept]
     alike = _not_told_apart(kept, task)
@@ -481,8 +481,8 @@ def _dimension(
     )
 
 
-def _with(judge: JudgeBesidePeople, others: tuple[str, ...]) -> JudgeBesidePeople:
-    return JudgeBesidePeople(**{**judge.__dict__, "not_told_apart": others})
+def _with(judge: JudgeAgreement, others: tuple[str, ...]) -> JudgeAgreement:
+    return JudgeAgreement(**{**judge.__dict__, "not_told_apart": others})
 
 
 def _or_least(value: float | None) -> float:
@@ -535,9 +535,11 @@ def _people(raters: Sequence[str], matrix: Floats, draws: Draws) -> People:
             if rows.any() and len(np.unique(np.concatenate([a, b]))) <= MOST_CATEGORIES:
                 quadratic = cohen_kappa(a, b, own, weights="quadratic")
                 pairs.append(
-                    Pair(raters[first], raters[second], raw_agreement(a, b, own), cohen_kappa(a, b, own), quadratic)
+                    AgreementPair(
+                        raters[first], raters[second], raw_agreement(a, b, own), cohen_kappa(a, b, own), quadratic
+                    )
                 )
-    ceiling, each, _ = in_place_of_each(matrix, draws)
+    ceiling, each, _ = replacement_test(matrix, draws)
     return People(
         tuple(raters),
         len(matrix),
@@ -554,7 +556,7 @@ class _Task:
     """What all judges of one dimension are compared with."""
 
     runs: Sequence[Run]
-    found: Scored
+    found: JudgedRuns
     settings: CalibrationSettings
     criterion: str
     whole: bool
@@ -571,7 +573,7 @@ class _Task:
         """(N,) what it says of the rated answers, NaN where nothing."""
         return np.array([scorer.values.get(place, np.nan) for place in self.places])
 
-    def compare(self, scorer: Scorer, progress: Callable[[str], None]) -> JudgeBesidePeople:
+    def compare(self, scorer: Scorer, progress: Callable[[str], None]) -> JudgeAgreement:
         """One judge beside people."""
         progress(f"{self.criterion}: {scorer.name}")
         values = self.values_of(scorer)
@@ -579,7 +581,7 @@ class _Task:
         own, people, judge = self.draws.subset(rows), self.means[rows], values[rows]
         passes = self.settings.passes
         mark = passes.get(scorer.criterion, passes.get(scorer.protocol, scorer.passes))
-        agreed = categories(people, judge, own, people_pass=self.people_pass, judge_passes=mark)
+        agreed = agreement_categories(people, judge, own, people_pass=self.people_pass, judge_passes=mark)
         models = sorted(self.found.competing)
         rated = [model for model in models if model in set(self.names.tolist())]
         answers = self.found.answers
@@ -587,15 +589,15 @@ class _Task:
             **{name: "reference" if is_reference(info) else "floor" for name, info in self.found.landmarks.items()},
             **dict.fromkeys(models, "model"),
         }
-        in_place = in_place_of_each(self.matrix, self.draws, values)[0] if self.matrix.shape[1] > 1 else None
-        return JudgeBesidePeople(
+        in_place = replacement_test(self.matrix, self.draws, values)[0] if self.matrix.shape[1] > 1 else None
+        return JudgeAgreement(
             scorer.name,
             scorer.kind,
             scorer.protocol,
             scorer.criterion,
             scorer.judge,
             scorer.scale,
-            levels(people, judge, self.names[rows], own),
+            agreement_levels(people, judge, self.names[rows], own),
             agreed if isinstance(agreed, Categories) else None,
             None if isinstance(agreed, Categories) else agreed,
             in_place,

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, Literal
 
-from reeltalk.evaluate.latency import TIMINGS
 from reeltalk.judge.protocol import COMPAT, is_headline, measure_info
-from reeltalk.metrics.info import Direction, MetricInfo, digits
+from reeltalk.metrics.info import TIMINGS, Direction, MetricInfo, digits
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.runs import ModelInfo, SummaryRow
 from reeltalk.schema.scoring import Signature
@@ -15,6 +13,7 @@ from reeltalk.store.runs import Run
 
 Kind = Literal["headline", "detail", "compat", "floor", "text", "timing"]
 
+_TIMINGS: Final = {info.name: info for info in TIMINGS}
 TEXT: Final = frozenset(TEXT_METRICS)
 """Names of all text metrics."""
 FLOOR: Final = "floor"
@@ -60,21 +59,16 @@ def info_of(metric: str) -> MetricInfo | None:
     Args:
         metric: Its name, as `mtv.compat.summary`.
     """
-    return TEXT_METRICS.get(metric) or _timings().get(metric) or measure_info(metric)
+    return TEXT_METRICS.get(metric) or _TIMINGS.get(metric) or measure_info(metric)
 
 
-@cache
-def _timings() -> dict[str, MetricInfo]:
-    return {info.name: info for info in TIMINGS}
-
-
-def kind_of(metric: str) -> Kind:
+def metric_kind(metric: str) -> Kind:
     """The table of a metric.
 
     Args:
         metric: Its name, as `mtv.compat.summary`.
     """
-    if metric in _timings():
+    if metric in _TIMINGS:
         return "timing"
     if metric in TEXT:
         return "text"
@@ -90,7 +84,7 @@ def direction_of(metric: str) -> Direction:
     """Whether more of a metric is better; a floor, a spread, a time and an official script's figure say neither."""
     info = info_of(metric)
     if info is None:
-        return "neither" if kind_of(metric) in ("compat", "floor") else "higher"
+        return "neither" if metric_kind(metric) in ("compat", "floor") else "higher"
     return info.direction
 
 
@@ -99,7 +93,7 @@ def fixed_of(metric: str) -> str:
     return ".".join(part for part in metric.split(".") if part not in (COMPAT, FLOOR))
 
 
-def scale_of(metric: str) -> str:
+def metric_scale(metric: str) -> str:
     """From where to where a judged measure goes; empty for one that has no such scale."""
     info = None if metric in TEXT else info_of(metric)
     return info.scale if info is not None else ""
@@ -146,7 +140,7 @@ def digits_of(metric: str | None, value: float) -> int:
     return digits(value) if info is None else info.digits(value)
 
 
-def title_of(metric: str) -> str:
+def metric_title(metric: str) -> str:
     """How a metric is written for people; the names of another program's stay as they are."""
     info = info_of(metric)
     return metric if info is None else info.title
@@ -161,14 +155,14 @@ def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
             out where it is not in the table.
     """
     wanted, there = set(kinds), list(metrics)
-    beside = [metric for metric in there if kind_of(metric) in wanted & {"compat", "floor"}]
+    beside = [metric for metric in there if metric_kind(metric) in wanted & {"compat", "floor"}]
     found: list[Column] = []
     for metric in there:
-        kind = kind_of(metric)
+        kind = metric_kind(metric)
         if kind not in wanted - {"compat", "floor"}:
             continue
         found.append(Column(metric, kind))
-        found += [Column(other, kind_of(other), metric) for other in beside if fixed_of(other) == metric]
+        found += [Column(other, metric_kind(other), metric) for other in beside if fixed_of(other) == metric]
     return found
 
 
@@ -207,7 +201,7 @@ def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: froze
         ignored: Parts that may differ.
     """
     parts = [
-        (is_baseline(info), parts_of(row.signature))
+        (is_baseline(info), signature_parts(row.signature))
         for info, row in rows
         if row.value is not None and not floor_of(info)
     ]
@@ -220,7 +214,7 @@ def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: froze
     return sorted(differing)
 
 
-def settings_of(run: Run, model: str) -> dict[str, str]:
+def answer_settings(run: Run, model: str) -> dict[str, str]:
     """How a model's answers came about, as its run has it: mode, history, frames and so on, by name."""
     signed = run.info.settings.get("signed")
     found = signed.get(model) if isinstance(signed, dict) else None
@@ -228,7 +222,7 @@ def settings_of(run: Run, model: str) -> dict[str, str]:
     return {str(pair[0]): str(pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
-def parts_of(signature: str) -> dict[str, str]:
+def signature_parts(signature: str) -> dict[str, str]:
     """What a signature says, by name; its first word is the `subject`."""
     try:
         parsed = Signature.parse(signature)

@@ -1,17 +1,15 @@
 """Comparisons as text for a terminal, JSON, CSV, LaTeX or Markdown. No value stands without its interval."""
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from reeltalk.analysis.columns import scale_of, title_of
-from reeltalk.analysis.comparison import Comparison, Comparisons, shown_difference, shown_p
-from reeltalk.analysis.leaderboard import key_of, shown
-from reeltalk.analysis.table_files import escape_latex, escape_markdown
-from reeltalk.analysis.visible import visible
+from reeltalk.analysis.columns import metric_scale, metric_title
+from reeltalk.analysis.comparison import Comparison, Comparisons, format_p, format_signed
+from reeltalk.analysis.leaderboard import format_value, key_of
 from reeltalk.metrics.significance import TITLES
+from reeltalk.schema.texts import printable
 from reeltalk.store.documents import write_json
+from reeltalk.store.text_tables import escape_latex, escape_markdown, latex_table, markdown_table, write_csv
 
 CompareFormat = Literal["text", "json", "csv", "latex", "markdown"]
 
@@ -23,9 +21,11 @@ FIELDS: Final = (
     "unscored_second", "unscored_both", "winner", "verdict", "notes", "first_signature", "second_signature",
 )  # fmt: skip
 """Columns of JSON and CSV."""
+NUMBERS: Final = (False, False, False, True, True, True, True, True, True, True, False)
+"""Which columns of LaTeX and Markdown hold numbers."""
 
 
-def render(found: Comparisons, format: CompareFormat) -> str:
+def render_comparisons(found: Comparisons, format: CompareFormat) -> str:
     """Comparisons as text.
 
     Args:
@@ -67,12 +67,12 @@ def method_lines(found: Comparisons) -> list[str]:
     return lines
 
 
-def records(found: Comparisons) -> list[dict[str, object]]:
+def comparison_records(found: Comparisons) -> list[dict[str, object]]:
     """A record a comparison, with the names of `FIELDS`."""
     return [_record(found, row) for row in found.rows]
 
 
-def left_out_words(row: Comparison) -> str:
+def describe_left_out(row: Comparison) -> str:
     """Which items a comparison does not rest on, and why; empty where it rests on all."""
     first, second, left = key_of(row.first), key_of(row.second), row.left_out
     parts = [
@@ -106,17 +106,16 @@ def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
 
 
 def _json(found: Comparisons) -> str:
-    return write_json(records(found))
+    return write_json(comparison_records(found))
 
 
 def _csv(found: Comparisons) -> str:
-    stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    for record in records(found):
+    rows = []
+    for record in comparison_records(found):
         notes = record["notes"]
-        writer.writerow({**record, "notes": "; ".join(map(str, notes)) if isinstance(notes, list) else ""})
-    return stream.getvalue()
+        joined = {**record, "notes": "; ".join(map(str, notes)) if isinstance(notes, list) else ""}
+        rows.append([joined[field] for field in FIELDS])
+    return write_csv(FIELDS, rows)
 
 
 def _text(found: Comparisons) -> str:
@@ -125,7 +124,7 @@ def _text(found: Comparisons) -> str:
         rows = [row for row in found.rows if (row.first, row.second) == (first, second)]
         lines += [*_pair(found, rows), ""]
     lines += method_lines(found)
-    return "\n".join(visible(line).rstrip() for line in lines) + "\n"
+    return "\n".join(printable(line).rstrip() for line in lines) + "\n"
 
 
 def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
@@ -149,7 +148,7 @@ def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
         if row.problem is not None:
             common.setdefault(found.verdict(row), []).append(_name(row, grouped))
             continue
-        p = f"  {shown_p(row.p):>8}  {shown_p(row.corrected_p):>9}"
+        p = f"  {format_p(row.p):>8}  {format_p(row.corrected_p):>9}"
         lines.append(f"{_name(row, grouped):<{width}}  {a:>{broad}}  {b:>{broad}}  {difference:<{wide}}{p}")
         lines.append(f"    {found.verdict(row)}")
         if row.net is not None:
@@ -165,25 +164,25 @@ def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
 
 
 def _name(row: Comparison, grouped: bool) -> str:
-    return f"{title_of(row.metric)}: {row.group}" if grouped and row.group else title_of(row.metric)
+    return f"{metric_title(row.metric)}: {row.group}" if grouped and row.group else metric_title(row.metric)
 
 
 def _values(row: Comparison) -> tuple[str, str]:
     if row.first_value is None or row.second_value is None:
         return "", ""
-    return shown(row.first_value, row.metric), shown(row.second_value, row.metric)
+    return format_value(row.first_value, row.metric), format_value(row.second_value, row.metric)
 
 
 def _difference(row: Comparison) -> str:
     if row.difference is None:
         return ""
-    return f"{shown_difference(row.metric, row.difference)} {_interval(row)}"
+    return f"{format_signed(row.metric, row.difference)} {_interval(row)}"
 
 
 def _interval(row: Comparison) -> str:
     if row.low is None or row.high is None:
         return "no interval"
-    return f"[{shown_difference(row.metric, row.low)}, {shown_difference(row.metric, row.high)}]"
+    return f"[{format_signed(row.metric, row.low)}, {format_signed(row.metric, row.high)}]"
 
 
 def _duel(row: Comparison) -> str:
@@ -201,35 +200,22 @@ def _counted(row: Comparison) -> list[str]:
     both = " of both" if row.paired else ""
     items, videos = ("" if count == 1 else "s" for count in (row.items, row.videos))
     counted = f"{row.items:,} {row.item}{items}{both}, {row.videos:,} video{videos}"
-    left = left_out_words(row)
+    left = describe_left_out(row)
     return [counted + (f"; left out {left}" if left else "")]
 
 
 def _markdown(found: Comparisons) -> str:
-    lines = [
-        "| Metric | A | B | A | B | A - B | p | corrected | n | videos | Verdict |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
-    ]
-    for row in found.rows:
-        cells = [escape_markdown(cell) for cell in _cells(found, row)]
-        lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", *(escape_markdown(note) + "  " for note in (*method_lines(found), *_row_notes(found)))]
-    return "\n".join(lines) + "\n"
+    header = ["Metric", "A", "B", "A", "B", "A - B", "p", "corrected", "n", "videos", "Verdict"]
+    rows = [[escape_markdown(cell) for cell in _cells(found, row)] for row in found.rows]
+    notes = [escape_markdown(note) + "  " for note in (*method_lines(found), *_row_notes(found))]
+    return "\n".join([*markdown_table(header, rows, numbers=NUMBERS), "", *notes]) + "\n"
 
 
 def _latex(found: Comparisons) -> str:
-    lines = [
-        "% Needs \\usepackage{booktabs}.",
-        *(f"% {visible(note)}" for note in (*method_lines(found), *_row_notes(found))),
-        r"\begin{tabular}{lllrrrrrrrl}",
-        r"\toprule",
-        r"Metric & $A$ & $B$ & $A$ & $B$ & $A-B$ & $p$ & corrected & $n$ & videos & Verdict \\",
-        r"\midrule",
-    ]
-    for row in found.rows:
-        lines.append(" & ".join(escape_latex(cell) for cell in _cells(found, row)) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    return "\n".join(lines) + "\n"
+    header = ["Metric", "$A$", "$B$", "$A$", "$B$", "$A-B$", "$p$", "corrected", "$n$", "videos", "Verdict"]
+    rows = [[escape_latex(cell) for cell in _cells(found, row)] for row in found.rows]
+    comments = [printable(note) for note in (*method_lines(found), *_row_notes(found))]
+    return latex_table(header, rows, numbers=NUMBERS, comments=comments)
 
 
 def _cells(found: Comparisons, row: Comparison) -> list[str]:
@@ -238,18 +224,20 @@ def _cells(found: Comparisons, row: Comparison) -> list[str]:
     words = found.verdict(row)
     if best is not None:
         words = words.replace(key_of(best), "A" if best == row.first else "B", 1)
-    scale = f" ({scale_of(row.metric)})" if scale_of(row.metric) else ""
+    scale = f" ({metric_scale(row.metric)})" if metric_scale(row.metric) else ""
     name = _name(row, found.settings.by is not None) + scale
-    tested = [shown_p(row.p), shown_p(row.corrected_p)]
+    tested = [format_p(row.p), format_p(row.corrected_p)]
     return [name, *names, *_values(row), _difference(row), *tested, f"{row.items:,}", f"{row.videos:,}", words]
 
 
 def _row_notes(found: Comparisons) -> list[str]:
     notes: dict[str, list[str]] = {}
     for row in found.rows:
-        left = left_out_words(row)
+        left = describe_left_out(row)
         for note in (*row.notes, *([f"left out {left}"] if left else [])):
-            notes.setdefault(note, []).append(f"{title_of(row.metric)} of {key_of(row.first)} and {key_of(row.second)}")
+            notes.setdefault(note, []).append(
+                f"{metric_title(row.metric)} of {key_of(row.first)} and {key_of(row.second)}"
+            )
     return [f"{note} ({', '.join(of) if len(of) < 6 else f'{len(of)} rows'})" for note, of in notes.items()]
 
 

@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.analysis.columns import (
+    answer_settings,
     differing_parts,
     digits_of,
     direction_of,
-    kind_of,
-    parts_of,
-    settings_of,
+    metric_kind,
+    metric_title,
     share_of,
-    title_of,
+    signature_parts,
 )
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
-from reeltalk.analysis.paired import Turns
-from reeltalk.analysis.score_matrix import Bools, Floats, Sheet, number_of, rows_of
+from reeltalk.analysis.score_matrix import Bools, Floats, ScoreMatrix, Turns, average_units, leaderboard_number
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.clustered import (
     ClusteredEstimate,
@@ -166,7 +165,7 @@ class Comparisons:
         best = row.winner(self.settings.alpha)
         if best is None:
             shown = "" if row.detectable is None else (
-                f"; the smallest detectable difference here is {shown_difference(row.metric, row.detectable)[1:]}"
+                f"; the smallest detectable difference here is {format_signed(row.metric, row.detectable)[1:]}"
                 f" ({self.settings.target_power * 100:.0f} % power)"
             )  # fmt: skip
             return f"no difference shown{shown}"
@@ -175,12 +174,12 @@ class Comparisons:
         return f"{first if best == row.first else second} {word}{rough}"
 
 
-def shown_difference(metric: str, value: float) -> str:
+def format_signed(metric: str, value: float) -> str:
     """A difference with its sign, in the metric's digits."""
     return f"{value:+z,.{digits_of(metric, 0.0)}f}"
 
 
-def shown_p(p: float | None) -> str:
+def format_p(p: float | None) -> str:
     """A p value as one quotes it."""
     return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
@@ -208,8 +207,8 @@ def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool =
     ignored = DOES_NOT_TELL_MODELS_APART | MOVES_NO_SCORE
     quoted = [(info, row.model_copy(update={"value": row.value or row.over_scored or 0.0})) for info, row in pairs]
     differing = differing_parts(quoted, ignored)
-    told = [parts_of(row.signature) for _, row in pairs]
-    how = [settings_of(model.run, model.info.model) for model in models]
+    told = [signature_parts(row.signature) for _, row in pairs]
+    how = [answer_settings(model.run, model.info.model) for model in models]
     moving, answered, said = [], [], []
     for part in differing:
         words = f"{part} ({' and '.join(found.get(part, 'none') for found in told)})"
@@ -237,7 +236,7 @@ def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool =
 
 def not_scored(models: Sequence[ModelRow], metric: str) -> str | None:
     """Which of some models have no number, and why; None where all have one."""
-    missing = [model for model in models if number_of(model, metric) is None]
+    missing = [model for model in models if leaderboard_number(model, metric) is None]
     if not missing:
         return None
     reasons = {cell.reason for model in missing if (cell := model.cells[metric]) is not None and cell.reason}
@@ -329,7 +328,7 @@ class PairComparer:
             self._one(narrowed, dataclasses.replace(blank, group=group), groups[group]) for group in _in_order(groups)
         ]
 
-    def _one(self, sheet: Sheet, blank: Comparison, within: Bools) -> Comparison:
+    def _one(self, sheet: ScoreMatrix, blank: Comparison, within: Bools) -> Comparison:
         a, b = sheet.values[:, blank.first], sheet.values[:, blank.second]
         models = [self.board.models[index] for index in (blank.first, blank.second)]
         silent = [not np.isfinite(column).any() for column in (a, b)]
@@ -349,9 +348,9 @@ class PairComparer:
         if sheet.metric in CORPUS and not sheet.is_mean:
             return self._corpus(sheet, blank, there)
         if not sheet.is_mean:
-            note = f"means of single turns, while the leaderboard's {title_of(sheet.metric)} is of the whole file"
+            note = f"means of single turns, while the leaderboard's {metric_title(sheet.metric)} is of the whole file"
             blank = dataclasses.replace(blank, notes=(*blank.notes, note))
-        rows = rows_of(sheet, there, {"first": a, "second": b, "difference": a - b})
+        rows = average_units(sheet, there, {"first": a, "second": b, "difference": a - b})
         estimate = clustered_contrast(
             rows.values["difference"],
             rows.videos.tolist(),
@@ -385,18 +384,20 @@ class PairComparer:
             else detectable_difference(error, df, alpha=self.settings.alpha, power=self.settings.target_power),
         )
 
-    def _against_fixed(self, sheet: Sheet, blank: Comparison, within: Bools, silent: Sequence[bool]) -> Comparison:
+    def _against_fixed(
+        self, sheet: ScoreMatrix, blank: Comparison, within: Bools, silent: Sequence[bool]
+    ) -> Comparison:
         """A model against a number without turns, as that of a player that knows nothing."""
         models = [self.board.models[index] for index in (blank.first, blank.second)]
         if all(silent) or not sheet.is_mean or self.settings.by is not None:
             names = " and ".join(repr(model.name) for model, quiet in zip(models, silent, strict=True) if quiet)
             return dataclasses.replace(blank, problem=f"the run holds no values of single turns of {names}")
         quiet = int(silent[1])
-        fixed = number_of(models[quiet], sheet.metric)
+        fixed = leaderboard_number(models[quiet], sheet.metric)
         assert fixed is not None
         column = sheet.values[:, (blank.first, blank.second)[1 - quiet]]
         there = within & np.isfinite(column)
-        rows = rows_of(sheet, there, {"value": column})
+        rows = average_units(sheet, there, {"value": column})
         sign = 1.0 if quiet else -1.0
         estimate = clustered_contrast(
             sign * (rows.values["value"] - fixed),
@@ -408,9 +409,8 @@ class PairComparer:
         own = rows.mean("value")
         notes = blank.notes
         if share_of(sheet.metric, fixed) != 0:
-            note = (
-                f"{models[quiet].name} has no turns in the run: its {title_of(sheet.metric)} is taken as a fixed number"
-            )
+            title = metric_title(sheet.metric)
+            note = f"{models[quiet].name} has no turns in the run: its {title} is taken as a fixed number"
             notes = (*notes, note)
         found = dataclasses.replace(
             self._duel(blank, sign * (column[there] - fixed), sheet.videos[there]),
@@ -423,7 +423,7 @@ class PairComparer:
         )
         return self._with(found, estimate)
 
-    def _unpaired(self, sheet: Sheet, blank: Comparison, within: Bools) -> Comparison:
+    def _unpaired(self, sheet: ScoreMatrix, blank: Comparison, within: Bools) -> Comparison:
         """Each model over its own turns."""
         models = [self.board.models[index] for index in (blank.first, blank.second)]
         a, b = sheet.values[:, blank.first], sheet.values[:, blank.second]
@@ -431,7 +431,7 @@ class PairComparer:
         if not there_a.any() or not there_b.any():
             return dataclasses.replace(blank, problem="one of the two has no score here")
         plain = sheet if sheet.nesting == "units" else dataclasses.replace(sheet, nesting="items")
-        own, other = rows_of(plain, there_a, {"value": a}), rows_of(plain, there_b, {"value": b})
+        own, other = average_units(plain, there_a, {"value": a}), average_units(plain, there_b, {"value": b})
         estimate = clustered_difference(
             own.values["value"],
             other.values["value"],
@@ -450,14 +450,13 @@ class PairComparer:
         )
         return self._with(found, estimate)
 
-    def _corpus(self, sheet: Sheet, blank: Comparison, there: Bools) -> Comparison:
+    def _corpus(self, sheet: ScoreMatrix, blank: Comparison, there: Bools) -> Comparison:
         """A measure of the whole file: tested by what each turn moves it by."""
         found_of = self.turns.corpus(sheet.metric)
         parts = [found_of[index] for index in (blank.first, blank.second)]
         if any(part is None for part in parts):
-            words = (
-                f"{title_of(sheet.metric)} is of the whole file, and cannot be computed anew from what the run holds"
-            )
+            title = metric_title(sheet.metric)
+            words = f"{title} is of the whole file, and cannot be computed anew from what the run holds"
             return dataclasses.replace(blank, problem=words)
         chosen = np.flatnonzero(there)
         statistics: list[Floats] = []
@@ -500,7 +499,7 @@ class PairComparer:
             net=clustered_mean(signs, videos.tolist(), confidence=self.settings.confidence),
         )
 
-    def _left_out(self, sheet: Sheet, blank: Comparison, within: Bools, alike: Bools) -> LeftOut:
+    def _left_out(self, sheet: ScoreMatrix, blank: Comparison, within: Bools, alike: Bools) -> LeftOut:
         scored_a = np.isfinite(sheet.values[:, blank.first])
         scored_b = np.isfinite(sheet.values[:, blank.second])
         if sheet.item != "turn":
@@ -524,7 +523,7 @@ def _in_order(groups: Iterable[str]) -> list[str]:
 SHOWN_NAMES: Final = 12
 
 
-def compare(
+def compare_models(
     board: Leaderboard,
     settings: CompareSettings,
     *,
@@ -552,7 +551,7 @@ def compare(
     competing = [index for index, model in enumerate(board.models) if model.competes]
     family = competing if len(competing) > 1 else list(range(len(board.models)))
     chosen = _chosen(board, models, family)
-    metrics = metrics_of(board, settings.metrics)
+    metrics = compared_metrics(board, settings.metrics)
     comparer = PairComparer(Turns.read(board), settings)
     for first, second in combinations(chosen, 2) if strict else ():
         comparer.refuse_strangers(first, second)
@@ -584,7 +583,7 @@ def _of_metric(comparer: PairComparer, metric: str, chosen: Sequence[int], famil
     return found
 
 
-def metrics_of(board: Leaderboard, wanted: Sequence[str]) -> list[str]:
+def compared_metrics(board: Leaderboard, wanted: Sequence[str]) -> list[str]:
     """The metrics to compare.
 
     Raises:
@@ -600,8 +599,10 @@ def metrics_of(board: Leaderboard, wanted: Sequence[str]) -> list[str]:
     if wanted:
         families = {metric: [name for name in there if name.split("_")[0] == metric] for metric in wanted}
         return list(dict.fromkeys(n for m in wanted for n in ([m] if m in there else families[m])))
-    usual = [metric for metric in there if kind_of(metric) in ("headline", "text")]
-    scored = [metric for metric in usual if any(number_of(model, metric) is not None for model in board.models)]
+    usual = [metric for metric in there if metric_kind(metric) in ("headline", "text")]
+    scored = [
+        metric for metric in usual if any(leaderboard_number(model, metric) is not None for model in board.models)
+    ]
     return scored or usual or there
 
 

@@ -184,7 +184,7 @@ class DatasetNumbers:
         return not (self.videos or self.turns or self.paths or self.graphs)
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """A number with its noun, as `1 video` or `1,353 videos`.
 
     Args:
@@ -194,7 +194,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def number_of(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """A number as people read it: whole, or with two digits after the point; a dash for none.
 
     Args:
@@ -214,12 +214,12 @@ SUB_CATEGORY_FIELDS: Final = ("sub_category", "subcategory")
 _CHINESE: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 
-def words(text: str) -> int:
+def count_text_words(text: str) -> int:
     """How many words a text has: what stands between spaces; of a text with Chinese, each character counts."""
     return count_words(text) if _CHINESE.search(text) else split_words(text)
 
 
-def count(benchmark: Benchmark) -> DatasetNumbers:
+def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
     """Count a benchmark, a row of a table at a time.
 
     Args:
@@ -244,7 +244,7 @@ def count(benchmark: Benchmark) -> DatasetNumbers:
     for clip in benchmark.read(CLIPS):
         clips.setdefault(clip.video_id, []).append(clip)
     counting = _Turns(found, lengths_s, labelled)
-    dialogues = DialogueCounter(words)
+    dialogues = DialogueCounter(count_text_words)
     chains: Counter[str] = Counter()
     for chain in benchmark.read(CHAINS):
         chains[chain.video_id] += 1
@@ -356,9 +356,9 @@ class _Turns:
 
     def _add(self, turn: Turn, length_s: float | None) -> None:
         found = self._found
-        found.question_words.add(words(turn.question))
+        found.question_words.add(count_text_words(turn.question))
         if turn.references:
-            found.answer_words.add(words(turn.references[0]))
+            found.answer_words.add(count_text_words(turn.references[0]))
         found.options += turn.options is not None
         for language in turn.labels.get("language", ()) or (
             ("zh",) if _CHINESE.search(turn.question) else (NOT_STATED,)

@@ -1,4 +1,4 @@
-"""Every dialogue's turns with all models' answers beside them, and the names of the pages they are read on."""
+"""The dialogues of runs, each turn with all models' answers and verdicts, and the evidence from the benchmark."""
 
 import hashlib
 import re
@@ -9,15 +9,94 @@ from dataclasses import dataclass, field
 from statistics import fmean, quantiles
 from typing import Final
 
-from reeltalk.analysis.columns import kind_of, settings_of
+from reeltalk.analysis.columns import answer_settings, metric_kind
 from reeltalk.analysis.leaderboard import RESERVED_NAMES, Leaderboard
 from reeltalk.analysis.verdicts import Place, ShownVerdict
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
-from reeltalk.schema.dialogue import ChecklistItem
+from reeltalk.schema.dialogue import ChecklistItem, Turn
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Video
 from reeltalk.schema.runs import is_withheld
+from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import ANSWERS, INFO
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, PATHS, VIDEOS
+
+
+@dataclass(frozen=True)
+class UnitContext:
+    """One chain, path or dialogue."""
+
+    turns: tuple[Turn | None, ...]
+    """None for a turn of a path whose chain is not there."""
+    clip_ids: tuple[str, ...]
+
+
+@dataclass
+class BenchmarkContext:
+    """All units of a benchmark, with its videos and clips. Holds its dialogues in memory."""
+
+    videos: dict[str, Video] = field(default_factory=dict)
+    clips: dict[str, list[tuple[str, Interval]]] = field(default_factory=dict)
+    """By video, in the order of time: names and intervals of those whose interval is known."""
+    units: dict[tuple[str, str], UnitContext] = field(default_factory=dict)
+    """By kind (`chain`, `path` or `dialogue`) and id."""
+
+    def about(self, unit: str, unit_id: str, video_id: str) -> Interval | None:
+        """From the first to the last moment that a unit is about, as its clips say; None where nobody says it."""
+        found = self.units.get((unit, unit_id))
+        if found is None:
+            return None
+        named = set(found.clip_ids)
+        intervals = [interval for name, interval in self.clips.get(video_id, ()) if name in named]
+        intervals += [interval for turn in found.turns if turn is not None for interval in turn.evidence]
+        if not intervals:
+            return None
+        return Interval(start_s=min(i.start_s for i in intervals), end_s=max(i.end_s for i in intervals))
+
+    def evidence(self, unit: str, unit_id: str, index: int) -> tuple[Interval, ...]:
+        """Where the answer to one turn can be seen.
+
+        Args:
+            unit: `chain`, `path` or `dialogue`.
+            unit_id: Which.
+            index: The turn's place, from 0.
+        """
+        found = self.units.get((unit, unit_id))
+        turn = found.turns[index] if found is not None and index < len(found.turns) else None
+        return turn.evidence if turn is not None else ()
+
+
+def read_context(benchmark: Benchmark) -> BenchmarkContext:
+    """Read what a benchmark knows of its units.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    found = BenchmarkContext(videos={video.id: video for video in benchmark.read(VIDEOS)})
+    for clip in benchmark.read(CLIPS):
+        if clip.interval is not None:
+            found.clips.setdefault(clip.video_id, []).append((clip.id, clip.interval))
+    for clips in found.clips.values():
+        clips.sort(key=lambda pair: (pair[1].start_s, pair[1].end_s, pair[0]))
+    for chain in benchmark.read(CHAINS):
+        clip_ids = (str(chain.clip_id),) if chain.clip_id is not None else ()
+        found.units["chain", chain.id] = UnitContext(chain.turns, clip_ids)
+    for dialogue in benchmark.read(DIALOGUES):
+        found.units["dialogue", dialogue.id] = UnitContext(dialogue.turns, tuple(map(str, dialogue.clip_ids)))
+    for path in benchmark.read(PATHS):
+        turns: list[Turn | None] = []
+        about: tuple[str, ...] = ()
+        for step in path.steps:
+            unit = found.units.get((step.ref.unit, step.ref.unit_id))
+            own = unit.turns[step.ref.turn_index] if unit and step.ref.turn_index < len(unit.turns) else None
+            # A turn that is worded anew may leave out what stays as it is.
+            turns.append(step.turn if step.turn is not None and step.turn.evidence else own or step.turn)
+            about += unit.clip_ids if unit else ()
+        found.units["path", path.id] = UnitContext(tuple(turns), tuple(dict.fromkeys(about)))
+    return found
+
 
 NEAR_ZERO_FOR_ONE_ANSWER: Final = frozenset({"bleu_2", "bleu_3", "bleu_4"})
 """Metrics that are not shown beside a single answer: few short answers share any pair of words with a reference."""
@@ -111,7 +190,7 @@ class ShownDialogue:
         return means
 
 
-def collect(
+def collect_dialogues(
     board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None
 ) -> list[ShownDialogue]:
     """All dialogues, in the order of their names. Holds all answers of the runs in memory.
@@ -132,7 +211,7 @@ def collect(
         known = {info.model for info in run.info.models}
         scores = {(row.model, row.item_id): row.scores for row in run.item_scores()}
         said = judged.get(id(run), {})
-        history = {model: settings_of(run, model).get("history") for model in places}
+        history = {model: answer_settings(run, model).get("history") for model in places}
         for answer in run.answers():
             if answer.model not in known:
                 raise BenchmarkError(
@@ -171,7 +250,7 @@ def collect(
     return dialogues
 
 
-def bounded(text: str) -> str:
+def limit_text(text: str) -> str:
     """A text as a page shows it: one that is very long is cut, which is said where it ends."""
     if len(text) <= LONGEST_TEXT:
         return text
@@ -225,14 +304,14 @@ def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list
     """
     known = scored_metrics(board, dialogues)
     if any(answer.verdicts for dialogue in dialogues for turn in dialogue.turns for answer in turn.answers):
-        known = [metric for metric in known if kind_of(metric) == "text"]
+        known = [metric for metric in known if metric_kind(metric) == "text"]
     telling = [metric for metric in known if metric not in NEAR_ZERO_FOR_ONE_ANSWER]
     return telling or known
 
 
 def mean_metric(metrics: Sequence[str]) -> str | None:
     """Which of the metrics the list of dialogues shows: a judged one where there is one; None where there is none."""
-    judged = [metric for metric in metrics if kind_of(metric) == "headline"]
+    judged = [metric for metric in metrics if metric_kind(metric) == "headline"]
     ranks = {info.name: info.answer_rank for info in TEXT_METRICS.values() if info.answer_rank is not None}
     preferred = sorted((metric for metric in metrics if metric in ranks), key=ranks.__getitem__)
     return next(iter([*judged, *preferred, *metrics]), None)

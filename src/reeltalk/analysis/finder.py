@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
-from reeltalk.analysis.columns import kind_of, share_of, title_of
+from reeltalk.analysis.columns import metric_kind, metric_title, share_of
 from reeltalk.analysis.dialogues import ShownAnswer, ShownDialogue, ShownTurn, scored_metrics
 from reeltalk.analysis.leaderboard import Leaderboard
-from reeltalk.analysis.turns import credit_metric
+from reeltalk.analysis.turn_scores import credit_metric
 from reeltalk.analysis.verdicts import ShownScore, ShownVerdict
-from reeltalk.analysis.visible import visible
 from reeltalk.judge.protocol import ProtocolCriterion, credit_measures, find_protocol
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import ScoreState
+from reeltalk.schema.texts import printable
 
 QUESTION_CHARACTERS: Final = 220
 ANSWER_CHARACTERS: Final = 280
@@ -70,7 +70,7 @@ def make_finder(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> Finde
         dialogues: All dialogues.
     """
     known = scored_metrics(board, dialogues)
-    judged = [metric for metric in known if kind_of(metric) == "headline" and share_of(metric, 0.0) is not None]
+    judged = [metric for metric in known if metric_kind(metric) == "headline" and share_of(metric, 0.0) is not None]
     best = credit_metric(known)
     metrics = sorted(judged, key=lambda metric: (metric != best, _rank(metric)))
     if not metrics and best is not None:
@@ -93,8 +93,8 @@ def make_finder(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> Finde
                 finder.unscored |= any(score.failed for score in verdict.scores)
                 finder.spreads |= any(len(score.given) > 1 for score in verdict.scores)
     finder.others = sorted(others)
-    finder.measures = [title_of(metric) for metric in metrics]
-    finder.measures += [f"{title_of(protocol)} by {judge}" for protocol, judge in finder.others]
+    finder.measures = [metric_title(metric) for metric in metrics]
+    finder.measures += [f"{metric_title(protocol)} by {judge}" for protocol, judge in finder.others]
     finder.tasks = sorted(tasks)
     frequent = [label for label, _ in labels.most_common(MOST_LABELS)]
     finder.labels = sorted(frequent, key=lambda label: (label[0], -labels[label], label[1]))
@@ -110,7 +110,7 @@ def found_turns(finder: Finder, dialogues: Sequence[ShownDialogue]) -> Iterator[
             yield FoundTurn(place, turn, given)
 
 
-def column_row(finder: Finder, found: FoundTurn, places: "Places") -> Json:
+def column_row(finder: Finder, found: FoundTurn, places: "TurnPlaces") -> Json:
     """A turn as the page's script reads it to filter; `turns.js` names the places of its values."""
     turn = found.turn
     stem, _, part = turn.file.removesuffix(".html").rpartition(".part")
@@ -141,14 +141,14 @@ def word_row(turn: ShownTurn) -> Json:
 
 
 @dataclass(frozen=True)
-class Places:
+class TurnPlaces:
     """Where tasks and labels stand in their lists."""
 
     tasks: Mapping[str, int]
     labels: Mapping[tuple[str, str], int]
 
     @classmethod
-    def of(cls, finder: Finder) -> "Places":
+    def of(cls, finder: Finder) -> "TurnPlaces":
         """The places in a finder's lists."""
         return cls(
             {task: place for place, task in enumerate(finder.tasks)},
@@ -164,7 +164,7 @@ def short(text: str, most: int) -> str:
         most: Characters that are kept.
     """
     # What lies far beyond the cut need not be looked at.
-    line = visible(" ".join(text[: 4 * most].split()))
+    line = printable(" ".join(text[: 4 * most].split()))
     return line if len(line) <= most and len(text) <= 4 * most else line[:most] + "…"
 
 

@@ -15,14 +15,15 @@ from typing import Final
 
 from reeltalk.analysis.columns import HUMAN, floor_of, is_reference
 from reeltalk.analysis.verdicts import Place
-from reeltalk.analysis.visible import visible
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.schema.texts import printable
 from reeltalk.store.documents import read_text
 from reeltalk.store.runs import JUDGED, Run
 from reeltalk.store.tables import read_rows
+from reeltalk.store.text_tables import write_csv
 
 COLUMNS: Final = ("model", "unit_id", "turn_index", "criterion", "rater", "value")
 """Columns of a sheet; `item` may stand in place of the first three."""
@@ -33,7 +34,7 @@ MOST_TURNS: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Rating:
+class HumanRating:
     """What one person says of one answer on one criterion."""
 
     place: Place
@@ -46,7 +47,7 @@ class Rating:
 class HumanRatings:
     """Ratings with what was counted while they were read."""
 
-    ratings: tuple[Rating, ...]
+    ratings: tuple[HumanRating, ...]
     sources: tuple[str, ...]
     empty: int = 0
     """Rows of sheets that nobody filled in."""
@@ -74,12 +75,12 @@ def human_ratings(runs: Sequence[Run], files: Sequence[Path], places: Iterable[P
         InputError: A file is damaged, a row is no person's, or two rows rate the same thing; names line and field.
         SettingError: There are no ratings at all.
     """
-    found: dict[tuple[Place, str, str], tuple[Rating, str]] = {}
+    found: dict[tuple[Place, str, str], tuple[HumanRating, str]] = {}
     counted = {"empty": 0, "n/a": 0}
     sources: list[str] = []
     codes: dict[str, Place] | None = None
 
-    def add(rows: Iterable[tuple[int | None, Rating | None, str]], file: Path) -> None:
+    def add(rows: Iterable[tuple[int | None, HumanRating | None, str]], file: Path) -> None:
         several: dict[tuple[Place, str, str], list[float]] = {}
         for line, rating, state in rows:
             if rating is None:
@@ -98,7 +99,7 @@ def human_ratings(runs: Sequence[Run], files: Sequence[Path], places: Iterable[P
             # Rounds of one person in a run are averaged.
             several.setdefault(key, []).append(rating.value)
             mean = sum(several[key]) / len(several[key])
-            found[key] = (Rating(rating.place, rating.criterion, rating.rater, mean), where)
+            found[key] = (HumanRating(rating.place, rating.criterion, rating.rater, mean), where)
 
     for run in runs:
         for protocol in run.protocols():
@@ -136,13 +137,13 @@ def says_human(path: Path) -> bool:
         return any(b'"human:' in line for line in stream)
 
 
-def _in_run(run: Run, protocol: str) -> Iterator[tuple[int | None, Rating | None, str]]:
+def _in_run(run: Run, protocol: str) -> Iterator[tuple[int | None, HumanRating | None, str]]:
     for row in run.judged(protocol):
         if row.judge.startswith(HUMAN):
             yield None, *_rating(row)
 
 
-def _in_rows(file: Path) -> Iterator[tuple[int, Rating | None, str]]:
+def _in_rows(file: Path) -> Iterator[tuple[int, HumanRating | None, str]]:
     if not file.is_file():
         raise InputError("no such file", file=file, hint="check the path")
     for line, row in enumerate(read_rows(file, JudgedScore), start=1):
@@ -154,14 +155,14 @@ def _in_rows(file: Path) -> Iterator[tuple[int, Rating | None, str]]:
         yield line, *_rating(row)
 
 
-def _rating(row: JudgedScore) -> tuple[Rating | None, str]:
+def _rating(row: JudgedScore) -> tuple[HumanRating | None, str]:
     if row.state is not ScoreState.SCORED or row.value is None:
         return None, "n/a" if row.state is ScoreState.NOT_APPLICABLE else "empty"
     place = (row.model, row.unit_id, row.turn_index)
-    return Rating(place, row.criterion, row.judge.removeprefix(HUMAN), row.value), ""
+    return HumanRating(place, row.criterion, row.judge.removeprefix(HUMAN), row.value), ""
 
 
-def _in_sheet(file: Path, codes: Mapping[str, Place]) -> Iterator[tuple[int, Rating | None, str]]:
+def _in_sheet(file: Path, codes: Mapping[str, Place]) -> Iterator[tuple[int, HumanRating | None, str]]:
     reader = csv.DictReader(io.StringIO(read_text(file)), strict=True)
     try:
         names = reader.fieldnames or []
@@ -193,7 +194,7 @@ def _in_sheet(file: Path, codes: Mapping[str, Place]) -> Iterator[tuple[int, Rat
             yield line, _rated(cells, file, line, codes if coded else None), ""
 
 
-def _rated(cells: Mapping[str, str], file: Path, line: int, codes: Mapping[str, Place] | None) -> Rating:
+def _rated(cells: Mapping[str, str], file: Path, line: int, codes: Mapping[str, Place] | None) -> HumanRating:
     for name, cell in cells.items():
         if not cell and name != "turn_index":
             raise InputError(f"{name} is empty", file=file, line=line, place=name, hint="fill it in")
@@ -222,7 +223,7 @@ def _rated(cells: Mapping[str, str], file: Path, line: int, codes: Mapping[str, 
                 hint="leave it empty where the whole dialogue was rated",
             )  # fmt: skip
         place = (cells["model"], cells["unit_id"], int(index) if index else None)
-    return Rating(place, cells["criterion"], cells["rater"], value)
+    return HumanRating(place, cells["criterion"], cells["rater"], value)
 
 
 SHEET_COLUMNS: Final = (
@@ -254,17 +255,15 @@ def rating_sheet(runs: Sequence[Run], *, items: int, seed: int, criteria: Sequen
         raise SettingError("the runs hold no answers of models to rate, so there is nothing to put on a sheet")
     before = _histories(turns)
     drawn = _drawn(turns, items, seed)
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(SHEET_COLUMNS)
+    rows = []
     for turn in sorted(drawn, key=lambda turn: _chance(seed, f"order {turn.model}", turn)):
         place = (turn.model, turn.unit_id, turn.turn_index)
         texts = (before[place], turn.question, "\n".join(turn.references), turn.text)
         asked = "" if turn.asked_at_s is None else f"{turn.asked_at_s:g}"
         cells = [item_code(place), turn.video_id, asked, *texts]
         for criterion in criteria:
-            writer.writerow([*map(_inert, cells), criterion, "", ""])
-    return stream.getvalue()
+            rows.append([*map(_inert, cells), criterion, "", ""])
+    return write_csv(SHEET_COLUMNS, rows)
 
 
 def _answered(runs: Sequence[Run]) -> list[AnsweredTurn]:
@@ -316,5 +315,5 @@ def _chance(seed: int, what: str, turn: AnsweredTurn) -> bytes:
 
 def _inert(cell: str) -> str:
     """A cell that no spreadsheet runs; a stranger's answer may begin as a formula does."""
-    shown = visible(cell)
+    shown = printable(cell)
     return f"'{shown}" if shown.startswith(FORMULA) else shown

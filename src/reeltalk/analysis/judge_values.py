@@ -8,9 +8,9 @@ from reeltalk.analysis.columns import (
     HUMAN,
     floor_of,
     is_reference,
-    kind_of,
+    metric_kind,
+    metric_title,
     span_of,
-    title_of,
 )
 from reeltalk.analysis.verdicts import NOBODY, Place, title_of_criterion
 from reeltalk.errors import SettingError
@@ -85,7 +85,7 @@ class Scorer:
 
 
 @dataclass(frozen=True)
-class Scored:
+class JudgedRuns:
     """All answers of some runs, and all that scored them."""
 
     answers: dict[Place, RatedAnswer]
@@ -104,7 +104,7 @@ class Scored:
         return {name: info for name, info in self.infos.items() if is_reference(info) or floor_of(info)}
 
 
-def scored(runs: Sequence[Run]) -> Scored:
+def read_scored(runs: Sequence[Run]) -> JudgedRuns:
     """Read runs.
 
     Args:
@@ -127,7 +127,7 @@ def scored(runs: Sequence[Run]) -> Scored:
     _add_dialogues(answers)
     found = [one for one in scorers.values() if one.values]
     _name(found)
-    return Scored(answers, found, infos)
+    return JudgedRuns(answers, found, infos)
 
 
 def _read_answers(
@@ -198,7 +198,7 @@ def _read_metrics(
         if place is None:
             continue
         for metric, value in row.scores.items():
-            kind = kind_of(metric)
+            kind = metric_kind(metric)
             if kind == "text" or (kind == "headline" and not judged):
                 name: Kind = "text" if kind == "text" else "judge"
                 scorer = scorers.setdefault((metric, metric, None, None), Scorer("", name, metric, metric, None))
@@ -224,7 +224,7 @@ def _name(scorers: Sequence[Scorer]) -> None:
     """Give each a name unlike all others, naming the judge where there is one."""
     for scorer in scorers:
         scorer.name = (
-            title_of(scorer.criterion)
+            metric_title(scorer.criterion)
             if scorer.kind == "text" or scorer.protocol == scorer.criterion
             else title_of_criterion(scorer.protocol, scorer.criterion)
         )
@@ -234,7 +234,7 @@ def _name(scorers: Sequence[Scorer]) -> None:
             scorer.name += f" · {scorer.run}"
 
 
-def comparable(scorers: Sequence[Scorer], criterion: str) -> list[Scorer]:
+def comparable_scorers(scorers: Sequence[Scorer], criterion: str) -> list[Scorer]:
     """Which of all scorers are compared with people on one criterion.
 
     Of a protocol with several criteria that is the one of the same name; else its overall; else all. Everything else

@@ -17,7 +17,7 @@ from reeltalk.analysis.columns import (
     floor_of,
     is_human,
     is_reference,
-    kind_of,
+    metric_kind,
 )
 from reeltalk.errors import BenchmarkError
 from reeltalk.judge.protocol import measure_caution
@@ -165,14 +165,14 @@ class Leaderboard:
         """Every judged metric by its family, the official script's and withheld ones too."""
         found: dict[str, list[str]] = {}
         for metric in self.metrics:
-            if kind_of(metric) not in ("text", "timing"):
+            if metric_kind(metric) not in ("text", "timing"):
                 found.setdefault(metric.split(".")[0], []).append(metric)
         return list(found.items())
 
     @property
     def plotted(self) -> list[str]:
         """Metrics that have figures: headlines and text metrics."""
-        return [metric for metric in self.metrics if kind_of(metric) in ("headline", "text")]
+        return [metric for metric in self.metrics if metric_kind(metric) in ("headline", "text")]
 
     @property
     def floors(self) -> list[ModelRow]:
@@ -245,7 +245,7 @@ def _shown(runs: Sequence[Run]) -> list[tuple[int, ModelInfo, dict[str, SummaryR
     return models + floors
 
 
-def build(runs: Sequence[Run]) -> Leaderboard:
+def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
     """Put the models of several runs side by side.
 
     A model name that stands in several runs gets its run's name behind it.
@@ -268,7 +268,7 @@ def build(runs: Sequence[Run]) -> Leaderboard:
     mixed = {
         metric: parts
         for metric in metrics
-        if kind_of(metric) != "timing" and (parts := differing_parts(numbers[metric], DOES_NOT_TELL_MODELS_APART))
+        if metric_kind(metric) != "timing" and (parts := differing_parts(numbers[metric], DOES_NOT_TELL_MODELS_APART))
     }
     best = {
         metric: None
@@ -293,7 +293,7 @@ def build(runs: Sequence[Run]) -> Leaderboard:
     return Leaderboard(metrics, models, mixed, _signatures(metrics, models), _unscored(metrics, models))
 
 
-def shown(value: float, metric: str | None = None) -> str:
+def format_value(value: float, metric: str | None = None) -> str:
     """A value with four digits after the point, below the width of any interval seen so far; two from 10 on.
 
     Args:
@@ -383,7 +383,7 @@ def why_no_value(run: Run, row: SummaryRow | GroupRow) -> str:
     if stated:
         return stated[0]
     due = row.n + row.unscored
-    why = f" ({reasons_told(row)})" if isinstance(row, SummaryRow) and row.reasons else ""
+    why = f" ({format_reasons(row)})" if isinstance(row, SummaryRow) and row.reasons else ""
     if row.over_scored is not None:
         if not is_withheld(row.n, row.unscored):
             return f"withheld: more than 2 % of a part of it, or of its judgings, are unscored{why}"
@@ -395,7 +395,7 @@ def why_no_value(run: Run, row: SummaryRow | GroupRow) -> str:
     return "the run does not say why"
 
 
-def reasons_told(row: SummaryRow) -> str:
+def format_reasons(row: SummaryRow) -> str:
     """Why items of a number are unscored, as `the model gave no answer: timed out: 3; there is no reference: 1`."""
     return "; ".join(f"{reason}: {count:,}" for reason, count in row.reasons.items())
 

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.analysis.columns import span_of, title_of
-from reeltalk.analysis.comparison import Comparison, Comparisons, shown_difference
+from reeltalk.analysis.columns import metric_title, span_of
+from reeltalk.analysis.comparison import Comparison, Comparisons, format_signed
 from reeltalk.analysis.leaderboard import key_of
-from reeltalk.analysis.visible import visible
 from reeltalk.metrics.significance import power_of, videos_needed
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
+from reeltalk.schema.texts import printable
 
 POINTS: Final = (1.0, 2.0, 5.0)
 """Differences that are planned for where none is named, in hundredths of the metric's scale."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class SamplePlan:
     """What one comparison, as a pilot, says about larger ones."""
 
     metric: str
@@ -41,7 +41,7 @@ class Plan:
     """None where it would be more than a million."""
 
 
-def plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[Plan]:
+def make_plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[SamplePlan]:
     """A plan for each comparison and difference; where there is no interval or no scale there is none.
 
     Args:
@@ -58,7 +58,7 @@ def plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[Plan]:
         for point in points:
             difference = point / 100 * span
             made.append(
-                Plan(
+                SamplePlan(
                     row.metric,
                     names[0],
                     names[1],
@@ -81,7 +81,7 @@ def plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[Plan]:
 
 def plan_records(found: Comparisons, points: Sequence[float] = POINTS) -> list[dict[str, object]]:
     """Plans as records."""
-    return [dataclasses.asdict(plan) for plan in plans(found, points)]
+    return [dataclasses.asdict(plan) for plan in make_plans(found, points)]
 
 
 def plan_text(found: Comparisons, points: Sequence[float] = POINTS) -> str:
@@ -91,7 +91,7 @@ def plan_text(found: Comparisons, points: Sequence[float] = POINTS) -> str:
         f"How many videos like these a difference takes: two-sided test at {settings.alpha:.3g}, "
         f"{settings.target_power * 100:.0f} % power, as many turns a video."
     ]
-    made = plans(found, points)
+    made = make_plans(found, points)
     for row in found.rows:
         own = [
             plan
@@ -105,7 +105,7 @@ def plan_text(found: Comparisons, points: Sequence[float] = POINTS) -> str:
     lines.append(
         "A point is a hundredth of the metric's scale. More turns a video help less, the more they resemble each other."
     )
-    return "\n".join(visible(line) for line in lines) + "\n"
+    return "\n".join(printable(line) for line in lines) + "\n"
 
 
 def _why_no_plan(row: Comparison) -> str:
@@ -114,9 +114,9 @@ def _why_no_plan(row: Comparison) -> str:
     return "there is no scatter to plan from" if row.videos > 1 else "one video tells no scatter"
 
 
-def _row(found: Comparisons, row: Comparison, own: Sequence[Plan]) -> list[str]:
+def _row(found: Comparisons, row: Comparison, own: Sequence[SamplePlan]) -> list[str]:
     names = " and ".join(f"{key_of(index)} {found.board.models[index].name}" for index in (row.first, row.second))
-    title = title_of(row.metric) + (f", {row.group}" if row.group else "")
+    title = metric_title(row.metric) + (f", {row.group}" if row.group else "")
     if not own:
         why = row.problem or _why_no_plan(row)
         return ["", f"{title}: {names}", f"    no plan: {why}"]
@@ -126,14 +126,14 @@ def _row(found: Comparisons, row: Comparison, own: Sequence[Plan]) -> list[str]:
         "",
         f"{title}: {names}",
         f"    pilot: {first.videos:,} videos with {first.items_per_video:.1f} {row.item}s each, standard error "
-        f"{shown_difference(row.metric, first.standard_error)[1:]}, within-video correlation {first.icc:.2f}{effect}",
-        f"    smallest detectable difference now: {shown_difference(row.metric, first.detectable)[1:]}",
+        f"{format_signed(row.metric, first.standard_error)[1:]}, within-video correlation {first.icc:.2f}{effect}",
+        f"    smallest detectable difference now: {format_signed(row.metric, first.detectable)[1:]}",
     ]
     for plan in own:
         needed = "more than a million" if plan.videos_needed is None else f"{plan.videos_needed:,}"
         lines.append(
             f"    {plan.points:g} point{'s' if plan.points != 1 else ''} "
-            f"({shown_difference(row.metric, plan.difference)[1:]}): {needed} videos; "
+            f"({format_signed(row.metric, plan.difference)[1:]}): {needed} videos; "
             f"found with {plan.power_now * 100:.0f} % power now"
         )
     return lines

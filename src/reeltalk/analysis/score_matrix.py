@@ -1,13 +1,24 @@
-"""One metric's values of all models on the same items, and the mean that the leaderboard makes of them."""
+"""One metric's values of all models on the same turns or dialogues, from which comparisons are made.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+A run does not say how the leaderboard's number follows from single values. So this module tries the known ways, as the
+mean over turns or over dialogues, and takes one only if it gives every model's number.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.analysis.leaderboard import ModelRow
+from reeltalk.analysis.columns import TEXT
+from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
+from reeltalk.analysis.turn_scores import scored_turns
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.metrics.scoring import METRICS, MetricResult, score_texts
+from reeltalk.metrics.tokenise import Language, Spoken, languages_by_item
+from reeltalk.schema.scoring import JudgedScore
+from reeltalk.store.runs import Run
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -24,7 +35,7 @@ ANSWER_TYPE: Final = "answer_type"
 
 
 @dataclass(frozen=True)
-class Place:
+class TurnPlace:
     """Where a turn, or a unit, stands."""
 
     video_id: str
@@ -37,13 +48,13 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ScoreMatrix:
     """One metric: a row an item, a column a model."""
 
     metric: str
     values: Floats
     """(N, M); NaN where there is no score."""
-    places: Sequence[Place]
+    places: Sequence[TurnPlace]
     """(N,)"""
     nesting: Nesting
     is_mean: bool
@@ -58,7 +69,7 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Rows:
+class AveragedRows:
     """What a number is the mean of, after averaging within units: its rows with their video, stratum and values."""
 
     videos: NDArray[np.str_]
@@ -73,7 +84,7 @@ class Rows:
         return float((sums / np.bincount(self.strata, minlength=len(self.weights))) @ self.weights)
 
 
-def rows_of(sheet: Sheet, there: Bools, values: Mapping[str, Floats]) -> Rows:
+def average_units(sheet: ScoreMatrix, there: Bools, values: Mapping[str, Floats]) -> AveragedRows:
     """Average values as the leaderboard does, up to the last mean.
 
     Args:
@@ -91,14 +102,14 @@ def rows_of(sheet: Sheet, there: Bools, values: Mapping[str, Floats]) -> Rows:
         counts = np.bincount(unit)
         kept = {name: np.bincount(unit, weights=column) / counts for name, column in kept.items()}
         places = [places[int(row)] for row in first]
-    of: Callable[[Place], str] = {"tasks": _task, "kinds": _kind}.get(sheet.nesting, _one)
+    of: Callable[[TurnPlace], str] = {"tasks": _task, "kinds": _kind}.get(sheet.nesting, _one)
     numbers: dict[str, int] = {}
     strata = np.array([numbers.setdefault(of(place), len(numbers)) for place in places], np.intp)
     weights = np.full(len(numbers), 1 / len(numbers))
-    return Rows(np.array([place.video_id for place in places]), strata, weights, kept)
+    return AveragedRows(np.array([place.video_id for place in places]), strata, weights, kept)
 
 
-def number_of(model: ModelRow, metric: str) -> float | None:
+def leaderboard_number(model: ModelRow, metric: str) -> float | None:
     """A model's number of the leaderboard, also where it is withheld."""
     cell = model.cells[metric]
     if cell is None:
@@ -106,19 +117,19 @@ def number_of(model: ModelRow, metric: str) -> float | None:
     return cell.row.value if cell.row.value is not None else cell.row.over_scored
 
 
-def _task(place: Place) -> str:
+def _task(place: TurnPlace) -> str:
     return place.task or ""
 
 
-def _kind(place: Place) -> str:
+def _kind(place: TurnPlace) -> str:
     return place.unit
 
 
-def _one(place: Place) -> str:
+def _one(place: TurnPlace) -> str:
     return ""
 
 
-def groups_of(place: Place, by: str) -> Sequence[str]:
+def turn_groups(place: TurnPlace, by: str) -> Sequence[str]:
     """The groups that a turn belongs to.
 
     Args:
@@ -132,3 +143,274 @@ def groups_of(place: Place, by: str) -> Sequence[str]:
     if by == TURN:
         return [str(place.turn_index + 1)]
     return [value for name, values in place.labels.items() if by in (name, name.split(".")[-1]) for value in values]
+
+
+SAME: Final = 1e-9
+"""Relative difference of a mean and a leaderboard's number that are the same number."""
+SCALES: Final = (1.0, 10.0, 100.0)
+"""By what tables multiply a judge's marks."""
+
+
+@dataclass
+class Turns:
+    """The turns of all models of a leaderboard."""
+
+    board: Leaderboard
+    places: list[TurnPlace] = field(default_factory=list)
+    asked: Ints = field(default_factory=lambda: np.zeros((0, 0), np.intp))
+    """(N, M) which wording of the question each model was asked, from 1; 0 where it was not asked."""
+    _rows: dict[str, int] = field(default_factory=dict)
+    _sheets: dict[str, ScoreMatrix | None] = field(default_factory=dict)
+    _values: dict[str, Floats] = field(default_factory=dict)
+    _corpora: dict[str, list[tuple[Ints, dict[str, MetricResult]] | None]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, board: Leaderboard) -> "Turns":
+        """Read the answers and scores of every run.
+
+        Raises:
+            BenchmarkError: A table of scores lacks a row.
+            InputError: A table is damaged.
+        """
+        turns = cls(board)
+        turns._read_answers()
+        turns._read_scores()
+        return turns
+
+    def sheet(self, metric: str) -> ScoreMatrix | None:
+        """A metric's values, or None where the runs hold none of single items."""
+        if metric not in self._sheets:
+            self._sheets[metric] = self._make_sheet(metric)
+        return self._sheets[metric]
+
+    def asked_alike(self, sheet: ScoreMatrix, first: int, second: int) -> Bools:
+        """(N,) true for items that both models were asked in the same words.
+
+        Args:
+            sheet: Whose items.
+            first: Place of a model in the leaderboard.
+            second: Of another.
+        """
+        alike: Bools = (self.asked[:, first] == self.asked[:, second]) & (self.asked[:, first] > 0)
+        if sheet.item == TURN:
+            return alike
+        # A unit is judged as a whole: one turn asked otherwise, or of one model alone, makes it another unit.
+        anywhere = (self.asked[:, first] > 0) | (self.asked[:, second] > 0)
+        spoiled = {
+            (p.unit, p.unit_id) for p, a, there in zip(self.places, alike, anywhere, strict=True) if there and not a
+        }
+        return np.array([(place.unit, place.unit_id) not in spoiled for place in sheet.places], bool)
+
+    def groups(self, sheet: ScoreMatrix, by: str) -> dict[str, Bools]:
+        """Which items belong to each group; an item may belong to several.
+
+        Args:
+            sheet: Whose items.
+            by: `task`, `kind`, `turn`, `answer_type`, or labels as `question_type` or `svbench.skill`.
+
+        Raises:
+            SettingError: No item has such labels; names those there are.
+        """
+        found: dict[str, set[int]] = {}
+        rows = range(len(sheet.places)) if sheet.item == TURN else []
+        for row in rows:
+            for group in turn_groups(sheet.places[row], by):
+                found.setdefault(group, set()).add(row)
+        if sheet.item != TURN:
+            of_unit: dict[tuple[str, str], set[str]] = {}
+            for place in self.places:
+                of_unit.setdefault((place.unit, place.unit_id), set()).update(turn_groups(place, by))
+            for row, place in enumerate(sheet.places):
+                for group in of_unit.get((place.unit, place.unit_id), ()):
+                    found.setdefault(group, set()).add(row)
+        if not found and not any(turn_groups(place, by) for place in self.places):
+            raise SettingError(
+                f"--by {by}: no turn carries it; these turns can be told apart by {', '.join(self.kinds())}"
+            )
+        return {group: np.isin(np.arange(len(sheet.places)), sorted(rows)) for group, rows in found.items()}
+
+    def kinds(self) -> list[str]:
+        """What turns can be grouped by."""
+        labels = {name for place in self.places for name, values in place.labels.items() if values}
+        return [TURN, KIND, *([TASK] if any(place.task for place in self.places) else []), *sorted(labels)]
+
+    def corpus(self, metric: str) -> list[tuple[Ints, MetricResult] | None]:
+        """For each model the rows of its scored turns and a text metric of the whole file, computed anew.
+
+        Args:
+            metric: One of `bleu_1` to `bleu_4`.
+
+        Returns:
+            None for models for which the leaderboard's number does not come out.
+        """
+        wanted = next(name for name, produced in METRICS.items() if metric in produced)
+        if wanted not in self._corpora:
+            self._corpora[wanted] = self._score_anew(wanted, metric)
+        found: list[tuple[Ints, MetricResult] | None] = []
+        for model, scored in zip(self.board.models, self._corpora[wanted], strict=True):
+            told = leaderboard_number(model, metric)
+            there = scored is not None and told is not None and _same(scored[1][metric].corpus, told)
+            found.append((scored[0], scored[1][metric]) if scored is not None and there else None)
+        return found
+
+    def _score_anew(self, wanted: str, metric: str) -> list[tuple[Ints, dict[str, MetricResult]] | None]:
+        texts: list[tuple[list[int], list[str], list[tuple[str, ...]], list[Spoken]]] = [
+            ([], [], [], []) for _ in self.board.models
+        ]
+        scored = np.isfinite(self._values[metric])
+        spoken: dict[int, dict[str, Spoken]] = {}
+        for run, columns in self._runs():
+            spoken[id(run)] = languages_by_item(
+                ((answer.item_id, answer.references) for answer in run.answers()), _language(run)
+            )
+            for answer in run.answers():
+                row = self._rows[answer.item_id]
+                for column in columns.get(answer.model, ()):
+                    if scored[row, column]:
+                        texts[column][0].append(row)
+                        texts[column][1].append(answer.text)
+                        texts[column][2].append(answer.references)
+                        texts[column][3].append(spoken[id(run)][answer.item_id])
+        found: list[tuple[Ints, dict[str, MetricResult]] | None] = []
+        for rows, answers, references, languages in texts:
+            results = score_texts(answers, references, [wanted], languages=languages) if rows else {}
+            found.append((np.array(rows, np.intp), results) if rows else None)
+        return found
+
+    def _runs(self) -> Iterator[tuple[Run, dict[str, list[int]]]]:
+        """Each run once, with the columns of its models by their own names."""
+        for run in {id(model.run): model.run for model in self.board.models}.values():
+            columns: dict[str, list[int]] = {}
+            for index, model in enumerate(self.board.models):
+                if model.run is run:
+                    columns.setdefault(model.info.model, []).append(index)
+            yield run, columns
+
+    def _read_answers(self) -> None:
+        wordings: list[dict[object, int]] = []
+        cells: list[tuple[int, int, int]] = []
+        for run, columns in self._runs():
+            for answer in run.answers():
+                if answer.model not in columns:
+                    continue
+                row = self._rows.setdefault(answer.item_id, len(self._rows))
+                if row == len(wordings):
+                    wordings.append({})
+                    labels = answer.labels | ({ANSWER_TYPE: (answer.key.type,)} if answer.key is not None else {})
+                    self.places.append(
+                        TurnPlace(answer.video_id, answer.unit, answer.unit_id, answer.turn_index, answer.task, labels)
+                    )
+                known = wordings[row]
+                words = (answer.video_id, answer.question, answer.references, answer.options)
+                number = known.setdefault(words, len(known) + 1)
+                cells += [(row, column, number) for column in columns[answer.model]]
+        self.asked = np.zeros((len(wordings), len(self.board.models)), np.intp)
+        for row, column, number in cells:
+            self.asked[row, column] = number
+
+    def _read_scores(self) -> None:
+        shape = self.asked.shape
+        for run, columns in self._runs():
+            for turn in scored_turns(run):
+                for column in columns.get(turn.model, ()):
+                    row = self._rows[turn.item_id]
+                    for metric, value in turn.scores.items():
+                        if metric not in self._values:
+                            self._values[metric] = np.full(shape, np.nan)
+                        self._values[metric][row, column] = value
+
+    def _make_sheet(self, metric: str) -> ScoreMatrix | None:
+        if metric in self._values:
+            for nesting in ("items", "units", "tasks"):
+                sheet = ScoreMatrix(metric, self._values[metric], self.places, nesting, True)
+                if self._comes_out(sheet):
+                    return sheet
+        for sheet in self._judged_sheets(metric):
+            if self._comes_out(sheet):
+                return sheet
+        if metric in self._values:
+            return ScoreMatrix(metric, self._values[metric], self.places, "items", False)
+        return None
+
+    def _comes_out(self, sheet: ScoreMatrix) -> bool:
+        """True where every model's number is the mean of its values, nested so."""
+        some = False
+        for column, model in enumerate(self.board.models):
+            told = leaderboard_number(model, sheet.metric)
+            there = np.isfinite(sheet.values[:, column])
+            if told is None or not there.any():
+                continue
+            rows = average_units(sheet, there, {"value": sheet.values[:, column]})
+            if not _same(rows.mean("value"), told):
+                return False
+            some = True
+        return some
+
+    def _judged_sheets(self, metric: str) -> Iterator[ScoreMatrix]:
+        """Values of whole units from the rows of judges: their mean over samples, by scale and nesting."""
+        family, *rest = metric.split(".")
+        if metric in TEXT or not rest:
+            return
+        criterion = "OS" if rest == ["average"] else ".".join(rest)
+        found: dict[tuple[str, str], dict[int, list[float]]] = {}
+        videos: dict[tuple[str, str], str] = {}
+        for run, columns in self._runs():
+            if family not in run.protocols():
+                continue
+            for score in run.judged(family):
+                if score.unit == TURN or score.criterion != criterion or score.value is None or not score.video_id:
+                    continue
+                for column in columns.get(score.model, ()):
+                    _add(found, videos, score, column)
+        if not found:
+            return
+        tasks = {(place.unit, place.unit_id): place.task for place in self.places}
+        places = [TurnPlace(videos[key], *key, 0, tasks.get(key), {}) for key in found]
+        marks = np.full((len(found), len(self.board.models)), np.nan)
+        for row, columns_of in enumerate(found.values()):
+            for column, values in columns_of.items():
+                marks[row, column] = sum(values) / len(values)
+        nesting: Nesting = "kinds" if rest == ["average"] else "items"
+        for scale in SCALES:
+            yield ScoreMatrix(
+                metric, marks * scale, places, nesting, True, item=" or ".join(sorted({p.unit for p in places}))
+            )
+
+
+def score_column(board: Leaderboard, name: str) -> int:
+    """The place of a model by its name on the leaderboard, or its own where one model alone has it.
+
+    Raises:
+        BenchmarkError: There is none, or there are several; names those there are.
+    """
+    shown = [index for index, model in enumerate(board.models) if model.name == name]
+    own = shown or [index for index, model in enumerate(board.models) if model.info.model == name]
+    if len(own) == 1:
+        return own[0]
+    names = ", ".join(repr(board.models[index].name) for index in own or range(len(board.models)))
+    if own:
+        raise BenchmarkError(f"several models are called {name!r}; name one of {names}")
+    raise BenchmarkError(f"the runs have no model {name!r}; they have {names}")
+
+
+def _add(
+    found: dict[tuple[str, str], dict[int, list[float]]],
+    videos: dict[tuple[str, str], str],
+    score: JudgedScore,
+    column: int,
+) -> None:
+    key = (score.unit, score.unit_id)
+    found.setdefault(key, {}).setdefault(column, []).append(score.value or 0.0)
+    videos[key] = str(score.video_id)
+
+
+def _same(value: float, told: float) -> bool:
+    return abs(value - told) <= SAME * max(1.0, abs(told))
+
+
+def _language(run: Run) -> Language:
+    """The language that a run's text metrics were told to take."""
+    settings = run.info.settings
+    judging = settings.get("judging")
+    said = settings.get("language") or (judging.get("language") if isinstance(judging, dict) else None)
+    return "en" if said == "en" else "zh" if said == "zh" else "auto"

@@ -1,16 +1,21 @@
 """The tables of a report as files for papers: LaTeX, Markdown and CSV, with intervals and signatures."""
 
-import csv
-import io
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.analysis.columns import digits_of
-from reeltalk.analysis.visible import visible
 from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.store.text_tables import (
+    escape_latex,
+    escape_markdown,
+    latex_table,
+    markdown_code,
+    markdown_table,
+    on_one_line,
+    write_csv,
+)
 
 TablesFormat = Literal["latex", "markdown", "csv"]
 TABLE_FORMATS: Final[tuple[TablesFormat, ...]] = ("latex", "markdown", "csv")
@@ -82,7 +87,7 @@ def render_rows(table: TableFile, format: TablesFormat) -> str:
     return _RENDERERS[format](table)
 
 
-def write_tables(folder: Path, tables: Sequence[TableFile], formats: Sequence[TablesFormat]) -> None:
+def write_table_files(folder: Path, tables: Sequence[TableFile], formats: Sequence[TablesFormat]) -> None:
     """Write tables, and `index.md`, which lists them.
 
     Args:
@@ -100,65 +105,13 @@ def write_tables(folder: Path, tables: Sequence[TableFile], formats: Sequence[Ta
             links.append(f"[{TABLE_NAMES[format]}]({name})")
         lines += [f"## {escape_markdown(table.title)}", "", " · ".join(links), ""]
         lines += [
-            *(f"- {code(_on_one_line(signature))}" for signature in table.signatures),
+            *(f"- {markdown_code(on_one_line(signature))}" for signature in table.signatures),
             *([""] if table.signatures else []),
         ]
     (folder / "index.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8", newline="\n")
 
 
-def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it is, in a table's cell too."""
-    escaped = re.sub(r"([\\|`*_~$\[\]])", r"\\\1", " ".join(visible(text).split()))
-    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def code(text: str) -> str:
-    """Markdown code that holds any text, backticks too."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * (longest + 1)
-    space = " " if longest else ""
-    return f"{fence}{space}{visible(text)}{space}{fence}"
-
-
-_LATEX: Final = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "·": r"\textperiodcentered{}",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "≈": r"$\approx$",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "−": r"$-$",
-    "→": r"$\rightarrow$",
-    "–": "--",
-    **{character: "\\" + character for character in "&%$#_{}"},
-}
-
-
-def escape_latex(text: str) -> str:
-    """Text that LaTeX sets as it is."""
-    # pdfLaTeX has no glyph for U+FFFD, and a table's name loses nothing without what nobody can see.
-    told = " ".join(visible(text).replace("\ufffd", "").split())
-    return "".join(_LATEX.get(character, character) for character in told)
-
-
-def latex_footnote(text: str | None, columns: int) -> list[str]:
-    """A row below a table that says something of all of it; none where there is nothing to say.
-
-    Args:
-        text: What it says.
-        columns: Of the table.
-    """
-    return [rf"\multicolumn{{{columns}}}{{@{{}}l@{{}}}}{{\footnotesize {escape_latex(text)}}} \\"] if text else []
-
-
-def _columns(table: TableFile) -> list[bool]:
+def _number_columns(table: TableFile) -> list[bool]:
     """For each column whether it holds numbers."""
     return [
         any(isinstance(cell, int | float | Quantity) for cell in column) for column in zip(*table.rows, strict=True)
@@ -173,19 +126,19 @@ def _plain(cell: TableCell) -> str:
     return str(Quantity(cell)) if isinstance(cell, float) else str(cell)
 
 
-def _told(notes: Sequence[str], table: TableFile) -> list[str]:
-    """Notes below a table."""
+def _notes(table: TableFile) -> list[str]:
+    """Notes below a table: its title, the meaning of marks, and its own notes."""
     cells = [cell for row in table.rows for cell in row if isinstance(cell, Quantity)]
-    told = [table.title + "."] if not table.title.endswith(".") else [table.title]
+    found = [table.title + "."] if not table.title.endswith(".") else [table.title]
     if any(cell.interval for cell in cells):
-        told.append("95 % intervals in brackets, clustered by source video.")
-    if warning := few_videos_warning(cell.videos for cell in cells if cell.value is not None):
-        told.append(warning)
+        found.append("95 % intervals in brackets, clustered by source video.")
+    if warning := _warning(cells):
+        found.append(warning)
     if any(cell.is_best for cell in cells):
-        told.append("Highest value of a column in bold.")
+        found.append("Highest value of a column in bold.")
     if any(cell.may_equal_best for cell in cells):
-        told.append("≈: the intervals do not tell this value from the highest.")
-    return [" ".join(note.split()) for note in (*told, *notes)]
+        found.append("≈: the intervals do not tell this value from the highest.")
+    return [" ".join(note.split()) for note in (*found, *table.notes)]
 
 
 def _latex(table: TableFile) -> str:
@@ -200,23 +153,13 @@ def _latex(table: TableFile) -> str:
         beside = " ".join(filter(None, [found.interval, _n(found)]))
         return tie + value + (rf" {{\scriptsize {beside}}}" if beside else "")
 
-    numbers = _columns(table)
-    quantities = [found for row in table.rows for found in row if isinstance(found, Quantity)]
-    warning = few_videos_warning(found.videos for found in quantities if found.value is not None)
-    lines = [
-        "% Needs \\usepackage{booktabs}.",
-        *(f"% {_on_one_line(note)}" for note in _told(table.notes, table)),
-        *(f"% {_on_one_line(signature)}" for signature in table.signatures),
-        rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numbers)}}}",
-        r"\toprule",
-        " & ".join(escape_latex(" ".join(name.split())) for name in table.header) + r" \\",
-        r"\midrule",
-        *(" & ".join(cell(found) for found in row) + r" \\" for row in table.rows),
-        r"\bottomrule",
-        *latex_footnote(warning, len(table.header)),
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines) + "\n"
+    return latex_table(
+        [escape_latex(name) for name in table.header],
+        [[cell(found) for found in row] for row in table.rows],
+        numbers=_number_columns(table),
+        comments=map(on_one_line, (*_notes(table), *table.signatures)),
+        footnote=_warning([found for row in table.rows for found in row]),
+    )
 
 
 def _markdown(table: TableFile) -> str:
@@ -228,28 +171,25 @@ def _markdown(table: TableFile) -> str:
         value = f"**{found}**" if found.is_best else str(found)
         return " ".join(filter(None, ["≈" if found.may_equal_best else "", value, found.interval, _n(found)]))
 
+    rows = [[cell(found) for found in row] for row in table.rows]
     lines = [
-        "| " + " | ".join(escape_markdown(name) for name in table.header) + " |",
-        "| " + " | ".join("---:" if number else "---" for number in _columns(table)) + " |",
-        *("| " + " | ".join(cell(found) for found in row) + " |" for row in table.rows),
+        *markdown_table([escape_markdown(name) for name in table.header], rows, numbers=_number_columns(table)),
         "",
-        *(escape_markdown(note) + "  " for note in _told(table.notes, table)),
+        *(escape_markdown(note) + "  " for note in _notes(table)),
         "",
-        *(f"- {code(_on_one_line(signature))}" for signature in table.signatures),
+        *(f"- {markdown_code(on_one_line(signature))}" for signature in table.signatures),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _csv(table: TableFile) -> str:
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
     columns = list(zip(*table.rows, strict=True)) or [() for _ in table.header]
     wide = [any(isinstance(cell, Quantity) for cell in column) for column in columns]
     header = []
     for name, is_wide in zip(table.header, wide, strict=True):
         more = [f"{name}: {what}" for what in ("low", "high", "n", "videos")] if is_wide else []
         header += [name, *more]
-    writer.writerow([*header, "warning", "signatures"])
+    rows = []
     for row in table.rows:
         cells: list[object] = []
         for found, is_wide in zip(row, wide, strict=True):
@@ -257,14 +197,13 @@ def _csv(table: TableFile) -> str:
                 cells += [found.value, found.low, found.high, found.n, found.videos]
             else:
                 cells += [found, None, None, None, None] if is_wide else [found]
-        known = [found.videos for found in row if isinstance(found, Quantity) and found.value is not None]
-        writer.writerow([*cells, few_videos_warning(known), "; ".join(table.signatures)])
-    return stream.getvalue()
+        rows.append([*cells, _warning(row), "; ".join(table.signatures)])
+    return write_csv([*header, "warning", "signatures"], rows)
 
 
-def _on_one_line(text: str) -> str:
-    """Text that cannot leave a comment or an item of a list."""
-    return " ".join(visible(text).split())
+def _warning(cells: Iterable[TableCell]) -> str | None:
+    """A warning where numbers rest on few videos."""
+    return few_videos_warning(cell.videos for cell in cells if isinstance(cell, Quantity) and cell.value is not None)
 
 
 def _n(cell: Quantity) -> str:

@@ -140,7 +140,7 @@ DONE: Final = "reeltalk-told"
 
 
 @dataclass(frozen=True)
-class Telling:
+class TrackerLog:
     """Where runs are told to."""
 
     tracker: Tracker
@@ -153,7 +153,7 @@ class Telling:
     """A report's folder that is kept with every run."""
 
 
-def tell(models: Sequence[TrackedModel], telling: Telling) -> list[Told]:
+def send_runs(models: Sequence[TrackedModel], telling: TrackerLog) -> list[Told]:
     """Tell a tracker of each model.
 
     Args:
@@ -188,7 +188,7 @@ def tell(models: Sequence[TrackedModel], telling: Telling) -> list[Told]:
         ) from error
 
 
-def _tell_mlflow(model: TrackedModel, telling: Telling) -> Told:
+def _tell_mlflow(model: TrackedModel, telling: TrackerLog) -> Told:
     from mlflow.entities import Metric, Param
     from mlflow.tracking import MlflowClient
 
@@ -239,7 +239,7 @@ def _mlflow_key(key: str) -> str:
     return "".join(character if character.isalnum() or character in "_-. :/" else "_" for character in key)[:250]
 
 
-def _tell_wandb(model: TrackedModel, telling: Telling) -> Told:
+def _tell_wandb(model: TrackedModel, telling: TrackerLog) -> Told:
     import wandb
 
     folder = Path(telling.where) if telling.where else Path.cwd()
@@ -302,7 +302,7 @@ def _tell_wandb(model: TrackedModel, telling: Telling) -> Told:
     return "told"
 
 
-def _tell_trackio(model: TrackedModel, telling: Telling) -> Told:
+def _tell_trackio(model: TrackedModel, telling: TrackerLog) -> Told:
     import trackio
 
     # Its runs are told apart by their names alone.
@@ -349,7 +349,7 @@ def _known_to_trackio(project: str, name: str) -> list[Any]:
         return []
 
 
-_TELLERS: Final[dict[Tracker, Callable[[TrackedModel, Telling], Told]]] = {
+_TELLERS: Final[dict[Tracker, Callable[[TrackedModel, TrackerLog], Told]]] = {
     "trackio": _tell_trackio,
     "wandb": _tell_wandb,
     "mlflow": _tell_mlflow,

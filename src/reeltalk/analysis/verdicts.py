@@ -19,7 +19,7 @@ Place = tuple[str, str, int | None]
 """Model, unit, and the turn from 0; None for the unit as a whole."""
 
 
-class Given(NamedTuple):
+class GivenScore(NamedTuple):
     """What one judging gave on one criterion."""
 
     value: float | None
@@ -32,9 +32,9 @@ class ShownScore(NamedTuple):
     """One criterion on one turn or dialogue, with all its judgings."""
 
     title: str
-    given: tuple[Given, ...]
+    given: tuple[GivenScore, ...]
     """One, or one for each eval round."""
-    official: tuple[Given, ...] = ()
+    official: tuple[GivenScore, ...] = ()
     """What the official script makes of the same replies; empty where nobody asked."""
     criterion: str = ""
     """Its name, as `OS`."""
@@ -121,7 +121,9 @@ def verdicts_of(run: Run) -> dict[Place, list[ShownVerdict]]:
     return dict(found)
 
 
-def reasons(board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]]) -> list[UnscoredReason]:
+def unscored_reasons(
+    board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]]
+) -> list[UnscoredReason]:
     """Why scores are missing, the most frequent reasons of each criterion and model first.
 
     Args:
@@ -168,10 +170,10 @@ def title_of_criterion(protocol: str, criterion: str) -> str:
 
 
 def _shown(protocol: str, rows: Sequence[JudgedScore]) -> ShownVerdict:
-    criteria: dict[str, dict[bool, list[Given]]] = {}
+    criteria: dict[str, dict[bool, list[GivenScore]]] = {}
     for row in sorted(rows, key=lambda row: row.sample) if len(rows) > 1 else rows:
         name, *official = row.criterion.split(".")
-        given = Given(row.value, row.state, row.explanation or row.reason)
+        given = GivenScore(row.value, row.state, row.explanation or row.reason)
         criteria.setdefault(name, {False: [], True: []})[COMPAT in official].append(given)
     return ShownVerdict(
         protocol,
@@ -184,7 +186,7 @@ def _shown(protocol: str, rows: Sequence[JudgedScore]) -> ShownVerdict:
     )
 
 
-def _values(given: Iterable[Given]) -> str:
+def _values(given: Iterable[GivenScore]) -> str:
     return " · ".join(
         f"{one.value:.3g}" if one.value is not None else "n/a" if one.state is ScoreState.NOT_APPLICABLE else "–"
         for one in given

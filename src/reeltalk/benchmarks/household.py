@@ -28,8 +28,8 @@ from reeltalk.construct.settings import ConstructSettings
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.evaluate.settings import FrameSettings, PlaySettings, RunConfig
 from reeltalk.judge.settings import JudgeSettings
-from reeltalk.pages.cover import Cover, Part
-from reeltalk.pages.looking import looking_of, without_controls, worth_interval
+from reeltalk.pages.cover import Cover, CoverPart
+from reeltalk.pages.looking import compare_controls, format_difference, separate_controls
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.progress import Progress, Tell
 from reeltalk.schema.runs import CONTROLS, Control, SummaryRow
@@ -201,11 +201,11 @@ def cover_of(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run
             "reeltalk evaluate --protocols checklist --judge NAME.",
         ),
         parts=(
-            Part("Benchmark", "benchmark/index.html", "the videos that were kept or rejected, with reasons; shots, "
-                 "clips and key frames; questions; objects along the time line."),
+            CoverPart("Benchmark", "benchmark/index.html", "the videos that were kept or rejected, with reasons; "
+                      "shots, clips and key frames; questions; objects along the time line."),
             *(
-                Part(f"Leaderboard in mode {mode}", f"{mode}/index.html", "scores with intervals; comparisons of all "
-                     "pairs; every dialogue with its video, the frames that models saw, and all answers.")
+                CoverPart(f"Leaderboard in mode {mode}", f"{mode}/index.html", "scores with intervals; comparisons of "
+                          "all pairs; every dialogue with its video, the frames that models saw, and all answers.")
                 for mode in groups
             ),
         ),
@@ -239,8 +239,8 @@ def order_told(mode: str, runs: list[Run]) -> str:
 def looking_told(mode: str, runs: list[Run]) -> str:
     """The value of the pictures for each model that was also run under controls, in plain words."""
     told = []
-    for run, controls in without_controls(runs)[1]:
-        for looking in looking_of(run, controls):
+    for run, controls in separate_controls(runs)[1]:
+        for looking in compare_controls(run, controls):
             line = looking.line(METRIC)
             costs = dict(zip(looking.controls, line.comparisons, strict=True)) if line is not None else {}
             blind = costs.get("none")
@@ -248,7 +248,7 @@ def looking_told(mode: str, runs: list[Run]) -> str:
                 continue
             told.append(
                 f"In mode {mode} {looking.model} gets {blind.first_value:.1f} with the pictures and "
-                f"{blind.second_value:.1f} without any, so looking is worth {worth_interval(blind)}."
+                f"{blind.second_value:.1f} without any, so looking is worth {format_difference(blind)}."
             )
             if blind.low is not None and blind.high is not None and blind.low <= 0 <= blind.high:
                 told.append("This interval includes 0, so these few videos alone do not show that looking helps.")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from reeltalk.analysis.columns import title_of
+from reeltalk.analysis.columns import metric_title
 from reeltalk.benchmarks.walkthrough import (
     Steps,
     construction_summary,
@@ -27,7 +27,7 @@ from reeltalk.evaluate.settings import FrameSettings, LimitSettings, ModelSettin
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Endpoint
 from reeltalk.llm.preflight import preflight
-from reeltalk.pages.cover import Cover, Part
+from reeltalk.pages.cover import Cover, CoverPart
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.progress import Progress, Tell
 from reeltalk.schema.gates import GateOutcome
@@ -273,9 +273,13 @@ def cover_of(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequence[R
         finding=finding,
         weak=tuple(weak_points(benchmark, asked, groups)),
         parts=(
-            Part("Benchmark", "benchmark/index.html", "shots, clips and key frames, what was written, what was not."),
+            CoverPart(
+                "Benchmark", "benchmark/index.html", "shots, clips and key frames, what was written, what was not."
+            ),
             *(
-                Part(f"Leaderboard: {name}", f"{name}/index.html", "scores, every dialogue with its video and answers.")
+                CoverPart(
+                    f"Leaderboard: {name}", f"{name}/index.html", "scores, every dialogue with its video and answers."
+                )
                 for name in groups
             ),
         ),
@@ -331,8 +335,8 @@ def weak_points(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequenc
         if failed := states.total() - states["answered"]:
             found.append(f"{failed:,} of {states.total():,} turns have no answer in group {name}.")
         found += [
-            f"{title_of(row.metric)} in group {name}: {row.unscored:,} of {row.n + row.unscored:,} have no score, for "
-            "want of an answer or of a reply of the judge that can be used. They count in no mean."
+            f"{metric_title(row.metric)} in group {name}: {row.unscored:,} of {row.n + row.unscored:,} have no score, "
+            "for want of an answer or of a reply of the judge that can be used. They count in no mean."
             for row in run.summary
             if row.model == run.info.models[0].model
             and row.unscored

@@ -12,7 +12,7 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.analysis.calibration import Calibration, Dimension, JudgeBesidePeople
+    from reeltalk.analysis.calibration import Calibration, Dimension, JudgeAgreement
     from reeltalk.metrics.draws import Statistic
 
 
@@ -74,7 +74,7 @@ def compare(
     overwrite
         Replace the file that is there.
     """
-    from reeltalk.analysis.compare_text import render
+    from reeltalk.analysis.compare_text import render_comparisons
     from reeltalk.analysis.comparison import CompareSettings
     from reeltalk.analysis.planning import plan_records, plan_text
     from reeltalk.stages.reporting import compare as run_stage
@@ -100,7 +100,7 @@ def compare(
     if power:
         text = write_json(plan_records(found, points)) if format == "json" else plan_text(found, points)
     else:
-        text = render(found, format)
+        text = render_comparisons(found, format)
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
         return 0
@@ -250,7 +250,7 @@ def _print(dimension: "Dimension") -> None:
         _print_means(dimension.judges[0])
 
 
-def _print_means(judge: "JudgeBesidePeople") -> None:
+def _print_means(judge: "JudgeAgreement") -> None:
     """Means of models by one judge, the first; the page has all."""
     width = max((len(row.model) for row in judge.means), default=0)
     print(f"  means by {judge.name}, corrected with people's ratings: judge alone, people alone, corrected")

@@ -113,7 +113,7 @@ def publish(
         return _track(runs, to, project or "reeltalk", name, model, where, online=online, report=report)
     config, split = config or "turns", split or "test"
     from reeltalk.analysis.columns import competes
-    from reeltalk.analysis.leaderboard import build
+    from reeltalk.analysis.leaderboard import build_leaderboard
     from reeltalk.formats.hub_results import TASK_FILE, BenchmarkOnHub, Source, check, write_benchmark
     from reeltalk.store.atomic import writing_directory
     from reeltalk.store.runs import read_run
@@ -123,7 +123,7 @@ def publish(
     source = Source(source_url, source_name, source_user, source_org) if source_url is not None else None
     benchmark = BenchmarkOnHub(dataset, revision, date, source)
     check(benchmark)
-    board = build([read_run(path) for path in runs])
+    board = build_leaderboard([read_run(path) for path in runs])
     tasks = _tasks(task, board.metrics)
     known = [row.name for row in board.models]
     for wanted in model:
@@ -162,13 +162,13 @@ def _track(
     online: bool,
     report: Path | None,
 ) -> int:
-    from reeltalk.analysis.trackers import Telling, tell, tracked_models
+    from reeltalk.analysis.trackers import TrackerLog, send_runs, tracked_models
     from reeltalk.store.runs import read_run
 
-    telling = Telling(to, project, where, online, report)
+    telling = TrackerLog(to, project, where, online, report)
     for path in runs:
         models = tracked_models(read_run(path), models=model, name=name)
-        for found, state in zip(models, tell(models, telling), strict=True):
+        for found, state in zip(models, send_runs(models, telling), strict=True):
             what = f"{len(found.numbers):,} numbers, {len(found.curves):,} turns, {len(found.groups):,} groups"
             done = f"told {to} of {what}" if state == "told" else f"{to} knows it already, nothing was told again"
             print(f"{found.name}: {done} (reeltalk.id {found.id})")

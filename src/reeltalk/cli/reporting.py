@@ -121,10 +121,9 @@ def report(
         return _show_scenarios(runs[0], scenarios, only, out, format, overwrite=overwrite)
     if scenarios is not None or only is not None:
         raise SettingError("--scenarios and --only are for activity graphs")
-    from reeltalk.analysis.about import read_about
     from reeltalk.analysis.table_files import TABLE_FORMATS
     from reeltalk.pages.figure_files import FIGURE_FORMATS
-    from reeltalk.pages.settings import ReportSettings
+    from reeltalk.pages.settings import ReportSettings, read_about
     from reeltalk.parallel import open_executor
     from reeltalk.stages.reporting import opened_subjects, runs_table
     from reeltalk.stages.reporting import report as run_stage
@@ -190,7 +189,7 @@ def _draw_case(
     overwrite: bool,
 ) -> int:
     from reeltalk.pages.case import MOST_FRAMES, case_file
-    from reeltalk.pages.case_export import export_case as draw
+    from reeltalk.pages.case import export_case as draw
     from reeltalk.pages.figure_files import write_figure
     from reeltalk.store.atomic import storage_errors, write_bytes
     from reeltalk.store.benchmark import Benchmark
@@ -236,14 +235,14 @@ def _numbers(text: str) -> list[int]:
 
 
 def _list_published(names: str, format: str, out: Path | None) -> int:
-    from reeltalk.analysis.published.listing import listed
+    from reeltalk.analysis.published.records import render_published
 
     if out is not None:
         raise SettingError("published numbers are printed; leave out --out, or name runs to lay them beside")
     if format not in LISTED:
         raise SettingError("published numbers are listed as text, json, csv or markdown")
     chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    print(listed(() if chosen == ("all",) else chosen, LISTED[format]), end="")
+    print(render_published(() if chosen == ("all",) else chosen, LISTED[format]), end="")
     return 0
 
 

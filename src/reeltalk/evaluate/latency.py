@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reeltalk.judge.measures import MeanItem, Measure, mean_measure
-from reeltalk.metrics.info import SHORT, MetricInfo
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 
 LENGTHS_S: Final = (60.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1800.0, 3600.0)
@@ -16,19 +15,6 @@ LENGTHS_S: Final = (60.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1800.0, 3600.0)
 ASKED_S: Final = (30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0)
 """Bounds of the groups of the moment of a question."""
 MIB: Final = 1 << 20
-TIMINGS: Final = tuple(
-    MetricInfo(name, title, 0.0, None, "neither", decimals)
-    for name, title, decimals in (
-        ("took_s", "Answer (s)", None),
-        ("first_token_s", "First token (s)", None),
-        ("prompt_tokens", "Prompt tokens", SHORT),
-        ("completion_tokens", "Answer tokens", SHORT),
-        ("frames_seen", "Frames", SHORT),
-        ("new_frames", "New frames", SHORT),
-        ("memory_mib", "Memory (MiB)", SHORT),
-    )
-)
-"""How long an answer took, and what was sent and kept: no scores, so none is best."""
 
 
 def length_group(duration_s: float | None, bounds_s: Sequence[float] = LENGTHS_S) -> str:

@@ -1,4 +1,4 @@
-"""Numbers over groups of turns as tables, and times over turns and lengths of videos as figures."""
+"""The pages of scores over groups of turns, and of times, tokens, frames and memory."""
 
 import re
 from collections import defaultdict
@@ -6,10 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.analysis.columns import kind_of, settings_of, title_of
+from markupsafe import Markup
+
+from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title
+from reeltalk.analysis.estimates import Estimate, by_model, quantity
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
+from reeltalk.analysis.table_files import TableCell
 from reeltalk.pages import charts
-from reeltalk.pages.charts import Estimate, Series, Stop, TimedSeries, line_plot
+from reeltalk.pages.charts import Grouped, Series, Stop, TimedSeries, line_plot
+from reeltalk.pages.site import Site
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
 BY_TITLES: Final = {
@@ -61,7 +66,7 @@ class TimingFigure:
     """Its numbers: names of positions with each model's, in the leaderboard's order."""
 
 
-def breakdowns(board: Leaderboard) -> list[Breakdown]:
+def group_breakdowns(board: Leaderboard) -> list[Breakdown]:
     """Tables of judged headlines by kind of group, in the order in which the runs have them.
 
     Raises:
@@ -82,7 +87,7 @@ def breakdowns(board: Leaderboard) -> list[Breakdown]:
                     metric,
                     tuple(
                         (group, tuple(rows[group].get(index) for index in range(len(board.models))))
-                        for group in in_order(rows)
+                        for group in sort_groups(rows)
                     ),
                 )
                 for metric, rows in metrics.items()
@@ -124,9 +129,9 @@ def timings_by_moment(board: Leaderboard) -> list[TimingFigure]:
     return _by_seconds(board, ASKED, "moment of the question", "asked at")
 
 
-def how_answered(board: Leaderboard) -> tuple[list[str], list[tuple[ModelRow, list[str]]]]:
+def answer_settings_table(board: Leaderboard) -> tuple[list[str], list[tuple[ModelRow, list[str]]]]:
     """How each model's answers came about: names of settings that some run states, and their values by model."""
-    stated = [settings_of(model.run, model.info.model) for model in board.models]
+    stated = [answer_settings(model.run, model.info.model) for model in board.models]
     names = [name for name in SETTINGS if any(name in found for found in stated)]
     rows = [
         (model, [found.get(name, "–") for name in names]) for model, found in zip(board.models, stated, strict=True)
@@ -134,14 +139,14 @@ def how_answered(board: Leaderboard) -> tuple[list[str], list[tuple[ModelRow, li
     return names, rows
 
 
-def judges(model: ModelRow) -> str | None:
+def judge_name(model: ModelRow) -> str | None:
     """Name of the model that judged a run, where one did."""
     judge = model.run.info.settings.get("judge")
     name = judge.get("judge") if isinstance(judge, dict) else None
     return str(name) if name else None
 
 
-def in_order(groups: Iterable[str]) -> list[str]:
+def sort_groups(groups: Iterable[str]) -> list[str]:
     """Groups as people count them: `<60 s`, `60-180 s`, `>=300 s`, `unknown`; words by the alphabet.
 
     Args:
@@ -160,7 +165,7 @@ def _place(group: str) -> tuple[int, float, int, str]:
 
 
 def _is_shown(row: GroupRow) -> bool:
-    return kind_of(row.metric) in ("headline", "text")
+    return metric_kind(row.metric) in ("headline", "text")
 
 
 def _groups(board: Leaderboard) -> list[tuple[int, GroupRow]]:
@@ -173,28 +178,28 @@ def _groups(board: Leaderboard) -> list[tuple[int, GroupRow]]:
 
 def _by_turn(board: Leaderboard, metric: str) -> TimingFigure | None:
     points = {
-        index: {point.turn_index + 1: _estimate(point) for point in points}
+        index: {point.turn_index + 1: _known_estimate(point) for point in points}
         for index, model in enumerate(board.models)
         if (points := model.quoted_curve(metric))
     }
     if not _says_something(points):
         return None
     turns = sorted({turn for found in points.values() for turn in found})
-    title = f"{title_of(metric)} by turn"
-    svg = charts.curves(_series(board, points), title=f"{title}, a line for each model", few=FEW_TIMES)
-    return TimingFigure(metric, title, svg, _rows(board, points, [(turn, str(turn)) for turn in turns]))
+    title = f"{metric_title(metric)} by turn"
+    svg = charts.curve_chart(_series(board, points), title=f"{title}, a line for each model", few=FEW_TIMES)
+    return TimingFigure(metric, title, svg, _timing_rows(board, points, [(turn, str(turn)) for turn in turns]))
 
 
 def _by_seconds(board: Leaderboard, by: str, words: str, axis: str) -> list[TimingFigure]:
     rows = [(index, row) for index, row in _groups(board) if row.by == by and row.value is not None]
     drawn = []
     for metric in PLOTTED_TIMINGS:
-        labels = in_order({row.group for _, row in rows if row.metric == metric})
+        labels = sort_groups({row.group for _, row in rows if row.metric == metric})
         places = {label: place for place, label in enumerate(labels)}
         points: dict[int, dict[int, Estimate]] = defaultdict(dict)
         for index, row in rows:
             if row.metric == metric:
-                points[index][places[row.group]] = _estimate(row)
+                points[index][places[row.group]] = _known_estimate(row)
         stops = {place: at for place, label in enumerate(labels) if (at := _middle_s(label)) is not None}
         if len(stops) < 2 or not _says_something(points):
             continue
@@ -203,9 +208,9 @@ def _by_seconds(board: Leaderboard, by: str, words: str, axis: str) -> list[Timi
             for index, found in sorted(points.items())
             if (line := [Stop(stops[place], labels[place], found[place]) for place in sorted(found) if place in stops])
         ]
-        title = f"{title_of(metric)} by {words}"
+        title = f"{metric_title(metric)} by {words}"
         svg = line_plot(lines, title=f"{title}, a line for each model", axis=axis, few=FEW_TIMES)
-        drawn.append(TimingFigure(metric, title, svg, _rows(board, points, list(enumerate(labels)))))
+        drawn.append(TimingFigure(metric, title, svg, _timing_rows(board, points, list(enumerate(labels)))))
     return drawn
 
 
@@ -226,13 +231,162 @@ def _series(board: Leaderboard, points: Mapping[int, Mapping[int, Estimate]]) ->
     return [Series(index, board.models[index].name, sorted(found.items())) for index, found in sorted(points.items())]
 
 
-def _rows(
+def _timing_rows(
     board: Leaderboard, points: Mapping[int, Mapping[int, Estimate]], positions: Sequence[tuple[int, str]]
 ) -> tuple[tuple[str, tuple[Estimate | None, ...]], ...]:
     models = range(len(board.models))
     return tuple((name, tuple(points.get(index, {}).get(position) for index in models)) for position, name in positions)
 
 
-def _estimate(point: CurvePoint | GroupRow) -> Estimate:
+def _known_estimate(point: CurvePoint | GroupRow) -> Estimate:
     assert point.value is not None
     return Estimate(point.value, point.low, point.high, point.n, point.videos)
+
+
+PAGE: Final = "breakdowns.html"
+ALONG_AN_AXIS: Final = frozenset({"turns", "video_length"})
+"""Groups that have an order, so that lines may join them."""
+MOST_MODELS: Final = 10
+"""With more, the figures of groups are not drawn: nobody tells eleven rows a group apart."""
+
+
+def has_breakdowns(site: Site) -> bool:
+    """True where some run has numbers of groups."""
+    return has_groups(site.board)
+
+
+def write_breakdowns(site: Site) -> None:
+    """Write `breakdowns.html`.
+
+    Args:
+        site: The report.
+
+    Raises:
+        InputError: A run's table of groups is damaged.
+    """
+    found = group_breakdowns(site.board)
+    shown = [model for model in site.board.models if model.floor is None]
+    too_many = len(shown) > MOST_MODELS
+    tables = {
+        (breakdown.by, table.metric): _group_table(site, breakdown, table)
+        for breakdown in found
+        for table in breakdown.tables
+    }
+    drawn = {breakdown.by: {} if too_many else _group_figures(site, breakdown) for breakdown in found}
+    site.render(PAGE, PAGE, groups=found, tables=tables, drawn=drawn, too_many=too_many)
+
+
+def _group_table(site: Site, breakdown: Breakdown, table: GroupTable) -> Markup:
+    header = [breakdown.title.removeprefix("By ").capitalize(), *(model.name for model in site.board.models)]
+    rows: list[list[TableCell]] = [
+        [group.replace("_", " "), *(quantity(row, table.metric) for row in rows)] for group, rows in table.rows
+    ]
+    title = f"{metric_title(table.metric)}, {breakdown.title.lower()}"
+    return site.table(PAGE, f"{breakdown.by}-{table.metric}", header, rows, title, site.signatures_of(table.metric))
+
+
+def _group_figures(site: Site, breakdown: Breakdown) -> dict[str, Markup]:
+    """Figures of judged headlines, or where there are none of text metrics, that have several groups."""
+    judged = [table for table in breakdown.tables if metric_kind(table.metric) == "headline"]
+    drawn = {}
+    for table in judged or breakdown.tables:
+        if len(table.rows) < 2:
+            continue
+        title = f"{metric_title(table.metric)}, {breakdown.title.lower()}"
+        draw = _group_line if breakdown.by in ALONG_AN_AXIS else _grouped_rows
+        if svg := draw(site, breakdown, table, title):
+            name = f"{breakdown.by}-{table.metric}"
+            drawn[table.metric] = site.figure(PAGE, name, svg, title, site.signatures_of(table.metric))
+    return drawn
+
+
+def _grouped_rows(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> str:
+    rows = []
+    for group, cells in table.rows:
+        values = [
+            (index, model.name, estimate)
+            for index, (model, cell) in enumerate(zip(site.board.models, cells, strict=True))
+            if model.floor is None and (estimate := _estimate(cell)) is not None
+        ]
+        rows.append(Grouped(group.replace("_", " "), values))
+    return charts.group_chart([row for row in rows if row.values], title=title, few=charts.FEW)
+
+
+def _group_line(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> str:
+    series = []
+    for index, model in enumerate(site.board.models):
+        points = [
+            (place, estimate)
+            for place, (_, cells) in enumerate(table.rows, start=1)
+            if (estimate := _estimate(cells[index])) is not None
+        ]
+        if points and model.floor is None:
+            series.append(Series(index, model.name, points))
+    axis = breakdown.title.removeprefix("By ").split()[-1] if breakdown.by != "turns" else "turns"
+    return charts.curve_chart(series, title=title, axis=axis, labels=[group for group, _ in table.rows])
+
+
+def _estimate(row: GroupRow | None) -> Estimate | None:
+    return None if row is None or row.value is None else Estimate(row.value, row.low, row.high, row.n, row.videos)
+
+
+TIMES_PAGE: Final = "times.html"
+MEMORY: Final = "memory_mib"
+
+
+def has_times(site: Site) -> bool:
+    """True where some run has a time or a number of tokens, or frames were seen."""
+    cells = [model.cells[column.metric] for model in site.board.models for column in site.board.timings]
+    return any(cell is not None and cell.row.value for cell in cells)
+
+
+def write_times(site: Site) -> None:
+    """Write `times.html`.
+
+    Args:
+        site: The report.
+
+    Raises:
+        InputError: A run's table of groups is damaged.
+    """
+    board = site.board
+    metrics = [column.metric for column in board.timings]
+    header, rows = by_model(board, metrics)
+    told, silent = _memory_told(board)
+    site.render(
+        TIMES_PAGE,
+        TIMES_PAGE,
+        table=site.table(
+            TIMES_PAGE, "means", header, rows, "Times and tokens of an answer", site.signatures_of(*metrics)
+        ),
+        kinds=[
+            ("by-moment", "By the moment of the question", "Asked", _drawn(site, "moment", timings_by_moment(board))),
+            ("by-length", "By length of the video", "Video", _drawn(site, "length", timings_by_length(board))),
+            ("by-turn", "By turn", "Turn", _drawn(site, "turn", timings_by_turn(board))),
+        ],
+        few_times=FEW_TIMES,
+        told=[model.name for model in told],
+        silent=[model.name for model in silent],
+    )
+
+
+def _memory_told(board: Leaderboard) -> tuple[list[ModelRow], list[ModelRow]]:
+    """Models that tell what they keep of a video, and those that answered in some time and do not."""
+    told, silent = [], []
+    for model in board.models:
+        if model.cells.get(MEMORY) is not None:
+            told.append(model)
+        elif model.cells.get("took_s") is not None:
+            silent.append(model)
+    return told, silent
+
+
+def _drawn(site: Site, by: str, found: list[TimingFigure]) -> list[tuple[TimingFigure, Markup, Markup]]:
+    header = [by.capitalize(), *(model.name for model in site.board.models)]
+    drawn = []
+    for one in found:
+        name, signatures = f"{one.metric}-by-{by}", site.signatures_of(one.metric)
+        figure = site.figure(TIMES_PAGE, name, one.svg, one.title, signatures)
+        cells = [[group, *(quantity(value, one.metric) for value in values)] for group, values in one.rows]
+        drawn.append((one, figure, site.table(TIMES_PAGE, name, header, cells, one.title, signatures)))
+    return drawn

@@ -1,20 +1,130 @@
-"""A dialogue as a case-study figure: frames, questions, references, and answers with their marks and judges' words.
-
-The drawing says its looks by attributes alone and holds its pictures itself, so that it stands in a paper as it is.
-"""
+"""Case-study figures: some turns of a dialogue with frames and the answers of models, as one SVG file."""
 
 import base64
-from collections.abc import Sequence
+import difflib
+import shutil
+import tempfile
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
-from reeltalk.analysis.dialogues import ShownAnswer, ShownTurn
+from reeltalk.analysis.columns import metric_title, share_of
+from reeltalk.analysis.dialogues import (
+    ShownAnswer,
+    ShownDialogue,
+    ShownTurn,
+    collect_dialogues,
+    read_context,
+    scored_metrics,
+)
 from reeltalk.analysis.finder import main_score
-from reeltalk.analysis.leaderboard import key_of
-from reeltalk.analysis.turns import RIGHT
-from reeltalk.analysis.visible import escaped
-from reeltalk.pages.wrapping import width_of, wrapped
+from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, key_of
+from reeltalk.analysis.turn_scores import RIGHT, credit_metric
+from reeltalk.analysis.verdicts import verdicts_of
+from reeltalk.errors import SettingError
+from reeltalk.pages.site_media import SiteMedia
+from reeltalk.parallel import Executor
 from reeltalk.schema.answers import AnswerState
+from reeltalk.schema.texts import escape_html, printable
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import Run
+from reeltalk.video.sampling import evenly
+
+NARROW: Final = frozenset("iljtfrI.,;:'!|()[]{}`·- ")
+WIDE: Final = frozenset("mwMWQOGD@%&—…")
+
+
+@lru_cache(maxsize=4096)
+def width_of_character(character: str) -> float:
+    """About how wide a character is, as a share of the font's size."""
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.0
+    if unicodedata.combining(character):
+        return 0.0
+    if character in NARROW:
+        return 0.36
+    if character in WIDE:
+        return 0.92
+    return 0.72 if character.isupper() else 0.58
+
+
+def width_of(text: str, size: float) -> float:
+    """About how wide a text is, in the units of `size`.
+
+    Args:
+        text: On one line.
+        size: Of the font.
+    """
+    return sum(map(width_of_character, text)) * size
+
+
+def wrap_text(text: str, width: float, size: float, *, most_lines: int) -> list[str]:
+    """A text in lines that fit.
+
+    Args:
+        text: A stranger's; line breaks count as spaces, and what is invisible is made visible.
+        width: Of a line, in the units of `size`.
+        size: Of the font.
+        most_lines: A longer text ends with an ellipsis there.
+
+    Returns:
+        The lines; none where there is no text.
+    """
+    lines: list[str] = []
+    line = ""
+    room = width / size
+    used = 0.0
+    for piece in _pieces(printable(" ".join(text[: 400 * most_lines].split()))):
+        length = sum(map(width_of_character, piece.rstrip()))
+        if used + length > room and line:
+            lines.append(line.rstrip())
+            line, used = "", 0.0
+        while length > room:
+            # A word that is longer than a line.
+            taken, filled = 0, 0.0
+            while taken < len(piece) and (filled := filled + width_of_character(piece[taken])) <= room:
+                taken += 1
+            taken = max(taken, 1)
+            lines.append(piece[:taken])
+            piece = piece[taken:]
+            length = sum(map(width_of_character, piece.rstrip()))
+        line += piece
+        used += sum(map(width_of_character, piece))
+        if len(lines) > most_lines:
+            break
+    if line.strip():
+        lines.append(line.rstrip())
+    if len(lines) > most_lines or len(text) > 400 * most_lines:
+        lines = lines[:most_lines]
+        last = lines[-1]
+        while last and width_of(last + "…", 1.0) > room:
+            last = last[:-1]
+        lines[-1] = last.rstrip() + "…"
+    return lines
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """What must not be broken: words with the space behind them, and each wide character by itself."""
+    word = ""
+    for character in text:
+        if unicodedata.east_asian_width(character) in "WF":
+            if word:
+                yield word
+            word = character
+        elif character == " ":
+            yield word + character
+            word = ""
+        else:
+            if word and unicodedata.east_asian_width(word[-1]) in "WF" and character.isalnum():
+                yield word
+                word = ""
+            word += character
+    if word:
+        yield word
+
 
 WIDTH: Final = 720
 MARGIN: Final = 16
@@ -78,11 +188,11 @@ class _Sheet:
         colour: str = INK,
     ) -> None:
         """Text below what there is."""
-        for line in wrapped(text, width, size, most_lines=most):
+        for line in wrap_text(text, width, size, most_lines=most):
             self.top += size * 1.3
             self.parts.append(
                 f'<text x="{x:g}" y="{self.top - size * 0.3:.1f}" font-size="{size:g}" fill="{colour}"{looks}>'
-                f"{escaped(line)}</text>"
+                f"{escape_html(line)}</text>"
             )
 
     def rule(self, colour: str = LINE, width: float = 1) -> None:
@@ -132,7 +242,7 @@ def draw_case(
         sheet.lines(" ".join(told), size=9, most=3, colour=SOFT)
     height = sheet.top + MARGIN
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escaped(title)}" font-family="{FONT}">'
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape_html(title)}" font-family="{FONT}">'
         f'<rect width="{WIDTH}" height="{height:.0f}" fill="#fff"/>{"".join(sheet.parts)}</svg>'
     )
 
@@ -236,3 +346,139 @@ def jpeg_size(content: bytes) -> tuple[int, int]:
             return (width, height) if width and height else (16, 9)
         place += 2 + int.from_bytes(content[place + 2 : place + 4])
     return 16, 9
+
+
+def export_case(
+    runs: Sequence[Run],
+    dialogue: str,
+    *,
+    benchmark: Benchmark | None = None,
+    turns: Sequence[int] = (),
+    models: Sequence[str] = (),
+    frames: int = 4,
+    executor: Executor | None = None,
+) -> str:
+    """Draw a dialogue of some runs.
+
+    Args:
+        runs: Read whole.
+        dialogue: The chain, path or dialogue.
+        benchmark: Where its video is; no frames without.
+        turns: Which, from 1; the first ones where none are named.
+        models: Which; all but the floors where none are named.
+        frames: Most frames of those that the models saw at these turns.
+        executor: Decodes; processes of this machine by default.
+
+    Returns:
+        The drawing of `draw_case`.
+
+    Raises:
+        SettingError: There is no such dialogue, turn or model.
+        BenchmarkError: The runs hold no scores, or one contradicts itself.
+        InputError: A file is damaged.
+    """
+    board = build_leaderboard(runs)
+    dialogues = collect_dialogues(board, {id(run): verdicts_of(run) for run in runs})
+    found = _chosen(dialogues, dialogue)
+    chosen, left_out = _turns(found, turns)
+    metric = credit_metric(scored_metrics(board, dialogues))
+    shown = chosen_models(board, models)
+    pictures = _frames(benchmark, found, chosen, shown, frames, executor) if benchmark is not None and frames else []
+    return draw_case(
+        f"Dialogue {found.unit_id}, video {found.video_id}",
+        [CaseTurn(turn, credits_of(turn, metric)) for turn in chosen],
+        shown,
+        measure=metric_title(metric) if metric is not None else "",
+        frames=pictures,
+        left_out=left_out,
+    )
+
+
+def credits_of(turn: ShownTurn, metric: str | None) -> tuple[float | None, ...]:
+    """How right each model's answer to a turn is, from 0 to 1.
+
+    Args:
+        turn: The turn.
+        metric: What says it; nothing does where it is None.
+    """
+    values = [answer.scores.get(metric) if metric is not None else None for answer in turn.answers]
+    return tuple(None if value is None or metric is None else share_of(metric, value) for value in values)
+
+
+def chosen_models(board: Leaderboard, names: Sequence[str]) -> list[CaseModel]:
+    """The models of a figure, in the leaderboard's order.
+
+    Args:
+        board: All of them.
+        names: Which; all but the floors where none are named.
+
+    Raises:
+        SettingError: There is no such model.
+    """
+    known = [model.name for model in board.models]
+    for name in names:
+        if name not in known:
+            raise SettingError(f"the runs have no model {name!r}; they have {', '.join(map(repr, known))}")
+    return [
+        CaseModel(index, model.name)
+        for index, model in enumerate(board.models)
+        if (model.name in names if names else model.floor is None)
+    ]
+
+
+def _chosen(dialogues: Sequence[ShownDialogue], name: str) -> ShownDialogue:
+    found = [dialogue for dialogue in dialogues if dialogue.unit_id == name]
+    if len(found) > 1:
+        videos = ", ".join(repr(dialogue.video_id) for dialogue in found)
+        raise SettingError(f"dialogue {name!r} is about several videos ({videos}), so its name does not tell which one")
+    if not found:
+        near = difflib.get_close_matches(name, [dialogue.unit_id for dialogue in dialogues], n=3, cutoff=0.5)
+        hint = f"; there is {', '.join(map(repr, near))}" if near else "; dialogues.html of a report lists them"
+        raise SettingError(f"the runs have no dialogue {name!r}{hint}")
+    return found[0]
+
+
+def _turns(dialogue: ShownDialogue, numbers: Sequence[int]) -> tuple[list[ShownTurn], int]:
+    if not numbers:
+        return dialogue.turns[:MOST_TURNS], max(len(dialogue.turns) - MOST_TURNS, 0)
+    known = {turn.number for turn in dialogue.turns}
+    for number in numbers:
+        if number not in known:
+            raise SettingError(
+                f"dialogue {dialogue.unit_id!r} has no turn {number}; its turns go from {min(known)} to {max(known)}"
+            )
+    chosen = [turn for turn in dialogue.turns if turn.number in numbers]
+    return chosen, len(dialogue.turns) - len(chosen)
+
+
+def _frames(
+    benchmark: Benchmark,
+    dialogue: ShownDialogue,
+    turns: Sequence[ShownTurn],
+    models: Sequence[CaseModel],
+    count: int,
+    executor: Executor | None,
+) -> list[CaseFrame]:
+    """Frames that the models saw at these turns, or of the evidence where they saw none."""
+    context = read_context(benchmark)
+    seen = {time_s for turn in turns for model in models for time_s in turn.answers[model.index].frames_s}
+    if not seen:
+        seen = {
+            (interval.start_s + interval.end_s) / 2
+            for turn in turns
+            for interval in context.evidence(turn.unit, dialogue.unit_id, turn.index)
+        }
+    times = evenly(sorted(seen), min(count, MOST_FRAMES))
+    folder = Path(tempfile.mkdtemp(prefix="reeltalk-case-"))
+    try:
+        media = SiteMedia(folder, benchmark.media, context.videos, executor)
+        if not times or media.here(dialogue.video_id) is None:
+            return []
+        files = media.frames({dialogue.video_id: times})
+        return [
+            CaseFrame(time_s, (folder / files[dialogue.video_id, time_s]).read_bytes())
+            for time_s in times
+            if (dialogue.video_id, time_s) in files
+        ]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

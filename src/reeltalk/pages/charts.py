@@ -1,11 +1,11 @@
-"""Charts of the pages: each function makes a Vega-Lite specification, and `chart` draws it as SVG.
+"""Charts of the pages: each function makes a Vega-Lite specification, and `render_chart` draws it as SVG.
 
 vl-convert draws without a browser and without a network. Altair writes the same specifications, but to import it takes
 as long as ten charts, so they are plain dictionaries here, and a test reads them with Altair.
 
 A model has a letter, a colour, a marker and a dash, so that no chart needs colour. Colours are the style sheet's
 variables, as `var(--m0)`, so that a page has its dark mode; they follow Okabe & Ito (2008), darkened until each stands
-out on paper. `light` puts the colours of paper in their place, for a file without a page around it.
+out on paper. `on_paper` puts the colours of paper in their place, for a file without a page around it.
 """
 
 import math
@@ -19,8 +19,9 @@ from typing import Any, Final, ParamSpec
 
 from reeltalk.analysis.agreement_levels import ModelMeans
 from reeltalk.analysis.dataset import Spread
-from reeltalk.analysis.leaderboard import key_of, shown
-from reeltalk.analysis.visible import escaped, visible
+from reeltalk.analysis.estimates import Estimate
+from reeltalk.analysis.leaderboard import format_value, key_of
+from reeltalk.schema.texts import escape_html, printable
 
 COLOURS: Final = 8
 DASHES: Final = ((), (7, 3), (2, 3), (9, 3, 2, 3), (5, 2), (1, 2), (12, 4))
@@ -79,23 +80,6 @@ _Chart = ParamSpec("_Chart")
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A value with its interval."""
-
-    value: float
-    low: float | None
-    high: float | None
-    n: int = 0
-    videos: int | None = None
-    """Source videos that it rests on; None where a run of an older version does not say."""
-
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return shown(self.value)
-        return f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}]"
-
-
-@dataclass(frozen=True)
 class Series:
     """One model's line over positions."""
 
@@ -129,7 +113,7 @@ class TimedSeries:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ValuePair:
     """Two values of one model."""
 
     index: int
@@ -159,7 +143,7 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Against:
+class PairedDifference:
     """A model's difference to the one that all are compared with."""
 
     index: int
@@ -174,7 +158,7 @@ class Against:
 
 
 @dataclass(frozen=True)
-class Bar:
+class BarRow:
     """One bar."""
 
     label: str
@@ -188,7 +172,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Bin:
+class HistogramBin:
     """A bar of a histogram."""
 
     low: float
@@ -240,7 +224,7 @@ CHARTS: Final[dict[str, Callable[..., str]]] = {}
 """All charts by name; the specification of one is `CHARTS[name].__wrapped__(…)`."""
 
 
-def chart(specify: Callable[_Chart, Spec | None]) -> Callable[_Chart, str]:
+def render_chart(specify: Callable[_Chart, Spec | None]) -> Callable[_Chart, str]:
     """Make a function that gives a specification one that gives SVG, or an empty text where there is nothing to draw.
 
     Args:
@@ -250,13 +234,13 @@ def chart(specify: Callable[_Chart, Spec | None]) -> Callable[_Chart, str]:
     @wraps(specify)
     def drawn(*values: _Chart.args, **more: _Chart.kwargs) -> str:
         spec = specify(*values, **more)
-        return draw(spec) if spec is not None else ""
+        return chart_svg(spec) if spec is not None else ""
 
     CHARTS[specify.__name__] = drawn
     return drawn
 
 
-def draw(spec: Spec) -> str:
+def chart_svg(spec: Spec) -> str:
     """A specification as SVG for a page: its `description` is the chart's label, those of its marks are tooltips.
 
     Args:
@@ -270,7 +254,7 @@ def draw(spec: Spec) -> str:
     _, _, width, height = re.search(r'viewBox="([^"]*)"', svg)[1].split()  # type: ignore[index]
     # As wide as it needs and no wider, so that letters are as large in every chart of a page.
     size = f'width="{ZOOM * float(width):.0f}" viewBox="0 0 {width} {height}"'
-    opened = f'<svg {size} role="img" aria-label="{escaped(spec["description"])}"'
+    opened = f'<svg {size} role="img" aria-label="{escape_html(spec["description"])}"'
     return f'{opened} class="figure">{svg[svg.index(">") + 1 :]}'
 
 
@@ -289,7 +273,7 @@ def _element(found: re.Match[str]) -> str:
     return f"<{name}{attributes}>{text}{title}"
 
 
-def light(svg: str) -> str:
+def on_paper(svg: str) -> str:
     """A chart with the colours of the light page in place of the style sheet's variables."""
     return re.sub(r"var\(--([\w-]+)\)", lambda found: _palette()[found[1]], svg)
 
@@ -317,7 +301,7 @@ def swatch(index: int) -> str:
     )
 
 
-def ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
+def axis_ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
     """Round numbers within a range, about as many as wanted, for what Vega-Lite does not draw."""
     raw = max(highest - lowest, 1e-9) / wanted
     magnitude = 10.0 ** math.floor(math.log10(raw))
@@ -371,7 +355,7 @@ def _colour(index: int) -> str:
 def _marker(index: int, told: str, *, size: float = 4, hollow: bool = False, faded: bool = False, **more: Any) -> _Row:
     """A row for `_markers`: the shape of a model, one of six; hollow for the second of two values."""
     return {
-        "told": visible(told),
+        "told": printable(told),
         "fill": _PAPER if hollow else _colour(index),
         "stroke": _colour(index),
         "width": 1.6 if hollow else 0,
@@ -433,8 +417,8 @@ def _across(field: str = "value", **axis: Any) -> Spec:
 # Charts with a row a model.
 
 
-@chart
-def whiskers(
+@render_chart
+def whisker_chart(
     rows: Sequence[tuple[str, Estimate | None]],
     *,
     title: str,
@@ -460,7 +444,7 @@ def whiskers(
     behind = [] if band is None or band.low is None else [{"low": band.low, "high": band.high}]
     marks = [_marker(i, f"{key_of(i)} {name}: {e}", value=e.value, y=y) for i, name, e, y in found]
     marked = [
-        {"value": floor, "y": 19 * i, "y2": 19 * (i + 1), "told": f"floor: {shown(floor)}"}
+        {"value": floor, "y": 19 * i, "y2": 19 * (i + 1), "told": f"floor: {format_value(floor)}"}
         for i, _, _, _ in found
         if i < len(floors) and (floor := floors[i]) is not None
     ]
@@ -481,8 +465,8 @@ def whiskers(
     return _spec(title, 300, height, layers)
 
 
-@chart
-def forest(rows: Sequence[Against], *, title: str) -> Spec | None:
+@render_chart
+def forest_chart(rows: Sequence[PairedDifference], *, title: str) -> Spec | None:
     """Differences with their intervals around a line at zero; empty where there are none.
 
     Args:
@@ -498,7 +482,7 @@ def forest(rows: Sequence[Against], *, title: str) -> Spec | None:
         for row, e, y in found
     ]
     missing = [
-        {"y": y, "text": "not compared", "told": visible(row.told)} for row, y in placed if row.difference is None
+        {"y": y, "text": "not compared", "told": printable(row.told)} for row, y in placed if row.difference is None
     ]
     signed = "datum.value == 0 ? '0' : format(datum.value, '+~r')"
     layers = [
@@ -514,8 +498,8 @@ def forest(rows: Sequence[Against], *, title: str) -> Spec | None:
     return _spec(title, 300, 19 * len(rows), layers)
 
 
-@chart
-def pairs(rows: Sequence[Pair], *, title: str, labels: tuple[str, str]) -> Spec | None:
+@render_chart
+def pair_chart(rows: Sequence[ValuePair], *, title: str, labels: tuple[str, str]) -> Spec | None:
     """Two values with their intervals for each model, the first filled and the second hollow; empty without rows.
 
     Args:
@@ -546,8 +530,8 @@ def pairs(rows: Sequence[Pair], *, title: str, labels: tuple[str, str]) -> Spec 
     return _spec(title, 300, 26 * len(rows), layers)
 
 
-@chart
-def groups(rows: Sequence[Grouped], *, title: str, few: int) -> Spec | None:
+@render_chart
+def group_chart(rows: Sequence[Grouped], *, title: str, few: int) -> Spec | None:
     """The models' values with their intervals, group by group; empty without values.
 
     Args:
@@ -560,7 +544,13 @@ def groups(rows: Sequence[Grouped], *, title: str, few: int) -> Spec | None:
     names, edges = [], []
     for row in rows:
         height = line * max(1, len(row.values)) + gap
-        names.append({"name": visible(_shortened(row.name, 22)), "told": visible(row.name), "y": y + height / 2})
+        names.append(
+            {
+                "name": printable(_shortened(row.name, 22)),
+                "told": printable(row.name),
+                "y": y + height / 2,
+            }
+        )
         edges.append({"y": y})
         found += [
             (row, index, model, estimate, y + gap / 2 + line * (number + 0.5))
@@ -605,8 +595,8 @@ class _Point:
 _Lines = Sequence[tuple[int, str, Sequence[_Point]]]
 
 
-@chart
-def curves(
+@render_chart
+def curve_chart(
     series: Sequence[Series],
     *,
     title: str,
@@ -649,8 +639,8 @@ def curves(
         counts = [e.n for one in series for at, e in one.points if at == position]
         # Models may have answered different numbers of turns there: the chart then names the largest.
         count = f"{max(counts)}" if min(counts) == max(counts) else f"≤{max(counts)}"
-        below.append({"at": position, "name": visible(named[position]), "count": count})
-    heads = [{"text": visible(axis), "y": height + 12}, {"text": "n", "y": height + 26}]
+        below.append({"at": position, "name": printable(named[position]), "count": count})
+    heads = [{"text": printable(axis), "y": height + 12}, {"text": "n", "y": height + 26}]
     layers += [
         _layer({"type": "text"}, below, x=_value("at"), y=_at(height + 12), text=_text("name")),
         _layer({"type": "text", "fontSize": 10}, below, x=_value("at"), y=_at(height + 26), text=_text("count")),
@@ -659,7 +649,7 @@ def curves(
     return _spec(title, 390, height, layers)
 
 
-@chart
+@render_chart
 def line_plot(found: Sequence[TimedSeries], *, title: str, axis: str, few: int = 1, log: bool = False) -> Spec | None:
     """Lines over seconds, each interval as a band, each letter at the line's end; empty without stops.
 
@@ -690,8 +680,8 @@ def line_plot(found: Sequence[TimedSeries], *, title: str, axis: str, few: int =
     ]
     across = {
         "scale": {"domain": [0, last / seconds or 1], "nice": False},
-        "axis": {"title": f"{visible(axis)} ({unit})", "grid": False, "domain": True, "ticks": True, "tickColor": _SOFT,
-                 "domainColor": _SOFT, "tickSize": 4, "tickCount": 7},
+        "axis": {"title": f"{printable(axis)} ({unit})", "grid": False, "domain": True, "ticks": True,
+                 "tickColor": _SOFT, "domainColor": _SOFT, "tickSize": 4, "tickCount": 7},
     }  # fmt: skip
     layers, height = _lines(lines, across, few, log=log)
     return _spec(title, 390, height, layers)
@@ -749,7 +739,7 @@ def _lines(lines: _Lines, across: Spec, few: int, *, log: bool = False) -> tuple
         if points
     }
     order = sorted(last, key=lambda index: (pixels(last[index].value.value), last[index].at))
-    places = spread([pixels(last[index].value.value) for index in order], lowest=0.0, highest=height)
+    places = spread_labels([pixels(last[index].value.value) for index in order], lowest=0.0, highest=height)
     letters = [{"index": index, "at": last[index].at, "y": y} for index, y in zip(order, places, strict=True)]
     layers = [
         _layer(
@@ -784,7 +774,9 @@ def _solid(points: Sequence[_Point], few: int) -> list[list[_Point]]:
     return stretches
 
 
-def spread(heights: Sequence[float], *, lowest: float, highest: float, apart: float = _LETTER_HEIGHT) -> list[float]:
+def spread_labels(
+    heights: Sequence[float], *, lowest: float, highest: float, apart: float = _LETTER_HEIGHT
+) -> list[float]:
     """Sorted heights moved apart until letters at them do not overlap, and kept inside the plot."""
     apart = min(apart, (highest - lowest) / max(len(heights), 1))
     spread: list[float] = []
@@ -800,8 +792,8 @@ def spread(heights: Sequence[float], *, lowest: float, highest: float, apart: fl
 # Points.
 
 
-@chart
-def spots(found: Sequence[Spot], *, title: str, axis: str) -> Spec | None:
+@render_chart
+def spot_chart(found: Sequence[Spot], *, title: str, axis: str) -> Spec | None:
     """Values with their intervals against a positive quantity on a logarithmic axis; empty without values.
 
     Args:
@@ -829,7 +821,7 @@ def spots(found: Sequence[Spot], *, title: str, axis: str) -> Spec | None:
     quantities = [digit * 10.0**power for power in range(math.floor(first), math.ceil(last) + 1) for digit in digits]
     across = _value(
         "at", scale={"type": "log", "domain": [10**first, 10**last], "nice": False},
-        axis={"title": visible(axis), "grid": False, "domain": True, "domainColor": _SOFT, "ticks": True,
+        axis={"title": printable(axis), "grid": False, "domain": True, "domainColor": _SOFT, "ticks": True,
               "tickColor": _SOFT, "tickSize": 4, "format": "~r",
               "values": [quantity for quantity in quantities if first <= math.log10(quantity) <= last]},
     )  # fmt: skip
@@ -852,8 +844,8 @@ def spots(found: Sequence[Spot], *, title: str, axis: str) -> Spec | None:
     return _spec(title, 386, 202, layers)
 
 
-@chart
-def strips(
+@render_chart
+def strip_chart(
     points: Sequence[tuple[float, float, int, str]],
     *,
     people: tuple[float, float],
@@ -898,8 +890,8 @@ def strips(
     return _spec(title, 240, 160, layers)
 
 
-@chart
-def means(
+@render_chart
+def mean_chart(
     models: Sequence[ModelMeans], *, people: tuple[float, float], judge: tuple[float, float], title: str
 ) -> Spec | None:
     """Models' means by people and by a judge, each with the model's number.
@@ -915,7 +907,8 @@ def means(
     )
     rows = [
         {"people": one.people, "judge": one.judge, "number": str(number),
-         "told": visible(f"{number} {one.model}: people {shown(one.people)}, judge {shown(one.judge)}, n = {one.n}")}
+         "told": printable(f"{number} {one.model}: people {format_value(one.people)}, "
+                           f"judge {format_value(one.judge)}, n = {one.n}")}
         for number, one in enumerate(models, start=1)
     ]  # fmt: skip
     layers = [
@@ -956,7 +949,7 @@ def _step(value: float, scale: tuple[float, float], different: int, most: int = 
     return scale[0] + (place + 0.5) * width
 
 
-@chart
+@render_chart
 def frequency_plot(
     index: int, dots: Sequence[Dot], *, title: str, rare_percent: float, overall: float | None
 ) -> Spec | None:
@@ -996,8 +989,10 @@ def frequency_plot(
         for dot in dots
     ]  # fmt: skip
     rare = sorted((dot for dot in dots if dot.percent < rare_percent), key=lambda dot: -dot.value.value)
-    places = spread([height * (1 - dot.value.value / 100) for dot in rare], lowest=0.0, highest=height - 2, apart=12)
-    names = [{"at": dot.percent, "y": at, "name": visible(dot.name)} for dot, at in zip(rare, places, strict=True)]
+    places = spread_labels(
+        [height * (1 - dot.value.value / 100) for dot in rare], lowest=0.0, highest=height - 2, apart=12
+    )
+    names = [{"at": dot.percent, "y": at, "name": printable(dot.name)} for dot, at in zip(rare, places, strict=True)]
     across = (
         []
         if overall is None
@@ -1017,8 +1012,8 @@ def frequency_plot(
     return _spec(title, width, height, layers)
 
 
-@chart
-def radar(axes: Sequence[Axis], polygons: Sequence[Polygon], *, title: str) -> Spec | None:
+@render_chart
+def radar_chart(axes: Sequence[Axis], polygons: Sequence[Polygon], *, title: str) -> Spec | None:
     """Values from 0 to 100 on axes around a centre: a polygon for each model, whiskers for its intervals.
 
     An axis without a value is a gap in a polygon, never its centre.
@@ -1060,7 +1055,7 @@ def radar(axes: Sequence[Axis], polygons: Sequence[Polygon], *, title: str) -> S
         side = "center" if abs(math.sin(angle)) < 0.1 else "left" if math.sin(angle) > 0 else "right"
         place = at(angle, 109)
         place["y"] += -14 if math.cos(angle) > 0.9 else 4 if math.cos(angle) < -0.9 else -4
-        names.append({**place, "side": side, "name": visible(axis.name), "note": visible(axis.note)})
+        names.append({**place, "side": side, "name": printable(axis.name), "note": printable(axis.note)})
     sides: list[_Row] = []
     filled: list[_Row] = []
     ranges: list[_Row] = []
@@ -1156,8 +1151,8 @@ def _rects(rows: Sequence[_Row], x: Spec, y: Spec) -> Spec:
 _DASHED: Final = {"type": "rule", "color": _BOUND, "strokeWidth": 1.2, "strokeDash": [5, 3]}
 
 
-@chart
-def bars(rows: Sequence[Bar], *, title: str, bound: float | None = None, bound_name: str = "") -> Spec | None:
+@render_chart
+def bar_chart(rows: Sequence[BarRow], *, title: str, bound: float | None = None, bound_name: str = "") -> Spec | None:
     """Bars from left to right, one below the other; nothing where there are none.
 
     Args:
@@ -1175,12 +1170,12 @@ def bars(rows: Sequence[Bar], *, title: str, bound: float | None = None, bound_n
         high = 7 if row.inner else 12
         parts.append({
             "x": 0, "x2": max(row.value, most / 500), "y": y, "y2": y + high, "middle": y + high / 2,
-            "label": visible(_shortened(row.label, MOST_LETTERS - 2 * row.inner)), "beside": visible(row.told),
-            "told": visible(f"{row.label}: {row.told}"), "inner": row.inner, **_bar_looks(kind),
+            "label": printable(_shortened(row.label, MOST_LETTERS - 2 * row.inner)), "beside": printable(row.told),
+            "told": printable(f"{row.label}: {row.told}"), "inner": row.inner, **_bar_looks(kind),
         })  # fmt: skip
         y += 13 if row.inner else 19
     x = _value("x", scale={"domain": [0, most], "nice": False}, axis=None)
-    marked = [] if bound is None else [{"x": bound, "text": visible(bound_name)}]
+    marked = [] if bound is None else [{"x": bound, "text": printable(bound_name)}]
     layers = [
         _layer(_DASHED, marked, x=x, y=_at(-2), y2=_at(y)),
         _layer({"type": "text", "align": "left", "dx": 4}, marked, x=x, y=_at(-8), text=_text("text")),
@@ -1196,7 +1191,7 @@ def bars(rows: Sequence[Bar], *, title: str, bound: float | None = None, bound_n
     return _spec(title, 220, y, layers)
 
 
-def bins(spread: Spread, *, steps: Sequence[float] = (), whole: bool = False) -> list[Bin]:
+def histogram_bins(spread: Spread, *, steps: Sequence[float] = (), whole: bool = False) -> list[HistogramBin]:
     """Equal parts of the range with how many values lie in each; the last takes a long tail.
 
     Args:
@@ -1224,19 +1219,19 @@ def bins(spread: Spread, *, steps: Sequence[float] = (), whole: bool = False) ->
     for value, count in spread.counts.items():
         counts[min(wanted, int((value - start) / step + 1e-9))] += count
     ends = [round(start + n * step, 6) for n in range(wanted + 1)]
-    found = [Bin(ends[n], ends[n + 1], counts[n], whole) for n in range(wanted)]
-    return [*found, Bin(ends[-1], math.inf, counts[wanted], whole)] if counts[wanted] else found
+    found = [HistogramBin(ends[n], ends[n + 1], counts[n], whole) for n in range(wanted)]
+    return [*found, HistogramBin(ends[-1], math.inf, counts[wanted], whole)] if counts[wanted] else found
 
 
 def _round_step(fine: float, *, whole: bool) -> float:
-    step = ticks(0, max(fine * 2, 1e-6), 2)
+    step = axis_ticks(0, max(fine * 2, 1e-6), 2)
     width = next((each for each in step if each >= fine and each > 0), max(fine, 1e-6))
     return max(1.0, math.ceil(width)) if whole else width
 
 
-@chart
-def histogram(
-    found: Sequence[Bin],
+@render_chart
+def histogram_chart(
+    found: Sequence[HistogramBin],
     *,
     title: str,
     axis: str = "",
@@ -1247,7 +1242,7 @@ def histogram(
     """Bars from below, with how many values lie in each.
 
     Args:
-        found: From `bins`.
+        found: From `histogram_bins`.
         title: What is shown, for readers who do not see it.
         axis: What is measured.
         mark: A value at which a dashed line is drawn, where it lies within.
@@ -1274,7 +1269,7 @@ def histogram(
     y = _value("y", scale={"domain": [0, max(each.count for each in found) or 1], "nice": False}, axis=None)
     marked = []
     if mark is not None and found[0].low < mark < found[-1].low + (found[0].high - found[0].low):
-        marked = [{"x": (mark - found[0].low) / (found[0].high - found[0].low), "text": visible(mark_name)}]
+        marked = [{"x": (mark - found[0].low) / (found[0].high - found[0].low), "text": printable(mark_name)}]
     middle = {**x, "field": "middle"}
     layers = [
         _rects(rows, x, y),
@@ -1283,14 +1278,14 @@ def histogram(
         _layer({"type": "rule"}, [{"y": 0}], y=y, x=_at(0), x2=_at(bar * len(found))),
         _layer(_DASHED, marked, x=x, y=_at(-12), y2=_at(height)),
         _layer({"type": "text", "align": "left", "dx": 4}, marked, x=x, y=_at(-18), text=_text("text")),
-        _layer({"type": "text"}, [{"text": visible(axis)}] if axis else [], x=_at(bar * len(found) / 2),
+        _layer({"type": "text"}, [{"text": printable(axis)}] if axis else [], x=_at(bar * len(found) / 2),
                y=_at(height + 27), text=_text("text")),
     ]  # fmt: skip
     return _spec(title, bar * len(found), height, layers)
 
 
-@chart
-def shares(rows: Sequence[tuple[str, int]], *, title: str) -> Spec | None:
+@render_chart
+def share_chart(rows: Sequence[tuple[str, int]], *, title: str) -> Spec | None:
     """One bar in parts that add up to all; nothing where there is nothing.
 
     Args:
@@ -1303,8 +1298,9 @@ def shares(rows: Sequence[tuple[str, int]], *, title: str) -> Spec | None:
     parts, before = [], 0
     for place, (name, count) in enumerate(rows):
         parts.append({
-            "x": before, "x2": before + count, "y": 20, "y2": 40, "told": visible(f"{name}: {count:,}"),
-            "name": visible(f"{name} {100 * count / total:.1f} %"), **_bar_looks(("part", "rare", "inner")[place % 3]),
+            "x": before, "x2": before + count, "y": 20, "y2": 40, "told": printable(f"{name}: {count:,}"),
+            "name": printable(f"{name} {100 * count / total:.1f} %"),
+            **_bar_looks(("part", "rare", "inner")[place % 3]),
         })  # fmt: skip
         before += count
     x = _value("x", scale={"domain": [0, total], "nice": False}, axis=None)
@@ -1324,8 +1320,8 @@ def shares(rows: Sequence[tuple[str, int]], *, title: str) -> Spec | None:
     return _spec(title, 444, 42, layers)
 
 
-@chart
-def grid(rows: Sequence[tuple[str, Sequence[int]]], heads: Sequence[str], *, title: str) -> Spec | None:
+@render_chart
+def count_grid(rows: Sequence[tuple[str, Sequence[int]]], heads: Sequence[str], *, title: str) -> Spec | None:
     """A bar in every cell, all on one scale.
 
     Args:
@@ -1342,14 +1338,14 @@ def grid(rows: Sequence[tuple[str, Sequence[int]]], heads: Sequence[str], *, tit
     cells = [
         {
             "x": place, "x2": place + room * count / most, "y": 18 * line, "y2": 18 * line + 11,
-            "middle": 18 * line + 5.5, "count": f"{count:,}", "told": visible(f"{name}, {head}: {count:,}"),
+            "middle": 18 * line + 5.5, "count": f"{count:,}", "told": printable(f"{name}, {head}: {count:,}"),
             **_bar_looks("part"),
         }
         for line, (name, counts) in enumerate(rows)
         for place, (head, count) in enumerate(zip(heads, counts, strict=True))
     ]  # fmt: skip
-    columns = [{"x": place, "text": visible(head)} for place, head in enumerate(heads)]
-    names = [{"name": visible(_shortened(name, 18)), "y": 18 * line + 5.5} for line, (name, _) in enumerate(rows)]
+    columns = [{"x": place, "text": printable(head)} for place, head in enumerate(heads)]
+    names = [{"name": printable(_shortened(name, 18)), "y": 18 * line + 5.5} for line, (name, _) in enumerate(rows)]
     x = _value("x", scale={"domain": [0, len(heads)], "nice": False}, axis=None)
     layers = [
         _layer({"type": "text", "align": "left"}, columns, x=x, y=_at(-12), text=_text("text")),

@@ -33,7 +33,7 @@ REPLIES_SHOWN: Final = 40
 
 
 @dataclass(frozen=True)
-class ShownTurn:
+class ConstructedTurn:
     """A turn with what is known about it."""
 
     number: int
@@ -44,24 +44,24 @@ class ShownTurn:
 
 
 @dataclass(frozen=True)
-class ShownUnit:
+class ConstructedDialogue:
     """A chain or dialogue."""
 
     id: str
     title: str
-    turns: tuple[ShownTurn, ...]
+    turns: tuple[ConstructedTurn, ...]
     flags: tuple[str, ...] = ()
     """What was found about it as a whole."""
 
 
 @dataclass
-class ShownVideo:
+class ConstructedVideo:
     """One video and its page."""
 
     video: Video
     file: str
-    chains: list[ShownUnit] = field(default_factory=list)
-    dialogues: list[ShownUnit] = field(default_factory=list)
+    chains: list[ConstructedDialogue] = field(default_factory=list)
+    dialogues: list[ConstructedDialogue] = field(default_factory=list)
     drafts: list[tuple[str, str, Rewrite]] = field(default_factory=list)
     """From where to where, and the draft."""
     paths: list[tuple[str, ...]] = field(default_factory=list)
@@ -104,7 +104,7 @@ def write_construction(
     Raises:
         InputError: A table is damaged.
     """
-    videos = shown_videos(benchmark)
+    videos = constructed_videos(benchmark)
     (folder / FOLDER).mkdir()
     template = environment.get_template("constructed_video.html")
     for number, shown in enumerate(videos):
@@ -145,10 +145,10 @@ def _writers(benchmark: Benchmark) -> list[str]:
     return sorted({str(row.extra["writer"]) for row in rows if "writer" in row.extra})
 
 
-def shown_videos(benchmark: Benchmark) -> list[ShownVideo]:
+def constructed_videos(benchmark: Benchmark) -> list[ConstructedVideo]:
     """Every video about which something was written, in the benchmark's order."""
     tables = _Tables(benchmark)
-    shown: list[ShownVideo] = []
+    shown: list[ConstructedVideo] = []
     for video in benchmark.read(VIDEOS):
         if found := tables.video(video, f"{len(shown) + 1:04d}.html"):
             shown.append(found)
@@ -188,14 +188,14 @@ class _Tables:
             elif gate.outcome is GateOutcome.UNWRITTEN:
                 self.unwritten[gate.unit_id].append(gate)
 
-    def video(self, video: Video, file: str) -> ShownVideo | None:
+    def video(self, video: Video, file: str) -> ConstructedVideo | None:
         """A video with what was written about it; None where nothing was."""
         chains, dialogues = self.chains[video.id], self.dialogues[video.id]
         if not chains and not dialogues:
             return None
         number: dict[str, int] = {chain.id: n for n, chain in enumerate(chains, 1)}
         clip_number: dict[str, int] = {clip.id: n for n, clip in enumerate(self.clips[video.id], 1)}
-        shown = ShownVideo(video, file)
+        shown = ConstructedVideo(video, file)
         for chain in chains:
             leads: dict[int, list[tuple[str, str]]] = defaultdict(list)
             for linkage in self.linkages[chain.id]:
@@ -223,12 +223,12 @@ class _Tables:
 
     def _unit(
         self, name: str, title: str, turns: Sequence[Turn], leads: Mapping[int, list[tuple[str, str]]]
-    ) -> ShownUnit:
-        return ShownUnit(
+    ) -> ConstructedDialogue:
+        return ConstructedDialogue(
             name,
             title,
             tuple(
-                ShownTurn(n + 1, turn, tuple(self.flags[name, n]), tuple(leads.get(n, ())))
+                ConstructedTurn(n + 1, turn, tuple(self.flags[name, n]), tuple(leads.get(n, ())))
                 for n, turn in enumerate(turns)
             ),
             tuple(self.flags[name, None]),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reeltalk.analysis.columns import scale_of, title_of
-from reeltalk.analysis.comparison import Comparison, shown_difference
-from reeltalk.analysis.leaderboard import Cell, build
+from reeltalk.analysis.columns import metric_scale, metric_title
+from reeltalk.analysis.comparison import Comparison, format_signed
+from reeltalk.analysis.leaderboard import Cell, build_leaderboard
 from reeltalk.metrics.uncertainty import few_videos_warning
-from reeltalk.pages.looking import looking_of, without_controls
+from reeltalk.pages.looking import compare_controls, separate_controls
 from reeltalk.pages.site import make_environment, write_static, write_text
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
@@ -24,7 +24,7 @@ NAVIGATION: Final = '<nav class="site" aria-label="Pages of this report">\n'
 
 
 @dataclass(frozen=True)
-class Part:
+class CoverPart:
     """A site, or a page of one, behind the cover."""
 
     title: str
@@ -44,7 +44,7 @@ class Cover:
     lead: str
     done: tuple[tuple[str, str], ...]
     """What was done, in order: a word, and what came of it."""
-    parts: tuple[Part, ...]
+    parts: tuple[CoverPart, ...]
     finding: str
     """What the table says, in words."""
     weak: tuple[str, ...]
@@ -54,7 +54,7 @@ class Cover:
 
 
 @dataclass(frozen=True)
-class Looked:
+class ControlRow:
     """A model under a control on the cover; with its videos' own pictures where `control` is None."""
 
     name: str
@@ -64,7 +64,7 @@ class Looked:
 
 
 @dataclass(frozen=True)
-class Standing:
+class CoverRow:
     """A model on the cover."""
 
     name: str
@@ -74,7 +74,7 @@ class Standing:
     """Its number in each group of runs; None where it did not play there."""
 
 
-def standings(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[Standing]:
+def cover_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[CoverRow]:
     """One metric of every model, in each group of runs; those that know nothing come first.
 
     Args:
@@ -83,16 +83,16 @@ def standings(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -
     """
     cells: dict[tuple[str, str | None], dict[str, Cell | None]] = {}
     for group, runs in groups.items():
-        for model in build(runs).models:
+        for model in build_leaderboard(runs).models:
             cells.setdefault((model.info.model, model.floor), {})[group] = model.cells.get(metrics[group])
     found = [
-        Standing(name, floor, tuple(by_group.get(group) for group in groups))
+        CoverRow(name, floor, tuple(by_group.get(group) for group in groups))
         for (name, floor), by_group in cells.items()
     ]
     return sorted(found, key=lambda standing: standing.floor is None)
 
 
-def looked(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[Looked]:
+def control_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[ControlRow]:
     """One metric of every model that has controls, with its videos' own pictures and under each control.
 
     Args:
@@ -101,8 +101,8 @@ def looked(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> l
     """
     cells: dict[tuple[str, Control | None], dict[str, tuple[float, Comparison | None]]] = {}
     for group, runs in groups.items():
-        for run, controls in without_controls(runs)[1]:
-            for looking in looking_of(run, controls):
+        for run, controls in separate_controls(runs)[1]:
+            for looking in compare_controls(run, controls):
                 if (line := looking.line(metrics[group])) is None or line.own is None:
                     continue
                 cells.setdefault((looking.model, None), {})[group] = (line.own, None)
@@ -110,7 +110,7 @@ def looked(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> l
                     if one.second_value is not None:
                         cells.setdefault((looking.model, control), {})[group] = (one.second_value, one)
     return [
-        Looked(name, control, tuple(by_group.get(group) for group in groups))
+        ControlRow(name, control, tuple(by_group.get(group) for group in groups))
         for (name, control), by_group in cells.items()
     ]
 
@@ -128,8 +128,8 @@ def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]],
         Path of `index.html`.
     """
     write_static(folder)
-    rows = standings(groups, metrics)
-    controlled = {group: runs for group, runs in groups.items() if without_controls(runs)[1]}
+    rows = cover_rows(groups, metrics)
+    controlled = {group: runs for group, runs in groups.items() if separate_controls(runs)[1]}
     known = [cell.row.videos for row in rows for cell in row.cells if cell and cell.row.value is not None]
     html = (
         make_environment()
@@ -140,14 +140,14 @@ def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]],
             groups=list(groups),
             standings=rows,
             few_videos=few_videos_warning(known),
-            looked=looked(controlled, metrics),
+            looked=control_rows(controlled, metrics),
             controlled=list(controlled),
             titles=CONTROLS,
-            shown_difference=shown_difference,
+            format_signed=format_signed,
             metrics=metrics,
             measure=", ".join(
                 dict.fromkeys(
-                    title_of(metric) + (f", {scale_of(metric)}" if scale_of(metric) else "")
+                    metric_title(metric) + (f", {metric_scale(metric)}" if metric_scale(metric) else "")
                     for metric in metrics.values()
                 )
             ),

@@ -3,8 +3,9 @@
 import math
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -13,15 +14,12 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from reeltalk.analysis.dataset import Spread
-from reeltalk.analysis.visible import visible
 from reeltalk.errors import BenchmarkError
 from reeltalk.pages import charts
 from reeltalk.schema.media import Clip, SampledFrame, Shot, Video
 from reeltalk.schema.outcomes import Rejected, Screening
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
-
-_Scale = Callable[[float], float]
 
 WIDTH: Final = 1000
 LEFT: Final = 76
@@ -100,11 +98,11 @@ def write_curation(
             root="../",
             entry=video,
             sheet=sheet,
-            timeline=Markup(timeline(video, settings)),
+            timeline=draw_video(environment, video, settings),
             dropped=Counter(frame.dropped for frame in video.frames if frame.dropped),
             before=videos[number - 1] if number else None,
             after=videos[number + 1] if number + 1 < len(videos) else None,
-            clock=clock,
+            format_clock=format_clock,
         )
         (folder / "videos" / video.file).write_text(html, encoding="utf-8", newline="\n")
     html = environment.get_template("curation.html").render(
@@ -119,7 +117,7 @@ def write_curation(
         licences=Counter(entry.video.licence or "not stated" for entry in videos).most_common(),
         settings=settings,
         links=links,
-        clock=clock,
+        format_clock=format_clock,
     )
     (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
     return folder / "index.html"
@@ -166,26 +164,26 @@ def _statistics(videos: Sequence[CuratedVideo]) -> list[tuple[str, str]]:
     clips = [clip.interval.duration_s for entry in videos for clip in entry.clips if clip.interval]
     shots = [shot.interval.duration_s for entry in videos for shot in entry.shots]
     return [
-        ("Length of videos, seconds", histogram([entry.duration_s for entry in videos])),
-        ("Shots in a video", histogram([float(len(entry.shots)) for entry in videos], whole=True)),
-        ("Length of shots, seconds", histogram(shots)),
-        ("Length of clips, seconds", histogram(clips)),
-        ("Clips of a video", histogram([float(len(entry.clips)) for entry in videos], whole=True)),
-        ("Key frames of a video", histogram([float(entry.key_frames) for entry in videos], whole=True)),
+        ("Length of videos, seconds", _histogram([entry.duration_s for entry in videos])),
+        ("Shots in a video", _histogram([float(len(entry.shots)) for entry in videos], whole=True)),
+        ("Length of shots, seconds", _histogram(shots)),
+        ("Length of clips, seconds", _histogram(clips)),
+        ("Clips of a video", _histogram([float(len(entry.clips)) for entry in videos], whole=True)),
+        ("Key frames of a video", _histogram([float(entry.key_frames) for entry in videos], whole=True)),
     ]
 
 
-def histogram(values: Sequence[float], *, whole: bool = False) -> str:
+def _histogram(values: Sequence[float], *, whole: bool = False) -> str:
     """Counts over equal parts of the range; the mean and the extremes in words."""
     if not values:
         return '<p class="empty">Nothing to show.</p>'
     mean = sum(values) / len(values)
     note = f"mean {mean:.1f}, from {min(values):g} to {max(values):.4g}, n = {len(values):,}"
-    drawn = charts.histogram(charts.bins(Spread(Counter(values)), whole=whole), title=note, width=320)
+    drawn = charts.histogram_chart(charts.histogram_bins(Spread(Counter(values)), whole=whole), title=note, width=320)
     return f'{drawn}<p class="soft small">{escape(note)}</p>'
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """Seconds as minutes and seconds."""
     minutes, rest = divmod(round(seconds, 1), 60)
     return f"{int(minutes)}:{rest:04.1f}"
@@ -197,58 +195,54 @@ class _Track:
 
     label: str
     values: list[tuple[float, float, str]]
-    """Time, value, and what a pointer is told."""
+    """Time in seconds, value, and the words of a tooltip."""
     bound: float | None
     passes_above: bool
     logarithmic: bool = False
 
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        numbers = [value for _, value, _ in self.values] + ([self.bound] if self.bound is not None else [])
+        return 0.0 if self.logarithmic else min(0.0, *numbers), max(numbers)
 
-def timeline(entry: CuratedVideo, settings: dict[str, object]) -> str:
-    """The video from left to right: shots and clips, the measures of its sampled frames, and which were kept."""
+    @property
+    def lowest(self) -> str:
+        """The number at the lower end of its axis."""
+        return _short(self._ends[0])
+
+    @property
+    def highest(self) -> str:
+        """The number at the upper end of its axis."""
+        return _short(self._ends[1])
+
+    def below(self, value: float) -> float:
+        """How far a value lies below the upper end of the axis, as a share of its height."""
+        low, high = self._ends
+        if self.logarithmic:
+            return 1 - math.log1p(max(0.0, value)) / max(1e-9, math.log1p(high))
+        return 1 - (value - low) / max(1e-9, high - low)
+
+
+def draw_video(environment: Environment, entry: CuratedVideo, settings: dict[str, object]) -> Markup:
+    """A video's shots and clips, the measures of its sampled frames, and which were kept, as inline SVG.
+
+    Args:
+        environment: Holds the template.
+        entry: The video.
+        settings: Those of the curation, with its bounds.
+    """
     duration_s = max(entry.duration_s, 0.1)
     scale = (WIDTH - LEFT - 10) / duration_s
-
-    def x(seconds: float) -> float:
-        return LEFT + seconds * scale
-
-    parts = [_label("Shots", 16), _label("Clips", 42)]
-    for number, shot in enumerate(entry.shots):
-        start, end = shot.interval.start_s, shot.interval.end_s
-        title = f"shot {number + 1}: {clock(start)} to {clock(end)}"
-        if shot.content is not None:
-            title += f", content score {shot.content:.1f}"
-        parts.append(
-            f'<rect class="shot s{number % 2}" x="{x(start):.1f}" y="4" width="{max(0.5, (end - start) * scale):.1f}" '
-            f'height="16"><title>{title}</title></rect>'
+    return Markup(
+        environment.get_template("_video_line.html").render(
+            entry=entry,
+            tracks=_tracks(entry, settings),
+            ticks=charts.axis_ticks(0, duration_s, 10),
+            x=lambda seconds: LEFT + seconds * scale,
+            format_clock=format_clock,
+            width=WIDTH,
+            left=LEFT,
         )
-    for number, clip in enumerate(entry.clips):
-        if clip.interval is None:
-            continue
-        start, end = clip.interval.start_s, clip.interval.end_s
-        parts.append(
-            f'<rect class="clip" x="{x(start):.1f}" y="{28 + 9 * (number % 2)}" width="{(end - start) * scale:.1f}" '
-            f'height="8"><title>clip {number + 1}: {clock(start)} to {clock(end)}</title></rect>'
-        )
-    top = 58.0
-    for track in _tracks(entry, settings):
-        parts += _draw(track, x, top)
-        top += 74
-    parts += [_label("Key frames", top + 9), *_ticks(entry, x, top)]
-    bottom = top + 30
-    cuts = "".join(
-        f'<line class="cut" x1="{x(shot.interval.start_s):.1f}" x2="{x(shot.interval.start_s):.1f}" y1="54" '
-        f'y2="{bottom - 8:.0f}"/>'
-        for shot in entry.shots[1:]
-    )
-    axis = "".join(
-        f'<text class="tick {"end" if x(at_s) > WIDTH - 24 else "middle"}" x="{x(at_s):.1f}" '
-        f'y="{bottom + 8:.0f}">{clock(at_s)[:-2]}</text>'
-        for at_s in charts.ticks(0, duration_s, 10)
-    )
-    title = escape(visible(str(entry.video.id)), quote=True)
-    return (
-        f'<svg class="timeline" viewBox="0 0 {WIDTH} {bottom + 14:.0f}" role="img" '
-        f'aria-label="Timeline of {title}">{cuts}{"".join(parts)}{axis}</svg>'
     )
 
 
@@ -259,7 +253,7 @@ def _tracks(entry: CuratedVideo, settings: dict[str, object]) -> list[_Track]:
 
     def values(name: str) -> list[tuple[float, float, str]]:
         return [
-            (frame.pts_s, value, f"{clock(frame.pts_s)}: {value:.4g}")
+            (frame.pts_s, value, f"{format_clock(frame.pts_s)}: {value:.4g}")
             for frame in entry.frames
             if (value := getattr(frame, name)) is not None
         ]
@@ -275,58 +269,5 @@ def _tracks(entry: CuratedVideo, settings: dict[str, object]) -> list[_Track]:
     ]
 
 
-def _draw(track: _Track, x: _Scale, top: float) -> list[str]:
-    height = 54.0
-    parts = [_label(track.label, top + 12)]
-    if not track.values:
-        return [*parts, f'<text class="tick" x="{LEFT}" y="{top + 30:.0f}">not measured</text>']
-    numbers = [value for _, value, _ in track.values] + ([track.bound] if track.bound is not None else [])
-    low, high = min(0.0, *numbers), max(numbers)
-    if track.logarithmic:
-        low = 0.0
-
-    def y(value: float) -> float:
-        if track.logarithmic:
-            return top + height * (1 - math.log1p(max(0.0, value)) / max(1e-9, math.log1p(high)))
-        return top + height * (1 - (value - low) / max(1e-9, high - low))
-
-    parts += [
-        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - 10}" y1="{top + height:.1f}" y2="{top + height:.1f}"/>',
-        f'<text class="tick end" x="{LEFT - 6}" y="{top + height:.0f}">{_short(low)}</text>',
-        f'<text class="tick end" x="{LEFT - 6}" y="{top + 26:.0f}">{_short(high)}</text>',
-    ]
-    line = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value, _ in track.values)
-    parts.append(f'<polyline class="line m0" points="{line}"/>')
-    if track.bound is not None:
-        parts.append(
-            f'<line class="bound" x1="{LEFT}" x2="{WIDTH - 10}" y1="{y(track.bound):.1f}" y2="{y(track.bound):.1f}">'
-            f"<title>{'at least' if track.passes_above else 'at most'} {track.bound:g}</title></line>"
-        )
-    for at, value, title in track.values:
-        parts.append(
-            f'<circle class="hover" cx="{x(at):.1f}" cy="{y(value):.1f}" r="4"><title>{escape(title)}</title></circle>'
-        )
-    return parts
-
-
-def _ticks(entry: CuratedVideo, x: _Scale, top: float) -> list[str]:
-    """Key frames as full lines; blurred frames as crosses, frames like the one before as dots."""
-    parts = []
-    for frame in entry.frames:
-        at, title = x(frame.pts_s), f"{clock(frame.pts_s)}: {frame.dropped or 'key frame'}"
-        if frame.key_frame:
-            shape = f'<rect class="kept" x="{at - 1.5:.1f}" y="{top:.0f}" width="3" height="16">'
-        elif frame.dropped == "blurred":
-            shape = f'<path class="blurred" d="M{at - 2.5:.1f} {top + 5.5:.1f}l5 5m0-5l-5 5">'
-        else:
-            shape = f'<circle class="alike" cx="{at:.1f}" cy="{top + 8:.0f}" r="1.5">'
-        parts.append(f"{shape}<title>{title}</title></{shape[1:].split(' ')[0]}>")
-    return parts
-
-
 def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _label(text: str, y: float) -> str:
-    return f'<text class="track" x="0" y="{y:.0f}">{text}</text>'

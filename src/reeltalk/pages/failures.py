@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from reeltalk.analysis.columns import title_of
+from reeltalk.analysis.columns import metric_title
 from reeltalk.analysis.dialogues import ShownTurn
 from reeltalk.analysis.finder import short
-from reeltalk.analysis.leaderboard import shown
+from reeltalk.analysis.leaderboard import format_value
 from reeltalk.analysis.verdicts import ShownVerdict
 from reeltalk.pages.site import Page, Site, write_static
 from reeltalk.schema.answers import AnswerState
@@ -76,7 +76,7 @@ class MissingTurns:
 
 
 @dataclass
-class Failures:
+class ReportFailures:
     """All that a report's runs lack."""
 
     rows: list[FailureRow]
@@ -105,7 +105,7 @@ GROUPS: Final = 100
 """Reasons shown; those of fewer turns are in the list alone."""
 
 
-def collect_failures(site: Site) -> Failures:
+def collect_failures(site: Site) -> ReportFailures:
     """All that failed or is missing, in the order of dialogues and turns.
 
     Args:
@@ -115,8 +115,8 @@ def collect_failures(site: Site) -> Failures:
     withheld = [
         WithheldNumber(
             index,
-            title_of(metric),
-            "–" if cell.row.over_scored is None else shown(cell.row.over_scored, metric),
+            metric_title(metric),
+            "–" if cell.row.over_scored is None else format_value(cell.row.over_scored, metric),
             cell.row.n,
             cell.row.unscored,
         )
@@ -134,7 +134,7 @@ def collect_failures(site: Site) -> Failures:
         for index, model in enumerate(board.models)
         if model.info.missing or model.info.not_scored
     ]
-    return Failures(list(_rows(site)), withheld, missing)
+    return ReportFailures(list(_rows(site)), withheld, missing)
 
 
 def _rows(site: Site) -> Iterator[FailureRow]:
@@ -170,13 +170,13 @@ def _href(turn: ShownTurn) -> str:
 
 def has_failures(site: Site) -> bool:
     """True where something failed, is withheld or is missing."""
-    return bool(failures_of(site))
+    return bool(report_failures(site))
 
 
-def failures_of(site: Site) -> Failures:
+def report_failures(site: Site) -> ReportFailures:
     """What `collect_failures` finds, found once for a report."""
     found = site.memory.get("failures")
-    if not isinstance(found, Failures):
+    if not isinstance(found, ReportFailures):
         found = site.memory["failures"] = collect_failures(site)
     return found
 
@@ -188,7 +188,7 @@ def write_failures(site: Site) -> None:
         site: The report.
     """
     write_static(site.folder, ["browser.css"])
-    failures = failures_of(site)
+    failures = report_failures(site)
     files = [
         FIRST if place == 0 else f"failures-{place + 1}.html" for place in range(max(1, -(-len(failures.rows) // ROWS)))
     ]

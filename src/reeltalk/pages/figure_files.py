@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, Literal
 from xml.etree import ElementTree
 
-from reeltalk.analysis.table_files import code, escape_markdown
-from reeltalk.analysis.visible import escaped
-from reeltalk.pages.charts import light
+from reeltalk.pages.charts import on_paper
+from reeltalk.schema.texts import escape_html
+from reeltalk.store.text_tables import escape_markdown, markdown_code
 
 FigureFormat = Literal["svg", "pdf", "png"]
 FIGURE_FORMATS: Final[tuple[FigureFormat, ...]] = ("svg", "pdf", "png")
@@ -81,9 +81,12 @@ def write_figures(
             links.append(f"[{FIGURE_NAMES[format]}]({path.name})")
         lines += [f"## {escape_markdown(figure.title)}", "", " · ".join(links), ""]
         if "pdf" in formats and (lacking := unprintable(figure.svg)):
-            lines += [f"The PDF lacks {len(lacking)} characters, for which no font was found: {code(lacking)}", ""]
+            lines += [
+                f"The PDF lacks {len(lacking)} characters, for which no font was found: {markdown_code(lacking)}",
+                "",
+            ]
         lines += [
-            *(f"- {code(' '.join(signature.split()))}" for signature in figure.signatures),
+            *(f"- {markdown_code(' '.join(signature.split()))}" for signature in figure.signatures),
             *([""] if figure.signatures else []),
         ]
     (folder / "index.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8", newline="\n")
@@ -134,7 +137,7 @@ def standalone(svg: str, title: str = "") -> str:
     box = attributes.pop("viewBox", "").split()
     if len(box) != 4:
         raise ValueError(f"a figure needs a viewBox of four numbers, not {opened!r}")
-    label = escaped(title) if title else attributes.get("aria-label", "")
+    label = escape_html(title) if title else attributes.get("aria-label", "")
     attributes.setdefault("font-family", "Liberation Sans, sans-serif")
     kept = "".join(
         f' {name}="{value}"'
@@ -142,7 +145,7 @@ def standalone(svg: str, title: str = "") -> str:
         if name not in ("class", "role", "aria-label", "xmlns", "width", "height")
     )
     size = f'width="{box[2]}" height="{box[3]}" viewBox="{" ".join(box)}"'
-    return light(f'<svg xmlns="http://www.w3.org/2000/svg" {size}{kept}><title>{label}</title>{inner}')
+    return on_paper(f'<svg xmlns="http://www.w3.org/2000/svg" {size}{kept}><title>{label}</title>{inner}')
 
 
 def _in_order(pdf: bytes, title: str) -> bytes:

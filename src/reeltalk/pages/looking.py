@@ -1,26 +1,32 @@
-"""What looking is worth: a model with the video's own pictures, beside itself with none, black or other ones."""
+"""The page that compares a model that sees the video with itself under controls: no pictures, black or other ones."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.analysis.columns import kind_of, settings_of, title_of
+from markupsafe import Markup
+
+from reeltalk.analysis.columns import answer_settings, metric_kind, metric_scale, metric_title
 from reeltalk.analysis.comparison import (
     CompareSettings,
     Comparison,
     PairComparer,
-    metrics_of,
-    shown_difference,
-    shown_p,
+    compared_metrics,
+    format_p,
+    format_signed,
 )
-from reeltalk.analysis.leaderboard import Leaderboard, build, shown
-from reeltalk.analysis.paired import Turns
-from reeltalk.analysis.score_matrix import ANSWER_TYPE
+from reeltalk.analysis.estimates import Estimate
+from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_value
+from reeltalk.analysis.score_matrix import ANSWER_TYPE, Turns
+from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.significance import correct_p_values
-from reeltalk.metrics.uncertainty import few_videos_warning
-from reeltalk.pages.breakdowns import BY_TITLES, in_order
+from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
+from reeltalk.pages import charts
+from reeltalk.pages.breakdowns import BY_TITLES, sort_groups
+from reeltalk.pages.charts import Grouped
+from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
 
@@ -31,7 +37,7 @@ DECIDED_BY_CONTROL: Final = frozenset({"control", "shown"})
 
 
 @dataclass(frozen=True)
-class LookingLine:
+class ControlLine:
     """One metric, over all turns or those of a group."""
 
     name: str
@@ -52,17 +58,17 @@ class LookingLine:
 
 
 @dataclass(frozen=True)
-class LookingTable:
+class ControlTable:
     """What each control costs, a line a metric or a group of turns."""
 
     title: str
     by: str | None
     """Kind of group; None over all turns."""
-    lines: tuple[LookingLine, ...]
+    lines: tuple[ControlLine, ...]
 
 
 @dataclass(frozen=True)
-class Looking:
+class ControlResults:
     """One model's run with its controls."""
 
     model: str
@@ -70,7 +76,7 @@ class Looking:
     board: Leaderboard
     """The run and its controls side by side."""
     controls: tuple[Control, ...]
-    tables: tuple[LookingTable, ...]
+    tables: tuple[ControlTable, ...]
 
     @property
     def videos(self) -> int:
@@ -84,12 +90,12 @@ class Looking:
         return few_videos_warning([self.videos], fewest=2)
 
     @property
-    def headlines(self) -> tuple[LookingLine, ...]:
+    def headlines(self) -> tuple[ControlLine, ...]:
         """Judged measures over all turns; where nothing was judged, text metrics."""
         lines = self.tables[0].lines
-        return tuple(line for line in lines if kind_of(line.metric) == kind_of(lines[0].metric))
+        return tuple(line for line in lines if metric_kind(line.metric) == metric_kind(lines[0].metric))
 
-    def line(self, metric: str) -> LookingLine | None:
+    def line(self, metric: str) -> ControlLine | None:
         """One metric over all turns; None where nothing of it compares.
 
         Args:
@@ -101,14 +107,14 @@ class Looking:
 def control_of(run: Run) -> Control | None:
     """The control that a run was played under; None for a run with the video's own pictures."""
     for info in run.info.models:
-        stated = settings_of(run, info.model).get("control", "")
+        stated = answer_settings(run, info.model).get("control", "")
         for name in CONTROLS:
             if stated == name or stated.startswith(f"{name}-"):
                 return name
     return None
 
 
-def without_controls(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, dict[Control, Run]]]]:
+def separate_controls(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, dict[Control, Run]]]]:
     """Runs with the videos' own pictures, and those of them that have controls, with these.
 
     Controls are found below their run, or among what is given.
@@ -136,7 +142,7 @@ def without_controls(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, di
     return own, [(run, _ordered(found[id(run)])) for run in own if found[id(run)]]
 
 
-def looking_of(run: Run, controls: dict[Control, Run]) -> list[Looking]:
+def compare_controls(run: Run, controls: dict[Control, Run]) -> list[ControlResults]:
     """What each control costs each model of a run.
 
     Args:
@@ -147,7 +153,7 @@ def looking_of(run: Run, controls: dict[Control, Run]) -> list[Looking]:
         BenchmarkError: A table of scores lacks a row.
         InputError: A table is damaged.
     """
-    board = build([run, *controls.values()])
+    board = build_leaderboard([run, *controls.values()])
     turns = Turns.read(board)
     found = []
     for place, model in enumerate(board.models):
@@ -161,11 +167,11 @@ def looking_of(run: Run, controls: dict[Control, Run]) -> list[Looking]:
         }
         tables = tuple(_tables(board, turns, place, tuple(columns.values())))
         if tables[0].lines:
-            found.append(Looking(model.info.model, run, board, tuple(columns), tables))
+            found.append(ControlResults(model.info.model, run, board, tuple(columns), tables))
     return found
 
 
-def looking_lines(run: Run) -> Iterator[str]:
+def format_controls(run: Run) -> Iterator[str]:
     """What looking is worth, for a terminal.
 
     Args:
@@ -176,17 +182,17 @@ def looking_lines(run: Run) -> Iterator[str]:
         InputError: A table is damaged.
     """
     controls = run.controls()
-    for looking in looking_of(run, controls) if controls else ():
+    for looking in compare_controls(run, controls) if controls else ():
         yield f"what looking is worth to {looking.model}: the video's own pictures less a control"
         if looking.few_videos:
             yield f"  {looking.few_videos}"
         wide = max(len(CONTROLS[name]) for name in looking.controls)
         for line in looking.headlines:
             for name, one in zip(looking.controls, line.comparisons, strict=True):
-                yield f"  {line.name}  {CONTROLS[name]:<{wide}}  {worth_told(one)}"
+                yield f"  {line.name}  {CONTROLS[name]:<{wide}}  {format_comparison(one)}"
 
 
-def looking_sentence(looking: Looking, metric: str | None = None) -> str:
+def controls_sentence(looking: ControlResults, metric: str | None = None) -> str:
     """What looking is worth, in plain words.
 
     Args:
@@ -197,56 +203,58 @@ def looking_sentence(looking: Looking, metric: str | None = None) -> str:
     if line is None or line.own is None:
         return "No number compares with the controls."
     parts = [
-        f"{shown(one.second_value, line.metric)} with {CONTROLS[name]} (difference {worth_interval(one)})"
+        f"{format_value(one.second_value, line.metric)} with {CONTROLS[name]} (difference {format_difference(one)})"
         for name, one in zip(looking.controls, line.comparisons, strict=True)
         if one.second_value is not None and one.difference is not None
     ]
-    own = shown(line.own, line.metric)
+    own = format_value(line.own, line.metric)
     return f"{line.name}: {own} with the video's own pictures, and " + ", ".join(parts) + "."
 
 
-def worth_told(one: Comparison) -> str:
+def format_comparison(one: Comparison) -> str:
     """A comparison with a control in words: both scores, the difference, its interval and p."""
     if one.difference is None or one.first_value is None or one.second_value is None:
         return f"not compared: {one.problem}"
-    both = f"{shown(one.first_value, one.metric)} and {shown(one.second_value, one.metric)}"
-    return f"{both}, difference {worth_interval(one)}, corrected p {shown_p(one.corrected_p)}, n = {one.items:,}"
+    both = f"{format_value(one.first_value, one.metric)} and {format_value(one.second_value, one.metric)}"
+    return f"{both}, difference {format_difference(one)}, corrected p {format_p(one.corrected_p)}, n = {one.items:,}"
 
 
-def worth_interval(one: Comparison) -> str:
+def format_difference(one: Comparison) -> str:
     """A difference with its interval."""
     assert one.difference is not None
     if one.low is None or one.high is None:
-        return f"{shown_difference(one.metric, one.difference)} (no interval)"
-    ends = ", ".join(shown_difference(one.metric, end) for end in (one.low, one.high))
-    return f"{shown_difference(one.metric, one.difference)} [{ends}]"
+        return f"{format_signed(one.metric, one.difference)} (no interval)"
+    ends = ", ".join(format_signed(one.metric, end) for end in (one.low, one.high))
+    return f"{format_signed(one.metric, one.difference)} [{ends}]"
 
 
-def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int]) -> Iterator[LookingTable]:
+def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int]) -> Iterator[ControlTable]:
     comparer = PairComparer(turns, CompareSettings())
-    metrics = sorted(metrics_of(board, ()), key=lambda metric: kind_of(metric) != "headline")
+    metrics = sorted(compared_metrics(board, ()), key=lambda metric: metric_kind(metric) != "headline")
     lines = []
     for metric in metrics:
         rows = _corrected(row for other in others for row in comparer.compare(metric, place, other))
         if any(row.difference is not None for row in rows):
-            lines.append(LookingLine(title_of(metric), metric, tuple(rows)))
-    yield LookingTable("Over all turns", None, tuple(lines))
-    judged = [line.metric for line in lines if kind_of(line.metric) == "headline"] or [one.metric for one in lines[:1]]
+            lines.append(ControlLine(metric_title(metric), metric, tuple(rows)))
+    yield ControlTable("Over all turns", None, tuple(lines))
+    judged = [line.metric for line in lines if metric_kind(line.metric) == "headline"] or [
+        one.metric for one in lines[:1]
+    ]
     for by in BY:
         if by not in {kind.split(".")[-1] for kind in turns.kinds()}:
             continue
         grouped = PairComparer(turns, CompareSettings(by=by))
         for metric in judged:
             rows = _corrected(row for other in others for row in grouped.compare(metric, place, other))
-            groups = in_order(dict.fromkeys(row.group for row in rows if row.group is not None))
+            groups = sort_groups(dict.fromkeys(row.group for row in rows if row.group is not None))
             of_group = [tuple(row for row in rows if row.group == group) for group in groups]
             shown_rows = tuple(
-                LookingLine(group.replace("_", " "), metric, own)
+                ControlLine(group.replace("_", " "), metric, own)
                 for group, own in zip(groups, of_group, strict=True)
                 if len(own) == len(others) and any(row.difference is not None for row in own)
             )
             if shown_rows:
-                yield LookingTable(f"{title_of(metric)}, {BY_TITLES[by].lower()}", by, shown_rows)
+                yield ControlTable(f"{metric_title(metric)}, {BY_TITLES[by].lower()}", by, shown_rows)
 
 
 def _corrected(rows: Iterable[Comparison]) -> list[Comparison]:
@@ -262,7 +270,7 @@ def _corrected(rows: Iterable[Comparison]) -> list[Comparison]:
 def _fixed(run: Run) -> tuple[object, ...]:
     """What a run and its controls have in common."""
     stated = [
-        (info.model, {k: v for k, v in settings_of(run, info.model).items() if k not in DECIDED_BY_CONTROL})
+        (info.model, {k: v for k, v in answer_settings(run, info.model).items() if k not in DECIDED_BY_CONTROL})
         for info in run.info.models
     ]
     return stated, run.info.settings.get("benchmark"), run.info.subject
@@ -270,3 +278,102 @@ def _fixed(run: Run) -> tuple[object, ...]:
 
 def _ordered(controls: dict[Control, Run]) -> dict[Control, Run]:
     return {name: controls[name] for name in CONTROLS if name in controls}
+
+
+FILE: Final = "looking.html"
+NOTE: Final = (
+    "Differences: the video's own pictures less the control, on the same turns; t intervals clustered by source video "
+    "(CR2, Imbens-Kolesár degrees of freedom), as `reeltalk compare` gives them. p: corrected by Holm over the table's "
+    "tests of the metric."
+)
+
+
+def write_looking(site: Site) -> None:
+    """Write `looking.html`.
+
+    Args:
+        site: The report.
+
+    Raises:
+        BenchmarkError: A run's tables do not have one order.
+        InputError: A table is damaged.
+    """
+    sections = []
+    for run, controls in site.controls:
+        for looking in compare_controls(run, controls):
+            shown_name = next(
+                (m.name for m in site.board.models if m.run is run and m.info.model == looking.model), looking.model
+            )
+            tables = [
+                (table, _figure(site, shown_name, looking, table), _files(site, shown_name, looking, table))
+                for table in looking.tables
+                if table.lines
+            ]
+            sections.append((shown_name, looking, controls_sentence(looking), tables))
+    site.render(
+        FILE,
+        FILE,
+        sections=sections,
+        fewest_videos=FEWEST_VIDEOS,
+        titles=CONTROLS,
+        format_signed=format_signed,
+        format_p=format_p,
+    )
+
+
+PAGE: Final = Page("Looking", FILE, lambda site: bool(site.controls), write_looking)
+
+
+def _files(site: Site, name: str, looking: ControlResults, table: ControlTable) -> Markup:
+    header = [
+        "Metric" if table.by is None else table.by.replace("_", " ").capitalize(),
+        "Scale",
+        "Own pictures",
+    ]
+    for control in looking.controls:
+        title = CONTROLS[control]
+        header += [f"With {title}", f"Own less {title}", f"p, {title}"]
+    rows: list[list[TableCell]] = []
+    for line in table.lines:
+        cells: list[TableCell] = [line.name, metric_scale(line.metric), Quantity(line.own, metric=line.metric)]
+        for one in line.comparisons:
+            cells += [
+                Quantity(one.second_value, metric=line.metric, missing="not compared"),
+                Quantity(one.difference, one.low, one.high, one.items, line.metric, signed=True, videos=one.videos),
+                format_p(one.corrected_p),
+            ]
+        rows.append(cells)
+    signatures = [
+        cell.row.signature
+        for metric in dict.fromkeys(line.metric for line in table.lines)
+        for model in looking.board.models
+        if model.info.model == looking.model and (cell := model.cells[metric]) is not None
+    ]
+    notes = [NOTE, *([looking.few_videos] if looking.few_videos else [])]
+    return site.table(FILE, f"{name}-{table.title}", header, rows, f"{name}: {table.title}", signatures, notes=notes)
+
+
+def _drawn(one: Comparison) -> Estimate:
+    """A difference as the figure has it: an interval of two or three videos would stretch it beyond all others."""
+    assert one.difference is not None
+    low, high = (one.low, one.high) if one.videos >= FEWEST_VIDEOS else (None, None)
+    return Estimate(one.difference, low, high, one.items)
+
+
+def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable) -> Markup:
+    """What each control costs, group by group."""
+    if table.by is None:
+        return Markup()
+    rows = [
+        Grouped(
+            line.name,
+            [
+                (place, CONTROLS[control], _drawn(one))
+                for place, (control, one) in enumerate(zip(looking.controls, line.comparisons, strict=True))
+                if one.difference is not None
+            ],
+        )
+        for line in table.lines
+    ]
+    title = f"{name}, {table.title}: own pictures less each control"
+    return site.figure(FILE, f"{name}-{table.title}", charts.group_chart(rows, title=title, few=charts.FEW), title)

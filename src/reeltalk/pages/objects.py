@@ -12,11 +12,11 @@ from typing import Final
 from jinja2 import Environment
 from markupsafe import Markup
 
-from reeltalk.analysis.visible import visible
 from reeltalk.errors import BenchmarkError
-from reeltalk.pages.curation import clock
+from reeltalk.pages.curation import format_clock
 from reeltalk.schema.knowledge import Entity, IdentityChange, Sighting
 from reeltalk.schema.media import Clip, Shot, Video
+from reeltalk.schema.texts import printable
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, IDENTITY_CHANGES, SHOTS, SIGHTINGS, VIDEOS
 
@@ -51,7 +51,7 @@ class ShownObject:
 
 
 @dataclass
-class ShownVideo:
+class ObjectVideo:
     """One video and its page."""
 
     video: Video
@@ -81,7 +81,7 @@ class ShownVideo:
         """A link to an identity's row, or words for one that was given up."""
         for shown in self.objects:
             if shown.entity == entity:
-                name = escape(visible(shown.class_name))
+                name = escape(printable(shown.class_name))
                 return Markup(f'<a href="#{shown.key}">{shown.number}&#8201;·&#8201;{name}</a>')
         return Markup("one that was given up")
 
@@ -119,12 +119,12 @@ def write_objects(benchmark: Benchmark, folder: Path, environment: Environment, 
             root="../",
             listed=f"../{page}",
             entry=shown,
-            often=[(o, Markup(strip(shown, o))) for o in shown.objects if len(o.sightings) > 1],
-            once=[(o, Markup(strip(shown, o))) for o in shown.objects if len(o.sightings) == 1],
-            head=Markup(head(shown)),
+            often=[(o, Markup(draw_strip(shown, o))) for o in shown.objects if len(o.sightings) > 1],
+            once=[(o, Markup(draw_strip(shown, o))) for o in shown.objects if len(o.sightings) == 1],
+            head=Markup(draw_head(shown)),
             before=videos[number - 1] if number else None,
             after=videos[number + 1] if number + 1 < len(videos) else None,
-            clock=clock,
+            format_clock=format_clock,
         )
         (target / shown.file).write_text(html, encoding="utf-8", newline="\n")
     html = environment.get_template("objects.html").render(
@@ -134,13 +134,13 @@ def write_objects(benchmark: Benchmark, folder: Path, environment: Environment, 
         videos=videos,
         classes=Counter(o.class_name for shown in videos for o in shown.objects).most_common(),
         detector=benchmark.manifest.files[SIGHTINGS.file_name].settings.get("detector", "not stated"),
-        clock=clock,
+        format_clock=format_clock,
     )
     (folder / page).write_text(html, encoding="utf-8", newline="\n")
     return folder / page
 
 
-def _collect(benchmark: Benchmark) -> list[ShownVideo]:
+def _collect(benchmark: Benchmark) -> list[ObjectVideo]:
     by_entity: defaultdict[str, list[Sighting]] = defaultdict(list)
     owner: dict[str, str] = {}
     for sighting in benchmark.read(SIGHTINGS):
@@ -150,10 +150,12 @@ def _collect(benchmark: Benchmark) -> list[ShownVideo]:
     own: defaultdict[str, list[str]] = defaultdict(list)
     for entity, video_id in owner.items():
         own[video_id].append(entity)
-    shown: dict[str, ShownVideo] = {}
+    shown: dict[str, ObjectVideo] = {}
     for video in benchmark.read(VIDEOS):
         if video.id in own:
-            shown[video.id] = ShownVideo(video, f"{len(shown) + 1:04d}.html", _objects(own[video.id], by_entity, known))
+            shown[video.id] = ObjectVideo(
+                video, f"{len(shown) + 1:04d}.html", _objects(own[video.id], by_entity, known)
+            )
     for change in benchmark.read(IDENTITY_CHANGES):
         if change.video_id in shown:
             shown[change.video_id].changes.append(change)
@@ -183,7 +185,7 @@ def _objects(
     return rows
 
 
-def _copy_pictures(benchmark: Benchmark, shown: ShownVideo, target: Path) -> None:
+def _copy_pictures(benchmark: Benchmark, shown: ObjectVideo, target: Path) -> None:
     for row in shown.objects:
         # An export takes the tables along and leaves the pictures.
         if row.picture is None or row.picture not in benchmark.manifest.files:
@@ -194,12 +196,12 @@ def _copy_pictures(benchmark: Benchmark, shown: ShownVideo, target: Path) -> Non
         row.picture = name
 
 
-def _scale(shown: ShownVideo) -> Callable[[float], float]:
+def _scale(shown: ObjectVideo) -> Callable[[float], float]:
     step = (WIDTH - 2 * EDGE) / shown.duration_s
     return lambda seconds: EDGE + seconds * step
 
 
-def _bounds(shown: ShownVideo, height: float) -> str:
+def _bounds(shown: ObjectVideo, height: float) -> str:
     """Where shots and clips begin, as thin lines: one path each."""
     x = _scale(shown)
     cuts = sorted({shot.interval.start_s for shot in shown.shots} - {0.0})
@@ -211,7 +213,7 @@ def _bounds(shown: ShownVideo, height: float) -> str:
     return parts
 
 
-def head(shown: ShownVideo) -> str:
+def draw_head(shown: ObjectVideo) -> str:
     """The strip above the rows: shots and clips with their names, and the time."""
     x = _scale(shown)
     parts = []
@@ -219,12 +221,12 @@ def head(shown: ShownVideo) -> str:
         start, end = shot.interval.start_s, min(shot.interval.end_s, shown.duration_s)
         parts.append(
             f'<rect class="shot s{number % 2}" x="{x(start):.1f}" y="0" width="{max(0.5, x(end) - x(start)):.1f}" '
-            f'height="9"><title>shot {number + 1}: {clock(start)} to {clock(end)}</title></rect>'
+            f'height="9"><title>shot {number + 1}: {format_clock(start)} to {format_clock(end)}</title></rect>'
         )
     for number, clip in enumerate(sorted(shown.clips, key=lambda c: c.interval.start_s if c.interval else 0.0)):
         assert clip.interval is not None
         start, end = clip.interval.start_s, min(clip.interval.end_s, shown.duration_s)
-        title = f"{escape(visible(clip.id))}: {clock(start)} to {clock(end)}"
+        title = f"{escape(printable(clip.id))}: {format_clock(start)} to {format_clock(end)}"
         parts.append(
             f'<rect class="clip c{number % 2}" x="{x(start):.1f}" y="12" width="{max(0.5, x(end) - x(start)):.1f}" '
             f'height="9"><title>{title}</title></rect>'
@@ -234,14 +236,14 @@ def head(shown: ShownVideo) -> str:
     for n in range(int(shown.duration_s / step) + 1):
         at = x(n * step)
         anchor = "end" if at > WIDTH - 20 else "middle" if n else "start"
-        parts.append(f'<text class="tick {anchor}" x="{at:.1f}" y="{HEAD - 6}">{clock(n * step)[:-2]}</text>')
+        parts.append(f'<text class="tick {anchor}" x="{at:.1f}" y="{HEAD - 6}">{format_clock(n * step)[:-2]}</text>')
     return (
         f'<svg class="strip" viewBox="0 0 {WIDTH} {HEAD}" role="img" aria-label="Shots, clips and time">'
         f"{''.join(parts)}</svg>"
     )
 
 
-def strip(shown: ShownVideo, row: ShownObject) -> str:
+def draw_strip(shown: ObjectVideo, row: ShownObject) -> str:
     """The time line of one identity: a mark for each sighting, joined where nothing lies between."""
     x = _scale(shown)
     middle = ROW / 2
@@ -250,10 +252,10 @@ def strip(shown: ShownVideo, row: ShownObject) -> str:
     tone = (row.number - 1) % 8
     for run in _runs(shown, row.sightings):
         left, right = x(run[0].pts_s), x(run[-1].pts_s)
-        words = f"{clock(run[0].pts_s)} to {clock(run[-1].pts_s)}, {len(run)} sightings"
-        title = words if len(run) > 1 else clock(run[0].pts_s)
+        words = f"{format_clock(run[0].pts_s)} to {format_clock(run[-1].pts_s)}, {len(run)} sightings"
+        title = words if len(run) > 1 else format_clock(run[0].pts_s)
         if run[0].caption:
-            title += f": {escape(visible(run[0].caption))}"
+            title += f": {escape(printable(run[0].caption))}"
         marks = "".join(f"M{x(s.pts_s):.1f} {middle - 7:g}v14" for s in run)
         parts.append(
             f'<g class="m{tone}"><title>{title}</title>'
@@ -266,12 +268,14 @@ def strip(shown: ShownVideo, row: ShownObject) -> str:
             # Down where two became one, up where one became two.
             shape = f"M{at - 4:.1f} 2h8l-4 7z" if change.kind == "merge" else f"M{at - 4:.1f} 9h8l-4 -7z"
             words = "joined with another" if change.kind == "merge" else "parted from another"
-            parts.append(f'<path class="change" d="{shape}"><title>{clock(change.pts_s)}: {words}</title></path>')
-    label = f"{escape(visible(row.class_name), quote=True)}, {len(row.sightings)} sightings"
+            parts.append(
+                f'<path class="change" d="{shape}"><title>{format_clock(change.pts_s)}: {words}</title></path>'
+            )
+    label = f"{escape(printable(row.class_name), quote=True)}, {len(row.sightings)} sightings"
     return f'<svg class="strip" viewBox="0 0 {WIDTH} {ROW}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
-def _runs(shown: ShownVideo, sightings: Sequence[Sighting]) -> list[list[Sighting]]:
+def _runs(shown: ObjectVideo, sightings: Sequence[Sighting]) -> list[list[Sighting]]:
     """Sightings with none of the frames between them missing, as far as the usual step tells."""
     times = sorted({s.pts_s for row in shown.objects for s in row.sightings})
     steps = sorted(b - a for a, b in pairwise(times))

@@ -1,289 +1,312 @@
-"""Profiles of all models: achievement at CogME's 19 tags and at other labels, with intervals clustered by video.
+"""The page of profiles: tables and radars of what each model achieves, by tag and by kind of question."""
 
-Nothing here draws or writes. A tag that no question carries has no value, and a tag on which a model has no score has
-none for that model.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import combinations
 
-import numpy as np
+from markupsafe import Markup
 
-from reeltalk.analysis.tagged import Flags, Floats, TaggedTurns
-from reeltalk.metrics.clustered import ClusteredEstimate, paired_difference
-from reeltalk.metrics.correlation import correlation
-from reeltalk.metrics.profile import RARE_PERCENT, TAGS
-from reeltalk.metrics.significance import correct_p_values
-from reeltalk.metrics.uncertainty import mean_interval, measure_interval
-from reeltalk.pages.charts import FEW, Estimate
-from reeltalk.schema.labels import Content, Target, Thinking
-
-PERCENT: Final = 100.0
-SCALE: Final = (0.0, PERCENT)
-COMPONENTS: Final = (
-    ("Target", tuple(tag.value for tag in Target)),
-    ("Content", tuple(tag.value for tag in Content)),
-    ("Thinking", tuple(tag.value for tag in Thinking)),
+from reeltalk.analysis.columns import differing_parts
+from reeltalk.analysis.estimates import Estimate, quantity
+from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, key_of
+from reeltalk.analysis.profiles import (
+    COMPONENTS,
+    Frequency,
+    Matrix,
+    TagDifference,
+    best_of,
+    frequencies,
+    matrix_of,
+    tag_differences,
 )
-"""The three radars: what a question is about, what it asks of that, and how far one must think."""
+from reeltalk.analysis.table_files import Quantity, TableCell
+from reeltalk.analysis.turn_scores import title_of_vocabulary
+from reeltalk.metrics.profile import RARE_PERCENT, TAGS
+from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.pages import charts
+from reeltalk.pages.charts import MOST_POLYGONS, Axis, Dot, Polygon, frequency_plot, radar_chart
+from reeltalk.pages.site import Site, write_static
+
+PAGE = "profiles.html"
+STYLE = "profiles.css"
+SAME_QUESTIONS = DOES_NOT_TELL_MODELS_APART | {"data"}
+"""Signature parts that may differ between models that are compared on the turns they share."""
 
 
 @dataclass(frozen=True)
-class Deviation:
-    """How far a part lies from the whole, in percentage points, with an interval of that difference."""
+class MeasureLine:
+    """What says how right answers are, for some of the models."""
 
-    vocabulary: str
-    label: str
-    value: float
-    low: float
-    high: float
-    n: int
+    metric: str
+    models: list[int]
+    signatures: list[str]
 
 
 @dataclass(frozen=True)
-class ModelProfile:
-    """One model's profile."""
+class ModelPair:
+    """Two models, tag by tag."""
 
-    index: int
-    """Its place on the leaderboard."""
-    weighted: Mapping[str, Estimate | None]
-    """Points earned of points possible by tag, in per cent."""
-    unweighted: Mapping[str, Estimate | None]
-    """Mean credit by tag."""
-    overall: Estimate | None
-    """Mean credit of all its tagged turns."""
-    asked: int
-    """Tagged turns that it was asked."""
-    rank_correlation: float | None
-    """Spearman's, between how frequent tags are and what it achieves at them."""
-    labels: Mapping[str, Mapping[str, Estimate | None]]
-    """Mean credit by vocabulary and label, over all turns, tagged or not."""
-    strengths: tuple[Deviation, ...]
-    """Tags and labels on at least 30 turns at which it does better than in all; the furthest first."""
-    weaknesses: tuple[Deviation, ...]
-
-
-@dataclass(frozen=True)
-class Frequency:
-    """How many of the tagged questions carry a tag."""
-
-    questions: int
-    percent: float | None
-    """None where no question carries any tag."""
+    one: int
+    two: int
+    rows: list[TagDifference]
 
     @property
-    def rare(self) -> bool:
-        """True for a tag that occurs, but on less than 5 % of the questions."""
-        return self.percent is not None and 0 < self.percent < RARE_PERCENT
+    def differing(self) -> int:
+        """Tags at which they differ."""
+        return sum(row.differs for row in self.rows)
 
 
-@dataclass(frozen=True)
-class TagDifference:
-    """What one model achieves more than another at a tag, on the turns that both have a score for."""
-
-    tag: str
-    found: Estimate | None
-    """None where both have no turn in common; in percentage points."""
-    corrected: float | None
-    """p among 19 comparisons, after Holm."""
-
-    @property
-    def differs(self) -> bool:
-        """True where chance alone would hardly have any of the 19 differ like this."""
-        return self.corrected is not None and self.corrected < 0.05
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Tags joined with the labels of another vocabulary."""
-
-    vocabulary: str
-    labels: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Estimate | None, ...]], ...]
-    """By tag; None where no turn that carries both has a score."""
-
-
-def frequencies(turns: TaggedTurns) -> dict[str, Frequency]:
-    """How frequent each of the 19 tags is among all tagged questions; the shares add up to more than 100."""
-    total = int(turns.tagged.sum())
-    counts = turns.tags.sum(axis=0)
-    return {
-        tag: Frequency(int(count), PERCENT * int(count) / total if total else None)
-        for tag, count in zip(TAGS, counts, strict=True)
-    }
-
-
-def model_profiles(turns: TaggedTurns) -> list[ModelProfile]:
-    """The profile of every model, in the leaderboard's order."""
-    often = frequencies(turns)
-    return [_profile(turns, often, model) for model in range(turns.credit.shape[1])]
-
-
-def tag_differences(turns: TaggedTurns, one: int, two: int) -> list[TagDifference]:
-    """What a model achieves more than another at each tag, weighted, over the turns that both have a score for.
+def has_profiles(site: Site) -> bool:
+    """True where some answer with a score is to a question that carries CogME's tags.
 
     Args:
-        turns: All turns.
+        site: The report.
+    """
+    return site.turns.has_tags
+
+
+def write_profiles(site: Site) -> None:
+    """Write `profiles.html`.
+
+    Args:
+        site: The report.
+    """
+    write_static(site.folder, [STYLE])
+    models = shown_models(site)
+    often = frequencies(site.turns)
+    pairs = [_pair(site, one, two) for one, two in combinations(models, 2) if are_comparable(site, one, two)]
+    first, second = _first_two(site)
+    vocabularies = list(site.turns.groups)
+    videos = len({video for video, tagged in zip(site.turns.videos, site.turns.tagged, strict=True) if tagged})
+    site.render(
+        "profiles.html",
+        PAGE,
+        profiles=site.profiles,
+        turns=site.turns,
+        videos=videos,
+        few_videos=few_videos_warning([videos]),
+        few=charts.FEW,
+        rare_percent=RARE_PERCENT,
+        frequencies=often,
+        components=COMPONENTS,
+        measures=measure_lines(site),
+        scored=[index for index, measure in enumerate(site.turns.measures) if measure is not None],
+        shown_models=models,
+        radars=draw_radars(site, models, PAGE),
+        plots=[(index, plot) for index in models if (plot := draw_rare(site, index, PAGE))],
+        files=_files(site),
+        pairs=sorted(pairs, key=lambda pair: (-pair.differing, pair.one, pair.two)),
+        apart=[(one, two) for one, two in combinations(models, 2) if not are_comparable(site, one, two)],
+        labels=vocabularies,
+        title_of_vocabulary=title_of_vocabulary,
+        matrices=draw_matrices(site, first, None) if first is not None else [],
+        compared=draw_matrices(site, first, second) if first is not None and second is not None else [],
+        first=first,
+        second=second,
+    )
+
+
+def draw_radars(site: Site, models: Sequence[int], page: str) -> list[tuple[str, Markup]]:
+    """A radar for each of the three components: title and SVG; none where no model has a value.
+
+    Args:
+        site: The report.
+        models: Whose polygons are drawn.
+        page: On which file they stand.
+    """
+    often = frequencies(site.turns)
+    drawn = []
+    for title, tags in COMPONENTS:
+        axes = [Axis(tag, _note(often[tag])) for tag in tags]
+        polygons = [
+            Polygon(index, site.board.models[index].name, [site.profiles[index].weighted[tag] for tag in tags])
+            for index in models
+        ]
+        words = f"Achievement by {title.lower()} in per cent, a polygon for each model"
+        svg = radar_chart(axes, polygons, title=words)
+        if svg:
+            signatures = signatures_of(site, models)
+            drawn.append((title, site.figure(page, f"radar-{title.lower()}", svg, words, signatures)))
+    return drawn
+
+
+def draw_rare(site: Site, index: int, page: str) -> Markup:
+    """One model's achievement at each tag over how frequent the tag is.
+
+    Args:
+        site: The report.
+        index: The model's place.
+        page: On which file it stands.
+    """
+    often, mine = frequencies(site.turns), site.profiles[index]
+    dots = [
+        Dot(tag, share.percent, value)
+        for tag, share in often.items()
+        if (value := mine.weighted[tag]) is not None and share.percent
+    ]
+    title = f"What {site.board.models[index].name} achieves at each tag over how frequent the tag is"
+    overall = mine.overall.value if mine.overall is not None else None
+    svg = frequency_plot(index, dots, title=title, rare_percent=RARE_PERCENT, overall=overall)
+    name = f"rare-tags-{key_of(index).lower()}"
+    return site.figure(page, name, svg, title, signatures_of(site, [index]))
+
+
+def signatures_of(site: Site, models: Sequence[int]) -> list[str]:
+    """Signatures of the numbers by which some models' answers are measured, each once.
+
+    Args:
+        site: The report.
+        models: Their places.
+    """
+    found: dict[str, None] = {}
+    for index in models:
+        metric = site.turns.measures[index]
+        cell = site.board.models[index].cells.get(metric) if metric is not None else None
+        if cell is not None:
+            found[cell.row.signature] = None
+    return list(found)
+
+
+def draw_matrices(site: Site, one: int, two: int | None) -> list[Matrix]:
+    """Tags joined with every other vocabulary of the tagged turns.
+
+    Args:
+        site: The report.
+        one: Place of a model.
+        two: Place of another whose values are subtracted.
+    """
+    found = [matrix_of(site.turns, vocabulary, one, two) for vocabulary in site.turns.groups]
+    return [matrix for matrix in found if any(cell is not None for _, cells in matrix.rows for cell in cells)]
+
+
+def measure_lines(site: Site) -> list[MeasureLine]:
+    """What says how right the answers are, with its signatures and the models it speaks of.
+
+    Args:
+        site: The report.
+    """
+    lines: dict[str, MeasureLine] = {}
+    for index, metric in enumerate(site.turns.measures):
+        if metric is None:
+            continue
+        line = lines.setdefault(metric, MeasureLine(metric, [], []))
+        line.models.append(index)
+        cell = site.board.models[index].cells.get(metric)
+        if cell is not None and cell.row.signature not in line.signatures:
+            line.signatures.append(cell.row.signature)
+    return list(lines.values())
+
+
+def are_comparable(site: Site, one: int, two: int) -> bool:
+    """True where two models are measured alike: by one measure, from signatures that differ in nothing that moves it.
+
+    Args:
+        site: The report.
         one: Place of the first model.
         two: Place of the second.
     """
-    found = [
-        (
-            tag,
-            None
-            if any(turns.withheld(model, turns.tags[:, place]) for model in (one, two))
-            else _difference(turns, tag, place, one, two),
-        )
-        for place, tag in enumerate(TAGS)
-    ]
-    tested = {tag: made.p for tag, made in found if made is not None and made.p is not None}
-    p = dict(zip(tested, correct_p_values(list(tested.values())), strict=True))
-    return [
-        TagDifference(
-            tag,
-            None if made is None else Estimate(made.value, made.low, made.high, made.items, made.clusters),
-            p.get(tag),
-        )
-        for tag, made in found
-    ]
+    metric = site.turns.measures[one]
+    if metric is None or site.turns.measures[two] != metric:
+        return False
+    models = [site.board.models[index] for index in (one, two)]
+    cells = [(model.info, cell.row) for model in models if (cell := model.cells.get(metric)) is not None]
+    return not differing_parts(cells, SAME_QUESTIONS)
 
 
-def matrix_of(turns: TaggedTurns, vocabulary: str, one: int, two: int | None = None) -> Matrix:
-    """Weighted achievement at each tag among the turns of each label, or how far two models are apart there.
+def best_model(site: Site, *, beside: int | None = None) -> int | None:
+    """The model with the highest mean over tagged turns; people, references and oracles only without others.
 
     Args:
-        turns: All turns.
-        vocabulary: Whose labels are the columns.
-        one: Place of a model.
-        two: Place of another, to subtract: over the turns that both have a score for.
+        site: The report.
+        beside: Only among those that compare with this one, and not itself.
     """
-    groups = turns.groups[vocabulary]
-    labels = tuple(groups)
-    rows = []
-    for place, tag in enumerate(TAGS):
-        at = turns.at_tag(tag)
-        value = at[:, one] if two is None else at[:, one] - at[:, two]
-        kept = turns.tags[:, place] & ~np.isnan(value)
-        scale = SCALE if two is None else None
-        pair = [one] if two is None else [one, two]
-        cells = [
-            None
-            if any(turns.withheld(model, turns.tags[:, place] & groups[label]) for model in pair)
-            else _weighted_mean(turns, value, turns.weights, kept & groups[label], scale)
-            for label in labels
+    there = [index for index, model in enumerate(site.board.models) if model.floor is None and index != beside]
+    if beside is not None:
+        there = [index for index in there if are_comparable(site, beside, index)]
+    told = [
+        index
+        for index in there
+        if (model := site.board.models[index]).is_human or model.is_reference or model.info.source.startswith("oracle")
+    ]
+    quoted = [index for index in there if index not in told and _quoted(site, index)]
+    return best_of(site.profiles, quoted or [index for index in there if index not in told] or told)
+
+
+def floor_model(site: Site, *, beside: int | None = None) -> int | None:
+    """The best of the players that know nothing; None where there is none.
+
+    Args:
+        site: The report.
+        beside: Only among those that compare with this one, and not itself.
+    """
+    there = [index for index, model in enumerate(site.board.models) if model.floor is not None and index != beside]
+    if beside is not None:
+        there = [index for index in there if are_comparable(site, beside, index)]
+    return best_of(site.profiles, there)
+
+
+def shown_models(site: Site) -> list[int]:
+    """The models of the radars: all that have a profile; of many the best and the floor.
+
+    Args:
+        site: The report.
+    """
+    scored = [index for index, mine in enumerate(site.profiles) if mine.overall is not None]
+    if len(scored) <= MOST_POLYGONS:
+        return scored
+    floor = floor_model(site)
+    models = [index for index in scored if site.board.models[index].floor is None] or scored
+    models.sort(key=lambda index: (-_overall(site, index), index))
+    kept = models[: MOST_POLYGONS - (floor is not None and floor not in models)]
+    return sorted({*kept, *([floor] if floor is not None else [])})
+
+
+def _files(site: Site) -> Markup:
+    """Links to the table of 19 tags as files, where these are asked for."""
+    models = [index for index, mine in enumerate(site.profiles) if mine.overall is not None]
+    often = frequencies(site.turns)
+    header = ["Tag", "Questions", "Per cent", *(site.board.models[index].name for index in models)]
+    rows: list[list[TableCell]] = [
+        [
+            tag,
+            often[tag].questions,
+            Quantity(often[tag].percent, metric="cogme", missing="none"),
+            *(quantity(site.profiles[index].weighted[tag], "cogme") for index in models),
         ]
-        rows.append((tag, tuple(cells)))
-    return Matrix(vocabulary, labels, tuple(rows))
-
-
-def best_of(profiles: Sequence[ModelProfile], among: Sequence[int]) -> int | None:
-    """The model with the highest mean credit.
-
-    Args:
-        profiles: Of all models.
-        among: Which count.
-    """
-    known = [(found.overall.value, -index) for index in among if (found := profiles[index]).overall is not None]
-    return -max(known)[1] if known else None
-
-
-def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> ModelProfile:
-    weighted: dict[str, Estimate | None] = {}
-    unweighted: dict[str, Estimate | None] = {}
-    for place, tag in enumerate(TAGS):
-        credit = turns.at_tag(tag)[:, model]
-        kept = turns.tags[:, place] & ~np.isnan(credit)
-        withheld = turns.withheld(model, turns.tags[:, place])
-        weighted[tag] = None if withheld else _weighted_mean(turns, credit, turns.weights, kept)
-        unweighted[tag] = None if withheld else _weighted_mean(turns, credit, np.ones_like(credit), kept)
-    credit = turns.credit[:, model]
-    kept = turns.tagged & ~np.isnan(credit)
-    pairs = [(share.percent, found.value) for tag, share in often.items() if (found := weighted[tag]) and share.percent]
-    labels, deviations = _labels(turns, model)
-    return ModelProfile(
-        index=model,
-        weighted=weighted,
-        unweighted=unweighted,
-        overall=None
-        if turns.withheld(model, turns.tagged)
-        else _weighted_mean(turns, credit, np.ones_like(credit), kept),
-        asked=int((turns.tagged & turns.asked[:, model]).sum()),
-        rank_correlation=correlation("spearman", np.array([a for a, _ in pairs]), np.array([b for _, b in pairs]))[0],
-        labels=labels,
-        strengths=tuple(sorted((d for d in deviations if d.low > 0 and d.n >= FEW), key=lambda d: (-d.value, d.label))),
-        weaknesses=tuple(
-            sorted((d for d in deviations if d.high < 0 and d.n >= FEW), key=lambda d: (d.value, d.label))
-        ),
+        for tag in TAGS
+    ]
+    return site.table(
+        PAGE, "tags", header, rows, "Weighted achievement at CogME's 19 tags in per cent", signatures_of(site, models)
     )
 
 
-def _weighted_mean(
-    turns: TaggedTurns, credit: Floats, weights: Floats, kept: Flags, scale: tuple[float, float] | None = SCALE
-) -> Estimate | None:
-    """Points earned of points possible in per cent, over some turns, with its interval; None over no turns."""
-    rows = np.flatnonzero(kept)
-    if not len(rows):
-        return None
-    found = mean_interval(credit[rows] * PERCENT, turns.video_codes[rows], scale, weights=weights[rows])
-    return Estimate(found.value, found.low, found.high, found.n, found.clusters)
+def _quoted(site: Site, index: int) -> bool:
+    """False where the measure's number is withheld, as too much of it has no score."""
+    metric = site.turns.measures[index]
+    cell = site.board.models[index].cells.get(metric) if metric is not None else None
+    return cell is None or not cell.withheld
 
 
-def _labels(turns: TaggedTurns, model: int) -> tuple[dict[str, dict[str, Estimate | None]], list[Deviation]]:
-    """Mean credit by label; and how far each tag and label lies from the mean of its own kind of turns."""
-    credit = turns.credit[:, model]
-    known = ~np.isnan(credit)
-    labels: dict[str, dict[str, Estimate | None]] = {}
-    deviations: list[Deviation] = []
-    for place, tag in enumerate(TAGS):
-        flags = turns.tags[:, place]
-        if turns.withheld(model, flags):
-            continue
-        deviations += _deviation(turns, "cogme", tag, turns.at_tag(tag)[:, model], flags, credit, turns.tagged & known)
-    for vocabulary, groups in turns.groups.items():
-        # A vocabulary that only some turns have is compared with those, not with turns of another kind.
-        whole = known & np.column_stack(list(groups.values())).any(axis=1)
-        labels[vocabulary] = {}
-        for label, flags in groups.items():
-            if turns.withheld(model, flags):
-                labels[vocabulary][label] = None
-                continue
-            labels[vocabulary][label] = _weighted_mean(turns, credit, np.ones_like(credit), flags & known)
-            deviations += _deviation(turns, vocabulary, label, credit, flags, credit, whole)
-    return labels, deviations
+def _overall(site: Site, index: int) -> float:
+    found: Estimate | None = site.profiles[index].overall
+    return found.value if found is not None else -1.0
 
 
-def _deviation(
-    turns: TaggedTurns, vocabulary: str, label: str, at: Floats, flags: Flags, credit: Floats, whole: Flags
-) -> list[Deviation]:
-    """How far the mean over a group lies from that over all, where an interval can be told; else nothing."""
-    inside = flags & whole & ~np.isnan(at)
-    if not inside.any():
-        return []
-    rows = np.flatnonzero(whole)
-    statistics = np.column_stack([np.where(inside, at, 0.0), inside, np.where(whole, credit, 0.0), whole])[rows].astype(
-        np.float64
-    )
-    found = measure_interval(statistics, turns.video_codes[rows], _apart)
-    if found.low is None or found.high is None or len(np.unique(turns.video_codes[np.flatnonzero(inside)])) < 2:
-        return []
-    return [Deviation(vocabulary, label, found.value, found.low, found.high, int(inside.sum()))]
+def _first_two(site: Site) -> tuple[int | None, int | None]:
+    first = best_model(site)
+    if first is None:
+        return floor_model(site), None
+    return first, best_model(site, beside=first)
 
 
-def _apart(sums: Floats, _: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        far: Floats = PERCENT * (sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3])
-    return far
+def _pair(site: Site, one: int, two: int) -> ModelPair:
+    """Two models, the better first."""
+    if _overall(site, two) > _overall(site, one):
+        one, two = two, one
+    return ModelPair(one, two, tag_differences(site.turns, one, two))
 
 
-def _difference(turns: TaggedTurns, tag: str, place: int, one: int, two: int) -> ClusteredEstimate | None:
-    at: Floats = turns.at_tag(tag) * PERCENT
-    rows = np.flatnonzero(turns.tags[:, place] & ~np.isnan(at[:, one]) & ~np.isnan(at[:, two]))
-    if not len(rows):
-        return None
-    return paired_difference(
-        at[rows, one],
-        at[rows, two],
-        turns.weights[rows],
-        [turns.videos[row] for row in rows],
-    )
+def _note(share: Frequency) -> str:
+    if not share.questions:
+        return "no question"
+    return f"n = {share.questions:,}" + (" · rare" if share.rare else "")

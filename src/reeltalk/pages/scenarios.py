@@ -5,7 +5,6 @@ A moment opens by a link into the page, so the pages need no script.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +46,7 @@ class ShownScenario:
 
 
 @dataclass(frozen=True)
-class Fact:
+class ObjectFact:
     """What is known of an object at a moment."""
 
     name: str
@@ -56,13 +55,13 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Moment:
+class StoryMoment:
     """A situation: before an event, or after the last of an activity."""
 
     key: str
     title: str
     time_s: float | None
-    facts: tuple[Fact, ...]
+    facts: tuple[ObjectFact, ...]
 
 
 def has_scenarios(benchmark: Benchmark) -> bool:
@@ -94,7 +93,7 @@ def scenarios_of(benchmark: Benchmark) -> list[ShownScenario]:
     return shown
 
 
-def write_scenarios(
+def write_scenario_pages(
     title: str,
     shown: Sequence[ShownScenario],
     folder: Path,
@@ -120,8 +119,8 @@ def write_scenarios(
         html = template.render(
             root="../",
             scenario=scenario,
-            drawn=Markup(timeline(scenario.story)),
-            moments=moments(scenario.story),
+            drawn=draw_story(environment, scenario.story),
+            moments=story_moments(scenario.story),
             legend=SHOWN_STATES,
             state_names=STATE_NAMES,
             before=shown[number - 1] if number else None,
@@ -157,37 +156,72 @@ def _positions(story: Story) -> list[float]:
     return [LEFT + inner * n / count for n in range(count + 1)]
 
 
-def timeline(story: Story) -> str:
-    """The figure as SVG."""
+@dataclass(frozen=True)
+class ActivityBar:
+    """One activity on the time line, in pixels."""
+
+    title: str
+    label: str
+    """As much of the title as fits; empty where nothing does."""
+    left: float
+    width: float
+
+
+@dataclass(frozen=True)
+class StateBar:
+    """How long an object has a state, in pixels."""
+
+    value: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class ObjectRow:
+    """One object on the time line."""
+
+    name: str
+    states: tuple[StateBar, ...]
+    events: tuple[StoryEvent, ...]
+    """Those that act on it or towards it."""
+
+
+def draw_story(environment: Environment, story: Story) -> Markup:
+    """A scenario's time line as inline SVG.
+
+    Args:
+        environment: Holds the template.
+        story: The scenario.
+    """
     at = _positions(story)
     objects = [name for name in _objects(story) if class_of(name) not in ROOMS]
-    height = TOP + ROW * len(objects) + 26
-    parts = [
-        f'<svg viewBox="0 0 {WIDTH} {height}" class="scenario" role="img" '
-        f'aria-label="{len(story.graphs)} activities and {len(story.events)} events on a time line">'
-    ]
-    for part, graph in enumerate(story.graphs):
-        own = [event for event in story.events if event.part == part]
-        left, right = at[own[0].order], at[own[-1].order + 1]
-        title = escape(title_of_activity(graph))
-        shown = title if len(title) * 5.6 < right - left - 6 else title[: max(0, int((right - left - 12) / 5.6))] + "…"
-        parts.append(
-            f'<g><title>{title}</title><rect class="activity{part % 2}" x="{left:.1f}" y="2" '
-            f'width="{right - left:.1f}" height="{height - 24}"/>'
-            f'<text x="{left + 4:.1f}" y="17">{shown if right - left > 24 else ""}</text></g>'
+    return Markup(
+        environment.get_template("_scenario_line.html").render(
+            story=story,
+            activities=[_activity_bar(story, part, graph, at) for part, graph in enumerate(story.graphs)],
+            objects=[_object_row(story, name, at) for name in objects],
+            at=at,
+            ticks=_ticks_s(story),
+            legend=SHOWN_STATES,
+            state_names=STATE_NAMES,
+            when=_when,
+            tell_event=tell_event,
+            width=WIDTH,
+            height=TOP + ROW * len(objects) + 26,
+            left=LEFT,
+            top=TOP,
+            row=ROW,
         )
-    parts.append(f'<text class="tick end" x="{LEFT - 8}" y="44">events</text>')
-    for event in story.events:
-        left, right = at[event.order], at[event.order + 1]
-        parts.append(
-            f'<a href="#m{event.order}"><title>{escape(_when(event))}{escape(tell_event(event))}</title>'
-            f'<rect class="event" x="{left + 0.6:.1f}" y="30" width="{max(right - left - 1.2, 1):.1f}" height="20" '
-            'rx="2"/></a>'
-        )
-    for row, name in enumerate(objects):
-        parts += _object_row(story, name, TOP + ROW * row, at)
-    parts += _axis(story, at, height)
-    return "".join(parts) + "</svg>"
+    )
+
+
+def _activity_bar(story: Story, part: int, graph: ActivityGraph, at: Sequence[float]) -> ActivityBar:
+    own = [event for event in story.events if event.part == part]
+    left = at[own[0].order]
+    width = at[own[-1].order + 1] - left
+    title = title_of_activity(graph)
+    label = title if len(title) * 5.6 < width - 6 else title[: max(0, int((width - 12) / 5.6))] + "…"
+    return ActivityBar(title, label if width > 24 else "", left, width)
 
 
 def _when(event: StoryEvent) -> str:
@@ -200,13 +234,9 @@ def _objects(story: Story) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _object_row(story: Story, name: str, y: float, at: Sequence[float]) -> list[str]:
-    middle = y + ROW / 2
-    parts = [
-        f'<text class="tick end" x="{LEFT - 8}" y="{middle + 4:.1f}">{escape(plain_name(name))}</text>',
-        f'<line class="grid" x1="{LEFT}" x2="{at[-1]:.1f}" y1="{middle:.1f}" y2="{middle:.1f}"/>',
-    ]
-    for value, colour in SHOWN_STATES.items():
+def _object_row(story: Story, name: str, at: Sequence[float]) -> ObjectRow:
+    states = []
+    for value in SHOWN_STATES:
         start: float | None = None
         for event in story.events:
             # A state after an event holds until the next one ends.
@@ -215,57 +245,42 @@ def _object_row(story: Story, name: str, y: float, at: Sequence[float]) -> list[
             if holds and start is None:
                 start = left
             if not holds and start is not None:
-                parts.append(_bar(colour, start, left, middle, name, value))
+                states.append(StateBar(value, start, left))
                 start = None
         if start is not None:
-            parts.append(_bar(colour, start, at[-1], middle, name, value))
-    for event in story.events:
-        if name == event.main or name in event.targets:
-            x = (at[event.order] + at[event.order + 1]) / 2
-            parts.append(
-                f'<a href="#m{event.order}"><title>{escape(_when(event))}{escape(tell_event(event))}</title>'
-                f'<circle class="touch" cx="{x:.1f}" cy="{middle:.1f}" r="3.6"/></a>'
-            )
-    return parts
+            states.append(StateBar(value, start, at[-1]))
+    events = tuple(event for event in story.events if name == event.main or name in event.targets)
+    return ObjectRow(plain_name(name), tuple(states), events)
 
 
-def _bar(colour: str, start: float, end: float, middle: float, name: str, value: str) -> str:
-    return (
-        f'<rect class="state {colour}" x="{start:.1f}" y="{middle - 6:.1f}" width="{max(end - start, 1):.1f}" '
-        f'height="12" rx="2"><title>{escape(plain_name(name))}: {STATE_NAMES[value]}</title></rect>'
-    )
-
-
-def _axis(story: Story, at: Sequence[float], height: int) -> list[str]:
-    y = height - 6
+def _ticks_s(story: Story) -> list[int]:
+    """Seconds at which the axis has a number; none where the graphs hold no times."""
     total = story.duration_s
     if not total:
-        return [f'<text class="tick" x="{LEFT}" y="{y}">events in order; the graphs hold no times</text>']
+        return []
     step = next(s for s in (5, 10, 20, 30, 60, 120, 300, 600, 3600) if total / s <= 10 or s == 3600)
-    ticks = range(0, int(total) + 1, step)
-    inner = at[-1] - LEFT
-    return [f'<text class="tick middle" x="{LEFT + inner * t / total:.1f}" y="{y}">{t} s</text>' for t in ticks]
+    return list(range(0, int(total) + 1, step))
 
 
-def moments(story: Story) -> list[Moment]:
+def story_moments(story: Story) -> list[StoryMoment]:
     """The situation before each event and after the last: every object's states and relations."""
     found = []
     objects = [name for name in _objects(story) if class_of(name) not in ROOMS]
     for event in story.events:
         facts = tuple(_fact(story.graphs[event.part], name, event.index) for name in objects)
         start = event.interval.start_s if event.interval is not None else None
-        found.append(Moment(f"m{event.order}", f"Before h{tell_event(event)[1:]}", start, _known(facts)))
+        found.append(StoryMoment(f"m{event.order}", f"Before h{tell_event(event)[1:]}", start, _known(facts)))
     last = story.events[-1]
     facts = tuple(_fact(story.graphs[last.part], name, last.index + 1) for name in objects)
-    found.append(Moment(f"m{last.order + 1}", "At the end", story.duration_s, _known(facts)))
+    found.append(StoryMoment(f"m{last.order + 1}", "At the end", story.duration_s, _known(facts)))
     return found
 
 
-def _known(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+def _known(facts: Sequence[ObjectFact]) -> tuple[ObjectFact, ...]:
     return tuple(fact for fact in facts if fact.values or fact.relations)
 
 
-def _fact(graph: ActivityGraph, name: str, situation: int) -> Fact:
+def _fact(graph: ActivityGraph, name: str, situation: int) -> ObjectFact:
     by_kind: dict[str, list[str]] = {}
     for placed in graph.placed_at(name, situation):
         if placed.kind in SPATIAL:
@@ -275,4 +290,4 @@ def _fact(graph: ActivityGraph, name: str, situation: int) -> Fact:
         f"{RELATION_WORDS[kind]} {join_list(sorted(set(by_kind[kind])))}" for kind in SPATIAL if kind in by_kind
     ]
     values = [value.lower().replace("grabed", "held").replace("_", " ") for value in graph.values_at(name, situation)]
-    return Fact(plain_name(name), ", ".join(values), "; ".join(relations))
+    return ObjectFact(plain_name(name), ", ".join(values), "; ".join(relations))

@@ -12,23 +12,22 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reeltalk import __version__
-from reeltalk.analysis.about import ModelAbout
 from reeltalk.analysis.calibration import Calibration
-from reeltalk.analysis.columns import kind_of, scale_of, title_of
-from reeltalk.analysis.dialogues import ShownDialogue, bounded
-from reeltalk.analysis.leaderboard import Leaderboard, key_of, shown
-from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_tables
-from reeltalk.analysis.tagged import TaggedTurns, tagged_turns
+from reeltalk.analysis.columns import metric_kind, metric_scale, metric_title
+from reeltalk.analysis.dialogues import ShownDialogue, limit_text
+from reeltalk.analysis.leaderboard import Leaderboard, format_value, key_of
+from reeltalk.analysis.profiles import ModelProfile, model_profiles
+from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
+from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.analysis.verdicts import Place, ShownVerdict
-from reeltalk.analysis.visible import visible
 from reeltalk.metrics.uncertainty import INTERVAL
 from reeltalk.pages import charts
 from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
-from reeltalk.pages.profiles import ModelProfile, model_profiles
 from reeltalk.pages.scenarios import title_of_activity
-from reeltalk.pages.settings import ReportSettings
+from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
 from reeltalk.schema.runs import Control
+from reeltalk.schema.texts import printable
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
 
@@ -186,7 +185,7 @@ class Site:
             key = [f"{key_of(index)}: {model.name}" for index, model in enumerate(self.board.models)]
             write_figures(self.folder / "figures", list(self.figure_files.values()), self.settings.figures, key=key)
         if self.table_files:
-            write_tables(self.folder / "tables", list(self.table_files.values()), self.settings.tables)
+            write_table_files(self.folder / "tables", list(self.table_files.values()), self.settings.tables)
 
 
 def make_environment() -> Environment:
@@ -199,18 +198,18 @@ def make_environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown_text,
     )
-    made.filters["bounded"] = bounded
+    made.filters["bounded"] = limit_text
     made.filters["title_of_activity"] = title_of_activity
     made.globals.update(
         version=__version__,
         colours=charts.COLOURS,
         interval=INTERVAL,
         key_of=key_of,
-        kind_of=kind_of,
-        scale_of=scale_of,
-        shown=shown,
+        metric_kind=metric_kind,
+        metric_scale=metric_scale,
+        format_value=format_value,
         swatch=lambda index: Markup(charts.swatch(index)),
-        title_of=title_of,
+        metric_title=metric_title,
         pages=(),
         here="",
     )
@@ -219,7 +218,9 @@ def make_environment() -> Environment:
 
 def _shown_text(value: object) -> object:
     """What a template prints: a stranger's text made visible, all else as it is. `Markup` is a class below `str`."""
-    return visible(value) if type(value) is str or (isinstance(value, str) and not isinstance(value, Markup)) else value
+    return (
+        printable(value) if type(value) is str or (isinstance(value, str) and not isinstance(value, Markup)) else value
+    )
 
 
 def write_static(folder: Path, names: Sequence[str] = STATIC) -> None:

@@ -8,41 +8,38 @@ from typing import Final
 
 from jinja2 import Environment
 
-from reeltalk.analysis.dialogues import collect
-from reeltalk.analysis.leaderboard import build
+from reeltalk.analysis.dialogues import collect_dialogues
+from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.pages.about_page import is_described, write_about
-from reeltalk.pages.along_page import has_curves, write_along
-from reeltalk.pages.breakdowns_page import applies as breakdowns_apply
-from reeltalk.pages.breakdowns_page import write_breakdowns
-from reeltalk.pages.calibration_page import PAGE as CALIBRATION_PAGE
-from reeltalk.pages.calibration_page import calibration_of, write_calibration
-from reeltalk.pages.comparisons_page import has_comparisons, write_comparisons
+from reeltalk.pages.along import has_curves, write_along
+from reeltalk.pages.breakdowns import has_breakdowns as breakdowns_apply
+from reeltalk.pages.breakdowns import has_times, write_breakdowns, write_times
+from reeltalk.pages.calibration import PAGE as CALIBRATION_PAGE
+from reeltalk.pages.calibration import run_calibration, write_calibration
+from reeltalk.pages.comparisons import has_comparisons, write_comparisons
 from reeltalk.pages.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.pages.construction import is_constructed, write_construction
 from reeltalk.pages.curation import write_curation
-from reeltalk.pages.dataset_page import PAGE as DATASET_PAGE
-from reeltalk.pages.dataset_page import has_dataset, write_dataset, write_dataset_page
-from reeltalk.pages.dialogue_pages import write_dialogues
-from reeltalk.pages.export import TableFormat, render_table
+from reeltalk.pages.dataset import PAGE as DATASET_PAGE
+from reeltalk.pages.dataset import has_dataset, write_dataset, write_dataset_page
+from reeltalk.pages.dialogues import PAGE as FINDER_PAGE
+from reeltalk.pages.dialogues import write_dialogue_pages
 from reeltalk.pages.failures import PAGE as FAILURES_PAGE
-from reeltalk.pages.finder_page import PAGE as FINDER_PAGE
-from reeltalk.pages.leaderboard_page import write_leaderboard
-from reeltalk.pages.looking import without_controls
-from reeltalk.pages.looking_page import PAGE as LOOKING_PAGE
-from reeltalk.pages.model_pages import write_models
+from reeltalk.pages.leaderboard import TableFormat, render_table, write_leaderboard
+from reeltalk.pages.looking import PAGE as LOOKING_PAGE
+from reeltalk.pages.looking import separate_controls
+from reeltalk.pages.models import has_about, write_about, write_models
 from reeltalk.pages.objects import PAGE as OBJECTS_PAGE
 from reeltalk.pages.objects import has_objects, write_objects
-from reeltalk.pages.profile_page import PAGE as PROFILES_PAGE
-from reeltalk.pages.profile_page import has_profiles, write_profiles
-from reeltalk.pages.published_page import PAGE as PUBLISHED_PAGE
-from reeltalk.pages.published_page import write_published
-from reeltalk.pages.scenarios import ShownScenario, write_scenarios
+from reeltalk.pages.profiles import PAGE as PROFILES_PAGE
+from reeltalk.pages.profiles import has_profiles, write_profiles
+from reeltalk.pages.published import PAGE as PUBLISHED_PAGE
+from reeltalk.pages.published import write_published
+from reeltalk.pages.scenarios import ShownScenario, write_scenario_pages
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.site import Page, Site, make_environment, write_static
-from reeltalk.pages.sweeps_page import has_sweeps, write_sweeps
-from reeltalk.pages.times_page import has_times, write_times
+from reeltalk.pages.sweeps import has_sweeps, write_sweeps
 from reeltalk.parallel import Executor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
@@ -68,10 +65,10 @@ PAGES: Final = (
     Page("Along the dialogue", "along.html", has_curves, write_along),
     Page("Breakdowns", "breakdowns.html", breakdowns_apply, write_breakdowns),
     Page("Settings", "settings.html", has_sweeps, write_sweeps),
-    Page("Models", "models.html", is_described, write_about),
+    Page("Models", "models.html", has_about, write_about),
     Page("Times", "times.html", has_times, write_times),
     Page("Calibration", CALIBRATION_PAGE, lambda site: site.calibration is not None, write_calibration),
-    Page("Dialogues", "dialogues.html", lambda site: True, write_dialogues),
+    Page("Dialogues", "dialogues.html", lambda site: True, write_dialogue_pages),
     FINDER_PAGE,
     FAILURES_PAGE,
     Page(
@@ -110,18 +107,18 @@ def write_report(
         SettingError: What is said about models is about none of these, or people's ratings match none of the runs.
     """
     settings = settings or ReportSettings()
-    runs, controls = without_controls(runs)
-    board = build(runs)
+    runs, controls = separate_controls(runs)
+    board = build_leaderboard(runs)
     with _nothing_discarded():
         verdicts = {id(run): verdicts_of(run) for run in runs}
-        site = Site(folder, board, collect(board, verdicts), verdicts, settings, benchmark, executor)
+        site = Site(folder, board, collect_dialogues(board, verdicts), verdicts, settings, benchmark, executor)
     if settings.about and not any(site.about):
         raise SettingError(
             f"nothing is said about any model of these runs ({', '.join(model.name for model in board.models)}), only "
             f"about {', '.join(settings.about)}; name models as the runs do"
         )
     site.controls = controls
-    site.calibration = calibration_of(runs, settings.human)
+    site.calibration = run_calibration(runs, settings.human)
     if benchmark is not None:
         _check_benchmark(benchmark, site)
     site.pages = tuple(page for page in PAGES if page.applies(site))
@@ -194,7 +191,7 @@ def write_scenario_report(
     """
     write_static(folder)
     environment = _environment_of(benchmark) if benchmark is not None else make_environment()
-    page = write_scenarios(title, scenarios, folder, environment, links=_links(benchmark) if benchmark else ())
+    page = write_scenario_pages(title, scenarios, folder, environment, links=_links(benchmark) if benchmark else ())
     if benchmark is not None:
         _write_more(benchmark, folder, environment)
     return page

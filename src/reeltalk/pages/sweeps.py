@@ -1,16 +1,22 @@
-"""Runs of one model that differ in one setting: mode, history, frames and so on, found from what the runs state."""
+"""The page of settings: runs of one model that differ in one setting, as mode, history or frames."""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
-from reeltalk.analysis.columns import parts_of, settings_of
+from markupsafe import Markup
+
+from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title, signature_parts
+from reeltalk.analysis.estimates import DIFFERENCES, Estimate, VideoValue, difference_estimate, quantity
 from reeltalk.analysis.leaderboard import Leaderboard
-from reeltalk.analysis.turns import scored_turns
-from reeltalk.pages.charts import Estimate
-from reeltalk.pages.contrasts import Entry, difference_of
+from reeltalk.analysis.table_files import TableCell
+from reeltalk.analysis.turn_scores import scored_turns
+from reeltalk.pages import charts
+from reeltalk.pages.charts import Series
+from reeltalk.pages.site import Site
 
 SWEPT: Final = {
     "mode": "Mode",
@@ -45,7 +51,7 @@ SINGLE: Final = "single"
 
 
 @dataclass(frozen=True)
-class Line:
+class Sweep:
     """Runs of one model on one benchmark that differ in one setting only."""
 
     setting: str
@@ -60,7 +66,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Step:
+class SweepStep:
     """A metric at one value of the setting."""
 
     value: Estimate | None
@@ -71,19 +77,19 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweptMetric:
     """One metric along one line."""
 
     metric: str
-    steps: tuple[Step, ...]
+    steps: tuple[SweepStep, ...]
 
 
-def lines_of(board: Leaderboard) -> list[Line]:
+def find_sweeps(board: Leaderboard) -> list[Sweep]:
     """Where runs of one model differ in one setting, by setting and in the leaderboard's order.
 
     Players that know nothing are left out, and of several runs with the same settings all but the first.
     """
-    stated = [settings_of(model.run, model.info.model) for model in board.models]
+    stated = [answer_settings(model.run, model.info.model) for model in board.models]
     lines = []
     for setting in SWEPT:
         grouped: dict[tuple[object, ...], dict[str, int]] = defaultdict(dict)
@@ -106,11 +112,11 @@ def lines_of(board: Leaderboard) -> list[Line]:
             values = sorted(places, key=_place)
             indices = tuple(places[value] for value in values)
             own_index = next((index for index in indices if used[index] == 1), indices[0])
-            lines.append(Line(setting, name, tuple(values), indices, own_index))
+            lines.append(Sweep(setting, name, tuple(values), indices, own_index))
     return lines
 
 
-def swept(board: Leaderboard, lines: Sequence[Line]) -> list[list[Swept]]:
+def sweep_metrics(board: Leaderboard, lines: Sequence[Sweep]) -> list[list[SweptMetric]]:
     """For each line every metric that has a value at two of its settings and compares between them.
 
     Raises:
@@ -124,11 +130,11 @@ def swept(board: Leaderboard, lines: Sequence[Line]) -> list[list[Swept]]:
     ]
 
 
-_Scores = Mapping[tuple[int, str], Mapping[str, Entry]]
+_Scores = Mapping[tuple[int, str], Mapping[str, VideoValue]]
 """By place in the leaderboard and metric, the scores of turns by item."""
 
 
-def _of_metric(board: Leaderboard, line: Line, metric: str, scores: _Scores) -> Swept | None:
+def _of_metric(board: Leaderboard, line: Sweep, metric: str, scores: _Scores) -> SweptMetric | None:
     cells = [board.models[index].cells[metric] for index in line.indices]
     rows = [cell.row if cell is not None and cell.row.value is not None else None for cell in cells]
     there = [row for row in rows if row is not None]
@@ -142,25 +148,27 @@ def _of_metric(board: Leaderboard, line: Line, metric: str, scores: _Scores) -> 
         scores.get((index, metric), {}) if value is not None else {}
         for index, value in zip(line.indices, values, strict=True)
     ]
-    steps = [Step(values[0], None)]
+    steps = [SweepStep(values[0], None)]
     for value, own in zip(values[1:], means[1:], strict=True):
         first, second, shared = _comparable(means[0], own)
         is_mean = _is_mean(means[0], values[0]) and _is_mean(own, value)
-        difference = difference_of(first, second, paired=shared) if is_mean else None
+        difference = difference_estimate(first, second, paired=shared) if is_mean else None
         if difference is not None:
             difference = Estimate(difference.value, difference.low, difference.high, len(second), difference.videos)
-        steps.append(Step(value, difference, shared))
-    return Swept(metric, tuple(steps))
+        steps.append(SweepStep(value, difference, shared))
+    return SweptMetric(metric, tuple(steps))
 
 
 def _compare(setting: str, signatures: Sequence[str]) -> bool:
     """True where numbers differ in the setting only, and in what it decides."""
     free = {setting, *FOLLOWS} | ({"history", "subject", "data"} if setting == "mode" else set())
-    found = [{name: part for name, part in parts_of(one).items() if name not in free} for one in signatures]
+    found = [{name: part for name, part in signature_parts(one).items() if name not in free} for one in signatures]
     return all(parts == found[0] for parts in found)
 
 
-def _comparable(first: Mapping[str, Entry], second: Mapping[str, Entry]) -> tuple[list[Entry], list[Entry], bool]:
+def _comparable(
+    first: Mapping[str, VideoValue], second: Mapping[str, VideoValue]
+) -> tuple[list[VideoValue], list[VideoValue], bool]:
     """The scores of turns that both have; where they have few, those of all turns about videos that both have."""
     common = [item for item in first if item in second]
     if 2 * len(common) >= min(len(first), len(second)):
@@ -170,7 +178,7 @@ def _comparable(first: Mapping[str, Entry], second: Mapping[str, Entry]) -> tupl
     return kept[0], kept[1], False
 
 
-def _is_mean(entries: Mapping[str, Entry], value: Estimate | None) -> bool:
+def _is_mean(entries: Mapping[str, VideoValue], value: Estimate | None) -> bool:
     """True where a metric's number is the mean of its turns, so that a difference of means is the one that is meant."""
     if value is None or not entries:
         return False
@@ -179,7 +187,7 @@ def _is_mean(entries: Mapping[str, Entry], value: Estimate | None) -> bool:
 
 
 def _scores(board: Leaderboard, indices: set[int]) -> _Scores:
-    found: dict[tuple[int, str], dict[str, Entry]] = defaultdict(dict)
+    found: dict[tuple[int, str], dict[str, VideoValue]] = defaultdict(dict)
     wanted = set(board.plotted)
     for run in {id(board.models[index].run): board.models[index].run for index in sorted(indices)}.values():
         places = {board.models[index].info.model: index for index in indices if board.models[index].run is run}
@@ -188,7 +196,7 @@ def _scores(board: Leaderboard, indices: set[int]) -> _Scores:
                 continue
             for metric, score in turn.scores.items():
                 if metric in wanted:
-                    found[place, metric][turn.item_id] = Entry(turn.video_id, score)
+                    found[place, metric][turn.item_id] = VideoValue(turn.video_id, score)
     return found
 
 
@@ -215,3 +223,76 @@ def _place(value: str) -> tuple[int, float, str]:
         return (0, float(value), "")
     word = re.split(r"[^a-z]", value)[0]
     return (1, float(VALUES.index(word)), value) if word in VALUES else (2, 0.0, value)
+
+
+PAGE: Final = "settings.html"
+
+_Found = list[tuple[Sweep, list[SweptMetric]]]
+
+
+def has_sweeps(site: Site) -> bool:
+    """True where runs of one model differ in one setting."""
+    return bool(find_sweeps(site.board))
+
+
+def write_sweeps(site: Site) -> None:
+    """Write `settings.html`.
+
+    Args:
+        site: The report.
+
+    Raises:
+        BenchmarkError: A run's tables do not have one order.
+        InputError: A table is damaged.
+    """
+    lines = find_sweeps(site.board)
+    found = list(zip(lines, sweep_metrics(site.board, lines), strict=True))
+    sections = []
+    for setting, group in groupby(found, key=lambda pair: pair[0].setting):
+        shown = list(group)
+        tables = [(line, metrics, _table(site, line, metrics)) for line, metrics in shown]
+        sections.append((setting, SWEPT[setting], _figures(site, setting, shown), tables))
+    site.render(PAGE, PAGE, sections=sections, few_turns=charts.FEW)
+
+
+def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, Markup]]:
+    metrics = list(dict.fromkeys(one.metric for _, metrics in found for one in metrics))
+    judged = [metric for metric in metrics if metric_kind(metric) == "headline"]
+    labels = list(dict.fromkeys(value for line, _ in found for value in line.values))
+    drawn: list[tuple[str, Markup]] = []
+    for metric in judged or metrics:
+        series = []
+        for line, values in found:
+            steps = [one.steps for one in values if one.metric == metric]
+            points = [
+                (labels.index(value) + 1, step.value)
+                for value, step in zip(line.values, steps[0] if steps else (), strict=False)
+                if step.value is not None
+            ]
+            if points:
+                series.append(Series(line.index, line.name, sorted(points, key=lambda point: point[0])))
+        title = f"{metric_title(metric)} by {SWEPT[setting].lower()}"
+        svg = charts.curve_chart(series, title=title, axis=setting, labels=labels)
+        if svg:
+            file = site.figure(PAGE, f"{setting}-{metric}", svg, title, site.signatures_of(metric))
+            drawn.append((metric_title(metric), file))
+    return drawn
+
+
+def _table(site: Site, line: Sweep, metrics: list[SweptMetric]) -> Markup:
+    first = line.values[0]
+    header = ["Metric", *line.values, *(f"{value} less {first}" for value in line.values[1:])]
+    rows: list[list[TableCell]] = [
+        [
+            metric_title(one.metric),
+            *(quantity(step.value, one.metric) for step in one.steps),
+            *(quantity(step.difference, one.metric, signed=True) for step in one.steps[1:]),
+        ]
+        for one in metrics
+    ]
+    title = f"{line.name} by {SWEPT[line.setting].lower()}"
+    signatures = site.signatures_of(*(one.metric for one in metrics), models=line.indices)
+    notes = [f"{DIFFERENCES}, not corrected for the number of comparisons."]
+    if not all(step.same_turns for one in metrics for step in one.steps):
+        notes.append("Differences over other turns about the same videos where the turns are not the same.")
+    return site.table(PAGE, f"{line.setting}-{line.name}", header, rows, title, signatures, notes=notes)

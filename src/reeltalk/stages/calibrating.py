@@ -10,7 +10,7 @@ from pathlib import Path
 from reeltalk.analysis.calibration import Calibration, CalibrationSettings
 from reeltalk.analysis.calibration import calibrate as compute
 from reeltalk.analysis.human_ratings import human_ratings, rating_sheet
-from reeltalk.analysis.judge_values import scored
+from reeltalk.analysis.judge_values import read_scored
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.settings import LimitSettings
 from reeltalk.evaluate.stage import JudgingSetup
@@ -19,7 +19,7 @@ from reeltalk.judge.settings import AUTO, JudgeModelSettings, JudgeSettings
 from reeltalk.judge.under_attack import AttackReport
 from reeltalk.judge.under_attack import attack_judge as run_attacks
 from reeltalk.llm import Budget, ReplyStore
-from reeltalk.pages.calibration_page import write_calibration_site
+from reeltalk.pages.calibration import write_calibration_site
 from reeltalk.progress import Tell, silent
 from reeltalk.schema.settings import check_counts
 from reeltalk.stages.run import open_judging
@@ -111,7 +111,7 @@ def calibrate(
         raise BenchmarkError(f"{folder} holds something that is no calibration, so --overwrite does not replace it")
     if folder is not None and folder.exists() and not overwrite and (not folder.is_dir() or any(folder.iterdir())):
         raise BenchmarkError(f"{folder} exists and is not empty; choose another folder or pass --overwrite")
-    found = scored(opened)
+    found = read_scored(opened)
     ratings = human_ratings(opened, [Path(path) for path in human], found.answers)
     result = compute(opened, ratings, found, settings or CalibrationSettings(), progress=tell)
     if folder is not None:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.analysis.comparison import CompareSettings, Comparisons
-from reeltalk.analysis.comparison import compare as compute
-from reeltalk.analysis.leaderboard import build
-from reeltalk.analysis.paired import column_of
-from reeltalk.analysis.published.records import published as published_numbers
+from reeltalk.analysis.comparison import compare_models as compute
+from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.analysis.published.records import read_published as published_numbers
+from reeltalk.analysis.score_matrix import score_column
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.pages.construction import is_constructed
 from reeltalk.pages.curation import is_curated
@@ -171,6 +171,6 @@ def compare(
     twice = [path for place, path in enumerate(paths) if path.resolve() in {other.resolve() for other in paths[:place]}]
     if twice:
         raise BenchmarkError(f"{twice[0]} is given twice; a run equals itself, so give another")
-    board = build([run if isinstance(run, Run) else read_run(Path(run)) for run in runs])
-    chosen = [column_of(board, name) for name in models] if models else None
+    board = build_leaderboard([run if isinstance(run, Run) else read_run(Path(run)) for run in runs])
+    chosen = [score_column(board, name) for name in models] if models else None
     return compute(board, settings or CompareSettings(), models=chosen)

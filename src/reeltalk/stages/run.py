@@ -388,12 +388,12 @@ def add_controls(done: RunReport) -> RunReport:
     controls = {name: report_of(run) for name, run in done.run.controls().items()}
     if not controls:
         return done
-    from reeltalk.pages.looking import looking_lines
+    from reeltalk.pages.looking import format_controls
 
     return dataclasses.replace(
         done,
         complete=done.complete and all(control.complete for control in controls.values()),
-        text=(*done.text, *looking_lines(done.run)),
+        text=(*done.text, *format_controls(done.run)),
         failures=(
             *done.failures,
             *(f"control {name}: {line}" for name, control in controls.items() for line in control.failures),

@@ -14,7 +14,7 @@ from reeltalk.judge.checklist_measures import checklist_measures
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import MeanItem, mean_measure, mean_of_means
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
-from reeltalk.pages.export import render_table
+from reeltalk.pages.leaderboard import render_table
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Turn
 from reeltalk.schema.media import Video

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.analysis.turns import credit_metric
+from reeltalk.analysis.turn_scores import credit_metric
 from reeltalk.judge.choice import AgreeJudge, ChoiceJudge, agrees_in_context, shown_options
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.measures import group_measure

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.analysis.about import ModelAbout, read_about
 from reeltalk.errors import InputError
+from reeltalk.pages.settings import ModelAbout, read_about
 
 WHOLE = """
 ["qwen3-vl-8b"]

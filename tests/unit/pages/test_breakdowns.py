@@ -3,8 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reeltalk.analysis.leaderboard import build
-from reeltalk.pages.breakdowns import breakdowns, how_answered, in_order, judges, timings_by_length
+from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.pages.breakdowns import (
+    answer_settings_table,
+    group_breakdowns,
+    judge_name,
+    sort_groups,
+    timings_by_length,
+)
 from reeltalk.schema.runs import GroupRow
 from reeltalk.store.runs import GROUPS, INFO, Run, read_run
 from reeltalk.store.tables import write_rows
@@ -25,14 +31,14 @@ def row(group: str, value: float | None = 0.5, **more: Any) -> GroupRow:
 
 def test_groups_stand_in_the_order_of_people() -> None:
     lengths = ["120-180 s", ">=300 s", "unknown", "<60 s", "60-120 s", "1800-3600 s"]
-    assert in_order(lengths) == ["<60 s", "60-120 s", "120-180 s", ">=300 s", "1800-3600 s", "unknown"]
-    assert in_order(["10", "9", "2"]) == ["2", "9", "10"]
-    assert in_order(["T-SEQ", "D-LOC"]) == ["D-LOC", "T-SEQ"]
+    assert sort_groups(lengths) == ["<60 s", "60-120 s", "120-180 s", ">=300 s", "1800-3600 s", "unknown"]
+    assert sort_groups(["10", "9", "2"]) == ["2", "9", "10"]
+    assert sort_groups(["T-SEQ", "D-LOC"]) == ["D-LOC", "T-SEQ"]
 
 
 def test_a_table_has_a_row_a_group_and_a_column_a_model(make_run: RunMaker) -> None:
     rows = [row("long"), row("short", model="beta"), row("long", metric="clair.compat"), row("long", metric="took_s")]
-    (breakdown,) = breakdowns(build([grouped(make_run(metric="clair"), rows)]))
+    (breakdown,) = group_breakdowns(build_leaderboard([grouped(make_run(metric="clair"), rows)]))
     (table,) = breakdown.tables
     assert breakdown.title == "By length of the video"
     shape = [(group, [cell is not None for cell in cells]) for group, cells in table.rows]
@@ -41,15 +47,15 @@ def test_a_table_has_a_row_a_group_and_a_column_a_model(make_run: RunMaker) -> N
 
 def test_one_length_makes_no_figure_and_two_do(make_run: RunMaker) -> None:
     one = [row("60-120 s", 1.5, metric="took_s")]
-    assert timings_by_length(build([grouped(make_run(), one)])) == []
+    assert timings_by_length(build_leaderboard([grouped(make_run(), one)])) == []
     two = [*one, row("0-60 s", 0.5, metric="took_s"), row("120-180 s", None, metric="took_s")]
-    (figure,) = timings_by_length(build([grouped(make_run("other"), two)]))
+    (figure,) = timings_by_length(build_leaderboard([grouped(make_run("other"), two)]))
     assert figure.title == "Answer (s) by length of the video"
     assert figure.svg.index("0-60 s") < figure.svg.index("60-120 s")
 
 
 def test_a_run_without_groups_has_no_tables(make_run: RunMaker) -> None:
-    assert breakdowns(build([make_run()])) == []
+    assert group_breakdowns(build_leaderboard([make_run()])) == []
 
 
 def test_how_answers_came_about_is_read_from_the_run(make_run: RunMaker) -> None:
@@ -57,14 +63,14 @@ def test_how_answers_came_about_is_read_from_the_run(make_run: RunMaker) -> None
     settings = {"signed": {"alpha": [["mode", "dialogue"], ["history", "golden"], ["odd"]]}, "judge": {"judge": "gpt"}}
     info = run.info.model_copy(update={"settings": settings})
     (run.path / INFO).write_text(info.model_dump_json(), encoding="utf-8")
-    board = build([read_run(run.path)])
-    names, rows = how_answered(board)
+    board = build_leaderboard([read_run(run.path)])
+    names, rows = answer_settings_table(board)
     assert names == ["mode", "history"]
     assert [values for _, values in rows] == [["dialogue", "golden"], ["–", "–"]]
-    assert judges(board.models[0]) == "gpt"
+    assert judge_name(board.models[0]) == "gpt"
 
 
 def test_runs_of_other_programs_may_say_nothing(make_run: RunMaker) -> None:
-    board = build([make_run()])
-    assert how_answered(board)[0] == []
-    assert judges(board.models[0]) is None
+    board = build_leaderboard([make_run()])
+    assert answer_settings_table(board)[0] == []
+    assert judge_name(board.models[0]) is None

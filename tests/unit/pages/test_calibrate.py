@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reeltalk.analysis.calibration import Calibration, CalibrationSettings, Dimension, JudgeBesidePeople, calibrate
+from reeltalk.analysis.calibration import Calibration, CalibrationSettings, Dimension, JudgeAgreement, calibrate
 from reeltalk.analysis.human_ratings import HumanRatings, human_ratings, rating_sheet
 from reeltalk.analysis.judge_bias import family_of
-from reeltalk.analysis.judge_values import scored
+from reeltalk.analysis.judge_values import read_scored
 from reeltalk.cli import run as command
 from reeltalk.errors import InputError, SettingError
 from reeltalk.metrics import CorrectedInterval, MeanInterval
@@ -116,7 +116,7 @@ class Study:
         return file
 
     def calibrated(self, *files: Path, settings: CalibrationSettings = SETTINGS) -> Calibration:
-        found = scored([self.run])
+        found = read_scored([self.run])
         return calibrate([self.run], human_ratings([self.run], files, found.answers), found, settings)
 
 
@@ -133,7 +133,7 @@ def dimension(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Dimensi
 
 
 @pytest.fixture
-def judges(dimension: Dimension) -> dict[str, JudgeBesidePeople]:
+def judges(dimension: Dimension) -> dict[str, JudgeAgreement]:
     return {judge.protocol: judge for judge in dimension.judges}
 
 
@@ -170,7 +170,7 @@ def test_correlations_on_answers_are_scipys_of_the_peoples_means(study: Study, t
 
 
 def test_floors_and_references_are_landmarks_and_no_part_of_correlations(
-    dimension: Dimension, judges: dict[str, JudgeBesidePeople]
+    dimension: Dimension, judges: dict[str, JudgeAgreement]
 ) -> None:
     assert dimension.models == tuple(sorted(MODELS))
     stands = {one.name: (one.role, one.share) for one in judges["vdeval"].landmarks}
@@ -180,7 +180,7 @@ def test_floors_and_references_are_landmarks_and_no_part_of_correlations(
 
 
 def test_a_judge_of_the_peoples_scale_has_weighted_kappas_and_others_pass_and_fail(
-    judges: dict[str, JudgeBesidePeople],
+    judges: dict[str, JudgeAgreement],
 ) -> None:
     same, other, none = judges["vdeval"].categories, judges["lave"].categories, judges["rouge_l"]
     assert other is not None
@@ -201,7 +201,7 @@ def test_one_person_on_the_judges_scale_gives_weighted_kappas(study: Study, tmp_
 
 
 def test_people_are_the_ceiling_and_a_judge_is_put_in_each_ones_place(
-    dimension: Dimension, judges: dict[str, JudgeBesidePeople]
+    dimension: Dimension, judges: dict[str, JudgeAgreement]
 ) -> None:
     people = dimension.people
     assert set(people.alpha) == {"nominal", "ordinal", "interval", "ratio"}
@@ -212,7 +212,7 @@ def test_people_are_the_ceiling_and_a_judge_is_put_in_each_ones_place(
     assert people.ceiling.value == pytest.approx(placed.value, abs=0.12)
 
 
-def test_length_is_found_where_a_judge_counts_words_and_nowhere_else(judges: dict[str, JudgeBesidePeople]) -> None:
+def test_length_is_found_where_a_judge_counts_words_and_nowhere_else(judges: dict[str, JudgeAgreement]) -> None:
     length = {
         name: next(check for check in judge.bias.checks if check.what == "length") for name, judge in judges.items()
     }
@@ -227,7 +227,7 @@ def test_length_is_found_where_a_judge_counts_words_and_nowhere_else(judges: dic
     assert sharp.high > -0.1
 
 
-def test_rounds_are_averaged_and_their_spread_is_told(judges: dict[str, JudgeBesidePeople]) -> None:
+def test_rounds_are_averaged_and_their_spread_is_told(judges: dict[str, JudgeAgreement]) -> None:
     noise = judges["lave"].bias.noise
     assert noise is not None
     assert noise.items == len(MODELS) * VIDEOS * TURNS
@@ -235,7 +235,7 @@ def test_rounds_are_averaged_and_their_spread_is_told(judges: dict[str, JudgeBes
     assert judges["vdeval"].bias.noise is None
 
 
-def test_a_judge_of_the_same_family_is_looked_at_for_liking_its_own(judges: dict[str, JudgeBesidePeople]) -> None:
+def test_a_judge_of_the_same_family_is_looked_at_for_liking_its_own(judges: dict[str, JudgeAgreement]) -> None:
     own = judges["clair"].bias.self_preference
     assert own is not None
     assert (own.family, own.own) == ("gpt", ("gpt-small",))
@@ -341,7 +341,7 @@ def test_a_sheet_is_blind_balanced_and_known_again(study: Study, tmp_path: Path)
     assert len(rows) == 40
     codes = iter(range(1, 41))
     filled = sheet_of(study, tmp_path / "s.csv", lambda row: row | {"rater": "ann", "value": str(next(codes) % 3)})
-    ratings = human_ratings([study.run], [filled], scored([study.run]).answers).ratings
+    ratings = human_ratings([study.run], [filled], read_scored([study.run]).answers).ratings
     assert len(ratings) == 40
     models = [rating.place[0] for rating in ratings]
     assert {models.count(name) for name in MODELS} == {10}
@@ -359,7 +359,7 @@ def test_no_cell_of_a_sheet_is_a_formula(study: Study) -> None:
 def test_rows_not_filled_in_and_not_applicable_are_counted(study: Study, tmp_path: Path) -> None:
     values = iter(["", "n/a", "2,5"] + ["1"] * 37)
     file = sheet_of(study, tmp_path / "s.csv", lambda row: row | {"rater": "ann", "value": next(values)})
-    found = human_ratings([study.run], [file], scored([study.run]).answers)
+    found = human_ratings([study.run], [file], read_scored([study.run]).answers)
     assert (found.empty, found.not_applicable, len(found.ratings)) == (1, 1, 38)
     assert found.ratings[0].value == 2.5
 
@@ -386,7 +386,7 @@ HEAD = "model,unit_id,turn_index,criterion,rater,value\n"
 def test_a_sheet_that_cannot_be_used_says_line_and_field(study: Study, tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "s.csv").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=problem):
-        human_ratings([study.run], [tmp_path / "s.csv"], scored([study.run]).answers)
+        human_ratings([study.run], [tmp_path / "s.csv"], read_scored([study.run]).answers)
 
 
 def test_a_row_that_is_no_persons_is_refused(study: Study, tmp_path: Path) -> None:
@@ -417,7 +417,7 @@ def test_runs_with_different_answers_to_one_turn_are_refused(study: Study, tmp_p
     rows[5]["text"] = "Something else."
     write_jsonl(other.folder / "answers.jsonl", rows)
     with pytest.raises(SettingError, match="another answer of 'alpha' to turn 2 of 'd1'"):
-        scored([study.run, read_run(other.folder)])
+        read_scored([study.run, read_run(other.folder)])
 
 
 def test_a_judge_who_says_something_else_in_another_run_is_kept_apart(study: Study, tmp_path: Path) -> None:
@@ -426,7 +426,7 @@ def test_a_judge_who_says_something_else_in_another_run_is_kept_apart(study: Stu
     table = other / "scores/judged-vdeval.jsonl"
     rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
     write_jsonl(table, [row | {"value": 4 - float(row["value"])} for row in rows])
-    found = {scorer.name: scorer for scorer in scored([study.run, read_run(other)]).scorers}
+    found = {scorer.name: scorer for scorer in read_scored([study.run, read_run(other)]).scorers}
     first, second = found["VDEval, sharp-judge"], found["VDEval, sharp-judge · again"]
     assert {place: 4 - value for place, value in first.values.items()} == second.values
     assert "CLAIR, openai/gpt-4o · again" not in found
@@ -535,7 +535,7 @@ def test_ratings_given_twice_in_two_files_are_refused(study: Study, tmp_path: Pa
 
 
 def test_nothing_scored_says_so(study: Study) -> None:
-    found = scored([study.run])
+    found = read_scored([study.run])
     found.scorers.clear()
     human = HumanRatings(
         human_ratings([study.run], [study.ratings(study.folder.parent / "h.jsonl", share=0.1)], found.answers).ratings,

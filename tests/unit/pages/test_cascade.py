@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
-from reeltalk.analysis.leaderboard import build
-from reeltalk.pages.cascade import ModelCascade, cascades
+from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.pages.along import ModelCascade, find_cascades
 from reeltalk.store.runs import Run
 
 RunMaker = Callable[..., Run]
 
 
 def only(run: Run) -> ModelCascade:
-    ((model,),) = (one.models for one in cascades(build([run])))
+    ((model,),) = (one.models for one in find_cascades(build_leaderboard([run])))
     return model
 
 
@@ -53,9 +53,9 @@ def test_a_planted_answer_is_not_the_models(make_played: RunMaker) -> None:
 def test_who_knows_nothing_and_runs_without_right_and_wrong_have_none(
     make_played: RunMaker, make_run: RunMaker
 ) -> None:
-    assert cascades(build([make_run()])) == []
+    assert find_cascades(build_leaderboard([make_run()])) == []
     empty = make_played("null", {"a": [0, 0]}, model="empty", source="baseline:empty")
-    assert cascades(build([empty])) == []
+    assert find_cascades(build_leaderboard([empty])) == []
 
 
 def test_half_a_credit_is_not_right(make_played: RunMaker) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from reeltalk.analysis.dialogues import ShownAnswer, ShownTurn
-from reeltalk.analysis.verdicts import Given, ShownScore, ShownVerdict
+from reeltalk.analysis.verdicts import GivenScore, ShownScore, ShownVerdict
 from reeltalk.errors import SettingError
-from reeltalk.pages.case import CaseFrame, CaseModel, CaseTurn, case_file, draw_case, jpeg_size
-from reeltalk.pages.case_export import export_case
+from reeltalk.pages.case import CaseFrame, CaseModel, CaseTurn, case_file, draw_case, export_case, jpeg_size
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.scoring import ScoreState
 from reeltalk.store.runs import Run
@@ -51,7 +50,7 @@ def test_strangers_words_stay_text_and_inside() -> None:
     case = CaseTurn(turn(HOSTILE, question=HOSTILE), (0.5,))
     case.turn.answers[0].verdicts = [
         ShownVerdict(
-            "clair", HOSTILE, (ShownScore("CLAIR", (Given(None, ScoreState.UNSCORED, HOSTILE),), (), "clair"),), ()
+            "clair", HOSTILE, (ShownScore("CLAIR", (GivenScore(None, ScoreState.UNSCORED, HOSTILE),), (), "clair"),), ()
         )
     ]
     svg = drawn(case, measure=HOSTILE)

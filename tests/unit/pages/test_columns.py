@@ -9,9 +9,9 @@ from reeltalk.analysis.columns import (
     direction_of,
     fixed_of,
     floor_of,
-    kind_of,
-    scale_of,
-    title_of,
+    metric_kind,
+    metric_scale,
+    metric_title,
 )
 from reeltalk.schema.runs import ModelInfo, SummaryRow
 
@@ -31,7 +31,7 @@ EMITTED = (
     ],
 )  # fmt: skip
 def test_every_number_has_a_table(metric: str, kind: Kind) -> None:
-    assert kind_of(metric) == kind
+    assert metric_kind(metric) == kind
 
 
 def test_times_floors_spreads_and_official_figures_are_neither_better_nor_worse() -> None:
@@ -55,18 +55,18 @@ def test_an_official_figure_names_the_one_it_stands_beside() -> None:
 
 
 def test_titles_are_words() -> None:
-    assert title_of("clair.compat") == "CLAIR (official script)"
-    assert title_of("mtv.memory_recall") == "MT-Video-Bench, memory recall"
-    assert title_of("svbench.OS.compat") == "SVBench, overall (official script)"
-    assert title_of("of another program") == "of another program"
-    assert len({title_of(metric) for metric in EMITTED}) == len(EMITTED)
+    assert metric_title("clair.compat") == "CLAIR (official script)"
+    assert metric_title("mtv.memory_recall") == "MT-Video-Bench, memory recall"
+    assert metric_title("svbench.OS.compat") == "SVBench, overall (official script)"
+    assert metric_title("of another program") == "of another program"
+    assert len({metric_title(metric) for metric in EMITTED}) == len(EMITTED)
 
 
 def test_scales_are_stated_where_they_are_known() -> None:
-    assert [scale_of(metric) for metric in ("vdeval", "vdeval.percentile", "vdeval.compat", "mtv", "clair")] == [
+    assert [metric_scale(metric) for metric in ("vdeval", "vdeval.percentile", "vdeval.compat", "mtv", "clair")] == [
         "1–3", "0–1", "1–3", "0–100", "0–1",
     ]  # fmt: skip
-    assert scale_of("mtv.rounds_sd") == scale_of("rouge_l") == scale_of("unknown") == ""
+    assert metric_scale("mtv.rounds_sd") == metric_scale("rouge_l") == metric_scale("unknown") == ""
 
 
 def info(source: str) -> ModelInfo:

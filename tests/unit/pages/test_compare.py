@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reeltalk.analysis.compare_text import FIELDS, render
-from reeltalk.analysis.comparison import CompareSettings, Comparison, Comparisons, compare
-from reeltalk.analysis.leaderboard import Leaderboard, build
-from reeltalk.analysis.paired import Turns, column_of
-from reeltalk.analysis.planning import plan_text, plans
+from reeltalk.analysis.compare_text import FIELDS, render_comparisons
+from reeltalk.analysis.comparison import CompareSettings, Comparison, Comparisons, compare_models
+from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
+from reeltalk.analysis.planning import make_plans, plan_text
+from reeltalk.analysis.score_matrix import Turns, score_column
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.clustered import clustered_mean
 from reeltalk.schema.ids import VideoId
@@ -51,7 +51,7 @@ class TestPairs:
         first, second = random_turns(1), random_turns(2)
         del second["d0/01"], first["d1/02"]
         first["d2/03"] = ("video-d2", {})
-        found = compare(build([make_paired_run({"a": first, "b": second})]), CompareSettings())
+        found = compare_models(build_leaderboard([make_paired_run({"a": first, "b": second})]), CompareSettings())
         row = only(found)
         common = [item for item in first if item in second and first[item][1]]
         differences = np.array([first[i][1]["agree"] - second[i][1]["agree"] for i in common])
@@ -73,7 +73,7 @@ class TestPairs:
         noise = np.random.default_rng(9)
         near = {item: (video, {"agree": s["agree"] + noise.normal()}) for item, (video, s) in base.items()}
         run = make_paired_run({"a": base, "b": near, "c": random_turns(3, better=30)})
-        found = compare(build([run]), CompareSettings())
+        found = compare_models(build_leaderboard([run]), CompareSettings())
         verdicts = [found.verdict(row) for row in found.rows]
         assert [(row.first, row.second) for row in found.rows] == [(0, 1), (0, 2), (1, 2)]
         assert verdicts[0].startswith("no difference shown; the smallest detectable difference here is ")
@@ -84,14 +84,14 @@ class TestPairs:
     def test_wins_ties_and_losses_are_counted_by_turn(self, make_paired_run: RunMaker) -> None:
         first = turns({"d1/01": 1, "d1/02": 0, "d2/01": 0, "d3/01": 1})
         second = turns({"d1/01": 0, "d1/02": 0, "d2/01": 1, "d3/01": 0})
-        row = only(compare(build([make_paired_run({"a": first, "b": second})]), CompareSettings()))
+        row = only(compare_models(build_leaderboard([make_paired_run({"a": first, "b": second})]), CompareSettings()))
         assert (row.wins, row.ties, row.losses) == (2, 1, 1)
         assert row.net is not None
         assert row.net.value == 0.25
 
     def test_net_wins_have_the_confidence_that_was_asked_for(self, make_paired_run: RunMaker) -> None:
-        board = build([make_paired_run({"a": random_turns(1), "b": random_turns(2)})])
-        usual, sure = (only(compare(board, CompareSettings(confidence=level))).net for level in (0.95, 0.99))
+        board = build_leaderboard([make_paired_run({"a": random_turns(1), "b": random_turns(2)})])
+        usual, sure = (only(compare_models(board, CompareSettings(confidence=level))).net for level in (0.95, 0.99))
         assert usual is not None
         assert usual.low is not None
         assert sure is not None
@@ -104,9 +104,9 @@ class TestPairs:
     def test_swapping_the_models_flips_the_sign(self, make_paired_run: RunMaker, seed: int, videos: int) -> None:
         models = {"a": random_turns(seed, videos, 2), "b": random_turns(seed + 1, videos, 3)}
         run = make_paired_run(models, name=f"run-{uuid4()}")
-        board = build([run])
-        one = only(compare(board, CompareSettings(), models=[0, 1]))
-        other = only(compare(board, CompareSettings(), models=[1, 0]))
+        board = build_leaderboard([run])
+        one = only(compare_models(board, CompareSettings(), models=[0, 1]))
+        other = only(compare_models(board, CompareSettings(), models=[1, 0]))
         assert one.difference == pytest.approx(-other.difference if other.difference is not None else None, abs=1e-9)
         assert one.p == pytest.approx(other.p, abs=1e-9)
         assert (one.wins, one.losses) == (other.losses, other.wins)
@@ -116,8 +116,8 @@ class TestPairs:
             assert one.low == pytest.approx(-other.high, abs=1e-9)
 
     def test_many_comparisons_are_corrected_together(self, make_paired_run: RunMaker) -> None:
-        board = build([make_paired_run({name: random_turns(seed) for seed, name in enumerate("abcde")})])
-        holm, none, bh = (compare(board, CompareSettings(correction=how)).rows for how in ("holm", "none", "bh"))
+        board = build_leaderboard([make_paired_run({name: random_turns(seed) for seed, name in enumerate("abcde")})])
+        holm, none, bh = (compare_models(board, CompareSettings(correction=how)).rows for how in ("holm", "none", "bh"))
         assert len(holm) == 10
         smallest = min(holm, key=lambda row: row.p or 0)
         assert smallest.corrected_p == pytest.approx(min(1.0, 10 * (smallest.p or 0)))
@@ -131,7 +131,11 @@ class TestWhatANumberIsTheMeanOf:
         first = turns({"d1/01": 90, "d2/01": 10, "d2/02": 20, "d2/03": 30, "d3/01": 50}, "mtv")
         second = turns({"d1/01": 60, "d2/01": 10, "d2/02": 10, "d2/03": 10, "d3/01": 40}, "mtv")
         told = {("a", "mtv"): (90 + 20 + 50) / 3, ("b", "mtv"): (60 + 10 + 40) / 3}
-        row = only(compare(build([make_paired_run({"a": first, "b": second}, summary=told)]), CompareSettings()))
+        row = only(
+            compare_models(
+                build_leaderboard([make_paired_run({"a": first, "b": second}, summary=told)]), CompareSettings()
+            )
+        )
         assert row.difference == pytest.approx((30 + 10 + 10) / 3)
         assert row.first_value == pytest.approx(160 / 3)
 
@@ -141,7 +145,7 @@ class TestWhatANumberIsTheMeanOf:
         told = {("a", "mtv"): ((90 + 10 + 50) / 3 + 70) / 2, ("b", "mtv"): ((60 + 10 + 40) / 3 + 10) / 2}
         tasks = {"d1": "summary", "d2": "summary", "d3": "summary", "d4": "recall"}
         run = make_paired_run({"a": first, "b": second}, summary=told, tasks=tasks)
-        row = only(compare(build([run]), CompareSettings()))
+        row = only(compare_models(build_leaderboard([run]), CompareSettings()))
         assert row.difference == pytest.approx(((30 + 0 + 10) / 3 + 60) / 2)
         assert row.p is None, "one task has a single video"
 
@@ -155,7 +159,7 @@ class TestWhatANumberIsTheMeanOf:
         played = {model: turns({f"d{n}/01": 1.0 for n in range(3)}, "rouge_l") for model in marks}
         told = {("a", "svbench.OS"): 70.0, ("b", "svbench.OS"): 170 / 3}
         run = make_paired_run(played, summary=told, rows={"svbench": rows})
-        row = only(compare(build([run]), CompareSettings(metrics=("svbench.OS",))))
+        row = only(compare_models(build_leaderboard([run]), CompareSettings(metrics=("svbench.OS",))))
         assert (row.item, row.items) == ("chain", 3)
         assert row.difference == pytest.approx(40 / 3)
 
@@ -181,7 +185,7 @@ class TestWhatANumberIsTheMeanOf:
             told[model, "bleu_2"] = results["bleu_2"].corpus
             texts |= {(model, item): text for item, text in said.items()}
         run = make_paired_run(models, summary=told, texts=texts)
-        row = only(compare(build([run]), CompareSettings()))
+        row = only(compare_models(build_leaderboard([run]), CompareSettings()))
         assert row.method == "linearised clustered t"
         assert row.difference == pytest.approx(told["a", "bleu_2"] - told["b", "bleu_2"], rel=1e-9)
         assert row.standard_error is not None
@@ -193,13 +197,13 @@ class TestWhatANumberIsTheMeanOf:
     ) -> None:
         models = {"a": random_turns(1, metric="meteor"), "b": random_turns(2, metric="meteor")}
         run = make_paired_run(models, summary={("a", "meteor"): 0.3, ("b", "meteor"): 0.2})
-        row = only(compare(build([run]), CompareSettings()))
+        row = only(compare_models(build_leaderboard([run]), CompareSettings()))
         assert row.notes == ("means of single turns, while the leaderboard's METEOR is of the whole file",)
 
     def test_a_metric_without_values_of_turns_is_not_compared(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1), "b": random_turns(2)},
                               summary={("a", "agree.first_error"): 2.0, ("b", "agree.first_error"): 3.0})  # fmt: skip
-        found = compare(build([run]), CompareSettings(metrics=("agree.first_error",)))
+        found = compare_models(build_leaderboard([run]), CompareSettings(metrics=("agree.first_error",)))
         assert found.verdict(only(found)) == (
             "not compared: the runs hold no values of single turns or dialogues for it, so that it cannot be paired"
         )
@@ -209,10 +213,10 @@ class TestSignatures:
     def test_two_judges_are_not_compared_unless_anyway(self, make_paired_run: RunMaker) -> None:
         one = make_paired_run({"a": random_turns(1)}, name="one", judged={"judge": "gpt-4"})
         two = make_paired_run({"b": random_turns(2)}, name="two", judged={"judge": "qwen"})
-        board = build([one, two])
-        row = only(compare(board, CompareSettings()))
+        board = build_leaderboard([one, two])
+        row = only(compare_models(board, CompareSettings()))
         assert row.problem == "scored in different ways, by judge (gpt-4 and qwen); --anyway compares all the same"
-        row = only(compare(board, CompareSettings(anyway=True)))
+        row = only(compare_models(board, CompareSettings(anyway=True)))
         assert row.p is not None
         assert row.notes == ("scored in different ways: judge (gpt-4 and qwen)",)
 
@@ -220,7 +224,7 @@ class TestSignatures:
         run = make_paired_run(
             {"a": random_turns(1), "b": random_turns(2)}, signed={"a": {"frames": "8"}, "b": {"frames": "16"}}
         )
-        row = only(compare(build([run]), CompareSettings()))
+        row = only(compare_models(build_leaderboard([run]), CompareSettings()))
         assert row.problem is None
         assert row.notes == ("answered in different ways: frames (8 and 16)",)
 
@@ -228,12 +232,12 @@ class TestSignatures:
         run = make_paired_run(
             {"a": random_turns(1), "b": random_turns(2)}, questions={("b", "d3/02"): "And what of the mug?"}
         )
-        row = only(compare(build([run]), CompareSettings()))
+        row = only(compare_models(build_leaderboard([run]), CompareSettings()))
         assert (row.items, row.left_out.asked_otherwise) == (79, 1)
 
     def test_a_withheld_number_names_no_winner(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1), "b": random_turns(2, better=60)}, unscored={("b", "agree"): 9})
-        found = compare(build([run]), CompareSettings())
+        found = compare_models(build_leaderboard([run]), CompareSettings())
         row = only(found)
         assert row.p is not None
         assert row.p < 0.001
@@ -245,11 +249,13 @@ class TestFloors:
     def test_floors_are_left_aside_unless_named(self, make_paired_run: RunMaker) -> None:
         models = {"a": random_turns(1), "b": random_turns(2), "empty": {}}
         run = make_paired_run(models, sources={"empty": "baseline:empty"}, summary={("empty", "agree"): 0.0})
-        board = build([run])
-        found = compare(board, CompareSettings())
+        board = build_leaderboard([run])
+        found = compare_models(board, CompareSettings())
         assert found.aside == (2,)
-        assert "Not compared, as they do not compete: empty. Use --model" in render(found, "text")
-        row = only(compare(board, CompareSettings(), models=[column_of(board, "a"), column_of(board, "empty")]))
+        assert "Not compared, as they do not compete: empty. Use --model" in render_comparisons(found, "text")
+        row = only(
+            compare_models(board, CompareSettings(), models=[score_column(board, "a"), score_column(board, "empty")])
+        )
         expected = clustered_mean(
             np.array([scores["agree"] for _, scores in models["a"].values()]),
             [video for video, _ in models["a"].values()],
@@ -261,7 +267,7 @@ class TestFloors:
     def test_a_model_and_a_floor_alone_are_compared(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1), "empty": {}}, sources={"empty": "baseline:empty"},
                               summary={("empty", "agree"): 4.0})  # fmt: skip
-        row = only(compare(build([run]), CompareSettings()))
+        row = only(compare_models(build_leaderboard([run]), CompareSettings()))
         assert row.notes == ("empty has no turns in the run: its Lexical agreement is taken as a fixed number",)
 
 
@@ -277,17 +283,17 @@ class TestFamily:
         for name, more in models.items():
             for item, (_, scores) in random_turns(len(name) + 40, 8, metric="graph").items():
                 more[item][1].update(scores)
-        return build([make_paired_run(models, sources=self.SOURCES)])
+        return build_leaderboard([make_paired_run(models, sources=self.SOURCES)])
 
     def test_a_pair_has_the_same_p_whichever_pairs_and_metrics_are_asked_for(self, make_paired_run: RunMaker) -> None:
         board = self.board(make_paired_run)
-        a, d, oracle = (column_of(board, name) for name in ("a", "d", "oracle"))
+        a, d, oracle = (score_column(board, name) for name in ("a", "d", "oracle"))
         calls = [
-            compare(board, CompareSettings()),
-            compare(board, CompareSettings(), models=range(len(board.models))),
-            compare(board, CompareSettings(), models=[a, d]),
-            compare(board, CompareSettings(), models=[d, oracle, a]),
-            compare(board, CompareSettings(metrics=("agree",)), models=[a, d]),
+            compare_models(board, CompareSettings()),
+            compare_models(board, CompareSettings(), models=range(len(board.models))),
+            compare_models(board, CompareSettings(), models=[a, d]),
+            compare_models(board, CompareSettings(), models=[d, oracle, a]),
+            compare_models(board, CompareSettings(metrics=("agree",)), models=[a, d]),
         ]
         found = []
         for call in calls:
@@ -306,15 +312,17 @@ class TestFamily:
 
     def test_floors_oracle_and_people_are_not_in_the_family(self, make_paired_run: RunMaker) -> None:
         board = self.board(make_paired_run)
-        everybody = compare(board, CompareSettings(), models=range(len(board.models)))
-        outside = {column_of(board, name) for name in self.SOURCES}
+        everybody = compare_models(board, CompareSettings(), models=range(len(board.models)))
+        outside = {score_column(board, name) for name in self.SOURCES}
         for row in everybody.rows:
             if {row.first, row.second} & outside:
                 assert (row.family, row.corrected_p) == (0, row.p)
             else:
                 assert row.family == 6
-        assert {board.models[index].name for index in compare(board, CompareSettings()).aside} == set(self.SOURCES)
-        assert "outside the family: not corrected" in render(everybody, "text")
+        assert {board.models[index].name for index in compare_models(board, CompareSettings()).aside} == set(
+            self.SOURCES
+        )
+        assert "outside the family: not corrected" in render_comparisons(everybody, "text")
 
 
 class TestGroups:
@@ -326,38 +334,38 @@ class TestGroups:
 
     def test_differences_within_groups_are_corrected_over_groups(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1), "b": random_turns(2)}, labels=self.LABELS)
-        found = compare(build([run]), CompareSettings(by="question_type"))
+        found = compare_models(build_leaderboard([run]), CompareSettings(by="question_type"))
         assert [(row.group, row.items) for row in found.rows] == [("REF", 40), ("T-DUR", 80)]
         assert {row.family for row in found.rows} == {2}
-        assert "Lexical agreement: REF" in render(found, "text")
+        assert "Lexical agreement: REF" in render_comparisons(found, "text")
 
     def test_turns_stand_in_their_order(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1, 5, 12), "b": random_turns(2, 5, 12)})
-        found = compare(build([run]), CompareSettings(by="turn"))
+        found = compare_models(build_leaderboard([run]), CompareSettings(by="turn"))
         assert [row.group for row in found.rows] == [str(number) for number in range(1, 13)]
 
     def test_an_unknown_group_names_those_there_are(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1), "b": random_turns(2)}, labels=self.LABELS)
         with pytest.raises(SettingError, match=r"--by mood: no turn carries it; .* turn, kind, vdact.question_type"):
-            compare(build([run]), CompareSettings(by="mood"))
+            compare_models(build_leaderboard([run]), CompareSettings(by="mood"))
 
 
 class TestErrors:
     def test_one_model_needs_another(self, make_paired_run: RunMaker) -> None:
-        board = build([make_paired_run({"a": random_turns(1)})])
+        board = build_leaderboard([make_paired_run({"a": random_turns(1)})])
         with pytest.raises(BenchmarkError, match=r"there is one model to compare, 'a'; give a second run"):
-            compare(board, CompareSettings())
+            compare_models(board, CompareSettings())
         with pytest.raises(BenchmarkError, match=r"'a' is named twice; a model equals itself"):
-            compare(board, CompareSettings(), models=[0, 0])
+            compare_models(board, CompareSettings(), models=[0, 0])
         with pytest.raises(BenchmarkError, match=r"the runs have no model 'x'; they have 'a'"):
-            column_of(board, "x")
+            score_column(board, "x")
 
     def test_no_common_turn_is_refused_or_compared_by_means(self, make_paired_run: RunMaker) -> None:
         other = {f"e{item}": (f"other-{video}", scores) for item, (video, scores) in random_turns(2, better=20).items()}
-        board = build([make_paired_run({"a": random_turns(1), "b": other})])
+        board = build_leaderboard([make_paired_run({"a": random_turns(1), "b": other})])
         with pytest.raises(BenchmarkError, match=r"'a' and 'b' have no turn in common: 80 and 80 turns .* --unpaired"):
-            compare(board, CompareSettings())
-        row = only(compare(board, CompareSettings(unpaired=True)))
+            compare_models(board, CompareSettings())
+        row = only(compare_models(board, CompareSettings(unpaired=True)))
         assert row.method == "unpaired clustered t"
         assert (row.items, row.videos) == (160, 40)
         assert row.difference == pytest.approx(-20, abs=6)
@@ -367,51 +375,55 @@ class TestErrors:
         first = random_turns(1)
         run = make_paired_run({"a": first, "b": first}, questions={("b", item): "Otherwise?" for item in first})
         with pytest.raises(BenchmarkError, match=r"have 80 turns in common, but none asked in the same words"):
-            compare(build([run]), CompareSettings())
+            compare_models(build_leaderboard([run]), CompareSettings())
 
     def test_one_video_says_that_nothing_can_be_said(self, make_paired_run: RunMaker) -> None:
-        found = compare(build([make_paired_run({"a": random_turns(1, 1), "b": random_turns(2, 1)})]), CompareSettings())
+        found = compare_models(
+            build_leaderboard([make_paired_run({"a": random_turns(1, 1), "b": random_turns(2, 1)})]), CompareSettings()
+        )
         assert found.verdict(only(found)) == "nothing can be said: 1 source video, and an interval needs two"
-        assert "no interval" in render(found, "text")
+        assert "no interval" in render_comparisons(found, "text")
 
     def test_an_unknown_metric_names_those_there_are(self, make_paired_run: RunMaker) -> None:
-        board = build([make_paired_run({"a": random_turns(1), "b": random_turns(2)})])
+        board = build_leaderboard([make_paired_run({"a": random_turns(1), "b": random_turns(2)})])
         with pytest.raises(SettingError, match="--metrics cider: the runs do not have it; they have agree"):
-            compare(board, CompareSettings(metrics=("cider",)))
+            compare_models(board, CompareSettings(metrics=("cider",)))
 
 
 class TestFormats:
     @pytest.fixture
     def found(self, make_paired_run: RunMaker) -> Comparisons:
         run = make_paired_run({"a|b & <c>": random_turns(1), "d_e": random_turns(2)})
-        return compare(build([run]), CompareSettings())
+        return compare_models(build_leaderboard([run]), CompareSettings())
 
     def test_json_and_csv_hold_all_that_is_known(self, found: Comparisons) -> None:
-        (record,) = json.loads(render(found, "json"))
+        (record,) = json.loads(render_comparisons(found, "json"))
         assert list(record) == list(FIELDS)
         row = only(found)
         assert (record["difference"], record["p"]) == (row.difference, row.p)
-        (line,) = csv.DictReader(io.StringIO(render(found, "csv")))
+        (line,) = csv.DictReader(io.StringIO(render_comparisons(found, "csv")))
         assert float(line["difference"]) == row.difference
         assert line["first_signature"].startswith("test.answers|metric:agree")
 
     def test_no_value_stands_without_its_interval(self, found: Comparisons) -> None:
         row = only(found)
         for format in ("text", "latex", "markdown"):
-            text = render(found, format).replace("\\", "")
+            text = render_comparisons(found, format).replace("\\", "")
             assert f"[{row.low:+.2f}, {row.high:+.2f}]" in text
             assert f"{row.p:.4f}" in text
             assert "clustered by source video" in text
 
     def test_strangers_names_are_escaped(self, found: Comparisons) -> None:
-        assert r"a\|b &amp; &lt;c&gt;" in render(found, "markdown")
-        assert r"a\textbar{}b \& " in render(found, "latex")
+        assert r"a\|b &amp; &lt;c&gt;" in render_comparisons(found, "markdown")
+        assert r"a\textbar{}b \& " in render_comparisons(found, "latex")
 
 
 class TestPlanning:
     def test_a_pilot_says_how_many_videos_a_difference_takes(self, make_paired_run: RunMaker) -> None:
-        found = compare(build([make_paired_run({"a": random_turns(1), "b": random_turns(2)})]), CompareSettings())
-        made = plans(found, [1.0, 5.0])
+        found = compare_models(
+            build_leaderboard([make_paired_run({"a": random_turns(1), "b": random_turns(2)})]), CompareSettings()
+        )
+        made = make_plans(found, [1.0, 5.0])
         assert [plan.points for plan in made] == [1.0, 5.0]
         assert (made[0].difference, made[0].videos, made[0].items_per_video) == (1.0, 20, 4.0)
         assert made[0].videos_needed is not None
@@ -422,17 +434,19 @@ class TestPlanning:
 
     def test_a_point_is_a_hundredth_of_the_scale(self, make_paired_run: RunMaker) -> None:
         models = {"a": random_turns(1, metric="rouge_l"), "b": random_turns(2, metric="rouge_l")}
-        found = compare(build([make_paired_run(models)]), CompareSettings())
-        assert plans(found, [2.0])[0].difference == pytest.approx(0.02)
+        found = compare_models(build_leaderboard([make_paired_run(models)]), CompareSettings())
+        assert make_plans(found, [2.0])[0].difference == pytest.approx(0.02)
 
     def test_without_scatter_there_is_no_plan_and_it_says_why(self, make_paired_run: RunMaker) -> None:
-        found = compare(build([make_paired_run({"a": random_turns(1, 1), "b": random_turns(2, 1)})]), CompareSettings())
-        assert plans(found) == []
+        found = compare_models(
+            build_leaderboard([make_paired_run({"a": random_turns(1, 1), "b": random_turns(2, 1)})]), CompareSettings()
+        )
+        assert make_plans(found) == []
         assert "no plan: one video tells no scatter" in plan_text(found)
 
 
 def test_reading_keeps_each_turn_where_it_stands(make_paired_run: RunMaker) -> None:
-    board = build([make_paired_run({"a": random_turns(1, 2, 2), "b": random_turns(2, 3, 1)})])
+    board = build_leaderboard([make_paired_run({"a": random_turns(1, 2, 2), "b": random_turns(2, 3, 1)})])
     read = Turns.read(board)
     assert [place.unit_id for place in read.places] == ["d0", "d0", "d1", "d1", "d2"]
     assert (read.asked > 0).sum(axis=0).tolist() == [4, 3]

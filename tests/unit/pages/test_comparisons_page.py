@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from reeltalk.analysis.comparison import CompareSettings, compare, shown_difference, shown_p
-from reeltalk.analysis.leaderboard import build
+from reeltalk.analysis.comparison import CompareSettings, compare_models, format_p, format_signed
+from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
 from reeltalk.store.runs import Run
@@ -59,18 +59,18 @@ def test_the_page_and_the_command_give_the_same_numbers_for_a_pair(make_paired_r
     (tmp_path / "site").mkdir()
     write_report([run], tmp_path / "site", settings=ReportSettings(tables=("csv",)))
     page = page_of(tmp_path / "site")
-    board = build([run])
+    board = build_leaderboard([run])
     for chosen in (None, [0, 2]):
-        for row in compare(board, CompareSettings(), models=chosen).rows:
+        for row in compare_models(board, CompareSettings(), models=chosen).rows:
             assert row.low is not None
             assert row.high is not None
-            assert f"{shown_difference(row.metric, row.low)} to {shown_difference(row.metric, row.high)}" in page
-            assert f"p = {shown_p(row.corrected_p)}" in page
+            assert f"{format_signed(row.metric, row.low)} to {format_signed(row.metric, row.high)}" in page
+            assert f"p = {format_p(row.corrected_p)}" in page
             file = f"comparisons-{row.metric.replace('_', '-')}.csv"
             table = (tmp_path / "site" / "tables" / file).read_text(encoding="utf-8")
             names = [board.models[index].name for index in (row.first, row.second)]
             (line,) = [line for line in csv.DictReader(io.StringIO(table)) if list(line.values())[:2] == names]
-            assert (line["p"], line["corrected p"]) == (shown_p(row.p), shown_p(row.corrected_p))
+            assert (line["p"], line["corrected p"]) == (format_p(row.p), format_p(row.corrected_p))
 
 
 def test_floors_stand_in_the_matrix_and_are_marked(make_paired_run: RunMaker, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.cli import run
-from reeltalk.pages.curation import clock, histogram
+from reeltalk.pages.curation import _histogram, format_clock
 from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, ClipFile, SampledFrame, Shot, Video
@@ -126,10 +126,10 @@ def test_an_empty_benchmark_says_what_fills_it(tmp_path: Path, capsys: pytest.Ca
 
 def test_histograms_count_everything() -> None:
     for values in ([1.0], [0.0, 0.0], [1.0, 2.0, 3.0, 1000.0], [0.1 * n for n in range(100)]):
-        drawn = histogram(values)
+        drawn = _histogram(values)
         assert sum(int(n) for n in re.findall(r'font-size="10px"[^>]*>(\d+)<', drawn)) == len(values)
-    assert "Nothing" in histogram([])
+    assert "Nothing" in _histogram([])
 
 
 def test_clock() -> None:
-    assert [clock(s) for s in (0, 9.96, 59.96, 61.25)] == ["0:00.0", "0:10.0", "1:00.0", "1:01.2"]
+    assert [format_clock(s) for s in (0, 9.96, 59.96, 61.25)] == ["0:00.0", "0:10.0", "1:00.0", "1:01.2"]

@@ -8,13 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.analysis.dataset import DatasetNumbers, Spread, count, words
+from reeltalk.analysis.dataset import DatasetNumbers, Spread, count_dataset, count_text_words
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.statistics import DialogueCounts, count_dialogues
-from reeltalk.pages.charts import Bar, Bin, bars, bins, grid, histogram, shares
-from reeltalk.pages.dataset_comparisons import comparisons
-from reeltalk.pages.dataset_page import dataset_of
+from reeltalk.pages.charts import (
+    BarRow,
+    HistogramBin,
+    bar_chart,
+    count_grid,
+    histogram_bins,
+    histogram_chart,
+    share_chart,
+)
+from reeltalk.pages.dataset import read_dataset
+from reeltalk.pages.published import dataset_comparisons
 from reeltalk.pages.stage import write_dataset_report
 from reeltalk.schema.dialogue import (
     Checklist,
@@ -72,11 +80,11 @@ def make(tmp_path: Path) -> Maker:
 
 def panels(benchmark: Benchmark) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Rows of every figure's table by its title."""
-    return {panel.title: panel.rows for section in dataset_of(benchmark).sections for panel in section.panels}
+    return {panel.title: panel.rows for section in read_dataset(benchmark).sections for panel in section.panels}
 
 
 def test_videos_are_counted_by_what_they_state(make: Maker) -> None:
-    found = count(make(Content(videos=[
+    found = count_dataset(make(Content(videos=[
         video("a", category="Sports", extra={"sub_category": "Ski"}, duration_s=60.0, split="test", licence="CC0-1.0",
               source="https://example.org/watch?v=1"),
         video("b", category="Sports", extra={"sub_category": "Golf"}, duration_s=60.1, source="my camera"),
@@ -94,7 +102,7 @@ def test_what_is_not_stated_for_some_videos_has_a_row_of_its_own(make: Maker) ->
 
 
 def test_what_there_is_none_of_is_left_out(make: Maker) -> None:
-    dataset = dataset_of(make(Content(videos=[video("a")])))
+    dataset = read_dataset(make(Content(videos=[video("a")])))
     assert dataset.sections == ()
     assert dataset.basics == (("Videos", "1"),)
 
@@ -102,20 +110,20 @@ def test_what_there_is_none_of_is_left_out(make: Maker) -> None:
 def test_an_empty_benchmark_is_an_error_that_tells_what_fills_it(tmp_path: Path) -> None:
     benchmark = Benchmark.create(tmp_path / "bench")
     with pytest.raises(BenchmarkError, match=r"neither videos nor questions.*'reeltalk import'"):
-        dataset_of(benchmark)
+        read_dataset(benchmark)
 
 
 def test_moments_are_counted_along_their_video(make: Maker) -> None:
     moments = (0.0, 9.9, 10.0, 99.0, 100.0)
     turns = [turn(asked_at_s=moment, evidence=[Interval(start_s=0.0, end_s=2.5)]) for moment in moments]
-    found = count(make(Content(videos=[video("v1", duration_s=100.0)], chains=[chain("c", *turns)])))
+    found = count_dataset(make(Content(videos=[video("v1", duration_s=100.0)], chains=[chain("c", *turns)])))
     assert found.asked_at == {0: 2, 1: 1, 9: 2}
     assert found.evidence_s.counts == {2.5: 5}
     assert found.is_streaming
 
 
 def test_a_moment_without_the_length_of_its_video_has_no_place_along_it(make: Maker) -> None:
-    found = count(make(Content(videos=[video("v1")], chains=[chain("c", turn(asked_at_s=3.0), turn())])))
+    found = count_dataset(make(Content(videos=[video("v1")], chains=[chain("c", turn(asked_at_s=3.0), turn())])))
     assert (found.moments, found.asked_at, found.is_streaming) == (1, {}, False)
 
 
@@ -171,8 +179,8 @@ def test_relations_of_linkages_are_counted_as_they_are_spelled(make: Maker) -> N
 
 
 def test_words_are_what_stands_between_spaces_and_chinese_characters() -> None:
-    assert words("it's a well-known  fact, 3.5 times") == 6
-    assert words("她在做什么") == 5
+    assert count_text_words("it's a well-known  fact, 3.5 times") == 6
+    assert count_text_words("她在做什么") == 5
 
 
 def test_table_3_is_that_of_reeltalk_stats(make: Maker) -> None:
@@ -181,7 +189,7 @@ def test_table_3_is_that_of_reeltalk_stats(make: Maker) -> None:
         dialogues=[dialogue("a", turn("Who is it?"), turn()), dialogue("b", turn(references=[]), of="v2")],
     )
     benchmark = make(content)
-    assert count(benchmark).table_3 == count_dialogues(benchmark.read(VIDEOS), benchmark.read(DIALOGUES))
+    assert count_dataset(benchmark).table_3 == count_dialogues(benchmark.read(VIDEOS), benchmark.read(DIALOGUES))
 
 
 def test_published_data_sets_stand_below_ours() -> None:
@@ -190,7 +198,7 @@ def test_published_data_sets_stand_below_ours() -> None:
     found.dialogue_turns.counts.update({5: 2})
     found.seconds.counts.update({121.0: 2})
     found.question_words.counts.update({4: 10})
-    table = comparisons(found)[0]
+    table = dataset_comparisons(found)[0]
     own, *others = table.rows
     assert table.source == "SVBench table 1"
     assert (own.name, own.own) == ("mine, 2 videos", True)
@@ -206,7 +214,7 @@ def test_a_row_counts_one_kind_of_unit_alone(make: Maker) -> None:
         chains=[chain("c", *[turn("One two three?")] * 3)],
         dialogues=[dialogue("d", *[turn("One two three four five?")] * 4)],
     )
-    by_source = {table.source: table.rows[0].cells for table in comparisons(count(make(content)))}
+    by_source = {table.source: table.rows[0].cells for table in dataset_comparisons(count_dataset(make(content)))}
     assert by_source["SVBench table 1"][:2] == ("3", "3.00")
     assert by_source["MT-Video-Bench table 1 of version 2"] == ("4", "4.00", "4.00", "–", "–", "5.00", "3.00")
     assert by_source["VDAct table 3"] == ("1", "1", "4", "–", "5.00", "3.00", "✗")
@@ -224,7 +232,7 @@ def test_every_value_lies_in_one_bin_and_a_long_tail_in_the_last() -> None:
     spread = Spread()
     for value in [*range(100), 5000]:
         spread.add(value)
-    found = bins(spread, whole=True)
+    found = histogram_bins(spread, whole=True)
     assert sum(each.count for each in found) == 101
     assert found[-1].label.endswith("and more")
     assert found[-1].count >= 1
@@ -236,30 +244,33 @@ def test_few_whole_numbers_have_a_bin_each() -> None:
     spread = Spread()
     for value in (10, 10, 10, 11, 15):
         spread.add(value)
-    assert [(each.label, each.count) for each in bins(spread, whole=True)] == [
+    assert [(each.label, each.count) for each in histogram_bins(spread, whole=True)] == [
         ("10", 3), ("11", 1), ("12", 0), ("13", 0), ("14", 0), ("15", 1),
     ]  # fmt: skip
 
 
 def test_bins_of_whole_numbers_name_their_ends() -> None:
-    assert Bin(4, 6, 1, whole=True).label == "4–5"
-    assert Bin(60, 120, 1).label == "60–120"
+    assert HistogramBin(4, 6, 1, whole=True).label == "4–5"
+    assert HistogramBin(60, 120, 1).label == "60–120"
 
 
 def test_one_value_and_values_of_zero_can_be_drawn() -> None:
     spread = Spread()
     spread.add(0.0)
-    for drawn in (histogram(bins(spread), title="t", axis="s"), bars([Bar("a", 0, "0")], title="t")):
+    for drawn in (
+        histogram_chart(histogram_bins(spread), title="t", axis="s"),
+        bar_chart([BarRow("a", 0, "0")], title="t"),
+    ):
         assert "nan" not in drawn
         assert drawn.startswith("<svg")
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
     drawn = (
-        bars([], title="t"),
-        histogram([], title="t", axis="s"),
-        shares([], title="t"),
-        grid([], ["1st"], title="t"),
+        bar_chart([], title="t"),
+        histogram_chart([], title="t", axis="s"),
+        share_chart([], title="t"),
+        count_grid([], ["1st"], title="t"),
     )
     assert drawn == ("", "", "", "")
 
@@ -337,7 +348,7 @@ def test_the_released_vdact_data_has_the_paper_s_table_4(shared: Path, tmp_path:
         shutil.copyfile(path, source / "dialogue" / path.name)
     shutil.copyfile(released / "derived" / "dialogue_test_rebuilt.json", source / "dialogue" / "dialogue.json")
     assert run(["import", "vdact", str(source), str(tmp_path / "bench")]) == 0
-    found = count(Benchmark.open(tmp_path / "bench"))
+    found = count_dataset(Benchmark.open(tmp_path / "bench"))
     assert (found.dialogues, found.turns, found.table_3 and found.table_3.videos) == (450, 4524, 150)
     assert found.splits == {"train": 800, "test": 150, "dev": 50}
     assert found.graphs is not None

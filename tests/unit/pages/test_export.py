@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reeltalk.pages.export import TableFormat, render_table
+from reeltalk.pages.leaderboard import TableFormat, render_table
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
 
 RunMaker = Callable[..., Run]

@@ -9,7 +9,19 @@ import cv2
 import numpy as np
 import pytest
 
-from reeltalk.pages.charts import COLOURS, Estimate, Grouped, Pair, Series, Spot, curves, groups, pairs, spots, whiskers
+from reeltalk.analysis.estimates import Estimate
+from reeltalk.pages.charts import (
+    COLOURS,
+    Grouped,
+    Series,
+    Spot,
+    ValuePair,
+    curve_chart,
+    group_chart,
+    pair_chart,
+    spot_chart,
+    whisker_chart,
+)
 from reeltalk.pages.figure_files import FIGURE_FORMATS, FigureFile, standalone, unprintable, write_figure, write_figures
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -21,12 +33,14 @@ SOME = Estimate(0.5, 0.4, 0.6, 100)
 def drawings() -> dict[str, str]:
     lines = [Series(place, f"m{place}", [(turn, SOME) for turn in (1, 2, 3)]) for place in range(COLOURS)]
     return {
-        "whiskers": whiskers([("a", SOME), ("b", None)], title="t", band=SOME, floors=[0.2]),
-        "curves": curves(lines, title="t"),
-        "faded": curves([Series(0, "a", [(1, Estimate(0.5, None, None, 2))])], title="t"),
-        "pairs": pairs([Pair(1, "b", SOME, SOME)], title="t", labels=("one", "two")),
-        "groups": groups([Grouped("g", [(0, "a", SOME), (1, "b", Estimate(0.1, 0.0, 0.2, 3))])], title="t", few=30),
-        "spots": spots([Spot(0, "a", 7.0, SOME), Spot(1, "b", 7.0, SOME)], title="t", axis="size"),
+        "whiskers": whisker_chart([("a", SOME), ("b", None)], title="t", band=SOME, floors=[0.2]),
+        "curves": curve_chart(lines, title="t"),
+        "faded": curve_chart([Series(0, "a", [(1, Estimate(0.5, None, None, 2))])], title="t"),
+        "pairs": pair_chart([ValuePair(1, "b", SOME, SOME)], title="t", labels=("one", "two")),
+        "groups": group_chart(
+            [Grouped("g", [(0, "a", SOME), (1, "b", Estimate(0.1, 0.0, 0.2, 3))])], title="t", few=30
+        ),
+        "spots": spot_chart([Spot(0, "a", 7.0, SOME), Spot(1, "b", 7.0, SOME)], title="t", axis="size"),
     }
 
 
@@ -57,7 +71,7 @@ def test_a_file_needs_no_style_sheet(drawings: dict[str, str], tmp_path: Path, n
 
 def test_looks_are_those_of_the_light_page() -> None:
     root = ElementTree.fromstring(
-        standalone(curves([Series(1, "b", [(1, SOME), (2, Estimate(0.4, 0.3, 0.5, 2))])], title="t"))
+        standalone(curve_chart([Series(1, "b", [(1, SOME), (2, Estimate(0.4, 0.3, 0.5, 2))])], title="t"))
     )
     marks = [
         one for one in root.iter(f"{SVG}path") if one.get("fill") == "#c24a00" and one.find(f"{SVG}title") is not None
@@ -106,7 +120,7 @@ def test_a_png_is_twice_as_large_on_white_and_has_its_words(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("format", FIGURE_FORMATS)
 def test_strangers_text_stays_text(tmp_path: Path, format: str) -> None:
-    svg = groups([Grouped(HOSTILE, [(0, HOSTILE, SOME)])], title=HOSTILE, few=30)
+    svg = group_chart([Grouped(HOSTILE, [(0, HOSTILE, SOME)])], title=HOSTILE, few=30)
     found = written(tmp_path, svg, format)
     assert b"<script" not in found
 

@@ -5,9 +5,18 @@ from typing import Any
 
 import pytest
 
-from reeltalk.analysis.dialogues import ShownDialogue, collect
-from reeltalk.analysis.finder import Finder, Places, column_row, found_turns, make_finder, raw_share, short, word_row
-from reeltalk.analysis.leaderboard import Leaderboard, build
+from reeltalk.analysis.dialogues import ShownDialogue, collect_dialogues
+from reeltalk.analysis.finder import (
+    Finder,
+    TurnPlaces,
+    column_row,
+    found_turns,
+    make_finder,
+    raw_share,
+    short,
+    word_row,
+)
+from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.ids import VideoId
@@ -38,14 +47,14 @@ def judged(run: Run, protocol: str, *rows: JudgedScore) -> None:
 
 
 def looked_at(run: Run) -> tuple[Leaderboard, Sequence[ShownDialogue], Finder]:
-    board = build([run])
-    dialogues = collect(board, {id(run): verdicts_of(run)})
+    board = build_leaderboard([run])
+    dialogues = collect_dialogues(board, {id(run): verdicts_of(run)})
     return board, dialogues, make_finder(board, dialogues)
 
 
 def rows_of(run: Run) -> list[Any]:
     _, dialogues, finder = looked_at(run)
-    return [column_row(finder, found, Places.of(finder)) for found in found_turns(finder, dialogues)]
+    return [column_row(finder, found, TurnPlaces.of(finder)) for found in found_turns(finder, dialogues)]
 
 
 def test_a_judged_measure_says_who_is_right_and_a_text_metric_where_there_is_none(make_run: RunMaker) -> None:
@@ -103,9 +112,9 @@ def test_words_are_those_of_the_first_reference_and_of_every_model(make_run: Run
 
 def test_rare_labels_give_way_where_there_are_too_many(make_run: RunMaker) -> None:
     turns = [answered("alpha", index, labels={"kind": ("often", f"rare-{index}")}) for index in range(500)]
-    board = build([make_run(models=("alpha",), values=(0.5,), answers=turns)])
+    board = build_leaderboard([make_run(models=("alpha",), values=(0.5,), answers=turns)])
     # Scores are not needed for this, and the fixture has none for so many turns.
-    labels = make_finder(board, collect(board)).labels
+    labels = make_finder(board, collect_dialogues(board)).labels
     assert len(labels) == 400
     assert labels[0] == ("kind", "often")
 

@@ -7,21 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reeltalk.analysis.dialogues import collect
-from reeltalk.analysis.leaderboard import build
-from reeltalk.analysis.tagged import TaggedTurns, tagged_turns
+from reeltalk.analysis.dialogues import collect_dialogues
+from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.analysis.profiles import (
+    frequencies,
+    matrix_of,
+    model_profiles,
+    tag_differences,
+)
+from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.tables import Tables, summarise
 from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.metrics.clustered import clustered_mean
 from reeltalk.metrics.profile import TAGS, WEIGHTS
-from reeltalk.pages.profiles import (
-    frequencies,
-    matrix_of,
-    model_profiles,
-    tag_differences,
-)
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo, SummaryRow
@@ -225,8 +225,8 @@ COGME = {"cogme.target": ("Object",), "cogme.content": ("Feature",), "cogme.thin
 
 
 def read(*runs: Run, benchmark: Benchmark | None = None, credit: str | None = None) -> TaggedTurns:
-    board = build(runs)
-    return tagged_turns(board, collect(board), benchmark, credit=credit)
+    board = build_leaderboard(runs)
+    return tagged_turns(board, collect_dialogues(board), benchmark, credit=credit)
 
 
 def test_credit_is_the_most_exact_measure_that_all_models_share(tmp_path: Path) -> None:

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.analysis.leaderboard import build
-from reeltalk.analysis.published.compare_published import BesideTable, OwnNumber, beside, parts_of, reasons
-from reeltalk.analysis.published.records import PublishedBenchmark, published
+from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.analysis.published.compare_published import (
+    ComparedTable,
+    OwnNumber,
+    _name_parts,
+    compare_published,
+    difference_reasons,
+)
+from reeltalk.analysis.published.records import PublishedBenchmark, read_published
 from reeltalk.cli import run as run_command
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
@@ -37,33 +43,33 @@ def kind(metric: str, group: str, value: float, *, by: str = "kind") -> GroupRow
 
 
 @pytest.fixture
-def laid(make_run: RunMaker) -> Callable[..., dict[str, BesideTable]]:
+def laid(make_run: RunMaker) -> Callable[..., dict[str, ComparedTable]]:
     """The tables of a benchmark in which a run has a number, by their ids."""
     count = itertools.count()
 
     def made(
         name: str, rows: Sequence[SummaryRow], groups: Sequence[GroupRow] = (), **more: object
-    ) -> dict[str, BesideTable]:
+    ) -> dict[str, ComparedTable]:
         models = list(dict.fromkeys(each.model for each in rows))
         run = make_run(f"run{next(count)}", models=models, values=[0.5] * len(models), summary=rows)
         text = "".join(f"{each.to_json()}\n" for each in groups)
         (run.path / "scores" / "groups.jsonl").write_text(text, encoding="utf-8")
-        found = beside(build([read_run(run.path)]), published(name), **more)  # type: ignore[arg-type]
+        found = compare_published(build_leaderboard([read_run(run.path)]), read_published(name), **more)  # type: ignore[arg-type]
         return {each.table.id: each for each in found.tables}
 
     return made
 
 
-Laid = Callable[..., dict[str, BesideTable]]
+Laid = Callable[..., dict[str, ComparedTable]]
 
 
-def values(table: BesideTable, place: int = 0) -> dict[tuple[str, str | None], float]:
+def values(table: ComparedTable, place: int = 0) -> dict[tuple[str, str | None], float]:
     """Own values by label and mode of their column."""
     pairs = zip(table.table.columns, table.own[place].cells, strict=True)
     return {(column.label, column.mode): cell.value for column, cell in pairs if cell and cell.value is not None}
 
 
-def told(table: BesideTable) -> dict[str, str]:
+def told(table: ComparedTable) -> dict[str, str]:
     return {reason.kind: reason.told for reason in (*table.common, *table.numbered)}
 
 
@@ -127,7 +133,7 @@ def test_what_the_official_script_makes_of_it_is_a_row_of_its_own(laid: Laid) ->
     assert values(laid_mtv(laid), 1) == {("Overall", None): 55.0, ("CS", None): 70.0}
 
 
-def laid_mtv(laid: Laid) -> BesideTable:
+def laid_mtv(laid: Laid) -> ComparedTable:
     rows = [row("mtv", 60.0), row("mtv.compat", 55.0), row("mtv.compat.summary", 70.0)]
     return laid("mt-video-bench", rows)["v2-table-2"]
 
@@ -235,17 +241,17 @@ def test_another_number_of_questions_and_way_to_be_right_is_told(laid: Laid) -> 
 
 def test_a_run_of_a_part_says_so(laid: Laid) -> None:
     number = OwnNumber("A", "mtv", {}, "x", 10, limit=5)
-    table = published("mt-video-bench").table("v2-table-2")
-    found = reasons(published("mt-video-bench"), table, table.rows[0], [number])
+    table = read_published("mt-video-bench").table("v2-table-2")
+    found = difference_reasons(read_published("mt-video-bench"), table, table.rows[0], [number])
     assert next(reason.told for reason in found if reason.kind == "part") == "only the first 5 were played here"
 
 
 def test_a_signature_of_another_program_gives_reasons_all_the_same() -> None:
-    assert parts_of("whatever it is|no") == ("", {})
+    assert _name_parts("whatever it is|no") == ("", {})
     number = OwnNumber("A", "svbench.OS", {}, "", 10)
-    bench: PublishedBenchmark = published("svbench")
+    bench: PublishedBenchmark = read_published("svbench")
     table = bench.table("table-2")
-    why = {reason.kind: reason.told for reason in reasons(bench, table, table.rows[0], [number])}
+    why = {reason.kind: reason.told for reason in difference_reasons(bench, table, table.rows[0], [number])}
     assert why["judge"] == "GPT-4 published; not stated here"
 
 

@@ -10,8 +10,13 @@ from typing import Any
 import pytest
 
 from reeltalk.analysis.columns import info_of
-from reeltalk.analysis.published.listing import listed
-from reeltalk.analysis.published.records import FILES, PublishedTable, numbers, published
+from reeltalk.analysis.published.records import (
+    FILES,
+    PublishedTable,
+    published_numbers,
+    read_published,
+    render_published,
+)
 from reeltalk.cli import run
 from reeltalk.errors import SettingError
 from reeltalk.metrics.profile import TAGS
@@ -30,11 +35,11 @@ def recovered(shared: Path) -> Any:
 
 def cells(benchmark: str, table: str) -> dict[str, list[Any]]:
     """The values of a table by model, in the order of its columns."""
-    return {row.model: list(row.values) for row in published(benchmark).table(table).rows}
+    return {row.model: list(row.values) for row in read_published(benchmark).table(table).rows}
 
 
 def column(benchmark: str, table: str) -> list[str]:
-    return [each.label for each in published(benchmark).table(table).columns]
+    return [each.label for each in read_published(benchmark).table(table).columns]
 
 
 @pytest.mark.parametrize(("table", "key"), [("table-2", "table2_main"), ("table-6", "table6_extended_incl_human")])
@@ -44,13 +49,13 @@ def test_svbench_dimensions_are_those_of_the_paper(recovered: Any, table: str, k
         for model, row in recovered["SVBench"][key].items()
     }
     assert cells("svbench", table) == expected
-    told = [(each.metric, each.mode) for each in published("svbench").table(table).columns]
+    told = [(each.metric, each.mode) for each in read_published("svbench").table(table).columns]
     assert told == [(f"svbench.{name}", mode) for mode in ("dialogue", "streaming") for name in DIMENSIONS]
 
 
 def test_svbench_leaderboard_is_that_of_the_project_page(recovered: Any) -> None:
     rows = recovered["SVBench"]["leaderboard_project_page"]["rows"]
-    shown = published("svbench").table("leaderboard")
+    shown = read_published("svbench").table("leaderboard")
     assert cells("svbench", "leaderboard") == {
         model: [row[mode][name] for mode in ("dialogue", "streaming") for name in DIMENSIONS] + [row["AVG"]]
         for model, row in rows.items()
@@ -66,7 +71,7 @@ def test_svbench_skills_and_metrics_are_those_of_the_paper(recovered: Any) -> No
     assert set(column("svbench", "table-3")) == {skill.value for skill in Skill}
     assert cells("svbench", "table-4") == svbench["table4_single_vs_multi"]["rows"]
     assert cells("svbench", "table-5") == svbench["table5_basic_metrics"]["rows"]
-    assert svbench["internal_inconsistency"] in published("svbench").table("table-4").notes
+    assert svbench["internal_inconsistency"] in read_published("svbench").table("table-4").notes
 
 
 def test_svbench_counts_are_those_of_the_paper(recovered: Any) -> None:
@@ -104,7 +109,7 @@ def test_svbench_table_1_is_that_of_the_paper_s_text(shared: Path) -> None:
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_mt_video_bench_results_are_those_of_each_version(recovered: Any, version: str) -> None:
     stated = recovered["MT-Video-Bench"][version]
-    table = published("mt-video-bench").table(f"{version}-table-2")
+    table = read_published("mt-video-bench").table(f"{version}-table-2")
     assert cells("mt-video-bench", f"{version}-table-2") == {
         model: [row["Overall"], *(row[task] for task in TASKS)] for model, row in stated["results"].items()
     }
@@ -125,14 +130,14 @@ def test_mt_video_bench_figures_are_marked_as_such(recovered: Any) -> None:
         assert [label.split(" ")[0] for label in column("mt-video-bench", table)] == [
             str(each) for each in v2[key][axis]
         ]
-        assert published("mt-video-bench").table(table).how == how
+        assert read_published("mt-video-bench").table(table).how == how
     scenes = v2["fig_scene_count_Gemini-2.5-Pro_figure_value"]
     assert list(cells("mt-video-bench", "v2-scenes").values()) == [scenes[task] for task in TASKS]
 
 
 def test_the_permuted_labels_of_a_figure_are_corrected_and_told(recovered: Any) -> None:
     stated = recovered["MT-Video-Bench"]["v2"]["fig_context_Qwen3-VL-8B_figure_estimate"]
-    table = published("mt-video-bench").table("v2-context")
+    table = read_published("mt-video-bench").table("v2-context")
     assert column("mt-video-bench", "v2-context") == stated["bar_order_corrected"]
     assert [row.history for row in table.rows] == ["golden", "predicted-all", "none"]
     assert [list(row.values) for row in table.rows] == [stated[k] for k in ("golden", "self_predicted", "none")]
@@ -158,7 +163,7 @@ def test_mt_video_bench_counts_and_agreement_are_those_of_the_paper(recovered: A
 
 def test_cogme_numbers_are_those_of_the_text(recovered: Any) -> None:
     stated = recovered["CogME"]
-    table = published("cogme").table("accuracy")
+    table = read_published("cogme").table("accuracy")
     first, second = (list(row.values) for row in table.rows)
     assert first == [stated["overall_accuracy"]["Agent I (MCM)"], *stated["agent_I_subcomponents"].values()]
     assert second == [stated["overall_accuracy"]["Agent II (MemN2N)"], *[None] * 5]
@@ -166,7 +171,7 @@ def test_cogme_numbers_are_those_of_the_text(recovered: Any) -> None:
     assert [each.metric for each in table.columns[1:]] == [
         f"cogme.unweighted.{tag}" for tag in stated["agent_I_subcomponents"]
     ]
-    notes = " ".join(published("cogme").notes)
+    notes = " ".join(read_published("cogme").notes)
     assert all(tag in notes for tag in stated["under_5_percent_frequency"])
 
 
@@ -196,8 +201,8 @@ def test_vdact_numbers_are_those_of_the_paper_and_the_release(recovered: Any) ->
 
 def test_vdact_says_that_no_results_are_published(recovered: Any) -> None:
     assert recovered["VDAct"]["results_table"] is None
-    assert all(table.kind != "results" for table in published("vdact").tables)
-    assert "No table of results" in published("vdact").notes[0]
+    assert all(table.kind != "results" for table in read_published("vdact").tables)
+    assert "No table of results" in read_published("vdact").notes[0]
 
 
 def test_related_benchmarks_are_those_recovered(recovered: Any) -> None:
@@ -211,14 +216,14 @@ def test_related_benchmarks_are_those_recovered(recovered: Any) -> None:
     assert cells("proactivevideoqa", "table-3") == {
         model: row for model, row in proactive.items() if model not in ("source", "columns")
     }
-    assert published("proactivevideoqa").table("table-3").how == "secondary"
+    assert read_published("proactivevideoqa").table("table-3").how == "secondary"
     ovo = related["OVO-Bench"]["rows"]
     assert list(cells("ovo-bench", "lmms-eval").values()) == [list(row.values()) for row in ovo.values()]
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_measure_is_one_of_ours(name: str) -> None:
-    for number in numbers(published(name)):
+    for number in published_numbers(read_published(name)):
         if number.metric is None:
             continue
         family, *rest = number.metric.split(".")
@@ -233,7 +238,7 @@ def test_every_measure_is_one_of_ours(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_number_says_where_it_stands_and_how_it_is_known(name: str) -> None:
-    found = list(numbers(published(name)))
+    found = list(published_numbers(read_published(name)))
     assert found
     assert all(number.source and number.how for number in found)
     keys = [(number.table, number.model, number.column) for number in found]
@@ -250,17 +255,17 @@ def test_a_table_whose_rows_are_not_whole_is_refused() -> None:
 
 def test_an_unknown_name_gives_those_there_are() -> None:
     with pytest.raises(SettingError, match=r"'nope'.*svbench, mt-video-bench, cogme"):
-        published("nope")
+        read_published("nope")
 
 
 def test_csv_and_json_hold_every_number() -> None:
-    everything = sum(1 for name in FILES for _ in numbers(published(name)))
-    assert len(list(csv.DictReader(io.StringIO(listed((), "csv"))))) == everything
-    assert len(json.loads(listed((), "json"))) == everything
+    everything = sum(1 for name in FILES for _ in published_numbers(read_published(name)))
+    assert len(list(csv.DictReader(io.StringIO(render_published((), "csv"))))) == everything
+    assert len(json.loads(render_published((), "json"))) == everything
 
 
 def test_markdown_tables_are_whole() -> None:
-    for line in listed(tuple(FILES), "markdown").splitlines():
+    for line in render_published(tuple(FILES), "markdown").splitlines():
         if line.startswith("|"):
             assert line.endswith(" |")
 

@@ -8,10 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reeltalk.analysis.about import ModelAbout
 from reeltalk.cli import run as command
 from reeltalk.errors import SettingError
-from reeltalk.pages.settings import ReportSettings
+from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.pages.stage import write_report
 from reeltalk.store.runs import Run
 

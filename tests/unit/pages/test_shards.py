@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.pages.shards import script_json, write_shards
+from reeltalk.pages.dialogues import script_json, write_shards
 
 HOSTILE = (
     "</script><script>alert(1)</script>", "<!-- <script>", "]]>", "a\u2028b\u2029c", "\ud800", "\u202eevil", "\\u003c",

@@ -9,14 +9,12 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from reeltalk.analysis.dialogues import collect
-from reeltalk.analysis.leaderboard import build
-from reeltalk.analysis.unit_context import context_of
+from reeltalk.analysis.dialogues import collect_dialogues, read_context
+from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.pages.dialogue_media import MOST_TURNS, DialogueMedia, LineFrames, LineTurn, MediaWriter, draw_timeline
 from reeltalk.pages.settings import ReportSettings
-from reeltalk.pages.site import Site
+from reeltalk.pages.site import Site, make_environment
 from reeltalk.pages.site_media import SiteMedia
-from reeltalk.pages.staging import Stage, Staging
-from reeltalk.pages.timeline import MOST_TURNS, LineFrames, LineTurn, draw_timeline
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.answers import AnsweredTurn, Played
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
@@ -84,20 +82,20 @@ def site(make_run: RunMaker, benchmark: Benchmark, tmp_path: Path) -> Callable[.
         seen = {"alpha": (0.5, 1.5, 2.5), "beta": (2.5,)}
         answers = [played(m, unit, i, seen[m]) for m in seen for unit in ("d1", "d2") for i in range(2)]
         run = make_run(answers=answers)
-        board = build([run])
+        board = build_leaderboard([run])
         folder = tmp_path / "site"
         folder.mkdir(exist_ok=True)
-        return Site(folder, board, collect(board), {}, ReportSettings(**settings), benchmark)
+        return Site(folder, board, collect_dialogues(board), {}, ReportSettings(**settings), benchmark)
 
     return make
 
 
-def stage_of(site: Site, dialogue: int = 0) -> Stage:
-    return Staging(site).of(site.dialogues[dialogue])
+def stage_of(site: Site, dialogue: int = 0) -> DialogueMedia:
+    return MediaWriter(site).of(site.dialogues[dialogue])
 
 
 def test_a_benchmark_knows_units_evidence_and_what_they_are_about(benchmark: Benchmark) -> None:
-    context = context_of(benchmark)
+    context = read_context(benchmark)
     assert [name for name, _ in context.clips["v1"]] == ["c1", "c2", "elsewhere"]
     assert context.evidence("dialogue", "d1", 0) == (EVIDENCE,)
     assert context.evidence("dialogue", "d1", 1) == context.evidence("dialogue", "d1", 9) == ()
@@ -198,7 +196,9 @@ def test_a_file_that_is_no_video_gives_a_reason_and_no_half_file(tmp_path: Path,
 def test_a_time_line_has_a_row_a_turn_and_a_row_for_those_who_saw_the_same() -> None:
     turns = [LineTurn(number, f"#turn-{number}", 1.0 * number, (EVIDENCE,)) for number in range(1, 60)]
     clips = [("</svg><script>", EVIDENCE)]
-    drawn = draw_timeline("d", 6.0, clips=clips, turns=turns, frames=[LineFrames((0, 2), (1.0, 2.0))])
+    drawn = draw_timeline(
+        make_environment(), "d", 6.0, clips=clips, turns=turns, frames=[LineFrames((0, 2), (1.0, 2.0))]
+    )
     assert drawn.count('class="asked-at"') == drawn.count('class="evidence"') == MOST_TURNS
     assert drawn.count("<tspan") == 2
     assert "<script" not in drawn

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from reeltalk.analysis.leaderboard import build
-from reeltalk.pages.sweeps import lines_of, swept
+from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.pages.sweeps import find_sweeps, sweep_metrics
 from reeltalk.store.runs import Run
 
 RunMaker = Callable[..., Run]
@@ -18,7 +18,7 @@ def told(history: str, mode: str = "dialogue", **more: str) -> dict[str, str]:
 
 def test_histories_stand_from_none_to_all(make_played: RunMaker) -> None:
     runs = [make_played(name, UNITS, signed=told(name)) for name in ("corrupted-1", "golden", "none", "predicted")]
-    (line,) = lines_of(build(runs))
+    (line,) = find_sweeps(build_leaderboard(runs))
     assert line.setting == "history"
     assert line.values == ("none", "predicted", "golden", "corrupted-1")
     assert line.indices == (2, 3, 1, 0)
@@ -26,7 +26,7 @@ def test_histories_stand_from_none_to_all(make_played: RunMaker) -> None:
 
 def test_numbers_stand_by_size(make_played: RunMaker) -> None:
     runs = [make_played(f"f{count}", UNITS, signed=told("golden", frames=count)) for count in ("16", "4", "128")]
-    assert [line.values for line in lines_of(build(runs))] == [("4", "16", "128")]
+    assert [line.values for line in find_sweeps(build_leaderboard(runs))] == [("4", "16", "128")]
 
 
 def test_single_turns_stand_beside_every_history(make_played: RunMaker) -> None:
@@ -35,7 +35,7 @@ def test_single_turns_stand_beside_every_history(make_played: RunMaker) -> None:
         make_played("two", UNITS, signed=told("predicted")),
         make_played("three", UNITS, signed=told("none", mode="single")),
     ]
-    lines = [line for line in lines_of(build(runs)) if line.setting == "mode"]
+    lines = [line for line in find_sweeps(build_leaderboard(runs)) if line.setting == "mode"]
     assert [(line.name, line.values) for line in lines] == [
         ("alpha (history golden)", ("single", "dialogue")),
         ("alpha (history predicted)", ("single", "dialogue")),
@@ -55,21 +55,21 @@ def test_single_turns_stand_beside_every_history(make_played: RunMaker) -> None:
 )
 def test_runs_that_differ_in_more_or_in_nothing_are_no_line(make_played: RunMaker, other: dict[str, object]) -> None:
     first = make_played("first", UNITS, signed=told("golden"))
-    assert lines_of(build([first, make_played("second", UNITS, **other)])) == []
+    assert find_sweeps(build_leaderboard([first, make_played("second", UNITS, **other)])) == []
 
 
 def test_who_knows_nothing_is_left_out(make_played: RunMaker) -> None:
     null = {"model": "empty", "source": "baseline:empty"}
     runs = [make_played(name, UNITS, signed=told(name), **null) for name in ("none", "golden")]
     runs.append(make_played("other", UNITS, signed=told("golden")))
-    assert lines_of(build(runs)) == []
+    assert find_sweeps(build_leaderboard(runs)) == []
 
 
 def test_the_difference_is_over_turns_that_both_have(make_played: RunMaker) -> None:
     without = make_played("none", {"a": [0.0, 0.0], "b": [0.0, None], "c": [0.0, 100.0]}, signed=told("none"))
-    board = build([make_played("golden", UNITS, signed=told("golden")), without])
-    lines = lines_of(board)
-    ((one,),) = swept(board, lines)
+    board = build_leaderboard([make_played("golden", UNITS, signed=told("golden")), without])
+    lines = find_sweeps(board)
+    ((one,),) = sweep_metrics(board, lines)
     first, second = one.steps
     assert first.difference is None
     assert second.value is not None
@@ -88,8 +88,8 @@ def test_other_turns_about_the_same_videos_compare_by_video(make_played: RunMake
         make_played("dialogue", UNITS, signed=told("golden"), videos=where),
         make_played("stream", paths, signed=told("golden", mode="streaming"), videos=where),
     ]
-    board = build(runs)
-    ((one,),) = swept(board, lines_of(board))
+    board = build_leaderboard(runs)
+    ((one,),) = sweep_metrics(board, find_sweeps(board))
     step = one.steps[1]
     assert not step.same_turns
     assert step.difference is not None
@@ -100,8 +100,8 @@ def test_other_turns_about_the_same_videos_compare_by_video(make_played: RunMake
 
 def test_a_number_that_is_no_mean_of_turns_has_no_difference(make_played: RunMaker) -> None:
     runs = [make_played(name, UNITS, signed=told(name), value=77.0) for name in ("none", "golden")]
-    board = build(runs)
-    ((one,),) = swept(board, lines_of(board))
+    board = build_leaderboard(runs)
+    ((one,),) = sweep_metrics(board, find_sweeps(board))
     assert one.steps[1].value is not None
     assert one.steps[1].difference is None
 
@@ -111,5 +111,5 @@ def test_numbers_of_other_judges_do_not_compare(make_played: RunMaker) -> None:
         make_played("none", UNITS, signed=told("none"), judge="one"),
         make_played("golden", UNITS, signed=told("golden"), judge="two"),
     ]
-    board = build(runs)
-    assert swept(board, lines_of(board)) == [[]]
+    board = build_leaderboard(runs)
+    assert sweep_metrics(board, find_sweeps(board)) == [[]]

@@ -11,10 +11,10 @@ from reeltalk.analysis.table_files import (
     TABLE_FORMATS,
     Quantity,
     TableFile,
-    escape_latex,
     render_rows,
-    write_tables,
+    write_table_files,
 )
+from reeltalk.store.text_tables import escape_latex
 
 TABLE = TableFile(
     "index-judged",
@@ -79,7 +79,7 @@ def test_a_table_without_rows_is_whole(format: str) -> None:
 
 
 def test_files_are_listed_with_their_titles(tmp_path: Path) -> None:
-    write_tables(tmp_path / "tables", [TABLE], ("latex", "csv"))
+    write_table_files(tmp_path / "tables", [TABLE], ("latex", "csv"))
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
         "index-judged.tex",
         "index-judged.csv",

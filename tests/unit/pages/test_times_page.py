@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.analysis.leaderboard import build
+from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.evaluate.latency import MIB, latency_measures
 from reeltalk.evaluate.tables import Tables, summarise
 from reeltalk.pages.breakdowns import timings_by_length, timings_by_moment, timings_by_turn
@@ -88,7 +88,7 @@ def site(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_memory_by_moment_grows_where_it_is_not_bounded_and_stays_where_it_is(run: Run) -> None:
-    memory = next(one for one in timings_by_moment(build([run])) if one.metric == "memory_mib")
+    memory = next(one for one in timings_by_moment(build_leaderboard([run])) if one.metric == "memory_mib")
     bounded, unbounded, anew = zip(*(values for _, values in memory.rows), strict=True)
     late = [value.value for value in bounded if value is not None][-3:]
     assert late == [240 * 24 * 1024 / MIB] * 3
@@ -99,7 +99,7 @@ def test_memory_by_moment_grows_where_it_is_not_bounded_and_stays_where_it_is(ru
 
 
 def test_groups_stand_in_the_order_of_time(run: Run) -> None:
-    for drawn in (timings_by_moment(build([run])), timings_by_length(build([run]))):
+    for drawn in (timings_by_moment(build_leaderboard([run])), timings_by_length(build_leaderboard([run]))):
         names = [name for name, _ in drawn[0].rows]
         starts = [float(re.findall("[0-9]+", name)[0]) for name in names]
         assert starts == sorted(starts)
@@ -107,7 +107,7 @@ def test_groups_stand_in_the_order_of_time(run: Run) -> None:
 
 
 def test_every_quantity_has_a_figure_of_each_kind(run: Run) -> None:
-    board = build([run])
+    board = build_leaderboard([run])
     wanted = ["took_s", "first_token_s", "prompt_tokens", "new_frames", "memory_mib"]
     for drawn in (timings_by_moment(board), timings_by_length(board), timings_by_turn(board)):
         assert [one.metric for one in drawn] == wanted
@@ -124,7 +124,7 @@ def test_players_that_see_nothing_have_no_figure_of_frames(tmp_path: Path) -> No
     (run.path / FILES).unlink()  # the table is changed by hand
     path = run.path / "scores" / "groups.jsonl"
     path.write_text("".join(row.model_dump_json() + "\n" for row in (*blind, *others)), encoding="utf-8")
-    assert [one.metric for one in timings_by_moment(build([read_run(run.path)]))] == ["took_s"]
+    assert [one.metric for one in timings_by_moment(build_leaderboard([read_run(run.path)]))] == ["took_s"]
 
 
 def test_the_page_says_who_tells_memory_and_calls_silence_no_zero(site: Path) -> None:

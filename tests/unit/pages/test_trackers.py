@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reeltalk.analysis.trackers import Telling, TrackedModel, tell
+from reeltalk.analysis.trackers import TrackedModel, TrackerLog, send_runs
 from reeltalk.errors import MissingExtraError, SettingError, TrackerError
 
 MODEL = TrackedModel(
@@ -27,14 +27,14 @@ def test_a_tracker_that_is_not_installed_names_its_extra(tracker: Any, monkeypat
     monkeypatch.setitem(sys.modules, tracker, None)
     monkeypatch.setitem(sys.modules, f"{tracker}.entities", None)
     with pytest.raises(MissingExtraError, match=rf"reeltalk\[{tracker}\]"):
-        tell([MODEL], Telling(tracker))
+        send_runs([MODEL], TrackerLog(tracker))
 
 
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="--online is for wandb"):
-        tell([MODEL], Telling("mlflow", online=True))
+        send_runs([MODEL], TrackerLog("mlflow", online=True))
     with pytest.raises(SettingError, match="is no folder"):
-        tell([MODEL], Telling("mlflow", report=tmp_path / "none"))
+        send_runs([MODEL], TrackerLog("mlflow", report=tmp_path / "none"))
 
 
 class Trackio(types.ModuleType):
@@ -76,8 +76,8 @@ class Trackio(types.ModuleType):
 def test_trackio_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     trackio = Trackio()
     monkeypatch.setitem(sys.modules, "trackio", trackio)
-    assert tell([MODEL], Telling("trackio")) == ["told"]
-    assert tell([MODEL], Telling("trackio")) == ["known"]
+    assert send_runs([MODEL], TrackerLog("trackio")) == ["told"]
+    assert send_runs([MODEL], TrackerLog("trackio")) == ["known"]
     assert list(trackio.runs) == ["kitchen 01234567"]
     logged = trackio.runs["kitchen 01234567"]
     assert logged[:3] == [(MODEL.numbers, 0), *((numbers, turn) for turn, numbers in MODEL.curves)]
@@ -90,7 +90,7 @@ def test_a_telling_that_breaks_is_taken_back(monkeypatch: pytest.MonkeyPatch) ->
     trackio = Trackio(breaks=True)
     monkeypatch.setitem(sys.modules, "trackio", trackio)
     with pytest.raises(TrackerError, match=r"trackio could not be told: ConnectionError: the server is gone"):
-        tell([MODEL], Telling("trackio"))
+        send_runs([MODEL], TrackerLog("trackio"))
     assert trackio.runs == {}
 
 
@@ -100,5 +100,5 @@ def test_a_telling_that_breaks_is_taken_back(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_space_is_told_from_a_server(where: str, option: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     trackio = Trackio()
     monkeypatch.setitem(sys.modules, "trackio", trackio)
-    tell([MODEL], Telling("trackio", where=where))
+    send_runs([MODEL], TrackerLog("trackio", where=where))
     assert option.items() <= trackio.options.items()

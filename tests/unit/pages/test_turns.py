@@ -3,7 +3,7 @@
 import pytest
 
 from reeltalk.analysis.columns import share_of
-from reeltalk.analysis.turns import credit_metric
+from reeltalk.analysis.turn_scores import credit_metric
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow, key_of, why_no_value
-from reeltalk.analysis.published.records import HOW_WORDS, Column, PublishedBenchmark, PublishedTable, Row
+from reeltalk.analysis.published.records import (
+    HOW_WORDS,
+    PublishedBenchmark,
+    PublishedColumn,
+    PublishedRow,
+    PublishedTable,
+)
 from reeltalk.judge.protocol import COMPAT, needs_model
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.runs import GroupRow, SummaryRow
@@ -38,7 +44,7 @@ class OwnNumber:
 
 
 @dataclass(frozen=True)
-class Reason:
+class DifferenceReason:
     """Why some numbers may not compare."""
 
     kind: str
@@ -46,7 +52,7 @@ class Reason:
     told: str
 
 
-def parts_of(signature: str) -> tuple[str, dict[str, str]]:
+def _name_parts(signature: str) -> tuple[str, dict[str, str]]:
     """Subject and parts of a signature; nothing of one that another program wrote in a form of its own.
 
     Args:
@@ -59,14 +65,14 @@ def parts_of(signature: str) -> tuple[str, dict[str, str]]:
     return parsed.subject, dict(parsed.parts)
 
 
-def reasons(
+def difference_reasons(
     benchmark: PublishedBenchmark,
     table: PublishedTable,
-    row: Row,
+    row: PublishedRow,
     own: Sequence[OwnNumber],
     *,
     imported: frozenset[str] | None = None,
-) -> list[Reason]:
+) -> list[DifferenceReason]:
     """Reasons why a published row may not compare with your scores; at least one, since no published row has its data.
 
     Args:
@@ -89,62 +95,66 @@ def reasons(
         found += _told("correctness", "choice", own, lambda number: number.parts.get("correctness"))
     if any(number.metric in TEXT_METRICS for number in own):
         toks = _each(own, lambda number: number.parts.get("tok"), among=lambda number: number.metric in TEXT_METRICS)
-        found.append(Reason("text metrics", f"their tokeniser and variants are not published; here {toks}"))
+        found.append(DifferenceReason("text metrics", f"their tokeniser and variants are not published; here {toks}"))
     if table.how in ("figure value", "figure estimate", "secondary"):
-        found.append(Reason("source", HOW_WORDS[table.how]))
+        found.append(DifferenceReason("source", HOW_WORDS[table.how]))
     limits = sorted({number.limit for number in own if number.limit is not None})
     if limits:
-        found.append(Reason("part", f"only the first {', '.join(map(str, limits))} were played here"))
+        found.append(DifferenceReason("part", f"only the first {', '.join(map(str, limits))} were played here"))
     return found
 
 
-def _data(benchmark: PublishedBenchmark, own: Sequence[OwnNumber], imported: frozenset[str] | None) -> Reason:
+def _data(benchmark: PublishedBenchmark, own: Sequence[OwnNumber], imported: frozenset[str] | None) -> DifferenceReason:
     named = sorted({number.subject.split(".")[0] for number in own})
     hashes = ", ".join(sorted({number.parts.get("data", "no hash") for number in own}))
     releases = set(benchmark.releases)
     if imported is not None and not imported & releases:
         told = f"{benchmark.title}; here {', '.join(named)} ({hashes}), which was not imported from its release"
-        return Reason("data", told)
+        return DifferenceReason("data", told)
     if imported is not None or set(named) <= releases:
-        return Reason("data", f"no hash of what was asked is published; here {hashes}")
+        return DifferenceReason("data", f"no hash of what was asked is published; here {hashes}")
     if all(number.subject.endswith(ANSWERS) for number in own):
-        return Reason("data", f"{benchmark.title}; here {', '.join(named)} ({hashes})")
+        return DifferenceReason("data", f"{benchmark.title}; here {', '.join(named)} ({hashes})")
     told = f"{benchmark.title}; here {', '.join(named)} ({hashes}); give the benchmark with --bench to check what it is"
-    return Reason("data", told)
+    return DifferenceReason("data", told)
 
 
-def _items(table: PublishedTable, own: Sequence[OwnNumber]) -> list[Reason]:
+def _items(table: PublishedTable, own: Sequence[OwnNumber]) -> list[DifferenceReason]:
     if table.items is None:
         return []
     # Of one tag there are fewer questions; only the whole is compared.
     counts = {number.n for number in own if "." not in number.metric}
     if not counts or counts == {table.items}:
         return []
-    return [Reason("questions", f"{table.items:,} published; {', '.join(f'{n:,}' for n in sorted(counts))} here")]
+    return [
+        DifferenceReason("questions", f"{table.items:,} published; {', '.join(f'{n:,}' for n in sorted(counts))} here")
+    ]
 
 
-def _judge(table: PublishedTable, own: Sequence[OwnNumber]) -> list[Reason]:
+def _judge(table: PublishedTable, own: Sequence[OwnNumber]) -> list[DifferenceReason]:
     if table.judge is None:
-        found = [Reason("judge", f"not published; {_each(own, lambda number: number.parts.get('judge'))} here")]
+        found = [
+            DifferenceReason("judge", f"not published; {_each(own, lambda number: number.parts.get('judge'))} here")
+        ]
     else:
         found = _told("judge", table.judge, own, lambda number: number.parts.get("judge"), same=_same_model)
-    found.append(Reason("prompt", "ours asks the judge in our own words"))
+    found.append(DifferenceReason("prompt", "ours asks the judge in our own words"))
     if table.scored_by == "script":
         if any(number.official for number in own):
             told = "the official script's; only the rows 'official script' read replies as it does"
         else:
             told = "the official script's, whose mistakes ours mends; --compat shows what it would make of the replies"
-        found.append(Reason("scoring", told))
+        found.append(DifferenceReason("scoring", told))
     return found
 
 
-def _version(table: PublishedTable, own: Sequence[OwnNumber]) -> list[Reason]:
+def _version(table: PublishedTable, own: Sequence[OwnNumber]) -> list[DifferenceReason]:
     if table.version is None:
         return []
     return _told("version", table.version, own, lambda number: number.parts.get("version"))
 
 
-def _frames(table: PublishedTable, row: Row, own: Sequence[OwnNumber]) -> list[Reason]:
+def _frames(table: PublishedTable, row: PublishedRow, own: Sequence[OwnNumber]) -> list[DifferenceReason]:
     if any(column.frames is not None for column in table.columns):
         # Each own number stands in the column of its frames.
         return []
@@ -152,7 +162,7 @@ def _frames(table: PublishedTable, row: Row, own: Sequence[OwnNumber]) -> list[R
     if shown is None:
         if table.judge is None:
             return []
-        return [Reason("frames", f"not published; {_each(own, _frames_of)} here")]
+        return [DifferenceReason("frames", f"not published; {_each(own, _frames_of)} here")]
     return _told("frames", str(shown), own, _frames_of)
 
 
@@ -163,7 +173,7 @@ def _frames_of(number: OwnNumber) -> str | None:
     return f"{rate}fps" if rate is not None else number.parts.get("frames")
 
 
-def _history(table: PublishedTable, row: Row, own: Sequence[OwnNumber]) -> list[Reason]:
+def _history(table: PublishedTable, row: PublishedRow, own: Sequence[OwnNumber]) -> list[DifferenceReason]:
     asked = [number for number in own if number.parts.get("mode") != "single"]
     stated = row.history or table.history
     if not asked:
@@ -173,7 +183,7 @@ def _history(table: PublishedTable, row: Row, own: Sequence[OwnNumber]) -> list[
     if table.judge is None:
         return []
     told = f"nobody says whose answers stood in it; {_each(asked, lambda number: number.parts.get('history'))} here"
-    return [Reason("history", told)]
+    return [DifferenceReason("history", told)]
 
 
 def _told(
@@ -183,11 +193,11 @@ def _told(
     value: Callable[[OwnNumber], str | None],
     *,
     same: Callable[[str, str], bool] = lambda one, other: one == other,
-) -> list[Reason]:
+) -> list[DifferenceReason]:
     differing = [number for number in own if (mine := value(number)) is None or not same(mine, theirs)]
     if not differing:
         return []
-    return [Reason(kind, f"{theirs} published; {_each(differing, value)} here")]
+    return [DifferenceReason(kind, f"{theirs} published; {_each(differing, value)} here")]
 
 
 def _each(
@@ -260,31 +270,31 @@ class OwnRow:
 class TheirRow:
     """A published row."""
 
-    row: Row
+    row: PublishedRow
     reasons: tuple[int, ...]
     """Numbers of the reasons, besides those that hold for all rows."""
 
 
 @dataclass(frozen=True)
-class BesideTable:
+class ComparedTable:
     """A published table with one's own rows."""
 
     table: PublishedTable
     source: str
     own: tuple[OwnRow, ...]
     theirs: tuple[TheirRow, ...]
-    common: tuple[Reason, ...]
+    common: tuple[DifferenceReason, ...]
     """Why no published row may compare."""
-    numbered: tuple[Reason, ...]
+    numbered: tuple[DifferenceReason, ...]
     """Why some may not, numbered from 1."""
 
 
 @dataclass(frozen=True)
-class Beside:
+class PublishedComparison:
     """The published tables of one benchmark, with your scores."""
 
     benchmark: PublishedBenchmark
-    tables: tuple[BesideTable, ...]
+    tables: tuple[ComparedTable, ...]
     """Those in which some own number stands."""
 
     @property
@@ -294,7 +304,9 @@ class Beside:
         return any(cell is not None and cell.withheld for row in rows for cell in row.cells)
 
 
-def beside(board: Leaderboard, benchmark: PublishedBenchmark, *, imported: frozenset[str] | None = None) -> Beside:
+def compare_published(
+    board: Leaderboard, benchmark: PublishedBenchmark, *, imported: frozenset[str] | None = None
+) -> PublishedComparison:
     """Lay published numbers beside those of runs.
 
     Args:
@@ -321,19 +333,19 @@ def beside(board: Leaderboard, benchmark: PublishedBenchmark, *, imported: froze
                     numbers += [_number(index, model, pick, official) for pick in picked if pick is not None]
         if rows:
             found.append(_table(benchmark, table, rows, numbers, imported))
-    return Beside(benchmark, tuple(found))
+    return PublishedComparison(benchmark, tuple(found))
 
 
 @dataclass(frozen=True)
 class _Pick:
-    column: Column
+    column: PublishedColumn
     metric: str
     row: SummaryRow
     """Whose signature the number carries."""
     group: GroupRow | None = None
 
 
-def _pick(model: ModelRow, column: Column, groups: Sequence[GroupRow], official: bool) -> _Pick | None:
+def _pick(model: ModelRow, column: PublishedColumn, groups: Sequence[GroupRow], official: bool) -> _Pick | None:
     if column.metric is None:
         return None
     name = _official(column) if official else column.metric
@@ -344,7 +356,7 @@ def _pick(model: ModelRow, column: Column, groups: Sequence[GroupRow], official:
     cell = model.cells.get(name)
     if cell is None:
         return None
-    mode = parts_of(cell.row.signature)[1]
+    mode = _name_parts(cell.row.signature)[1]
     family = column.metric.split(".")[0]
     if column.frames is not None and mode.get("frames") != str(column.frames):
         return None
@@ -365,7 +377,7 @@ def _pick(model: ModelRow, column: Column, groups: Sequence[GroupRow], official:
     return _Pick(column, name, cell.row) if mode.get("mode", "dialogue") == column.mode else None
 
 
-def _official(column: Column) -> str:
+def _official(column: PublishedColumn) -> str:
     """The name of what the official script makes of a column's measure."""
     assert column.metric is not None
     family, *rest = column.metric.split(".")
@@ -384,7 +396,7 @@ def _cell(pick: _Pick, run: Run) -> OwnCell:
 
 
 def _number(index: int, model: ModelRow, pick: _Pick, official: bool) -> OwnNumber:
-    subject, parts = parts_of(pick.row.signature)
+    subject, parts = _name_parts(pick.row.signature)
     limit = model.run.info.settings.get("limit")
     n = (pick.group or pick.row).n
     return OwnNumber(key_of(index), pick.metric, parts, subject, n, official, limit if isinstance(limit, int) else None)
@@ -396,8 +408,8 @@ def _table(
     rows: Sequence[OwnRow],
     numbers: Sequence[OwnNumber],
     imported: frozenset[str] | None,
-) -> BesideTable:
-    found = [reasons(benchmark, table, row, numbers, imported=imported) for row in table.rows]
+) -> ComparedTable:
+    found = [difference_reasons(benchmark, table, row, numbers, imported=imported) for row in table.rows]
     common = [reason for reason in found[0] if all(reason in others for others in found)]
     numbered = list(dict.fromkeys(reason for own in found for reason in own if reason not in common))
     theirs = [
@@ -405,4 +417,4 @@ def _table(
         for row, own in zip(table.rows, found, strict=True)
     ]
     source = benchmark.source_of(table)
-    return BesideTable(table, source, tuple(rows), tuple(theirs), tuple(common), tuple(numbered))
+    return ComparedTable(table, source, tuple(rows), tuple(theirs), tuple(common), tuple(numbered))

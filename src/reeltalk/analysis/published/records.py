@@ -1,12 +1,8 @@
-"""Published tables: what was printed, by whom, judged by whom, on which version, with how many frames.
-
-The tables are TOML files beside this module, read when they are asked for. An empty text in them is a value that was
-not published. A column names our measure where we have the same one; nothing is converted but its scale.
-"""
+"""Published numbers of benchmarks, read from the TOML files beside this module, and as text for people and programs."""
 
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Final, Literal, Self
@@ -15,6 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from reeltalk.errors import SettingError
 from reeltalk.schema.record import Finite
+from reeltalk.store.documents import write_json
+from reeltalk.store.text_tables import aligned_table, markdown_table, write_csv
 
 FILES: Final = {
     "svbench": "svbench.toml",
@@ -47,7 +45,7 @@ class _Data(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Column(_Data):
+class PublishedColumn(_Data):
     """What one column of a published table holds."""
 
     label: str
@@ -65,7 +63,7 @@ class Column(_Data):
     """By what our value is multiplied to stand in this column."""
 
 
-class Row(_Data):
+class PublishedRow(_Data):
     """One model, or one data set, of a published table."""
 
     model: str
@@ -101,8 +99,8 @@ class PublishedTable(_Data):
     items: Annotated[int, Field(ge=1)] | None = None
     """Questions that the numbers rest on."""
     notes: tuple[str, ...] = ()
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[PublishedColumn, ...]
+    rows: tuple[PublishedRow, ...]
 
     @model_validator(mode="after")
     def _rows_are_whole(self) -> Self:
@@ -181,7 +179,7 @@ class PublishedNumber:
     source: str
 
 
-def published(name: str) -> PublishedBenchmark:
+def read_published(name: str) -> PublishedBenchmark:
     """The published numbers of a benchmark.
 
     Args:
@@ -208,11 +206,11 @@ def _tuples(value: object) -> object:
     return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
 
 
-def numbers(benchmark: PublishedBenchmark) -> Iterator[PublishedNumber]:
+def published_numbers(benchmark: PublishedBenchmark) -> Iterator[PublishedNumber]:
     """Every number of a benchmark, table by table and row by row; what was not published is left out.
 
     Args:
-        benchmark: From `published`.
+        benchmark: From `read_published`.
     """
     for table in benchmark.tables:
         for row in table.rows:
@@ -238,11 +236,11 @@ def numbers(benchmark: PublishedBenchmark) -> Iterator[PublishedNumber]:
                     )
 
 
-def _is_repeated(table: PublishedTable, column: Column) -> bool:
+def _is_repeated(table: PublishedTable, column: PublishedColumn) -> bool:
     return sum(other.label == column.label for other in table.columns) > 1
 
 
-def shown_value(value: Value) -> str:
+def format_published(value: Value) -> str:
     """A value of a table as people read it: marks for yes and no, digits in groups, a dash for none.
 
     Args:
@@ -255,3 +253,114 @@ def shown_value(value: Value) -> str:
     if isinstance(value, str):
         return value
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+ListFormat = Literal["text", "json", "csv", "markdown"]
+FIELDS: Final = tuple(field.name for field in fields(PublishedNumber))
+
+
+def render_published(names: Sequence[str], format: ListFormat) -> str:
+    """Published numbers as text.
+
+    Args:
+        names: Of which benchmarks; an overview of all where none is named, but every number as `json` and `csv`.
+        format: `text` and `markdown` have a table a published table; `json` and `csv` a row a number.
+
+    Raises:
+        SettingError: Of one there are none.
+    """
+    if format in ("json", "csv"):
+        rows = [number for name in names or FILES for number in published_numbers(read_published(name))]
+        return write_json([asdict(row) for row in rows]) if format == "json" else _csv(rows)
+    if not names:
+        return published_overview(markdown=format == "markdown")
+    write = markdown if format == "markdown" else _text
+    return "\n".join(write(read_published(name)) for name in names)
+
+
+def published_overview(*, markdown: bool = False) -> str:
+    """Every benchmark with how many numbers are known, of which tables.
+
+    Args:
+        markdown: As a table of Markdown.
+    """
+    found = [read_published(name) for name in FILES]
+    rows = [
+        (each.name, f"{sum(1 for _ in published_numbers(each)):,}", f"{len(each.tables):,}", each.paper)
+        for each in found
+    ]
+    header = ("Benchmark", "Numbers", "Tables", "Paper")
+    return _markdown_table(header, rows) if markdown else aligned_table([header, *rows], words_last=True)
+
+
+def markdown(benchmark: PublishedBenchmark) -> str:
+    """All tables of a benchmark as Markdown, each with its source.
+
+    Args:
+        benchmark: From `read_published`.
+    """
+    parts = [f"## {benchmark.title}\n", f"{benchmark.paper}.\n"]
+    parts += ["\n".join(f"- {_escaped(note)}" for note in benchmark.notes) + "\n"] if benchmark.notes else []
+    for table in benchmark.tables:
+        parts += [f"### {benchmark.title}, {table.title}: {_lowered(table.about)}\n", f"{_about(benchmark, table)}\n"]
+        parts.append(_markdown_table(_header(table), _rows(table)))
+        parts += [f"{_escaped(note)}\n" for note in table.notes]
+    return "\n".join(parts)
+
+
+def _text(benchmark: PublishedBenchmark) -> str:
+    parts = [f"{benchmark.title}: {benchmark.paper}", *(f"  {note}" for note in benchmark.notes)]
+    for table in benchmark.tables:
+        parts += ["", f"{table.title}: {_lowered(table.about)}", f"  {_about(benchmark, table)}"]
+        parts += [f"  {note}" for note in table.notes]
+        parts.append(aligned_table([_header(table), *_rows(table)]).rstrip("\n"))
+    return "\n".join(parts) + "\n"
+
+
+def _about(benchmark: PublishedBenchmark, table: PublishedTable) -> str:
+    parts = [f"{benchmark.source_of(table)}: {HOW_WORDS[table.how]}"]
+    parts += [f"judge {table.judge}"] if table.judge else []
+    parts += [f"version {table.version}"] if table.version else []
+    parts += [f"{table.frames} frames"] if table.frames else []
+    parts += [f"history {table.history}"] if table.history else []
+    metrics = table.metrics
+    parts += [f"our {', '.join(metrics)}"] if metrics else []
+    return "; ".join(parts) + "."
+
+
+def _header(table: PublishedTable) -> tuple[str, ...]:
+    labels = [column.label for column in table.columns]
+    told = [
+        f"{column.label}, {column.mode}" if labels.count(column.label) > 1 else column.label for column in table.columns
+    ]
+    return ("", *told, *(["Frames"] if _has_frames(table) else []))
+
+
+def _rows(table: PublishedTable) -> list[tuple[str, ...]]:
+    return [
+        (row.model, *map(format_published, row.values), *([str(row.frames or "–")] if _has_frames(table) else []))
+        for row in table.rows
+    ]
+
+
+def _has_frames(table: PublishedTable) -> bool:
+    return any(row.frames is not None for row in table.rows)
+
+
+def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    numbers = [False, *(True for _ in header[1:])]
+    escaped_rows = [[*map(_escaped, row)] for row in rows]
+    lines = markdown_table([*map(_escaped, header)], escaped_rows, numbers=numbers, marks=(":--", "--:"))
+    return "\n".join(lines) + "\n"
+
+
+def _csv(rows: Iterable[PublishedNumber]) -> str:
+    return write_csv(FIELDS, [asdict(row).values() for row in rows])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _lowered(text: str) -> str:
+    return text[0].lower() + text[1:] if text[1:2].islower() else text

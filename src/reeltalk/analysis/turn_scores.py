@@ -1,10 +1,6 @@
-"""The turns of a report as arrays: who got how much of each, CogME's tags, and all other labels.
+"""Every turn of a run with its scores and tags. Comparisons, calibration and profiles start from these."""
 
-Labels come from the run's answers; where those carry no tags and a benchmark is given, from its turns, by the name of
-the unit and the turn's place in it.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -13,16 +9,99 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.analysis.columns import kind_of, share_of
+from reeltalk.analysis.columns import metric_kind, share_of
 from reeltalk.analysis.dialogues import ShownDialogue
 from reeltalk.analysis.leaderboard import Leaderboard
-from reeltalk.analysis.turns import credit_metric
-from reeltalk.errors import SettingError
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.judge.protocol import credit_measures, measure_caution
 from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
+from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import DialoguePath, TurnRef
-from reeltalk.schema.runs import is_withheld
+from reeltalk.schema.runs import ItemScores, is_withheld
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import ANSWERS, ITEMS, Run
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES, PATHS
+
+RIGHT: Final = 0.5
+"""An answer with more credit is right, as in the measures that `evaluate` writes."""
+
+
+@dataclass(frozen=True)
+class ScoredTurn:
+    """One model's answer to one turn as numbers, without its words."""
+
+    model: str
+    item_id: str
+    """By which turns of two models are set side by side."""
+    video_id: str
+    unit_id: str
+    turn_index: int
+    state: AnswerState
+    task: str | None
+    labels: dict[str, tuple[str, ...]]
+    scores: dict[str, float]
+    """By metric; one that has no value here is absent."""
+    planted: bool = False
+    """True where the turns after it were told a wrong answer in place of this one."""
+
+    def credit(self, metric: str) -> float | None:
+        """How right the answer is, from 0 to 1, by a metric; None where it has no value here or no such scale."""
+        value = self.scores.get(metric)
+        return None if value is None else share_of(metric, value)
+
+
+def credit_metric(metrics: Iterable[str]) -> str | None:
+    """Which of some metrics says best how right an answer is.
+
+    Args:
+        metrics: Those that have values of single turns.
+
+    Returns:
+        The most exact of those that say so, else any other judged one, else a text metric; None where none has a
+        scale.
+    """
+    there = [metric for metric in metrics if share_of(metric, 0.0) is not None]
+    judged = [metric for metric in there if metric_kind(metric) == "headline"]
+    wanted = [*(metric for metric in credit_measures() if metric in there), *judged, *there]
+    return next((metric for metric in wanted if not measure_caution(metric)), None)
+
+
+def scored_turns(run: Run) -> Iterator[ScoredTurn]:
+    """Every answer of a run with its scores, model by model, a row at a time.
+
+    Args:
+        run: The run.
+
+    Raises:
+        BenchmarkError: The table of scores does not have the answers' order.
+        InputError: A table is damaged.
+    """
+    scores: dict[tuple[str, str], ItemScores] = {}
+    found = run.item_scores()
+    for answer in run.answers():
+        key = (answer.model, answer.item_id)
+        # Both tables have one order, so that this dictionary stays empty; another program may have written another.
+        while key not in scores:
+            row = next(found, None)
+            if row is None:
+                raise BenchmarkError(
+                    f"{run.path / ITEMS} has no row of model {answer.model!r} and {answer.item_id!r}, which "
+                    f"{ANSWERS} has; score the answers again"
+                )
+            scores[row.model, row.item_id] = row
+        yield ScoredTurn(
+            answer.model,
+            answer.item_id,
+            answer.video_id,
+            answer.unit_id,
+            answer.turn_index,
+            answer.state,
+            answer.task,
+            answer.labels,
+            scores.pop(key).scores,
+            answer.played is not None and answer.played.corrupted,
+        )
+
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -264,7 +343,7 @@ def _measures(board: Leaderboard, dialogues: Sequence[ShownDialogue], chosen: st
     own = [[metric for metric in board.metrics if metric in known] for known in scored]
     if chosen is not None:
         has = [metric for metric in board.metrics if any(metric in metrics for metrics in own)]
-        scaled = [m for m in has if share_of(m, 0.0) is not None and kind_of(m) in ("headline", "text")]
+        scaled = [m for m in has if share_of(m, 0.0) is not None and metric_kind(m) in ("headline", "text")]
         if chosen not in scaled:
             raise SettingError(
                 f"no answer of these runs has a score by {chosen!r} that says how right it is; "

@@ -1,4 +1,4 @@
-"""The figures of a data set, each with the table of its numbers and the published figure that shows the same."""
+"""Figures and tables about a benchmark's videos, questions, kinds of questions and activities."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,8 +7,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from reeltalk.analysis.dataset import NOT_STATED, DatasetNumbers, Spread, counted, number_of
-from reeltalk.pages.charts import SECONDS, Bar, bars, bins, histogram
+from reeltalk.analysis.dataset import NOT_STATED, DatasetNumbers, Spread, count_noun, format_number
+from reeltalk.metrics.profile import RARE_PERCENT
+from reeltalk.pages.charts import SECONDS, BarRow, bar_chart, count_grid, histogram_bins, histogram_chart, share_chart
+from reeltalk.schema.labels import Content, Target, Thinking
 
 MOST_BARS: Final = 24
 """In one figure; its table has all, up to `MOST_ROWS`."""
@@ -61,7 +63,7 @@ def video_panels(found: DatasetNumbers) -> list[Panel]:
                 steps=SECONDS,
                 mark=MINUTE_S,
                 mark_name="1 min",
-                note=f"{above:.2f} % of {counted(found.seconds.n, 'video')} are longer than a minute "
+                note=f"{above:.2f} % of {count_noun(found.seconds.n, 'video')} are longer than a minute "
                 "(95.05 % of SVBench's).",
             )
         )
@@ -154,11 +156,11 @@ def _panel(
 ) -> Panel:
     total = sum(number for _, number in rows)
     shown = list(rows) if keep_order else sorted(rows, key=lambda row: (row[0] == NOT_STATED, -row[1], row[0]))
-    drawn = [Bar(name, number, f"{number:,}") for name, number in shown[:MOST_BARS]]
+    drawn = [BarRow(name, number, f"{number:,}") for name, number in shown[:MOST_BARS]]
     return Panel(
         title,
         like,
-        Markup(bars(drawn, title=title)),
+        Markup(bar_chart(drawn, title=title)),
         (noun, of, "%"),
         with_shares(shown[:MOST_ROWS], total),
         note,
@@ -181,21 +183,21 @@ def nested_panel(
     totals: Counter[str] = Counter()
     for (name, _), number in counts.items():
         totals[name] += number
-    drawn: list[Bar] = []
+    drawn: list[BarRow] = []
     rows: list[tuple[str, ...]] = []
     has_parts = any(part for _, part in counts)
     for name, number in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])):
         share = f"{100 * number / totals.total():.1f}"
-        drawn.append(Bar(name, number, f"{number:,}"))
+        drawn.append(BarRow(name, number, f"{number:,}"))
         rows.append((name, "", f"{number:,}", share) if has_parts else (name, f"{number:,}", share))
         parts = [(part, n) for (whole, part), n in counts.items() if whole == name and part]
         for part, n in sorted(parts, key=lambda pair: (-pair[1], pair[0])):
-            drawn.append(Bar(part, n, f"{n:,}", inner=True))
+            drawn.append(BarRow(part, n, f"{n:,}", inner=True))
             rows.append((name, part, f"{n:,}", f"{100 * n / totals.total():.1f}"))
     return Panel(
         title,
         like,
-        Markup(bars(drawn[: 3 * MOST_BARS], title=title)),
+        Markup(bar_chart(drawn[: 3 * MOST_BARS], title=title)),
         (*head, "%") if has_parts else (head[0], head[2], "%"),
         tuple(rows[:MOST_ROWS]),
         note,
@@ -216,11 +218,11 @@ def _spread(
     mark_name: str = "",
     note: str = "",
 ) -> Panel:
-    found = bins(spread, steps=steps, whole=whole)
-    svg = histogram(found, title=title, axis=axis, mark=mark, mark_name=mark_name)
+    found = histogram_bins(spread, steps=steps, whole=whole)
+    svg = histogram_chart(found, title=title, axis=axis, mark=mark, mark_name=mark_name)
     told = (
-        f"Mean {number_of(spread.mean)}, median {number_of(spread.median)}, from {number_of(spread.least)} to "
-        f"{number_of(spread.most)} {axis}."
+        f"Mean {format_number(spread.mean)}, median {format_number(spread.median)}, "
+        f"from {format_number(spread.least)} to {format_number(spread.most)} {axis}."
     )
     rows = [(each.label, each.count) for each in found]
     head = (axis.capitalize(), of, "%")
@@ -235,3 +237,123 @@ def with_shares(rows: Sequence[tuple[str, int]], total: int) -> tuple[tuple[str,
         total: What is all.
     """
     return tuple((name, f"{number:,}", f"{100 * number / total:.1f}") for name, number in rows)
+
+
+NAMED_BY_THE_PAPER: Final = {
+    "T-SEQ": "VDAct",
+    "D-INT": "VDAct, AVSD",
+    "REF": "VDAct",
+    "D-ACT": "VDAct, AVSD",
+    "D-AGT": "AVSD",
+}
+"""Question types that VDAct's text names as the most frequent of 60 dialogues each of VDAct and of AVSD; the shares are
+only bars without numbers."""
+
+
+def kind_panels(found: DatasetNumbers) -> list[Panel]:
+    """Skills, relations, tasks, checklists, question types and tags.
+
+    Args:
+        found: Numbers of a benchmark; what it has none of has no figure.
+    """
+    panels = []
+    if found.skills:
+        note = "Skills of drafts of rewriting: no question carries one yet." if found.drafted else ""
+        head = ("Skill", "Relation", "Drafts" if found.drafted else "Questions")
+        panels.append(nested_panel(found.skills, "Skills, and their relations", "SVBench figure 3b", head, note))
+    if found.relations:
+        panels.append(bar_panel(found.relations, "Linkages by relation", "SVBench figure 3b", "Relation", "Linkages"))
+    if found.tasks:
+        plain = Counter({task.replace("_", " "): n for task, n in found.tasks.items()})
+        panels.append(bar_panel(plain, "Dialogues by task", "MT-Video-Bench figure 3", "Task", "Dialogues"))
+    if found.expected:
+        rows = [("expects Yes", found.expected[True]), ("expects No", found.expected[False])]
+        title = "Checklist items"
+        panels.append(
+            Panel(
+                title,
+                "MT-Video-Bench figure 3",
+                Markup(share_chart(rows, title=f"{title} by the reply they expect")),
+                ("Reply", "Items", "%"),
+                with_shares(rows, found.expected.total()),
+                note=f"{format_number(found.expected.total() / found.checklists)} items a checklist on average "
+                "(version 1 of MT-Video-Bench 3.29, 37.65 % No; version 2 five). "
+                "An answer without content gets every item that expects No.",
+            )
+        )
+    if found.question_types:
+        panels.append(_question_types(found))
+    if found.tagged:
+        panels.append(_tags(found))
+    return panels
+
+
+def _question_types(found: DatasetNumbers) -> Panel:
+    ordered = sorted(found.question_types.items(), key=lambda pair: (-pair[1], pair[0]))
+    rows = [BarRow(name, n, f"{100 * n / found.typed:.1f} %") for name, n in ordered]
+    return Panel(
+        "Question types",
+        "VDAct figure 2b",
+        Markup(bar_chart(rows[:MOST_BARS], title="Share of questions with each type")),
+        ("Type", "Questions", "%", "Most frequent in"),
+        tuple(
+            (name, f"{n:,}", f"{100 * n / found.typed:.1f}", NAMED_BY_THE_PAPER.get(name, "")) for name, n in ordered
+        ),
+        note=f"Of {count_noun(found.typed, 'question')} with a type; one may have several. The paper prints no shares: "
+        "the last column of the table has the types that its text names as the most frequent of VDAct and of AVSD, on "
+        "60 dialogues each.",
+    )
+
+
+def _tags(found: DatasetNumbers) -> Panel:
+    rows, cells = [], []
+    for kind, vocabulary in (("Target", Target), ("Content", Content), ("Thinking", Thinking)):
+        for tag in vocabulary:
+            share = 100 * found.tags[tag.value] / found.tagged
+            rare = 0 < share < RARE_PERCENT
+            told = f"{share:.1f} %{', rare' if rare else ''}" if share else "none"
+            rows.append(BarRow(tag.value, share, told, rare=rare))
+            flag = "none" if not share else f"under {RARE_PERCENT:g} %" if rare else ""
+            cells.append((tag.value, kind, f"{found.tags[tag.value]:,}", f"{share:.1f}", flag))
+    rare_ones = [row.label for row in rows if row.rare]
+    named = f" Under {RARE_PERCENT:g} %: {', '.join(rare_ones)}." if rare_ones else ""
+    svg = bar_chart(rows, title="Share of questions with each of 19 tags", bound=RARE_PERCENT, bound_name="5 %")
+    return Panel(
+        "CogME's tags",
+        "CogME figure 4",
+        Markup(svg),
+        ("Tag", "Kind", "Questions", "%", ""),
+        tuple(cells),
+        note=f"Of {count_noun(found.tagged, 'tagged question')}; one may carry several.{named} "
+        "What a model achieves at a rare tag says little.",
+    )
+
+
+def activity_panels(found: DatasetNumbers) -> list[Panel]:
+    """Activities by category and position, where graphs or names give their category.
+
+    Args:
+        found: Numbers of a benchmark; what it has none of has no figure.
+    """
+    if found.graphs is None or not found.graphs.placed.counts:
+        return []
+    placed = found.graphs.placed.counts
+    heads = [_ordinal(place + 1) for place in range(max(map(len, placed.values())))]
+    return [
+        Panel(
+            "Activities by category and position",
+            "VDAct figure 2a",
+            Markup(
+                count_grid(
+                    list(placed.items()), heads, title="Activities of each category by position in their scenario"
+                )
+            ),
+            ("Category", *heads),
+            tuple((name, *(f"{n:,}" for n in counts)) for name, counts in placed.items()),
+            note=found.graphs.placed.source,
+        )
+    ]
+
+
+def _ordinal(place: int) -> str:
+    return f"{place}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(place if place < 20 else place % 10, 'th') }"

@@ -6,11 +6,10 @@ from typing import Final
 
 from jinja2 import Environment
 
-from reeltalk.analysis.dataset import DatasetNumbers, count, counted, number_of
+from reeltalk.analysis.dataset import DatasetNumbers, count_dataset, count_noun, format_number
 from reeltalk.errors import BenchmarkError
-from reeltalk.pages.dataset_comparisons import Comparison, comparisons
-from reeltalk.pages.dataset_kinds import activity_panels, kind_panels
-from reeltalk.pages.dataset_panels import Panel, question_panels, video_panels
+from reeltalk.pages.dataset_figures import Panel, activity_panels, kind_panels, question_panels, video_panels
+from reeltalk.pages.published import DatasetComparison, dataset_comparisons
 from reeltalk.pages.scenarios import has_scenarios
 from reeltalk.pages.site import Site, write_static, write_text
 from reeltalk.store.benchmark import Benchmark
@@ -21,13 +20,13 @@ STYLE: Final = "dataset.css"
 
 
 @dataclass(frozen=True)
-class Section:
+class DatasetSection:
     """Figures that belong together."""
 
     id: str
     title: str
     panels: tuple[Panel, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[DatasetComparison, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,10 +36,10 @@ class Dataset:
     name: str
     lead: str
     basics: tuple[tuple[str, str], ...]
-    sections: tuple[Section, ...]
+    sections: tuple[DatasetSection, ...]
 
 
-def dataset_of(benchmark: Benchmark) -> Dataset:
+def read_dataset(benchmark: Benchmark) -> Dataset:
     """Count a benchmark and draw its figures.
 
     Args:
@@ -50,29 +49,29 @@ def dataset_of(benchmark: Benchmark) -> Dataset:
         BenchmarkError: It holds neither videos nor questions.
         InputError: A table or graph is damaged.
     """
-    found = count(benchmark)
+    found = count_dataset(benchmark)
     if found.is_empty:
         raise BenchmarkError(
             f"{benchmark.path} holds neither videos nor questions, so there is nothing to report; "
             "'reeltalk import', 'reeltalk curate' and 'reeltalk construct' fill a benchmark"
         )
     sections = (
-        Section("videos", "Videos", tuple(video_panels(found))),
-        Section("questions", "Questions", tuple(question_panels(found))),
-        Section("kinds", "Kinds of questions", tuple(kind_panels(found))),
-        Section("activities", "Activities", tuple(activity_panels(found))),
-        Section("beside", "Beside other data sets", comparisons=tuple(comparisons(found))),
+        DatasetSection("videos", "Videos", tuple(video_panels(found))),
+        DatasetSection("questions", "Questions", tuple(question_panels(found))),
+        DatasetSection("kinds", "Kinds of questions", tuple(kind_panels(found))),
+        DatasetSection("activities", "Activities", tuple(activity_panels(found))),
+        DatasetSection("beside", "Beside other data sets", comparisons=tuple(dataset_comparisons(found))),
     )
     kept = tuple(section for section in sections if section.panels or section.comparisons)
     return Dataset(found.name, _lead(found), tuple(_basics(found)), kept)
 
 
 def _lead(found: DatasetNumbers) -> str:
-    parts = [counted(found.videos, "video")] if found.videos else []
+    parts = [count_noun(found.videos, "video")] if found.videos else []
     if found.turns:
-        parts.append(counted(found.turns, "question"))
+        parts.append(count_noun(found.turns, "question"))
     units = [(found.chains, "chain"), (found.dialogues, "dialogue"), (found.paths, "path")]
-    parts += [counted(number, noun) for number, noun in units if number]
+    parts += [count_noun(number, noun) for number, noun in units if number]
     return ", ".join(parts)
 
 
@@ -102,7 +101,7 @@ def _basics(found: DatasetNumbers) -> list[tuple[str, str]]:
         ("Stretches of evidence", found.evidence_s.n or None, ""),
         ("Activity graphs", found.graphs.activities if found.graphs else None, ""),
     ]
-    return [(name, f"{number_of(value)} {unit}".strip()) for name, value, unit in lines if value is not None]
+    return [(name, f"{format_number(value)} {unit}".strip()) for name, value, unit in lines if value is not None]
 
 
 def has_dataset(benchmark: Benchmark) -> bool:
@@ -118,7 +117,7 @@ def write_dataset(site: Site) -> None:
     """
     assert site.benchmark is not None
     write_static(site.folder, [STYLE])
-    dataset = dataset_of(site.benchmark)
+    dataset = read_dataset(site.benchmark)
     sections = tuple(
         replace(section, panels=tuple(_with_files(site, section.id, panel) for panel in section.panels))
         for section in dataset.sections
@@ -149,7 +148,7 @@ def write_dataset_page(benchmark: Benchmark, folder: Path, environment: Environm
         BenchmarkError: It holds neither videos nor questions.
         InputError: A table or graph is damaged.
     """
-    values = _values(dataset_of(benchmark))
+    values = _values(read_dataset(benchmark))
     write_static(folder, [STYLE])
     write_text(folder / page, environment.get_template("dataset.html").render(root="", here=page, **values))
     return folder / page

@@ -13,12 +13,13 @@ from reeltalk.analysis.calibration import (
     CalibrationSettings,
     CorrectedMean,
     Dimension,
-    JudgeBesidePeople,
+    JudgeAgreement,
     Landmark,
     calibrate,
 )
+from reeltalk.analysis.estimates import Estimate
 from reeltalk.analysis.human_ratings import human_ratings, says_human
-from reeltalk.analysis.judge_values import scored
+from reeltalk.analysis.judge_values import read_scored
 from reeltalk.analysis.leaderboard import key_of
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.errors import SettingError
@@ -26,7 +27,6 @@ from reeltalk.metrics.draws import Statistic
 from reeltalk.metrics.prediction_powered import FEWEST_LABELS, FEWEST_VIDEOS
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.pages import charts
-from reeltalk.pages.charts import Estimate
 from reeltalk.pages.site import STATIC, Site, make_environment, write_static, write_text
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.documents import write_json
@@ -59,11 +59,11 @@ class ShownDimension:
     """Of each judge."""
     means: tuple[Markup, ...]
     """Of each judge; empty where there are fewer than two models."""
-    landmarks: tuple[tuple[JudgeBesidePeople, tuple[Landmark, ...], tuple[str, ...]], ...]
+    landmarks: tuple[tuple[JudgeAgreement, tuple[Landmark, ...], tuple[str, ...]], ...]
     """Judges whose scale was tried, how references and floors did, and what is wrong."""
 
 
-def calibration_of(runs: Sequence[Run], human: Path | None) -> Calibration | None:
+def run_calibration(runs: Sequence[Run], human: Path | None) -> Calibration | None:
     """What a report shows of people's ratings; None where there are none to show.
 
     Args:
@@ -77,7 +77,7 @@ def calibration_of(runs: Sequence[Run], human: Path | None) -> Calibration | Non
     if human is None and not rated:
         return None
     try:
-        found = scored(runs)
+        found = read_scored(runs)
         ratings = human_ratings(runs, [human] if human is not None else [], found.answers)
         return calibrate(runs, ratings, found, CalibrationSettings())
     except SettingError:
@@ -189,7 +189,7 @@ def _means_files(site: Site, signed: tuple[Dimension, str]) -> Markup:
     return site.table(PAGE, f"means-{dimension.criterion}", [*header, "Worth", "Note"], rows, title, [signature])
 
 
-def reasons(rows: Sequence[CorrectedMean]) -> list[tuple[list[str], str]]:
+def _reasons(rows: Sequence[CorrectedMean]) -> list[tuple[list[str], str]]:
     """Why models have no interval, or only one bound: models with the same reason together.
 
     Args:
@@ -220,7 +220,7 @@ def _values(
         "few_videos": FEW_VIDEOS,
         "fewest_labels": FEWEST_LABELS,
         "fewest_videos": FEWEST_VIDEOS,
-        "reasons": reasons,
+        "reasons": _reasons,
         "traits": TRAITS,
         "statistic": statistic,
     }
@@ -242,13 +242,13 @@ def _shown(dimension: Dimension, signature: str, draw: Draw) -> ShownDimension:
     ):
         rows = [(judge.name, _estimate(getattr(judge.levels, level).spearman)) for judge in judges]
         told = f"Spearman's rho with people on {of}, {title.lower()}, a row for each judge"
-        drawn = charts.whiskers(rows, title=told)
+        drawn = charts.whisker_chart(rows, title=told)
         forests.append((title, meaning, draw(f"{of}-{level}", drawn, told, signature)))
     if len(dimension.people.raters) > 1:
         placed = [(judge.name, _estimate(judge.in_place) if judge.in_place else None) for judge in judges]
         placed.append(("people, one with the others", _estimate(dimension.people.ceiling)))
         told = f"Spearman's rho on {of} in the place of each person, a row for each judge and the last for people"
-        drawn = draw(f"{of}-in-place", charts.whiskers(placed, title=told), told, signature)
+        drawn = draw(f"{of}-in-place", charts.whisker_chart(placed, title=told), told, signature)
         forests.append(("In a person's place", f"{key_of(len(judges))} is people", drawn))
     return ShownDimension(
         dimension,
@@ -264,30 +264,30 @@ def _estimate(found: Statistic) -> Estimate | None:
     return None if found.value is None else Estimate(found.value, found.low, found.high, found.n)
 
 
-def _span(dimension: Dimension, judge: JudgeBesidePeople) -> tuple[float, float]:
+def _span(dimension: Dimension, judge: JudgeAgreement) -> tuple[float, float]:
     values = [value for _, value, _, _ in judge.points]
     # A text metric whose values all lie low on its scale would be a line at the bottom.
     return (min(values), max(values)) if judge.kind == "text" or judge.scale is None else judge.scale
 
 
-def _strip(dimension: Dimension, judge: JudgeBesidePeople, signature: str, draw: Draw) -> Markup:
+def _strip(dimension: Dimension, judge: JudgeAgreement, signature: str, draw: Draw) -> Markup:
     title = f"{judge.name}: its scores of answers that people rate alike"
     span = _span(dimension, judge)
-    drawn = charts.strips(judge.points, people=dimension.scale, judge=span, title=title)
+    drawn = charts.strip_chart(judge.points, people=dimension.scale, judge=span, title=title)
     return draw(f"{dimension.criterion}-{judge.name}-answers", drawn, title, signature)
 
 
-def _means(dimension: Dimension, judge: JudgeBesidePeople, signature: str, draw: Draw) -> Markup:
+def _means(dimension: Dimension, judge: JudgeAgreement, signature: str, draw: Draw) -> Markup:
     models = judge.levels.means
     if len(models) < 2:
         return Markup("")
     title = f"{judge.name}: means of {len(models)} models by people and by the judge"
     span = _span(dimension, judge)
-    drawn = charts.means(models, people=dimension.scale, judge=span, title=title)
+    drawn = charts.mean_chart(models, people=dimension.scale, judge=span, title=title)
     return draw(f"{dimension.criterion}-{judge.name}-models", drawn, title, signature)
 
 
-def _tried(judge: JudgeBesidePeople) -> tuple[Landmark, ...]:
+def _tried(judge: JudgeAgreement) -> tuple[Landmark, ...]:
     return judge.landmarks if any(one.role != "model" for one in judge.landmarks) else ()
 
 

@@ -6,23 +6,24 @@ from typing import Final
 
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import direction_of, scale_of, title_of
-from reeltalk.analysis.compare_text import left_out_words
+from reeltalk.analysis.columns import direction_of, metric_scale, metric_title
+from reeltalk.analysis.compare_text import describe_left_out
 from reeltalk.analysis.comparison import (
     CompareSettings,
     Comparison,
     Comparisons,
-    compare,
-    shown_difference,
-    shown_p,
+    compare_models,
+    format_p,
+    format_signed,
 )
-from reeltalk.analysis.leaderboard import Leaderboard, key_of, shown
-from reeltalk.analysis.score_matrix import number_of
+from reeltalk.analysis.estimates import Estimate
+from reeltalk.analysis.leaderboard import Leaderboard, format_value, key_of
+from reeltalk.analysis.score_matrix import leaderboard_number
 from reeltalk.analysis.table_files import Quantity, TableCell
-from reeltalk.analysis.turns import credit_metric
+from reeltalk.analysis.turn_scores import credit_metric
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
-from reeltalk.pages.charts import Against, Estimate, forest
+from reeltalk.pages.charts import PairedDifference, forest_chart
 from reeltalk.pages.site import Site, write_static
 
 PAGE: Final = "comparisons.html"
@@ -45,7 +46,7 @@ class MatrixCell:
 
 
 @dataclass(frozen=True)
-class Section:
+class ComparisonSection:
     """One metric."""
 
     metric: str
@@ -98,8 +99,8 @@ def write_comparisons(site: Site) -> None:
         videos=max(row.videos for row in found.rows),
         few_videos=FEW_VIDEOS,
         power=round(found.settings.target_power * 100),
-        shown_difference=shown_difference,
-        shown_p=shown_p,
+        format_signed=format_signed,
+        format_p=format_p,
     )
 
 
@@ -110,7 +111,7 @@ def _found(site: Site) -> Comparisons:
         return kept
     settings = CompareSettings()
     try:
-        found = compare(site.board, settings, models=range(len(site.board.models)), strict=False)
+        found = compare_models(site.board, settings, models=range(len(site.board.models)), strict=False)
     except BenchmarkError:
         # A run whose table of scores lacks rows: the leaderboard stands on its summary, comparisons cannot.
         found = Comparisons(site.board, (), (), settings)
@@ -120,22 +121,22 @@ def _found(site: Site) -> Comparisons:
     return found
 
 
-def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, rests: bool) -> Section:
+def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, rests: bool) -> ComparisonSection:
     rows = [row for row in found.rows if row.metric == metric]
     compared = [row for row in rows if row.difference is not None]
     problems: dict[str, list[str]] = {}
     for row in rows:
         if row.problem is not None:
             problems.setdefault(row.problem, []).append(f"{key_of(row.first)} and {key_of(row.second)}")
-    title = f"{title_of(metric)}: differences of all pairs of models"
-    return Section(
+    title = f"{metric_title(metric)}: differences of all pairs of models"
+    return ComparisonSection(
         metric=metric,
-        scale=scale_of(metric),
+        scale=metric_scale(metric),
         direction=direction_of(metric),
         summary=_summary(found, compared),
         matrix=_matrix(found, rows) if matrix else (),
         figures=tuple(_figures(site, found, metric, rows)),
-        rows=tuple((row, found.verdict(row), left_out_words(row)) for row in compared) if rests else (),
+        rows=tuple((row, found.verdict(row), describe_left_out(row)) for row in compared) if rests else (),
         files=site.table(PAGE, metric, *_table(found, compared), title, site.signatures_of(metric)),
         problems=tuple((problem, tuple(pairs)) for problem, pairs in problems.items()),
     )
@@ -157,7 +158,7 @@ def _summary(found: Comparisons, rows: list[Comparison]) -> str:
     sizes = [row.detectable for row in undecided if row.detectable is not None]
     if sizes and len(rows) > 1:
         metric = rows[0].metric
-        least, most = (shown_difference(metric, size)[1:] for size in (min(sizes), max(sizes)))
+        least, most = (format_signed(metric, size)[1:] for size in (min(sizes), max(sizes)))
         size = f"{least}" if least == most else f"{least} to {most}"
         told += (
             f" The rest may still differ: with {found.settings.target_power * 100:.0f} % power a difference of {size} "
@@ -193,9 +194,9 @@ def _cell(found: Comparisons, row: Comparison, sign: int) -> MatrixCell:
     interval = "no interval"
     if row.low is not None and row.high is not None:
         low, high = sorted((sign * row.low, sign * row.high))
-        interval = f"{shown_difference(row.metric, low)} to {shown_difference(row.metric, high)}"
-    p = "" if row.corrected_p is None else f"p {_after(shown_p(row.corrected_p))}"
-    difference = shown_difference(row.metric, sign * row.difference)
+        interval = f"{format_signed(row.metric, low)} to {format_signed(row.metric, high)}"
+    p = "" if row.corrected_p is None else f"p {_after(format_p(row.corrected_p))}"
+    difference = format_signed(row.metric, sign * row.difference)
     return MatrixCell(difference, interval, p, state, found.verdict(row))
 
 
@@ -214,10 +215,10 @@ def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]
             continue
         name = f"{key_of(target)} {board.models[target].name}"
         caption = f"Difference to {words}, {name}"
-        svg = forest(_against(found, rows, target), title=f"{title_of(metric)}: {caption}")
+        svg = forest_chart(_against(found, rows, target), title=f"{metric_title(metric)}: {caption}")
         if svg:
             file = f"{metric}-to-{'floor' if board.models[target].floor else 'highest'}"
-            title = f"{title_of(metric)}: {caption}"
+            title = f"{metric_title(metric)}: {caption}"
             drawn.append((caption, site.figure(PAGE, file, svg, title, site.signatures_of(metric))))
     return drawn
 
@@ -228,14 +229,14 @@ def _extreme(board: Leaderboard, found: Comparisons, metric: str, *, floors: boo
         (value, index)
         for index in found.models
         if (board.models[index].floor is not None) == floors
-        and (value := number_of(board.models[index], metric)) is not None
+        and (value := leaderboard_number(board.models[index], metric)) is not None
     ]
     if not values:
         return None
     return max(values, key=lambda pair: pair[0])[1]
 
 
-def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Against]:
+def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[PairedDifference]:
     lines = []
     for index in found.models:
         if index == target:
@@ -250,11 +251,11 @@ def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Ag
                 low, high = sorted((sign * low, sign * high))
             estimate = Estimate(sign * row.difference, low, high, row.items, row.videos)
             interval = "no interval" if low is None or high is None else (
-                f"[{shown_difference(row.metric, low)}, {shown_difference(row.metric, high)}]"
+                f"[{format_signed(row.metric, low)}, {format_signed(row.metric, high)}]"
             )  # fmt: skip
-            told = f"{shown_difference(row.metric, sign * row.difference)} {interval}, {told}"
+            told = f"{format_signed(row.metric, sign * row.difference)} {interval}, {told}"
         apart = row.winner(found.settings.alpha) is not None
-        lines.append(Against(index, found.board.models[index].name, estimate, told, apart))
+        lines.append(PairedDifference(index, found.board.models[index].name, estimate, told, apart))
     return lines
 
 
@@ -276,12 +277,12 @@ def _table(found: Comparisons, rows: list[Comparison]) -> tuple[list[str], list[
         [
             names[row.first],
             names[row.second],
-            "" if row.first_value is None else shown(row.first_value, row.metric),
-            "" if row.second_value is None else shown(row.second_value, row.metric),
+            "" if row.first_value is None else format_value(row.first_value, row.metric),
+            "" if row.second_value is None else format_value(row.second_value, row.metric),
             Quantity(row.difference, row.low, row.high, row.items, row.metric, signed=True, videos=row.videos),
-            shown_p(row.p),
-            shown_p(row.corrected_p),
-            "" if row.detectable is None else shown_difference(row.metric, row.detectable)[1:],
+            format_p(row.p),
+            format_p(row.corrected_p),
+            "" if row.detectable is None else format_signed(row.metric, row.detectable)[1:],
             row.videos,
             found.verdict(row),
         ]

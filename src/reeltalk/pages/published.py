@@ -1,11 +1,21 @@
-"""A benchmark beside published data sets: SVBench's table 1, VDAct's tables 3 and 4, MT-Video-Bench's table 1."""
+"""Published numbers beside one's own: data sets beside a benchmark, and models beside the runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.analysis.dataset import DatasetNumbers
-from reeltalk.analysis.published.records import PublishedBenchmark, PublishedTable, Value, published, shown_value
+from reeltalk.analysis.published.compare_published import compare_published
+from reeltalk.analysis.published.records import (
+    HOW_WORDS,
+    PublishedBenchmark,
+    PublishedTable,
+    Value,
+    format_published,
+    read_published,
+)
+from reeltalk.pages.site import Site, write_static
+from reeltalk.store.benchmark import Benchmark
 
 LONG_S: Final = 120.0
 """SVBench calls a data set long where its average video is longer."""
@@ -22,7 +32,7 @@ class ComparedRow:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DatasetComparison:
     """A published table with a row, or rows, of one's own."""
 
     title: str
@@ -32,7 +42,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
 
-def comparisons(found: DatasetNumbers) -> list[Comparison]:
+def dataset_comparisons(found: DatasetNumbers) -> list[DatasetComparison]:
     """The tables in which the benchmark has a row.
 
     Args:
@@ -50,7 +60,7 @@ def comparisons(found: DatasetNumbers) -> list[Comparison]:
     return tables
 
 
-def _svbench(found: DatasetNumbers) -> Comparison:
+def _svbench(found: DatasetNumbers) -> DatasetComparison:
     long = None if found.seconds.mean is None else found.seconds.mean > LONG_S
     categories = len({category for category, _ in found.categories})
     annotation = ("Auto&Manual" if found.reviewed else "Auto") if found.constructed else None
@@ -70,28 +80,28 @@ def _svbench(found: DatasetNumbers) -> Comparison:
         notes.append("Questions of every language count.")
     if found.chains and found.dialogues:
         notes.append("Questions of chains, without those of dialogues.")
-    bench = published("svbench")
+    bench = read_published("svbench")
     return _beside(bench, bench.table("table-1"), [_own(found, own)], notes)
 
 
-def _vdact(found: DatasetNumbers) -> Comparison:
+def _vdact(found: DatasetNumbers) -> DatasetComparison:
     assert found.table_3 is not None
-    bench = published("vdact")
+    bench = read_published("vdact")
     own = (*found.table_3.values, found.graphs is not None)
     return _beside(bench, bench.table("table-3"), [_own(found, own)], ["Of ours, videos are those with a dialogue."])
 
 
-def _components(found: DatasetNumbers) -> Comparison:
+def _components(found: DatasetNumbers) -> DatasetComparison:
     assert found.graphs is not None
     rows = [ComparedRow(f"{found.name}, activity", _cells(found.graphs.activity.values), own=True)]
     if found.graphs.scenario is not None:
         rows.append(ComparedRow(f"{found.name}, scenario", _cells(found.graphs.scenario.values), own=True))
-    bench = published("vdact")
+    bench = read_published("vdact")
     told = f"Ours are means over {found.graphs.activities:,} activities and {found.graphs.scenarios:,} scenarios."
     return _beside(bench, bench.table("table-4"), rows, [told])
 
 
-def _mt_video_bench(found: DatasetNumbers) -> Comparison:
+def _mt_video_bench(found: DatasetNumbers) -> DatasetComparison:
     dialogues = found.table_3
     if dialogues is not None:
         questions, videos, turns = dialogues.turns, dialogues.videos, found.dialogue_turns.mean
@@ -103,7 +113,7 @@ def _mt_video_bench(found: DatasetNumbers) -> Comparison:
     notes = ["Ours has lengths in words; how the diversities are computed is not known, so it has none."]
     if found.chains and found.dialogues:
         notes.append("Questions of dialogues, without those of chains.")
-    bench = published("mt-video-bench")
+    bench = read_published("mt-video-bench")
     return _beside(bench, bench.table("table-1"), [_own(found, own)], notes)
 
 
@@ -113,9 +123,9 @@ def _own(found: DatasetNumbers, values: Sequence[Value]) -> ComparedRow:
 
 def _beside(
     bench: PublishedBenchmark, table: PublishedTable, own: Sequence[ComparedRow], notes: Sequence[str]
-) -> Comparison:
+) -> DatasetComparison:
     rows = [ComparedRow(row.model, _cells(row.values)) for row in table.rows]
-    return Comparison(
+    return DatasetComparison(
         title=table.about,
         source=f"{bench.title} {table.title[0].lower()}{table.title[1:]}",
         head=tuple(column.label for column in table.columns),
@@ -125,4 +135,42 @@ def _beside(
 
 
 def _cells(values: Sequence[Value]) -> tuple[str, ...]:
-    return tuple(shown_value(value) for value in values)
+    return tuple(format_published(value) for value in values)
+
+
+PAGE: Final = "published.html"
+STYLE: Final = "published.css"
+IMPORT: Final = "import "
+"""What the names of stages begin with that read a published layout."""
+
+
+def write_published(site: Site) -> None:
+    """Write `published.html`: what the settings name beside the runs' numbers.
+
+    Args:
+        site: The report.
+
+    Raises:
+        SettingError: The settings name a benchmark of which nothing published is known.
+    """
+    imported = formats_of(site.benchmark) if site.benchmark is not None else None
+    write_static(site.folder, [STYLE])
+    site.render(
+        "published.html",
+        PAGE,
+        shown_beside=[
+            compare_published(site.board, read_published(name), imported=imported) for name in site.settings.published
+        ],
+        format_published=format_published,
+        how_words=HOW_WORDS,
+    )
+
+
+def formats_of(benchmark: Benchmark) -> frozenset[str]:
+    """The published layouts from which files of a benchmark were imported.
+
+    Args:
+        benchmark: Any.
+    """
+    stages = {entry.stage for entry in benchmark.manifest.files.values()}
+    return frozenset(stage.removeprefix(IMPORT) for stage in stages if stage.startswith(IMPORT))

@@ -1,25 +1,89 @@
-"""What stands around the turns on a dialogue's page: its video, time line and evidence, and the frames models saw."""
+"""The video on a dialogue's page: its file or clip, a time line, the evidence, and the frames that models saw."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from jinja2 import Environment
 from markupsafe import Markup
 
-from reeltalk.analysis.dialogues import ShownDialogue, ShownTurn
+from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, ShownTurn, read_context
 from reeltalk.analysis.leaderboard import key_of
-from reeltalk.analysis.unit_context import BenchmarkContext, context_of
+from reeltalk.pages.charts import axis_ticks
 from reeltalk.pages.site import Site
 from reeltalk.pages.site_media import SiteMedia, Wanted
-from reeltalk.pages.timeline import MOST_TURNS, LineFrames, LineTurn, draw_timeline
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.sampling import evenly
+
+WIDTH: Final = 760
+LEFT: Final = 92
+RIGHT: Final = 14
+ROW: Final = 15
+MOST_TURNS: Final = 40
+"""Turns that have a line; a longer dialogue's later turns have none."""
+
+
+@dataclass(frozen=True)
+class LineTurn:
+    """One turn as a row."""
+
+    number: int
+    href: str
+    """Where the row leads."""
+    asked_at_s: float | None
+    evidence: tuple[Interval, ...]
+
+
+@dataclass(frozen=True)
+class LineFrames:
+    """The frames that some models saw, all the same ones."""
+
+    models: tuple[int, ...]
+    """Places in the leaderboard."""
+    times_s: tuple[float, ...]
+
+
+def draw_timeline(
+    environment: Environment,
+    title: str,
+    end_s: float,
+    *,
+    clips: Sequence[tuple[str, Interval]] = (),
+    turns: Sequence[LineTurn] = (),
+    frames: Sequence[LineFrames] = (),
+) -> Markup:
+    """A dialogue's time line as inline SVG.
+
+    Args:
+        environment: Holds the template.
+        title: What it shows, for readers who do not see it.
+        end_s: The video's length in seconds, or the last moment that is known.
+        clips: Names and intervals, in the order of time.
+        turns: A row each, the first `MOST_TURNS` of them.
+        frames: A row each.
+    """
+    scale = (WIDTH - LEFT - RIGHT) / max(end_s, 0.1)
+    return Markup(
+        environment.get_template("_dialogue_line.html").render(
+            title=title,
+            clips=clips,
+            turns=turns[:MOST_TURNS],
+            frames=frames,
+            ticks=axis_ticks(0.0, max(end_s, 0.1), wanted=8),
+            x=lambda time_s: LEFT + min(max(time_s, 0.0), end_s) * scale,
+            width=WIDTH,
+            left=LEFT,
+            right=RIGHT,
+            row=ROW,
+        )
+    )
+
 
 MOST_FRAME_ROWS: Final = 8
 
 
 @dataclass(frozen=True)
-class Player:
+class VideoPlayer:
     """A video on a page."""
 
     src: str
@@ -30,7 +94,7 @@ class Player:
 
 
 @dataclass(frozen=True)
-class Jump:
+class EvidenceLink:
     """A way to where the answer can be seen."""
 
     href: str
@@ -53,17 +117,17 @@ class SeenFrame:
 class SeenTurn:
     """What is shown of the video at one turn."""
 
-    evidence: list[Jump] = field(default_factory=list)
+    evidence: list[EvidenceLink] = field(default_factory=list)
     frames: list[SeenFrame] = field(default_factory=list)
     more: str = ""
     """How many frames are left out."""
 
 
 @dataclass
-class Stage:
+class DialogueMedia:
     """What is shown of the video on one page."""
 
-    player: Player | None = None
+    player: VideoPlayer | None = None
     why: str = ""
     """Why there is no video, or no frames, where they were asked for."""
     line: Markup | None = None
@@ -72,7 +136,7 @@ class Stage:
     """By the turn's anchor."""
 
 
-class Staging:
+class MediaWriter:
     """Prepares the media of a whole report, and tells of each dialogue what to show.
 
     Args:
@@ -81,7 +145,7 @@ class Staging:
 
     def __init__(self, site: Site) -> None:
         self.site, self.settings = site, site.settings
-        self.context = context_of(site.benchmark) if site.benchmark is not None else BenchmarkContext()
+        self.context = read_context(site.benchmark) if site.benchmark is not None else BenchmarkContext()
         self.media: SiteMedia | None = None
         self.clips: dict[Wanted, tuple[str, float]] = {}
         self.frames: dict[tuple[str, float], str] = {}
@@ -94,9 +158,9 @@ class Staging:
                 self.clips = self.media.cut(part for part in parts if part is not None)
             self._write_frames()
 
-    def of(self, dialogue: ShownDialogue) -> Stage:
+    def of(self, dialogue: ShownDialogue) -> DialogueMedia:
         """What to show of one dialogue's video."""
-        stage = Stage()
+        stage = DialogueMedia()
         seen_any = any(answer.frames_s for turn in dialogue.turns for answer in turn.answers)
         evidence = {
             turn.anchor: self.context.evidence(turn.unit, dialogue.unit_id, turn.index) for turn in dialogue.turns
@@ -143,7 +207,7 @@ class Staging:
             about = Interval(start_s=min(about.start_s, video.duration_s), end_s=min(about.end_s, video.duration_s))
         return (dialogue.video_id, about) if about.duration_s > 0 else None
 
-    def _play(self, dialogue: ShownDialogue, stage: Stage) -> None:
+    def _play(self, dialogue: ShownDialogue, stage: DialogueMedia) -> None:
         assert self.media is not None
         if self.media.here(dialogue.video_id) is None:
             stage.why = "The benchmark does not hold this video's file."
@@ -157,7 +221,7 @@ class Staging:
                 return
             file, begins = self.clips[part]
             words = f"{part[1].start_s:.1f} to {part[1].end_s:.1f} s of video {dialogue.video_id}"
-            stage.player = Player(f"../{file}", begins, words, poster)
+            stage.player = VideoPlayer(f"../{file}", begins, words, poster)
             return
         video_id = dialogue.video_id
         if self.settings.media == "link":
@@ -168,7 +232,7 @@ class Staging:
         if part is not None:
             src += f"#t={part[1].start_s:g},{part[1].end_s:g}"
             words += f"; the dialogue is about {part[1].start_s:.1f} to {part[1].end_s:.1f} s"
-        stage.player = Player(src, 0.0, words, poster)
+        stage.player = VideoPlayer(src, 0.0, words, poster)
 
     def _poster(self, dialogue: ShownDialogue, part: Wanted | None) -> str | None:
         """A frame that stands for the video until it plays: the first one of the part that the dialogue is about."""
@@ -210,7 +274,7 @@ class Staging:
         if seen.frames and whole > len(times):
             seen.more = f"{len(times)} of the {whole:,} frames that the models saw."
 
-    def _draw(self, dialogue: ShownDialogue, evidence: dict[str, tuple[Interval, ...]], stage: Stage) -> None:
+    def _draw(self, dialogue: ShownDialogue, evidence: dict[str, tuple[Interval, ...]], stage: DialogueMedia) -> None:
         by_times: dict[tuple[float, ...], list[int]] = {}
         for index in range(len(self.site.board.models)):
             times = tuple(sorted({time_s for turn in dialogue.turns for time_s in turn.answers[index].frames_s}))
@@ -233,7 +297,8 @@ class Staging:
         ]
         clips = self.context.clips.get(dialogue.video_id, ())
         title = f"Time line of dialogue {dialogue.unit_id} on video {dialogue.video_id}"
-        stage.line = Markup(draw_timeline(title, end_s, clips=clips, turns=turns, frames=rows))
+        environment = self.site.environment
+        stage.line = draw_timeline(environment, title, end_s, clips=clips, turns=turns, frames=rows)
         told = ["triangles: when a question is asked"] if known else []
         told += ["bars: where its answer can be seen"] if any(evidence.values()) else []
         told += ["ticks: the frames that models saw, by their letters"] if rows else []
@@ -249,7 +314,7 @@ class Staging:
                 stage.why = f"Not all frames could be decoded: {self.media.failed[dialogue.video_id]}"
 
 
-def _jump(player: Player, interval: Interval) -> Jump:
+def _jump(player: VideoPlayer, interval: Interval) -> EvidenceLink:
     start, end = interval.start_s, interval.end_s
     inside = f"#t={max(start - player.begins, 0):g},{max(end - player.begins, 0):g}"
-    return Jump(player.src.split("#")[0] + inside, start, end, f"{start:.1f}–{end:.1f} s")
+    return EvidenceLink(player.src.split("#")[0] + inside, start, end, f"{start:.1f}–{end:.1f} s")

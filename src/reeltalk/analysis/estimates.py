@@ -1,0 +1,138 @@
+"""Numbers with intervals: means of turns, differences of two means, and cells of tables that show them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from reeltalk.analysis.columns import metric_scale, metric_title
+from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow, format_value
+from reeltalk.analysis.table_files import Quantity, TableCell
+from reeltalk.metrics.clustered import clustered_difference, clustered_mean
+from reeltalk.metrics.uncertainty import mean_interval
+from reeltalk.schema.runs import CurvePoint, GroupRow
+
+DIFFERENCES: Final = "Differences: t intervals clustered by source video (CR2, Imbens-Kolesár degrees of freedom)"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int = 0
+    videos: int | None = None
+    """Source videos that it rests on; None where a run of an older version does not say."""
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return format_value(self.value)
+        return f"{format_value(self.value)} [{format_value(self.low)}, {format_value(self.high)}]"
+
+
+class VideoValue(NamedTuple):
+    """A number of one turn, and the video that it is about."""
+
+    video_id: str
+    value: float
+
+
+def mean_estimate(entries: Sequence[VideoValue], scale: tuple[float, float] | None) -> Estimate | None:
+    """A mean with its 95 % interval, which is None for fewer than two videos; None for no entries.
+
+    Args:
+        entries: Numbers of turns.
+        scale: Lowest and highest value that a turn can have; None where there are no such bounds.
+    """
+    if not entries:
+        return None
+    found = mean_interval(np.asarray([entry.value for entry in entries]), [e.video_id for e in entries], scale)
+    return Estimate(found.value, found.low, found.high, found.n, found.clusters)
+
+
+def difference_estimate(
+    first: Sequence[VideoValue], second: Sequence[VideoValue], *, paired: bool = False
+) -> Estimate | None:
+    """Mean of the second less that of the first, with a 95 % interval clustered by video; `n` counts both.
+
+    What a video gives to both does not widen the interval.
+
+    Args:
+        first: Numbers of turns.
+        second: Numbers of the same turns, or of others about the same videos.
+        paired: True where both hold the same turns in the same order; the difference is then tested as `compare` does.
+
+    Returns:
+        None where one of them is empty; without an interval where one of them is about a single video, or where no
+        video differs from another.
+    """
+    if not first or not second:
+        return None
+    if paired:
+        differences = np.asarray([own.value - other.value for other, own in zip(first, second, strict=True)])
+        mean = clustered_mean(differences, [entry.video_id for entry in second])
+        return Estimate(mean.value, mean.low, mean.high, mean.items, mean.clusters)
+    ours, theirs = ([entry.value for entry in entries] for entries in (second, first))
+    found = clustered_difference(
+        np.asarray(ours),
+        np.asarray(theirs),
+        [entry.video_id for entry in second],
+        [entry.video_id for entry in first],
+    )
+    return Estimate(found.value, found.low, found.high, found.items, found.clusters)
+
+
+def quantity_of(model: ModelRow, cell: Cell | None) -> TableCell:
+    """A number of the leaderboard; its n stands beside it where it is not the model's number of turns."""
+    if cell is None:
+        return None
+    row = cell.row
+    return Quantity(
+        row.value,
+        row.low,
+        row.high,
+        None if row.n == model.info.items else row.n,
+        row.metric,
+        cell.is_best,
+        cell.may_equal_best,
+        "withheld" if cell.withheld else "not scored",
+        videos=row.videos,
+    )
+
+
+def quantity(found: Estimate | GroupRow | CurvePoint | None, metric: str | None, *, signed: bool = False) -> TableCell:
+    """A value with its interval and n, of a group, a position or a comparison."""
+    if found is None:
+        return None
+    withheld = isinstance(found, GroupRow | CurvePoint) and found.over_scored is not None
+    missing = "withheld" if withheld else "not scored"
+    return Quantity(
+        found.value, found.low, found.high, found.n, metric, missing=missing, signed=signed, videos=found.videos
+    )
+
+
+def by_model(board: Leaderboard, metrics: Sequence[str]) -> tuple[list[str], list[list[TableCell]]]:
+    """Header and rows of a table with a row a model and a column a metric."""
+    header = ["Model", *(metric_title(metric) for metric in metrics), "n"]
+    rows: list[list[TableCell]] = [
+        [model.name, *(quantity_of(model, model.cells[metric]) for metric in metrics), model.info.items]
+        for model in board.models
+    ]
+    return header, rows
+
+
+def by_metric(board: Leaderboard, metrics: Iterable[str]) -> tuple[list[str], list[list[TableCell]]]:
+    """Header and rows of a table with a row a metric and a column a model."""
+    header = ["Number", "Scale", *(model.name for model in board.models)]
+    rows: list[list[TableCell]] = [
+        [
+            metric_title(metric),
+            metric_scale(metric),
+            *(quantity_of(model, model.cells[metric]) for model in board.models),
+        ]
+        for metric in metrics
+    ]
+    return header, rows

@@ -1,0 +1,339 @@
+"""The dialogues of a report: a list to search and sort, a page for each dialogue, and a page that finds turns.
+
+A page that was opened from disk may not read a file, but it may run a script. So the rows of long lists are written as
+scripts. Each script holds a slice of the rows as JSON and hands it to `shards.js`.
+"""
+
+import heapq
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from markupsafe import Markup
+
+from reeltalk.analysis.columns import metric_title
+from reeltalk.analysis.dialogues import (
+    NEAR_ZERO_FOR_ONE_ANSWER,
+    ShownDialogue,
+    ShownTurn,
+    heat_levels,
+    item_metrics,
+    mean_metric,
+    scored_metrics,
+)
+from reeltalk.analysis.finder import (
+    QUESTION_CHARACTERS,
+    Finder,
+    FoundTurn,
+    TurnPlaces,
+    column_row,
+    found_turns,
+    make_finder,
+    short,
+    word_row,
+)
+from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.turn_scores import RIGHT, credit_metric
+from reeltalk.pages.case import MOST_TURNS, CaseFrame, CaseTurn, case_file, chosen_models, credits_of, draw_case
+from reeltalk.pages.charts import COLOURS
+from reeltalk.pages.dialogue_media import MediaWriter
+from reeltalk.pages.site import Page, Site, write_static, write_text
+from reeltalk.schema.record import Json
+from reeltalk.schema.texts import printable
+
+FOLDER: Final = "data"
+MOST_BYTES: Final = 1_000_000
+"""About where a script ends and the next begins; no row is split."""
+
+_UNFIT: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+"""JSON that holds none of these says the same, ends no script element, and opens no comment."""
+
+
+def script_json(value: Json) -> str:
+    """A value as JSON that can stand in a script, whatever strangers wrote into its strings.
+
+    Args:
+        value: What `json.dumps` takes. Its texts have gone through `visible`, or may show what is invisible as U+FFFD.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return printable(text).translate(_UNFIT)
+
+
+def write_shards(folder: Path, name: str, rows: Iterable[Json], *, most_bytes: int = MOST_BYTES) -> list[int]:
+    """Write a list as `data/NAME-0.js`, `data/NAME-1.js` and so on.
+
+    Args:
+        folder: The site's.
+        name: Letters; what the page asks for.
+        rows: JSON values.
+        most_bytes: A script that would be longer begins a new one.
+
+    Returns:
+        For each script the number of its first row, from 0.
+    """
+    starts: list[int] = []
+    held: list[str] = []
+    size = 0
+
+    def flush() -> None:
+        slice_name, slice_rows = f"{name}-{len(starts) - 1}", ",\n".join(held)
+        write_text(folder / FOLDER / f"{slice_name}.js", f'reeltalk.put("{slice_name}",[\n{slice_rows}\n]);\n')
+
+    for number, row in enumerate(rows):
+        text = script_json(row)
+        length = len(text) if text.isascii() else len(text.encode())
+        if not starts or size + length > most_bytes:
+            if starts:
+                flush()
+            starts.append(number)
+            held, size = [], 0
+        held.append(text)
+        size += length + 2
+    if starts:
+        flush()
+    return starts
+
+
+ROWS: Final = 200
+"""Dialogues on a page of the list."""
+LIST: Final = "dialogues.html"
+MOST_CASES: Final = 300
+"""A report with more dialogues has no case-study figure of each: `reeltalk report --dialogue` draws those one wants."""
+CASE_FRAMES: Final = 4
+
+
+def write_dialogue_pages(site: Site) -> None:
+    """Write `dialogues.html` with as many pages as it needs, and a page or more a dialogue below `dialogues/`.
+
+    Args:
+        site: The report.
+    """
+    _write_list(site)
+    write_static(site.folder, ["browser.css", "dialogue.js"])
+    board, dialogues = site.board, site.dialogues
+    metrics = item_metrics(board, dialogues)
+    # The floor may be a few judged empty answers, of which no run holds a row.
+    silent = {
+        index
+        for index, model in enumerate(board.models)
+        if model.floor is not None
+        and all(turn.answers[index].text is None for dialogue in dialogues for turn in dialogue.turns)
+    }
+    staging = MediaWriter(site)
+    metric = credit_metric(scored_metrics(board, dialogues))
+    same = {
+        "heads": Markup("").join(
+            Markup('<th scope="col" class="number">{}</th>').format(metric_title(m)) for m in metrics
+        ),
+        "keys": [
+            Markup('<span class="key m{}">{}</span><span dir="auto">{}</span>').format(
+                index % COLOURS, key_of(index), printable(model.name)
+            )
+            for index, model in enumerate(board.models)
+        ],
+        "titles": [(metric, metric_title(metric)) for metric in metrics],
+        "silent": silent,
+        "left_out": [m for m in board.metrics if m in NEAR_ZERO_FOR_ONE_ANSWER and m not in metrics],
+    }
+    for number, dialogue in enumerate(dialogues):
+        stage = staging.of(dialogue)
+        parts = list(_parts(dialogue))
+        files = [(file, turns[0].number, turns[-1].number) for file, turns in parts]
+        case = _write_case(site, staging, dialogue, metric) if len(dialogues) <= MOST_CASES else None
+        for place, (file, turns) in enumerate(parts):
+            site.render(
+                "dialogue.html",
+                f"dialogues/{file}",
+                dialogue=dialogue,
+                shown_turns=[(turn, stage.turns.get(turn.anchor)) for turn in turns],
+                stage=stage,
+                case=case,
+                place=place,
+                files=files,
+                list_file=_list_file(number // ROWS),
+                before=dialogues[number - 1] if number else None,
+                after=dialogues[number + 1] if number + 1 < len(dialogues) else None,
+                **same,
+            )
+
+
+def _write_case(site: Site, staging: MediaWriter, dialogue: ShownDialogue, metric: str | None) -> str:
+    """Write a dialogue's case-study figure; its address from the dialogue's page."""
+    turns = dialogue.turns[:MOST_TURNS]
+    svg = draw_case(
+        f"Dialogue {dialogue.unit_id}, video {dialogue.video_id}",
+        [CaseTurn(turn, credits_of(turn, metric)) for turn in turns],
+        chosen_models(site.board, ()),
+        measure=metric_title(metric) if metric is not None else "",
+        frames=[CaseFrame(*found) for found in staging.pictures(dialogue, turns, CASE_FRAMES)],
+        left_out=len(dialogue.turns) - len(turns),
+    )
+    name = f"cases/{dialogue.file.removesuffix('.html')}.svg"
+    write_text(site.folder / name, case_file(svg))
+    return f"../{name}"
+
+
+def _parts(dialogue: ShownDialogue) -> Iterator[tuple[str, Sequence[ShownTurn]]]:
+    """The files of a dialogue, with the turns of each."""
+    start = 0
+    for end in range(1, len(dialogue.turns) + 1):
+        if end == len(dialogue.turns) or dialogue.turns[end].file != dialogue.turns[start].file:
+            yield dialogue.turns[start].file, dialogue.turns[start:end]
+            start = end
+
+
+def _list_file(place: int) -> str:
+    return LIST if place == 0 else f"dialogues-{place + 1}.html"
+
+
+def _write_list(site: Site) -> None:
+    metric = mean_metric(scored_metrics(site.board, site.dialogues))
+    means = [dialogue.means(metric) if metric else [] for dialogue in site.dialogues]
+    levels = heat_levels(means)
+    cells = [list(zip(values, heat, strict=True)) for values, heat in zip(means, levels, strict=True)]
+    rows = list(zip(site.dialogues, cells, strict=True))
+    files = [_list_file(place) for place in range(max(1, -(-len(rows) // ROWS)))]
+    shards = 0
+    if len(files) > 1:
+        write_static(site.folder, ["dialogues.js", "shards.js"])
+        shards = len(write_shards(site.folder, "dialogues", (_list_row(*row) for row in rows)))
+    for place, file in enumerate(files):
+        shown = rows[place * ROWS : (place + 1) * ROWS]
+        site.render(LIST, file, metric=metric, rows=shown, total=len(rows), files=files, place=place, shards=shards)
+
+
+def _list_row(dialogue: ShownDialogue, cells: Sequence[tuple[float | None, int]]) -> list[object]:
+    """What the script that searches all pages of the list knows of a dialogue."""
+    means = [[None if mean is None else round(mean, 4), level] for mean, level in cells]
+    return [
+        printable(dialogue.unit_id),
+        dialogue.file,
+        printable(dialogue.video_id),
+        len(dialogue.turns),
+        means,
+    ]
+
+
+LISTED: Final = 20
+"""Turns in a list that needs no script."""
+MOST_LISTS: Final = 12
+"""Models that are set against the best one in such lists."""
+
+
+@dataclass(frozen=True)
+class ListedTurn:
+    """A turn in a list."""
+
+    unit_id: str
+    number: int
+    href: str
+    question: str
+    marks: tuple[tuple[int, float], ...]
+    """Models and their credit."""
+
+
+@dataclass(frozen=True)
+class TurnList:
+    """Turns that one filter finds."""
+
+    title: str
+    count: int
+    turns: tuple[ListedTurn, ...]
+
+
+def write_finder(site: Site) -> None:
+    """Write `turns.html` and its data.
+
+    Args:
+        site: The report.
+    """
+    board, dialogues = site.board, site.dialogues
+    finder = make_finder(board, dialogues)
+    places = TurnPlaces.of(finder)
+    turns = list(found_turns(finder, dialogues))
+    columns = write_shards(site.folder, "turns", (column_row(finder, found, places) for found in turns))
+    words = write_shards(site.folder, "words", (word_row(found.turn) for found in turns))
+    units = write_shards(
+        site.folder,
+        "units",
+        ([printable(dialogue.unit_id), dialogue.file, printable(dialogue.video_id)] for dialogue in dialogues),
+    )
+    told = {
+        "turns": len(columns),
+        "words": words,
+        "units": len(units),
+        "count": len(turns),
+        "models": [[printable(model.name), model.floor is not None] for model in board.models],
+    }
+    write_text(site.folder / FOLDER / "finder.js", f'reeltalk.put("finder",{script_json(told)});\n')
+    write_static(site.folder, ["browser.css", "shards.js", "turns.js"])
+    labels: dict[str, list[tuple[int, str]]] = {}
+    for place, (name, value) in enumerate(finder.labels):
+        labels.setdefault(name, []).append((place, value))
+    site.render(
+        "turns.html",
+        PAGE.file,
+        finder=finder,
+        labels=labels,
+        total=len(turns),
+        right=RIGHT,
+        several=len([model for model in board.models if model.floor is None]) > 1,
+        lists=_lists(site, finder, turns),
+    )
+
+
+PAGE: Final = Page("Turns", "turns.html", lambda site: bool(site.dialogues), write_finder)
+
+
+def _lists(site: Site, finder: Finder, turns: Sequence[FoundTurn]) -> list[TurnList]:
+    """The best model against each other one, and what all get wrong, by the first measure."""
+    if not finder.measures:
+        return []
+    players = [index for index, model in enumerate(site.board.models) if model.floor is None]
+    means = {}
+    for index in players:
+        values = [value for found in turns if (value := found.credits[0][index]) is not None]
+        if values:
+            means[index] = sum(values) / len(values)
+    if not means:
+        return []
+    best, *others = sorted(means, key=lambda index: (-means[index], index))
+    names = [f"{key_of(i)} {model.name}" for i, model in enumerate(site.board.models)]
+    lists = []
+    for other in others[:MOST_LISTS]:
+        for one, two in ((best, other), (other, best)):
+            differing = []
+            for place, found in enumerate(turns):
+                first, second = found.credits[0][one], found.credits[0][two]
+                if first is not None and second is not None and first > RIGHT >= second:
+                    differing.append((second - first, place))
+            title = f"{names[one]} is right and {names[two]} wrong"
+            lists.append(_list(site, title, turns, differing, (one, two)))
+    wrong = []
+    for place, found in enumerate(turns):
+        given = [value for index in means if (value := found.credits[0][index]) is not None]
+        if given and max(given) <= RIGHT:
+            wrong.append((sum(given) / len(given), place))
+    lists.append(_list(site, "All models are wrong", turns, wrong, tuple(means)))
+    return [each for each in lists if each.count]
+
+
+def _list(
+    site: Site, title: str, turns: Sequence[FoundTurn], ranked: Sequence[tuple[float, int]], models: tuple[int, ...]
+) -> TurnList:
+    shown = []
+    for _, place in heapq.nsmallest(LISTED, ranked):
+        found = turns[place]
+        marks = [(index, value) for index in models if (value := found.credits[0][index]) is not None]
+        shown.append(
+            ListedTurn(
+                site.dialogues[found.dialogue].unit_id,
+                found.turn.number,
+                f"dialogues/{found.turn.file}#{found.turn.anchor}",
+                short(found.turn.question, QUESTION_CHARACTERS),
+                tuple(marks),
+            )
+        )
+    return TurnList(title, len(ranked), tuple(shown))
