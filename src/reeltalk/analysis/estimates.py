@@ -13,6 +13,8 @@ from reeltalk.metrics.clustered import clustered_difference, clustered_mean
 from reeltalk.metrics.uncertainty import mean_interval
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
+FEW: Final = 30
+"""A number that rests on fewer turns says little: charts draw it faded and join no line to it."""
 DIFFERENCES: Final = "Differences: t intervals clustered by source video (CR2, Imbens-Kolesár degrees of freedom)"
 
 

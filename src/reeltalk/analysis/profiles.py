@@ -6,14 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from reeltalk.analysis.estimates import Estimate
+from reeltalk.analysis.estimates import FEW, Estimate
 from reeltalk.analysis.turn_scores import Flags, Floats, TaggedTurns
 from reeltalk.metrics.clustered import ClusteredEstimate, paired_difference
 from reeltalk.metrics.correlation import correlation
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS
 from reeltalk.metrics.significance import correct_p_values
 from reeltalk.metrics.uncertainty import mean_interval, measure_interval
-from reeltalk.pages.charts import FEW
 from reeltalk.schema.labels import Content, Target, Thinking
 
 PERCENT: Final = 100.0

@@ -9,7 +9,15 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import metric_title
-from reeltalk.analysis.estimates import DIFFERENCES, Estimate, VideoValue, difference_estimate, mean_estimate, quantity
+from reeltalk.analysis.estimates import (
+    DIFFERENCES,
+    FEW,
+    Estimate,
+    VideoValue,
+    difference_estimate,
+    mean_estimate,
+    quantity,
+)
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import RIGHT, ScoredTurn, scored_turns
@@ -163,7 +171,7 @@ def write_along(site: Site) -> None:
         PAGE,
         curves=curves,
         cascades=found,
-        few_turns=charts.FEW,
+        few_turns=FEW,
         most_bands=charts.MOST_BANDS,
     )
 

@@ -9,7 +9,7 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title
-from reeltalk.analysis.estimates import Estimate, by_model, quantity
+from reeltalk.analysis.estimates import FEW, Estimate, by_model, quantity
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.pages import charts
@@ -309,7 +309,7 @@ def _grouped_rows(site: Site, breakdown: Breakdown, table: GroupTable, title: st
             if model.floor is None and (estimate := _estimate(cell)) is not None
         ]
         rows.append(Grouped(group.replace("_", " "), values))
-    return charts.group_chart([row for row in rows if row.values], title=title, few=charts.FEW)
+    return charts.group_chart([row for row in rows if row.values], title=title, few=FEW)
 
 
 def _group_line(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> str:

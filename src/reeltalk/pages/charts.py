@@ -19,7 +19,7 @@ from typing import Any, Final, ParamSpec
 
 from reeltalk.analysis.agreement_levels import ModelMeans
 from reeltalk.analysis.dataset import Spread
-from reeltalk.analysis.estimates import Estimate
+from reeltalk.analysis.estimates import FEW, Estimate
 from reeltalk.analysis.leaderboard import format_value, key_of
 from reeltalk.schema.texts import escape_html, printable
 
@@ -34,8 +34,6 @@ SHAPES: Final = (
     "M0 1.15L1.1-.85H-1.1Z",
     "M-.4-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
 )
-FEW: Final = 30
-"""A point that rests on fewer turns is drawn faded and without a line to it."""
 MOST_BANDS: Final = 8
 """With more lines their bands would hide each other, and are not drawn."""
 MOST_LETTERS: Final = 25

@@ -6,7 +6,7 @@ from typing import Final, Literal
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import FLOOR, metric_kind, metric_title
-from reeltalk.analysis.estimates import Estimate, by_metric, by_model
+from reeltalk.analysis.estimates import FEW, Estimate, by_metric, by_model
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow, build_leaderboard, format_reasons, format_value
 from reeltalk.analysis.turn_scores import credit_metric
 from reeltalk.analysis.verdicts import unscored_reasons
@@ -43,7 +43,7 @@ def write_leaderboard(site: Site) -> None:
     site.render(
         PAGE,
         PAGE,
-        few_turns=charts.FEW,
+        few_turns=FEW,
         most_bands=charts.MOST_BANDS,
         few_videos=few_videos_warning([board.clusters]),
         dialogues=site.dialogues,

@@ -16,7 +16,7 @@ from reeltalk.analysis.comparison import (
     format_p,
     format_signed,
 )
-from reeltalk.analysis.estimates import Estimate
+from reeltalk.analysis.estimates import FEW, Estimate
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_value
 from reeltalk.analysis.score_matrix import ANSWER_TYPE, Turns
 from reeltalk.analysis.table_files import Quantity, TableCell
@@ -376,4 +376,4 @@ def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable)
         for line in table.lines
     ]
     title = f"{name}, {table.title}: own pictures less each control"
-    return site.figure(FILE, f"{name}-{table.title}", charts.group_chart(rows, title=title, few=charts.FEW), title)
+    return site.figure(FILE, f"{name}-{table.title}", charts.group_chart(rows, title=title, few=FEW), title)

@@ -7,7 +7,7 @@ from itertools import combinations
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import differing_parts
-from reeltalk.analysis.estimates import Estimate, quantity
+from reeltalk.analysis.estimates import FEW, Estimate, quantity
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, key_of
 from reeltalk.analysis.profiles import (
     COMPONENTS,
@@ -23,7 +23,6 @@ from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.turn_scores import title_of_vocabulary
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS
 from reeltalk.metrics.uncertainty import few_videos_warning
-from reeltalk.pages import charts
 from reeltalk.pages.charts import MOST_POLYGONS, Axis, Dot, Polygon, frequency_plot, radar_chart
 from reeltalk.pages.site import Site, write_static
 
@@ -85,7 +84,7 @@ def write_profiles(site: Site) -> None:
         turns=site.turns,
         videos=videos,
         few_videos=few_videos_warning([videos]),
-        few=charts.FEW,
+        few=FEW,
         rare_percent=RARE_PERCENT,
         frequencies=often,
         components=COMPONENTS,

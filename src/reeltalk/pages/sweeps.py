@@ -10,7 +10,7 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title, signature_parts
-from reeltalk.analysis.estimates import DIFFERENCES, Estimate, VideoValue, difference_estimate, quantity
+from reeltalk.analysis.estimates import DIFFERENCES, FEW, Estimate, VideoValue, difference_estimate, quantity
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import scored_turns
@@ -252,7 +252,7 @@ def write_sweeps(site: Site) -> None:
         shown = list(group)
         tables = [(line, metrics, _table(site, line, metrics)) for line, metrics in shown]
         sections.append((setting, SWEPT[setting], _figures(site, setting, shown), tables))
-    site.render(PAGE, PAGE, sections=sections, few_turns=charts.FEW)
+    site.render(PAGE, PAGE, sections=sections, few_turns=FEW)
 
 
 def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, Markup]]:

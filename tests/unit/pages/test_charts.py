@@ -12,12 +12,11 @@ import pytest
 
 from reeltalk.analysis.agreement_levels import ModelMeans
 from reeltalk.analysis.dataset import Spread
-from reeltalk.analysis.estimates import Estimate
+from reeltalk.analysis.estimates import FEW, Estimate
 from reeltalk.pages import charts
 from reeltalk.pages.charts import (
     CHARTS,
     DASHES,
-    FEW,
     MOST_BANDS,
     Axis,
     BarRow,
