@@ -275,7 +275,7 @@ def test_kills_leave_the_tables_of_an_unbroken_run(raw: Path, tmp_path: Path, re
         "SIGKILL of `reeltalk curate`",
         "a byte differs from an unbroken run, or a benchmark that does not open",
     )
-    kills, rounds, due = 0, 0, reliability.count(8, full=50, release=50)
+    kills, rounds, due = 0, 0, reliability.count(4, full=50, release=50)
     with launcher() as runs:
         # The first run of all takes longer.
         for name in ("first", "whole"):

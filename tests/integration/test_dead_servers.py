@@ -362,15 +362,22 @@ FAILURES = {
     "401": refusal(401, "expired"),
     "503": Answer(503),
 }
-SEVERAL = [pytest.param(name, 2, marks=[pytest.mark.slow] if name != "dies" else []) for name in FAILURES]
+OFTEN = ("dies", "503")
+"""What `make test` tries; two processes meet the first alone."""
+ALONE = [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in FAILURES]
+SEVERAL = [
+    pytest.param(name, processes, marks=() if name in OFTEN[: 3 - processes] else pytest.mark.slow)
+    for processes in (1, 2)
+    for name in FAILURES
+]
 
 
 class TestAmid:
-    @pytest.fixture(params=FAILURES)
+    @pytest.fixture(params=ALONE)
     def dying(self, request: pytest.FixtureRequest) -> Dying:
         return Dying(13, FAILURES[request.param])
 
-    @pytest.mark.parametrize(("dying", "processes"), [*((name, 1) for name in FAILURES), *SEVERAL], indirect=["dying"])
+    @pytest.mark.parametrize(("dying", "processes"), SEVERAL, indirect=["dying"])
     def test_it_stops_keeps_and_goes_on_with_the_rest(
         self, processes: int, dying: Dying, bench: Path, tmp_path: Path, refused: Refused
     ) -> None:

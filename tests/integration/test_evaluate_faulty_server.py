@@ -137,7 +137,7 @@ def test_every_turn_is_accounted_for(
         is_counted=False,
     )
     # About three requests for two turns.
-    count = reliability.count(300, full=6800, release=6800) // TURNS
+    count = reliability.count(200, full=6800, release=6800) // TURNS
     due = count * TURNS
     bench, out = dialogues(tmp_path / "bench", count), tmp_path / "run"
     counts: Counter[str] = Counter()

@@ -125,6 +125,8 @@ BROUGHT = {"construct": ["house"], "construct graph": ["house"], "tag": ["bench"
 OFTEN = [name for name in COMMANDS if name != "demo"]
 FEW = ("evaluate", "curate", "construct graph", "review apply")
 """What `make test` tries under every cause: what asks, what decodes, what writes into a benchmark, and the database."""
+MORE = (*FEW, "report", "freeze", "import")
+"""What it tries on a disk that is full."""
 BY_FEW = [pytest.param(name, marks=() if name in FEW else pytest.mark.slow) for name in OFTEN]
 
 
@@ -191,7 +193,7 @@ def goes_on(ended: Ended, runs: Launcher, command: list[object], folder: Path) -
     return None
 
 
-@pytest.mark.parametrize("name", OFTEN)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in MORE else pytest.mark.slow) for n in OFTEN])
 def test_a_full_disk(runs: Launcher, prepared: Prepared, name: str, tmp_path: Path, reliability: Reliability) -> None:
     levels_kib = [60, 0, 96, 4, 16, 44, 120, 200, 500, 1000][: reliability.count(1, full=3, release=10)]
     wrong = []

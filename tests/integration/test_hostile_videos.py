@@ -351,7 +351,7 @@ def test_mutated_videos_never_take_the_parent_with_them(
         "max_shots": 500,
     }  # fmt: skip
     ends: dict[str, int] = {"read": 0, "refused": 0, "failed": 0}
-    due = reliability.count(40, full=1000, release=20_000)
+    due = reliability.count(24, full=1000, release=20_000)
     # Not all lie on the disk at once.
     for first in range(0, due, 1000):
         calls = []

@@ -82,7 +82,7 @@ def is_sendable(name: str, value: Any) -> bool:
 
 @pytest.mark.timeout(7200)
 def test_no_generated_request_breaks_the_server(world: World, reliability: Reliability) -> None:
-    generated = reliability.count(100, full=2_000, release=20_000)
+    generated = reliability.count(50, full=2_000, release=20_000)
     tally = reliability(
         "review", "generated requests to every address, right and wrong ones", "an answer of status 500"
     )

@@ -295,7 +295,7 @@ def again(server: Server) -> None:
 def test_kills_of_a_server_with_sqlite_lose_and_double_nothing(
     benchmark_folder: Path, reliability: Reliability
 ) -> None:
-    kills = reliability.count(8, full=200, release=1000)
+    kills = reliability.count(4, full=200, release=1000)
     what = "SIGKILL of the review server (SQLite)"
     writers = kill_under_writers(benchmark_folder, None, kills, again, reliability, what)
     assert sum(writer.asked_again for writer in writers) >= kills
@@ -306,7 +306,7 @@ def test_kills_of_a_server_with_postgresql_lose_and_double_nothing(
     benchmark_folder: Path, reliability: Reliability
 ) -> None:
     with own_postgres() as postgres:
-        kills = reliability.count(3, full=60, release=200)
+        kills = reliability.count(2, full=60, release=200)
         what = "SIGKILL of the review server (PostgreSQL)"
         writers = kill_under_writers(benchmark_folder, postgres.new_database(), kills, again, reliability, what)
         assert sum(writer.asked_again for writer in writers) >= kills
