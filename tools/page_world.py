@@ -17,8 +17,13 @@ import av
 import numpy as np
 from doc_pages import ROOT, Block, commands_of
 from filelock import FileLock
+from told_households import told
 
 from reeltalk.cli import run
+from reeltalk.construct.graph_writer import GraphWriter
+from reeltalk.construct.settings import ConstructSettings
+from reeltalk.construct.stage import construct
+from reeltalk.construct.step import ConstructRun
 from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.world.film import film
@@ -222,6 +227,18 @@ def _construct(world: World, path: Path, kind: str) -> None:
     world.command("construct", path, "--workers", "1")
 
 
+def _tell(world: World, path: Path, kind: str) -> None:
+    """So many scenarios that are told and not filmed."""
+    told(path, scenarios=int(kind.partition("/")[2]), seed=7)
+
+
+def _write(world: World, path: Path, kind: str) -> None:
+    """The same, written about by the graph."""
+    shutil.copytree(world.made(f"told/{kind.partition('/')[2]}"), path)
+    benchmark, settings = Benchmark.open(path), ConstructSettings()
+    construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)))
+
+
 def _curate(world: World, path: Path, kind: str) -> None:
     world.command("curate", world.made("raw"), "--into", path, "--splits", "train=0.8,test=0.2", "--workers", "1")
 
@@ -332,6 +349,8 @@ MAKERS: Final[dict[str, Callable[[World, Path, str], None]]] = {
     "filmed": _film,
     "filmed-video": _film_one,
     "constructed": _construct,
+    "told": _tell,
+    "written": _write,
     "curated": _curate,
     "film": _one_film,
     "raw": _raw,

@@ -258,7 +258,10 @@ class Recomposed:
 
     def _write(self, path: Path) -> None:
         clips = real_clips()
-        decoded = {name: _pictures(clips[name], first, last) for name, first, last in SOURCES}
+        used = {shot.source for shot in self.plan()}
+        decoded = {
+            name: _pictures(clips[name], first, last) for name, first, last in SOURCES if (name, first, last) in used
+        }
         with av.open(str(path), "w") as output:
             stream: Any = output.add_stream("libx264", rate=self.rate, options={"preset": self.preset, "g": "250"})
             stream.width, stream.height, stream.pix_fmt = self.width_px, self.height_px, "yuv420p"

@@ -28,6 +28,7 @@ from reeltalk.streaming.lora import add_lora, linear_layers, merge
 from reeltalk.streaming.lora_checkpoints import State
 from reeltalk.streaming.lora_training import LossLog, Trained, train_lora
 
+LEARNING = [pytest.param(name, marks=() if name == "internvl" else pytest.mark.slow) for name in ARCHITECTURES]
 QUICK = LoraSettings(max_steps=6, accumulate=2, learning_rate=0.01, frame_tokens=6, save_every=2)
 
 
@@ -62,7 +63,7 @@ def scores(checkpoint: Checkpoint, data: Path) -> torch.Tensor:
     return found
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", LEARNING)
 def test_four_dialogues_are_learnt_by_heart_and_come_back_from_disk(
     architecture: str, checkpoints: dict[str, Path], data: Path, tmp_path: Path
 ) -> None:
