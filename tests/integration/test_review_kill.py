@@ -424,5 +424,5 @@ def small_disk(size: str) -> Iterator[Path]:
 def check_said(refusals: set[str]) -> None:
     """A refusal says what is so and what becomes of the work, and nothing of the database."""
     for said in refusals:
-        assert "cannot store anything just now; what you typed stays in this browser" in said
+        assert "cannot store anything at the moment; what you typed stays in this browser" in said
         assert "postgresql" not in said

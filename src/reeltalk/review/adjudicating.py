@@ -123,7 +123,7 @@ def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[A
     unit = session.get_one(UnitRow, assignment.unit_id)
     # Returned work is blind again: nobody sees it until all of it is in.
     if unit.state == "open":
-        raise Conflict("work on this task was returned to its annotator; go on when it is in again")
+        raise Conflict("work on this task was returned to its annotator; continue when it is submitted again")
     return assignment, unit
 
 

@@ -132,7 +132,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     # The disk is full or the database cannot be reached. Nothing was changed, and the browser keeps what was typed.
     # This may concern every request of a minute, so each writes one line only.
     sys.stderr.write(f"{request.method} {request.url.path}: {error}\n")
-    message = "the server cannot store anything just now; what you typed stays in this browser and is sent again"
+    message = "the server cannot store anything at the moment; what you typed stays in this browser and is sent again"
     if wants_json(request):
         return json_error(503, "unavailable", message)
     return page(request, "refused.html", None, status=503, message=message, title=_title(503))

@@ -126,7 +126,7 @@ def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, 
     ).first():
         raise Conflict("you have worked on this task already; somebody else must do it")
     if unit.state != ("adjudication" if role == ADJUDICATOR else "open"):
-        raise Conflict("nothing is left to do in this task; take another")
+        raise Conflict("this task needs nobody else; take another")
     row = AssignmentRow(
         id=secrets.token_hex(8),
         unit_id=unit.id,
@@ -145,7 +145,7 @@ def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, 
         AssignmentRow.unit_id == unit.id, AssignmentRow.state == "working", ~holds_place(change.at, role)
     )
     if make_room(change, unit, role, session.scalars(idle).all()):
-        raise Conflict("others have this task now; take another")
+        raise Conflict("other people have this task now; take another")
     return row
 
 
@@ -212,7 +212,7 @@ def give_back(change: Transaction, assignment: AssignmentRow) -> None:
     """
     saved = change.session.scalars(select(EntryRow.place).where(EntryRow.assignment_id == assignment.id)).first()
     if assignment.state not in ("working", LAPSED) or saved is not None:
-        raise Conflict("work that was begun stays with you; only a task without any can be given back")
+        raise Conflict("begun work stays with you; you can give back only a task in which nothing was saved")
     change.record("give_back", assignment.id, before={"unit": assignment.unit_id, "person": assignment.person_id})
     change.session.delete(assignment)
 

@@ -164,7 +164,7 @@ def begin_dialogue(change: Transaction, person_id: str, pair_id: str) -> LiveDia
     approved = sum(row.state == APPROVED for row in counted)
     if approved < settings.approve_first and any(row.state == AWAITING for row in counted):
         raise Conflict(
-            "your last dialogue awaits approval; the next begins once an adjudicator has looked at it", code=AWAITING
+            "your last dialogue awaits approval; begin the next one after an adjudicator has judged it", code=AWAITING
         )
     roles = (pair.first_id, pair.second_id) if len(counted) < pair.goal / 2 else (pair.second_id, pair.first_id)
     unit = _next_unit(session, pair.queue_id, *roles)
@@ -215,7 +215,7 @@ def say_in_dialogue(change: Transaction, person_id: str, dialogue_id: str, posit
     if speaker != person_id:
         raise Conflict("it is the other's turn", code="not_your_turn")
     if position not in (len(said), len(said) - 1):
-        raise Conflict("something was said meanwhile; look again", code="said_meanwhile")
+        raise Conflict("another message came meanwhile; look again", code="said_meanwhile")
     most = collect_settings(change.session, _queue_of(change.session, row)).most_turns
     if position >= 2 * most:
         raise Conflict(f"a dialogue has at most {most} questions; finish it")
@@ -277,11 +277,11 @@ def judge_dialogue(change: Transaction, person_id: str, dialogue_id: str, verdic
     if row is None or row.state not in (AWAITING, APPROVED):
         raise NotFound("there is no such dialogue that was finished")
     if person_id in (row.investigator_id, row.correspondent_id):
-        raise Forbidden("your own dialogue is looked at by somebody else")
+        raise Forbidden("somebody else must judge your own dialogue")
     if verdict not in ("approve", "send_back", "drop"):
         raise InvalidValue("choose approve, send_back or drop", field="verdict")
     if verdict != "approve" and not 1 <= len(note.strip()) <= LONGEST_MESSAGE:
-        raise InvalidValue("say what is to be done, or why it is dropped", field="note")
+        raise InvalidValue("say what should be done, or why it is dropped", field="note")
     others = dialogues_of(change.session, row.pair_id)
     if verdict == "send_back" and any(other.state == LIVE for other in others):
         raise Conflict("the pair has begun another dialogue; wait until it is finished")

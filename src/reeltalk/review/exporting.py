@@ -149,10 +149,10 @@ def read_export_manifest(folder: Path) -> ExportManifest:
     """
     path = folder / MANIFEST
     if not path.is_file():
-        raise BenchmarkError(f"{folder} is no export of a review: it has no {MANIFEST}")
+        raise BenchmarkError(f"{folder} is not an export of a review: it has no {MANIFEST}")
     value = read_json(path)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise BenchmarkError(f"{folder} is no export of a review; 'reeltalk review export' writes one")
+        raise BenchmarkError(f"{folder} is not an export of a review; 'reeltalk review export' writes one")
     if isinstance(version := value.get("format_version"), int) and version > VERSION:
         raise BenchmarkError(f"{folder} was written by a newer reeltalk ({value.get('reeltalk')}); update reeltalk")
     manifest = parse(ExportManifest, value, file=path)
@@ -169,7 +169,9 @@ def read_export_manifest(folder: Path) -> ExportManifest:
         with file.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
         if found != entry.sha256:
-            raise InputError("not what was exported: its hash differs", file=file, hint="copy the export anew")
+            raise InputError(
+                "the file differs from the export: its hash is another", file=file, hint="copy the export anew"
+            )
     return manifest
 
 

@@ -236,7 +236,7 @@ class Guard:
             return json_error(
                 400,
                 "unknown_host",
-                "the server was not told that it is reached by this name; start it with --public-host NAME",
+                "the server does not answer to this host name; start it with --public-host NAME",
             )
         lengths = [value for name, value in scope["headers"] if name == b"content-length"] or [b"0"]
         if len(lengths) > 1 or not lengths[0].isdigit() or len(lengths[0]) > 15 or int(lengths[0]) > LARGEST_BODY:

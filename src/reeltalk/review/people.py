@@ -83,7 +83,7 @@ def invite(
         raise InvalidValue(f"there is no role {role!r}; choose {', '.join(Role)}", field="role")
     note = clean_line(note, "a note", LONGEST_NOTE, field="note") if note.strip() else ""
     if not 1 <= days <= 90:
-        raise InvalidValue("an invitation is good for 1 to 90 days", field="days")
+        raise InvalidValue("an invitation is valid for 1 to 90 days", field="days")
     token, now = secrets.token_urlsafe(24), datetime.now(UTC)
     row = InvitationRow(
         id=secrets.token_hex(8),
@@ -110,7 +110,7 @@ def withdraw(change: Transaction, invitation_id: str) -> None:
     if row is None:
         raise NotFound("there is no such invitation")
     if row.used_by is not None:
-        raise Conflict("somebody has joined by this invitation; disable their account in its place")
+        raise Conflict("somebody has joined with this invitation; disable their account instead")
     if row.withdrawn_at is None:
         row.withdrawn_at = change.at
         change.record("withdraw", row.id)
@@ -185,7 +185,7 @@ def change_password(change: Transaction, person: PersonRow, current: str, passwo
         # A double click asks again for what is already done.
         if is_password(person.password, password):
             return
-        raise InvalidValue("this is not your password until now", field="current", code="wrong_password")
+        raise InvalidValue("this is not your current password", field="current", code="wrong_password")
     set_password(change, person, password, keep=keep)
 
 
@@ -219,7 +219,7 @@ def find_by_password(session: Session, name: str, password: str) -> PersonRow:
     """
     row = session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
     if not is_password(row.password if row is not None else decoy_hash(), password) or row is None or row.disabled_at:
-        raise Unauthorized("name and password do not belong together", code="wrong_password")
+        raise Unauthorized("name and password do not match", code="wrong_password")
     return row
 
 
@@ -287,7 +287,7 @@ def make_token(
     """
     label = clean_line(label, "a label", LONGEST_NAME, field="label")
     if not 1 <= days <= 366:
-        raise InvalidValue("a token is good for 1 to 366 days", field="days")
+        raise InvalidValue("a token is valid for 1 to 366 days", field="days")
     token = f"rt_{secrets.token_urlsafe(32)}"
     row = TokenRow(
         id=secrets.token_hex(8),

@@ -171,9 +171,9 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
     """
     known = {"take", "write", "note"}
     if place not in disputed_places(session, unit, task):
-        raise InvalidValue("nothing is to be settled at this place", field="place")
+        raise InvalidValue("there is nothing to settle at this place", field="place")
     if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
-        raise InvalidValue("give either 'take' with whose work, or 'write' with a value", field="value")
+        raise InvalidValue("give either 'take' with an assignment, or 'write' with a value", field="value")
     note = value.get("note", "")
     if not isinstance(note, str) or len(note) > 2000:
         raise InvalidValue("a note is a text of at most 2,000 characters", field="note")
@@ -184,7 +184,7 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         return {"take": value["take"], "note": note}
     written = task.check(unit.content, place, value["write"])
     if not task.is_decided(written):
-        raise InvalidValue("decide what becomes of it", field="write")
+        raise InvalidValue("the value needs a decision", field="write")
     return {"write": written, "note": note}
 
 

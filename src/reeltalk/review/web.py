@@ -281,7 +281,7 @@ def check_csrf(request: Request, person: User, token: str) -> None:
         return
     # As bytes, since `compare_digest` refuses text that is not ASCII.
     if not hmac.compare_digest(token.encode(), person.csrf.encode()):
-        raise Forbidden("the page is older than your session; reload it and try again", code="csrf")
+        raise Forbidden("this page is older than your session; reload it and try again", code="csrf")
     refuse_other_sites(request)
 
 

@@ -90,7 +90,7 @@ def save_value(
     current = found.revision if found is not None else 0
     if revision != current:
         raise Conflict(
-            f"revision {revision} was read, and {current} is there now: it was saved elsewhere meanwhile",
+            f"revision {revision} was read, but the current one is {current}: another window saved it meanwhile",
             code="stale_save",
             more={
                 "current": entry_view(found) if found is not None else {"revision": 0, "value": None, "stale": False}
@@ -140,7 +140,7 @@ def redo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: Re
 def _check_open(assignment: AssignmentRow, unit: UnitRow) -> None:
     # This also covers a lapsed adjudicator's copy: nothing about others' work may be answered before all is in.
     if assignment.state == WAITING or (assignment.role == ADJUDICATOR and unit.state == OPEN):
-        raise Conflict("work on this task was returned to its annotator; go on when it is in again")
+        raise Conflict("work on this task was returned to its annotator; continue when it is submitted again")
     if assignment.state not in (*UNFINISHED, LAPSED):
         raise Conflict("this work was submitted; take it back, or ask an adjudicator to return it")
 
@@ -254,11 +254,11 @@ def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: 
     rows = entries(change.session, assignment.id)
     adjudicating = assignment.role == ADJUDICATOR
     if unit.state != (ADJUDICATION if adjudicating else OPEN):
-        raise Conflict("others were done with this task first; what you did in it is kept, go on with another")
+        raise Conflict("other people finished this task first; your work is kept, continue with another task")
     lacking = lacking_places(unit, task, rows, adjudicating=adjudicating, session=change.session)
     if lacking:
         raise InvalidValue(
-            f"{len(lacking)} places are undecided or must be looked at again",
+            f"{len(lacking)} places are undecided or must be checked again",
             code="incomplete",
             more={"places": lacking},
         )
@@ -266,7 +266,7 @@ def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: 
     assignment.state, assignment.submitted_at = "submitted", change.at
     # The first to submit counts: if this work had lapsed, the copy begun last makes room.
     if had_lapsed and make_room(change, unit, assignment.role, unfinished_copies(change, unit, assignment.role)):
-        raise Conflict("others were done with this task first; what you did in it is kept, go on with another")
+        raise Conflict("other people finished this task first; your work is kept, continue with another task")
     change.record("submit", assignment.id, after={"unit": unit.id, "role": assignment.role, "round": assignment.round})
     if adjudicating:
         settle_as_decided(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
@@ -304,7 +304,7 @@ def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> Non
     overlap = change.session.get_one(QueueRow, unit.queue_id).overlap
     # Gold is never complete. It must behave here like other units, or this would reveal it.
     if unit.state != OPEN or complete_before is not None or (unit.gold is not None and overlap == 1):
-        raise Conflict("all work on this task is in; only an adjudicator can return it")
+        raise Conflict("all work on this task was submitted; only an adjudicator can return it")
     assignment.state, assignment.submitted_at = "working", None
     unit.submitted -= 1
     change.record("reopen", assignment.id, before={"round": assignment.round})
@@ -322,16 +322,16 @@ def send_back(change: Transaction, person_id: str, assignment_id: str, note: str
     assignment = change.session.get(AssignmentRow, assignment_id)
     unit = change.session.get(UnitRow, assignment.unit_id) if assignment is not None else None
     if assignment is None or unit is None or unit.state == OPEN or assignment.role == ADJUDICATOR:
-        raise NotFound("there is no such work, or not all work on its task is in")
+        raise NotFound("there is no such work, or not all work on its task was submitted")
     if assignment.person_id == person_id:
-        raise Forbidden("your own work is returned by somebody else")
+        raise Forbidden("somebody else must return your own work")
     if assignment.state != "submitted":
         raise Conflict("this work was not submitted, and cannot be returned")
     person = change.session.get_one(PersonRow, assignment.person_id)
     if person.disabled_at is not None or not may(person.role, Action.WORK):
-        raise Conflict("its annotator works here no longer; write yourself what is right")
+        raise Conflict("its annotator can no longer work here; write the right value yourself")
     if not 1 <= len(note.strip()) <= 2000:
-        raise InvalidValue("say in 1 to 2,000 characters what is to be done again", field="note")
+        raise InvalidValue("say in 1 to 2,000 characters what should be done again", field="note")
     unsettle(change, unit)
     assignment.state, assignment.note, assignment.round = "returned", note.strip(), assignment.round + 1
     assignment.submitted_at = None

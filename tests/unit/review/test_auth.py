@@ -239,7 +239,7 @@ def test_the_log_tells_from_which_address_and_not_what_was_typed(
 ) -> None:
     sign_in(stranger(team, client=("192.0.2.9", 1)), "a password in the wrong field", "and another")
     told = capsys.readouterr().err
-    assert "sign-in from 192.0.2.9: name and password do not belong together" in told
+    assert "sign-in from 192.0.2.9: name and password do not match" in told
     assert "field" not in told
     assert "another" not in told
 

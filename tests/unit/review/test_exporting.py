@@ -216,5 +216,5 @@ def test_a_damaged_copy_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "events.jsonl").unlink()
     with pytest.raises(InputError, match="missing"):
         restore_project(back, tmp_path / "out")
-    with pytest.raises(BenchmarkError, match="is no export of a review"):
+    with pytest.raises(BenchmarkError, match="is not an export of a review"):
         restore_project(back, tmp_path)

@@ -91,7 +91,7 @@ def test_a_save_that_names_an_older_revision_is_told_what_is_there_now(project: 
     assert copy is not None
     saved(project, copy, "0", question="First?")
     saved(project, copy, "0", question="Second?")
-    with pytest.raises(Conflict, match="revision 1 was read, and 2 is there") as refused:
+    with pytest.raises(Conflict, match="revision 1 was read, but the current one is 2") as refused:
         saved(project, copy, "0", question="Third?", revision=1)
     assert refused.value.code == "stale_save"
     assert refused.value.more["current"]["value"]["question"] == "Second?"
@@ -174,7 +174,7 @@ def test_a_place_without_work_goes_to_the_next_when_its_lease_is_over(project: R
     assert unit_of(project.database) == ("done", 1)
     assert state_of(project.database, second) == "lapsed"
     assert saved(project, second, "0", note="typed before the screen knew").revision == 1
-    with pytest.raises(Conflict, match="others were done"):
+    with pytest.raises(Conflict, match="other people finished"):
         handed_in(project, second)
 
 
@@ -253,7 +253,7 @@ def test_what_differs_goes_to_one_adjudicator_who_did_not_work_on_it(project: Re
         assignment, unit, task = work.own_work(change.session, "ben", copy)
         with pytest.raises(InvalidValue, match="no such work"):
             work.save_value(change, assignment, unit, task, "0", 0, {"take": "somebody"})
-        with pytest.raises(InvalidValue, match="nothing is to be settled"):
+        with pytest.raises(InvalidValue, match="there is nothing to settle"):
             work.save_value(change, assignment, unit, task, "7", 0, {"take": copies[0]})
         for place, whose in (("0", 0), ("1", 1)):
             work.save_value(change, assignment, unit, task, place, 0, {"take": copies[whose]})
@@ -322,7 +322,7 @@ def test_one_may_take_back_what_one_handed_in_until_all_is_in(project: ReviewPro
     assert unit_of(project.database) == ("open", 0)
     handed_in(project, copies[0] or "")
     handed_in(project, copies[1] or "")
-    with pytest.raises(Conflict, match="all work on this task is in"):
+    with pytest.raises(Conflict, match="all work on this task was submitted"):
         stepped(project, copies[0] or "", lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
 
 
@@ -332,7 +332,7 @@ def test_gold_goes_to_everybody_is_never_complete_and_cannot_be_told_by_reopenin
         copy = given(project, person)
         assert copy is not None
         handed_in(project, copy, decision="reject")
-        with pytest.raises(Conflict, match="all work on this task is in"):
+        with pytest.raises(Conflict, match="all work on this task was submitted"):
             stepped(project, copy, lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
     assert unit_of(project.database) == ("open", 3)
     assert verify_history(project.database).findings == ()

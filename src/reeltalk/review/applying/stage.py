@@ -107,7 +107,7 @@ def apply_reviews(
         if target is source and row.content_hash != source.manifest.content_hash:
             if not is_of_project(session, row, source.manifest):
                 raise BenchmarkError(
-                    f"{source.path} was changed by something else since it was loaded; 'reeltalk review {source.path} "
+                    f"{source.path} was changed by something else since the import; 'reeltalk review {source.path} "
                     "--reload' takes the changes over, or pass --into another copy"
                 )
         progress("collecting what was settled")

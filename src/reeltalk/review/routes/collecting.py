@@ -117,7 +117,7 @@ def look(
         own = person.id in (row.investigator_id, row.correspondent_id)
         is_kept = collecting.is_hidden_from(session, person.id, [unit.video_id or ""])
         if is_kept and not own:
-            raise Forbidden("you ask about this video yourself just now; somebody else looks at this dialogue")
+            raise Forbidden("you are asking about this video yourself; somebody else must judge this dialogue")
         video = None if is_kept else video_of(session, unit)
         return page(
             request,

@@ -123,7 +123,7 @@ def _answer(request: Request, path: Path, media_type: str, sha256: str) -> Respo
     except OSError:
         status = None
     if status is None or not stat.S_ISREG(status.st_mode):
-        raise NotFound("this video's file is gone; start the server again, and it says what is missing")
+        raise NotFound("this video's file is missing; start the server again to see which files are missing")
     etag = f'"{sha256[:32]}-{status.st_size:x}-{status.st_mtime_ns:x}"'
     headers = {"etag": etag, "cache-control": CACHING, "vary": "Cookie, Authorization"}
     headers |= {"x-content-type-options": "nosniff"}

@@ -113,7 +113,7 @@ class AnswerTask(ReviewTask):
         if found.given and options and found.choice is None:
             raise InvalidValue("choose one of the options", field="choice")
         if found.given and not options and not found.text.strip():
-            raise InvalidValue("write an answer; that you do not know is one too", field="text")
+            raise InvalidValue("write an answer; you may say that you do not know", field="text")
         return found.model_dump(mode="json")
 
     def is_decided(self, value: Json) -> bool:

@@ -161,7 +161,7 @@ class LabelsTask(ReviewTask):
             if found.decision in (Decision.ACCEPT, Decision.EDIT) and not vocabulary.least <= count <= vocabulary.most:
                 raise InvalidValue(f"{vocabulary.title} takes {_many(vocabulary)}, not {count}", field=field)
         if found.decision is Decision.REJECT:
-            raise InvalidValue("labels are accepted, edited, or the turn is skipped", field="decision")
+            raise InvalidValue("accept or edit the labels, or skip the turn", field="decision")
         stored = found.model_copy(update={"labels": ordered, "manual": self.manual.signature}).model_dump(mode="json")
         if found.decision in (Decision.ACCEPT, Decision.EDIT):
             same = stored["labels"] == start["labels"]
