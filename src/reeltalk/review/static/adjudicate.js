@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Adjudication: A and B side by side, place by place, with what each changed of the draft. One takes A, takes B, writes
- * C, or returns the work of one of the two; all from the keyboard.
+ * Adjudication: A and B side by side, place by place, with their changes from the draft. The adjudicator takes A, takes B,
+ * writes C, or returns the work of one of them. Everything works from the keyboard.
  */
 
 import { byId, changes, clock, element, fill, sentence } from "./elements.js";
@@ -63,7 +63,7 @@ class Adjudication {
       const { place, current } = /** @type {CustomEvent} */ (event).detail;
       this.outbox.resolve(place, undefined);
       this.decisions[place] = current.value;
-      problem("You decided this in another window meanwhile; what you decided there is shown.");
+      problem("You decided this in another window meanwhile. The page now shows that decision.");
       this.draw();
     });
     this.outbox.addEventListener("saved", (event) => {

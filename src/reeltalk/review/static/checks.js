@@ -1,5 +1,5 @@
 // @ts-check
-/** What construction found about a turn, in plain words, what needs a look first; and the links of a turn. */
+/** The results of construction's checks of a turn in plain words, the important ones first, and the turn's links. */
 
 import { button, byId, clock, element, fill, sentence } from "./elements.js";
 
@@ -36,7 +36,7 @@ const OUTCOMES = Object.freeze(
 );
 const ORDER = Object.keys(OUTCOMES);
 
-/** True where somebody should look. @param {Check} check */
+/** True if somebody should look. @param {Check} check */
 export function isFlagged(check) {
   return check.outcome === "flagged" || check.outcome === "dropped";
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** A live dialogue of two: one asks without the video, one answers with it. What is being typed stays in this browser. */
+/** A live dialogue: one person asks without the video, the other answers with it. Unsent text is kept in this browser. */
 
 import { byId, element, fill, sentence } from "./elements.js";
 import { Keys } from "./keys.js";
@@ -9,7 +9,7 @@ import { bindButtons, watch } from "./watching.js";
 import { RefusedError, SignedOutError, ask, makeKey } from "./workapi.js";
 
 const POLL_MS = 1500;
-/** How often it is tried again by itself after one was signed out: nothing changes that but signing in. */
+/** Retries after the session has ended. Only signing in helps. */
 const SIGNED_OUT_MS = 15_000;
 const root = byId("dialogue-work", HTMLElement);
 const role = root.dataset.role ?? "";
@@ -23,7 +23,7 @@ let now = null;
 /** Position of the own message that is being corrected, or null. @type {number | null} */
 let correcting = null;
 /**
- * The message under way keeps its key however often it is sent, also by the page after a reload.
+ * A message keeps its key in every retry, also after a reload.
  * @type {{key: string, position: number, text: string} | null}
  */
 let pending = null;
@@ -50,7 +50,7 @@ function show(found) {
   const left = found.least_turns - Math.floor(found.messages.length / 2);
   const need = left > 0 ? `, at least ${left} more to go` : "";
   const turn = found.state !== "live" ? "The dialogue is finished." : found.your_turn ? "It is your turn." : "The other is writing.";
-  fill(byId("standing", HTMLElement), `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${need}.`);
+  fill(byId("progress", HTMLElement), `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${need}.`);
   if (found.note) notify(`It was sent back: ${found.note}`);
   const live = found.state === "live";
   draw();
@@ -80,7 +80,7 @@ function tellState(state, message, ...more) {
   fill(place, element("span", { class: "state-dot", "aria-hidden": "true" }), message, " ", ...more);
 }
 
-/** @param {unknown} error @returns {boolean} True where asking again changes nothing. */
+/** @param {unknown} error @returns {boolean} True if a retry cannot help. */
 function tell(error) {
   if (error instanceof SignedOutError) {
     waitUntil_ms = Date.now() + SIGNED_OUT_MS;
@@ -96,7 +96,7 @@ function tell(error) {
   return false;
 }
 
-/** Keeps what is typed, and what is under way, for the page after a reload. */
+/** Keeps the typed text and the unsent message for the page after a reload. */
 function keep() {
   try {
     if (text.value || pending) localStorage.setItem(store, JSON.stringify({ text: text.value, pending }));
@@ -116,7 +116,7 @@ function recall() {
   }
 }
 
-/** What was under way is with the server. */
+/** The server has the message. */
 function landed() {
   if (text.value.trim() === pending?.text) text.value = "";
   pending = null;
@@ -209,7 +209,7 @@ function poll() {
   if (!document.hidden && Date.now() >= waitUntil_ms) void look();
 }
 
-/** At once, whatever was waited for. */
+/** Now, without waiting for the timer. */
 function hurry() {
   waitUntil_ms = 0;
   poll();

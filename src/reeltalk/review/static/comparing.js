@@ -1,5 +1,5 @@
 // @ts-check
-/** What the fields of a turn are compared with: nothing, its draft, or the last revision that was decided otherwise. */
+/** The comparison of a turn's fields: with nothing, with the draft, or with the last revision that was decided otherwise. */
 
 import { byId, messageOf } from "./elements.js";
 import { say } from "./notices.js";
@@ -63,7 +63,7 @@ export class Comparison {
       const here = this._form.read();
       const last = versions.findLast(({ value }) => value?.decision && !isSameWork(value, here));
       this._form.compare(last?.value ?? draft);
-      if (!last) say("There is no other revision; the draft is compared with.");
+      if (!last) say("There is no other revision. The draft is shown for comparison.");
     } catch (error) {
       say(messageOf(error));
     }

@@ -1,5 +1,5 @@
 // @ts-check
-/** All turns as a row of numbers with what was decided, and the dialogue before the turn under review. */
+/** All turns as a row of numbers with their decisions, and the dialogue before the current turn. */
 
 import { button, clock, element, fill } from "./elements.js";
 import { DECIDED, kindOf } from "./turnvalue.js";
@@ -52,7 +52,7 @@ export function drawStrip(place, turns, current, go) {
  */
 export function drawDialogue(place, turns, current, go) {
   if (current === 0) {
-    fill(place, element("p", { class: "soft" }, "This is the first turn: nothing was said before it."));
+    fill(place, element("p", { class: "soft" }, "This is the first turn. There are no turns before it."));
     return;
   }
   fill(

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * One's own work on a unit, whatever its task is: what stands at each place, saved by the outbox, with undo, merging of
- * two windows, the lease, and handing in.
+ * One person's work on a unit of any task: the value at each place, saved by the outbox, with undo, merging of two
+ * windows, the lease, and submitting.
  *
  *     const work = new EditSession(reply, {what: "link", draftOf, linesOf, nameOf, spot: () => ({place, time_s})});
  *     work.addEventListener("changed", ({detail}) => draw(detail.place));   // null: all of it
@@ -14,7 +14,7 @@
 
 import { button, byId, element, fill, messageOf, sentence } from "./elements.js";
 import { askWhich } from "./merging.js";
-import { notify, say, tellStanding } from "./notices.js";
+import { notify, say, showStatus } from "./notices.js";
 import { Outbox } from "./outbox.js";
 import { SpotKeeper, forgetSpot, lastSpot, putCaret } from "./resuming.js";
 import { SaveState } from "./savestate.js";
@@ -22,24 +22,24 @@ import { RefusedError, ask } from "./workapi.js";
 
 /** @typedef {import("./merging.js").Lines} Lines */
 /**
- * @typedef {object} TaskView What a task says of its values.
+ * @typedef {object} TaskView How a task describes its values.
  * @property {string} what A place, as `link`.
- * @property {(place: string) => any} draftOf The value with which one starts.
+ * @property {(place: string) => any} draftOf The value that people start from.
  * @property {(place: string, value: any) => Lines} linesOf
  * @property {(place: string) => string} nameOf As `Turn 2`.
  * @property {(theirs: any) => void} [editOn] Shows the other version when a person chooses to edit their own.
- * @property {(value: any) => boolean} [stands] True where what another window saved can no longer be changed.
- * @property {() => {place: string, time_s: number | null}} spot Where this person is, also before the page has gone there.
+ * @property {(value: any) => boolean} [stands] True if the version of the other window can no longer be changed.
+ * @property {() => {place: string, time_s: number | null}} spot Where this person is, also before the page has moved there.
  */
 /**
- * @typedef {object} Reply What the server says of the work.
+ * @typedef {object} Reply The server's answer about the work.
  * @property {import("./workapi.js").Work["assignment"]} assignment
  * @property {{id: string, title: string, content: any, video: any}} unit
  * @property {string[]} places Those that must be decided.
  * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
  */
 
-/** A unit is held for its annotator as long as they look at it. */
+/** The unit is held for its annotator while the page is open. */
 const LEASE_EVERY_MS = 5 * 60_000;
 const OPEN_STATES = ["working", "returned", "lapsed"];
 
@@ -52,11 +52,11 @@ export class EditSession extends EventTarget {
     this.isOpen = OPEN_STATES.includes(reply.assignment.state);
     this._task = task;
     this._path = `/api/work/${encodeURIComponent(this.id)}`;
-    /** @type {Map<string, any>} Values by place; a place that is not there has its draft. */
+    /** @type {Map<string, any>} Values by place. A missing place has its draft. */
     this._values = new Map();
     /** @type {Set<string>} */
     this._stale = new Set();
-    /** @type {Promise<unknown>} One undo after the other, however fast the key is pressed. */
+    /** @type {Promise<unknown>} Undo steps run one after the other, however fast the key is pressed. */
     this._steps = Promise.resolve();
     this._saveState = new SaveState(say, task.what);
     this._spots = new SpotKeeper(this.id, byId("work", HTMLElement), task.spot);
@@ -66,18 +66,18 @@ export class EditSession extends EventTarget {
     this._take(reply.entries);
   }
 
-  /** Begins to save. @returns {Promise<import("./resuming.js").Spot | null>} Where this person was. */
+  /** Starts saving. @returns {Promise<import("./resuming.js").Spot | null>} Where this person was. */
   async open() {
     const spot = lastSpot(this.id);
     this._listen();
     const { entries } = this.reply;
     await this.outbox.open(Object.fromEntries(Object.entries(entries).map(([place, { revision }]) => [place, revision])));
     this._putTyped();
-    tellStanding(this.reply.assignment, this.isOpen, () => void this._reopen());
+    showStatus(this.reply.assignment, this.isOpen, () => void this._reopen());
     return spot;
   }
 
-  /** The page is where it was. @param {import("./resuming.js").Spot | null} spot */
+  /** The page is ready, at its earlier position. @param {import("./resuming.js").Spot | null} spot */
   resume(spot) {
     if (spot) putCaret(spot);
     document.documentElement.dataset.ready = "true";
@@ -88,7 +88,7 @@ export class EditSession extends EventTarget {
     return [...new Set([...this.reply.places, ...this._values.keys()])];
   }
 
-  /** What stands at a place; its draft where nothing does. @param {string} place @returns {any} */
+  /** The value at a place, or its draft. @param {string} place @returns {any} */
   value(place) {
     return this._values.get(place) ?? this._task.draftOf(place);
   }
@@ -98,7 +98,7 @@ export class EditSession extends EventTarget {
     return `${this._path}/history/${encodeURIComponent(place)}`;
   }
 
-  /** True where somebody put something there. @param {string} place */
+  /** True if a value was saved there. @param {string} place */
   has(place) {
     return (this._values.get(place) ?? null) !== null;
   }
@@ -108,7 +108,7 @@ export class EditSession extends EventTarget {
     return this._stale.has(place);
   }
 
-  /** True where there is no decision, or one that must be looked at again. @param {string} place */
+  /** True if there is no decision, or one that must be checked again. @param {string} place */
   needs(place) {
     return this.value(place).decision === null || this._stale.has(place);
   }
@@ -123,7 +123,7 @@ export class EditSession extends EventTarget {
     this._spots.soon();
   }
 
-  /** Saves what would have waited for more to be typed. */
+  /** Saves pending text now. */
   hurry() {
     void this.outbox.hurry();
   }
@@ -137,7 +137,7 @@ export class EditSession extends EventTarget {
   async _step(what) {
     if (!this.isOpen) return;
     if (!(await this.outbox.settle())) {
-      say("Not all is saved yet; undo works again once the server has everything.");
+      say("Not all is saved yet; undo works again when the server has everything.");
       return;
     }
     const { place, entries } = await ask(`${this._path}/${what}`, { method: "POST" });
@@ -148,7 +148,7 @@ export class EditSession extends EventTarget {
   }
 
   /**
-   * Asks whether the unit shall be handed in, and does so.
+   * Asks for confirmation and submits the unit.
    * @param {{question: string, summary: string, places: string[], last?: () => void}} asked `places`: those that need a
    *   decision before; `last`: what is saved with it.
    */
@@ -160,7 +160,7 @@ export class EditSession extends EventTarget {
       return;
     }
     if (!(await this.outbox.settle())) {
-      notify("Not all is saved yet. Submit once the server has everything.");
+      notify("Not all is saved yet. Submit again when the server has everything.");
       return;
     }
     if (!(await confirmSubmit(question, summary))) return;
@@ -170,7 +170,7 @@ export class EditSession extends EventTarget {
 
   async _submit() {
     try {
-      if (!(await this.outbox.settle())) throw new Error("Not all is saved yet. Submit once the server has everything.");
+      if (!(await this.outbox.settle())) throw new Error("Not all is saved yet. Submit again when the server has everything.");
       const { next } = await ask(`${this._path}/submit`, { method: "POST" });
       forgetSpot(this.id);
       location.assign(next ?? "/");
@@ -221,7 +221,7 @@ export class EditSession extends EventTarget {
   /** @param {{place: string, reply: {value: any, stale: string[] | null}, newer: boolean}} saved */
   _saved({ place, reply, newer }) {
     if (reply.stale) this._stale = new Set(reply.stale);
-    // The server says what a decision comes to, as accepting with changes, which is editing.
+    // The server may change a decision: accepting with changes becomes an edit.
     const isOther = !newer && this.value(place)?.decision !== reply.value?.decision;
     if (isOther) this._values.set(place, reply.value);
     this.dispatchEvent(new CustomEvent("saved", { detail: { place } }));
@@ -237,7 +237,7 @@ export class EditSession extends EventTarget {
       this._values.set(place, theirs);
       this.outbox.resolve(place, undefined);
       this._tell(place);
-      if (!isSame) notify(`${nameOf(place)} was given in another window; that stands.`);
+      if (!isSame) notify(`${nameOf(place)} was answered in another window. That answer stays.`);
       return;
     }
     const dialog = byId("merge", HTMLDialogElement);
@@ -254,11 +254,11 @@ export class EditSession extends EventTarget {
     this._tell(place);
     const { editOn } = this._task;
     if (choice === "edit") editOn?.(theirs);
-    const hint = editOn ? "Edit yours; changes against the other version are shown." : "Edit yours.";
-    say({ mine: "Yours stands.", theirs: "The other version stands.", edit: hint }[choice]);
+    const hint = editOn ? "Edit your version. Its changes from the other version are shown." : "Edit your version.";
+    say({ mine: "Your version is kept.", theirs: "The other version is kept.", edit: hint }[choice]);
   }
 
-  /** Takes what the server has now; what is typed and not saved stays. @param {Reply["entries"]} entries */
+  /** Takes the server's values and keeps unsaved text. @param {Reply["entries"]} entries */
   learn(entries) {
     this.outbox.learn(entries);
     this._take(entries);
@@ -272,7 +272,7 @@ export class EditSession extends EventTarget {
     }
   }
 
-  /** Where one is has changed. */
+  /** The position on the page has changed. */
   moved() {
     this._spots.soon();
   }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Building a page from texts of strangers: every text goes in as text, never as markup. */
+/** Builds elements from untrusted text. Every text is inserted as text, never as markup. */
 
 import { diffWords } from "./worddiff.js";
 

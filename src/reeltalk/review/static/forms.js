@@ -1,5 +1,5 @@
 // @ts-check
-/** Forms: a button that is pressed twice sends once, grave changes are asked about, and what is shown once can be copied. */
+/** Forms: a double click sends once, serious changes ask for confirmation, and secrets can be copied. */
 
 for (const form of document.querySelectorAll("form")) {
   form.addEventListener("submit", (event) => {
@@ -36,6 +36,6 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
       // Without HTTPS a browser gives no clipboard; what is selected can be copied with the keyboard.
     }
     const said = document.getElementById(`${field.id}-said`);
-    if (said !== null) said.textContent = copied ? "Copied." : "Selected; press Ctrl+C to copy.";
+    if (said !== null) said.textContent = copied ? "Copied." : "Selected. Press Ctrl+C to copy.";
   });
 }

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * When each frame of a video appears: from frames to times and back.
+ * Times of a video's frames: from frames to times and back.
  *
  * Two clocks: the video's, on which the first frame is at 0, as in the benchmark; and the browser's `currentTime`, which
  * may start elsewhere. Names of values on the browser's clock begin with `clock`.
@@ -8,9 +8,9 @@
 
 /** @typedef {{start_s: number, end_s: number}} Interval */
 
-/** What is nearer than this is the same moment: clocks of browsers count whole microseconds. */
+/** Times closer than this are equal: browsers count whole microseconds. */
 const HAIR_S = 2e-6;
-/** How long a frame is taken to last where there is no other to tell by. */
+/** Assumed duration of a frame if there is no next frame. */
 const ONE_FRAME_S = 0.04;
 
 export class FrameTimes {

@@ -1,5 +1,5 @@
 // @ts-check
-/** Which keys the labelling screens have. `docs/how-to/review.md` lists them. */
+/** Keys of the labelling screens. `docs/how-to/review.md` lists them. */
 
 import { videoActions } from "./videokeys.js";
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** The screen on which a person labels the turns of a chain or a dialogue, whatever the vocabularies are. */
+/** The screen to label the turns of a chain or a dialogue, with any vocabularies. */
 
 import { button, byId, clock, element, fill } from "./elements.js";
 import { Keys } from "./keys.js";
@@ -123,7 +123,7 @@ export class Labels {
     const place = byId("dialogue", HTMLElement);
     fill(
       place,
-      this.current === 0 && element("p", { class: "soft" }, "This is the first turn: nothing was said before it."),
+      this.current === 0 && element("p", { class: "soft" }, "This is the first turn. There are no turns before it."),
       element(
         "ol",
         { class: "said-before" },

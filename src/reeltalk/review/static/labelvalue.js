@@ -1,5 +1,5 @@
 // @ts-check
-/** How a person labelled a turn: its start from what was proposed, and what differs between two versions. */
+/** A person's labels of a turn: the value to start from, and the lines that compare two versions. */
 
 /** @typedef {import("./player.js").Interval} Interval */
 /**
@@ -14,7 +14,7 @@
 export const DECIDED = Object.freeze({ accept: "As proposed", edit: "Labelled", skip: "Skipped" });
 
 /**
- * What was proposed for a turn, or stands in it already, undecided.
+ * The labels that a turn has, or that were proposed, undecided.
  * @param {Turn} turn
  * @param {Record<string, Proposal>} proposals By vocabulary.
  * @param {Vocabulary[]} vocabularies
@@ -51,7 +51,7 @@ export function linesOf(value, vocabularies) {
   ];
 }
 
-/** True where a person should look closely. @param {Record<string, Proposal>} proposals */
+/** True if a person should look closely. @param {Record<string, Proposal>} proposals */
 export function isDoubtful(proposals) {
   return Object.values(proposals).some(({ needs_review, margin }) => needs_review || margin === null);
 }

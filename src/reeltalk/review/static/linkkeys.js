@@ -1,5 +1,5 @@
 // @ts-check
-/** Which keys the link board has. `docs/how-to/review.md` lists them. */
+/** Keys of the link board. `docs/how-to/review.md` lists them. */
 
 import { videoActions } from "./videokeys.js";
 

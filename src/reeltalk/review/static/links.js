@@ -308,7 +308,7 @@ export class Board {
       return shown.length ? [{ start_s: Math.min(...shown.map((each) => each.start_s)), end_s: Math.max(...shown.map((each) => each.end_s)) }] : [];
     });
     if (parts.length) this.playback.playParts(parts);
-    else say("It is not known where the two scenes are.");
+    else say("The times of the two scenes are not known.");
   }
 
   toEvidence() {

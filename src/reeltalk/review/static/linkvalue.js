@@ -1,5 +1,5 @@
 // @ts-check
-/** What a person makes of a link between two turns: its start, its names, and what differs between two versions. */
+/** A person's value of a link between two turns: the value to start from, names, and the lines that compare two versions. */
 
 /** @typedef {import("./workapi.js").Scene} Scene */
 /** @typedef {import("./player.js").Interval} Interval */

@@ -1,5 +1,5 @@
 // @ts-check
-/** Two versions of one place, saved in two windows: both are shown beside the draft, and a person says which shall stand. */
+/** Two versions of one place from two windows: both are shown beside the draft, and the person chooses. */
 
 import { button, changes, element, fill } from "./elements.js";
 
@@ -27,7 +27,7 @@ export function askWhich(dialog, { name, draft, mine, theirs }) {
       element(
         "p",
         {},
-        "Another window saved it while you typed here. Nothing is lost: choose what shall stand. The version that you do not take stays in the history.",
+        "Another window saved it while you typed here. Nothing is lost: choose the version to keep. The other one stays in the history.",
       ),
       element("div", { class: "scroll" }, table(draft, theirs, mine)),
       element(

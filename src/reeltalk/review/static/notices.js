@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page tells: in passing to people who do not see it, above the work to everybody. */
+/** Messages of the page: spoken by screen readers, or above the work for everybody. */
 
 import { button, byId, element } from "./elements.js";
 
@@ -16,12 +16,12 @@ export function notify(text) {
 }
 
 /**
- * What one must know before working on a unit: that it came back, and why; that it can no longer be changed.
+ * What people must know before they work on a unit: that it was returned and why, or that it can no longer be changed.
  * @param {import("./workapi.js").Work["assignment"]} assignment
  * @param {boolean} isOpen
  * @param {() => void} reopen
  */
-export function tellStanding({ state, note, round }, isOpen, reopen) {
+export function showStatus({ state, note, round }, isOpen, reopen) {
   const place = byId("notices", HTMLElement);
   if (note && round > 1) {
     place.append(element("div", { class: "note" }, element("strong", {}, "Returned to you: "), note));

@@ -154,7 +154,7 @@ class RatingScreen {
 
   _toAsked() {
     const at_s = this._answers.find(({ turn_index }) => String(turn_index) === this._places[this.current])?.asked_at_s ?? null;
-    if (at_s === null) say("It is not said when this is asked.");
+    if (at_s === null) say("This answer has no time at which its question is asked.");
     else void this.playback.seek(at_s);
   }
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** The panel in which somebody says why a turn is rejected: reasons from a closed list, by click or by number, and a note. */
+/** The panel for rejecting a turn: reasons from a closed list, by click or by number, and a note. */
 
 import { byId, element, fill } from "./elements.js";
 import { REASONS } from "./turnvalue.js";

@@ -1,5 +1,5 @@
 // @ts-check
-/** Where somebody was in a unit, so that a reload goes on at the same turn, second, field and letter. */
+/** The position of a person in a unit, so that a reload returns to the same turn, second, field and letter. */
 
 /**
  * @typedef {object} Spot

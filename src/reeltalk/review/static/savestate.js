@@ -1,5 +1,5 @@
 // @ts-check
-/** What has become of what was typed, always in sight: saved, saving, or waiting in this browser, and why. */
+/** The state of the typed text, always visible: saved, saving, or waiting in this browser, and why. */
 
 import { byId, element, fill, sentence } from "./elements.js";
 
@@ -37,7 +37,7 @@ export class SaveState {
     this._shown = `${text}${kept}`;
     // A link of its own tab: this page, and all that is typed in it, stays.
     const signIn = element("a", { href: "/sign-in", target: "_blank", rel: "opener" }, "Sign in in a new tab");
-    const lost = !kept && state !== "saved" && element("strong", {}, " This browser keeps nothing: do not close the page.");
+    const lost = !kept && state !== "saved" && element("strong", {}, " This browser cannot keep your work. Do not close the page.");
     fill(this._place, element("span", { class: "state-dot", "aria-hidden": "true" }), text, " ", state === "signed-out" && signIn, lost);
     this._place.className = `save-state ${state}`;
     const isTrouble = state !== "saved" && state !== "saving";

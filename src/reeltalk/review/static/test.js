@@ -123,7 +123,7 @@ class TestScreen {
       document.getElementById("answer-text")?.focus();
     } catch (error) {
       if (error instanceof RefusedError) notify(`${error.message} Reload the page.`);
-      else notify("The answer is saved. The next question comes as soon as the server can be reached.");
+      else notify("The answer is saved. The next question appears when the server can be reached.");
       window.setTimeout(() => void this._goOn(), AGAIN_MS);
     } finally {
       this._fetching = false;
@@ -145,7 +145,7 @@ class TestScreen {
   }
 
   _toAsked() {
-    if (this._until_s === null) say("The question has no moment of its own.");
+    if (this._until_s === null) say("This question has no time of its own.");
     else void this.playback.seek(this._until_s);
   }
 
@@ -178,7 +178,7 @@ class TestScreen {
     const asking = byId("asking", HTMLElement);
     asking.dataset.at = `${at} ${this._isWaiting}`;
     if (isDone) fill(asking);
-    else if (!question) fill(asking, element("p", { class: "soft" }, "The next question comes once the server has your answer."));
+    else if (!question) fill(asking, element("p", { class: "soft" }, "The next question appears when the server has your answer."));
     else fill(asking, element("p", { class: "now", id: "now" }, question.question), this._drawFields(question, at));
   }
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** Which keys the screen of turns has. `docs/how-to/review.md` lists them; a test compares the two. */
+/** Keys of the screen of turns. `docs/how-to/review.md` lists them; a test compares the two. */
 
 import { videoActions } from "./videokeys.js";
 

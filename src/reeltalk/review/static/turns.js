@@ -1,5 +1,5 @@
 // @ts-check
-/** The screen on which a person reviews the turns of a chain or a dialogue: it holds the state, its parts show it. */
+/** The screen to review the turns of a chain or a dialogue. It holds the state; its parts show it. */
 
 import { drawAbout, isFlagged } from "./checks.js";
 import { drawDialogue, drawStrip } from "./dialogue.js";
@@ -226,7 +226,7 @@ export class Screen {
 
   toAsked() {
     const { asked_at_s } = this.values[this.current];
-    if (asked_at_s === null) say("It is not said when this turn is asked.");
+    if (asked_at_s === null) say("This turn has no time at which it is asked.");
     else void this.playback.seek(asked_at_s);
   }
 

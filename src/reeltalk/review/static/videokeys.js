@@ -1,5 +1,5 @@
 // @ts-check
-/** The keys of the video, which are the same on every screen that has one. */
+/** Keys of the video, the same on every screen with a video. */
 
 /** @typedef {import("./keys.js").Action} Action */
 

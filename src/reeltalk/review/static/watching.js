@@ -1,5 +1,5 @@
 // @ts-check
-/** A video beside work that knows nothing of scenes and evidence: answers to rate or to give, a dialogue of two. */
+/** A video beside work without scenes and evidence: rating, the test, and live dialogues. */
 
 import { Playback } from "./playback.js";
 
@@ -14,7 +14,7 @@ export function watch(video, time_s = 0) {
   return { playback, opened: playback.open(work, time_s) };
 }
 
-/** Lets every button that is called as an action do what its key does. @param {Keys} keys */
+/** Binds every button whose id is an action's name to that action. @param {Keys} keys */
 export function bindButtons(keys) {
   document.getElementById("show-keys")?.addEventListener("click", () => keys.open());
   for (const action of keys.actions) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** Asking the server: what it says when it refuses, when it cannot be reached, and when one is no longer signed in. */
+/** Requests to the server, with errors for refusals, an unreachable server, and an ended session. */
 
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {"accept" | "edit" | "reject" | "skip"} Decision */
@@ -50,7 +50,7 @@
  * @property {Record<string, Entry>} entries
  */
 
-/** The server did not answer, or cannot at the moment: asking again may help. */
+/** The server did not answer or is unavailable. A retry may help. */
 export class UnreachedError extends Error {}
 
 /** The server refused; `code`, `field` and `body` say why. */
@@ -67,12 +67,12 @@ export class RefusedError extends Error {
   }
 }
 
-/** One must sign in again. */
+/** The session has ended; the person must sign in again. */
 export class SignedOutError extends RefusedError {}
 
 const TOKEN = 'meta[name="csrf"]';
 const TIMEOUT_MS = 30_000;
-/** Browsers let at most 64 KiB be under way when a page is left. */
+/** Browsers send at most 64 KiB with `keepalive` when a page is left. */
 const KEPT_ALIVE_CHARACTERS = 15_000;
 
 /**
