@@ -128,7 +128,7 @@ def serve(
         for line in loaded.lines():
             say(line)
         update_served_videos(project, served)
-        address = reached.shown(host, listening.getsockname()[1], public_host)
+        address = reached.url(host, listening.getsockname()[1], public_host)
         token = first_invitation(project)
         if token is not None:
             print(f"open {address}/join/{token} to become the first owner; the link is good once", flush=True)

@@ -65,7 +65,7 @@ class Address:
                 found[0] += "; name a proxy on another machine with --proxy ADDRESS, or all people count as one address"
         return found
 
-    def shown(self, host: str, port: int, public_hosts: Sequence[str] = ()) -> str:
+    def url(self, host: str, port: int, public_hosts: Sequence[str] = ()) -> str:
         """The URL for people, as `http://127.0.0.1:8765`.
 
         Args:

@@ -697,11 +697,11 @@ def test_everything_that_was_done_is_in_the_chain(team: Team) -> None:
 
 
 def test_addresses_that_are_told_can_be_opened() -> None:
-    assert Address().shown("127.0.0.1", 8765) == "http://127.0.0.1:8765"
-    assert server_address("::1").shown("::1", 80) == "http://[::1]:80"
-    assert server_address("0.0.0.0").shown("0.0.0.0", 80) == "http://127.0.0.1:80"
+    assert Address().url("127.0.0.1", 8765) == "http://127.0.0.1:8765"
+    assert server_address("::1").url("::1", 80) == "http://[::1]:80"
+    assert server_address("0.0.0.0").url("0.0.0.0", 80) == "http://127.0.0.1:80"
     proxied = server_address("127.0.0.1", ["review.example.org"], behind_https=True)
-    assert proxied.shown("127.0.0.1", 80, ["review.example.org"]) == "https://review.example.org"
+    assert proxied.url("127.0.0.1", 80, ["review.example.org"]) == "https://review.example.org"
 
 
 def test_notes_and_names_are_trimmed() -> None:

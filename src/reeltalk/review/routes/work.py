@@ -14,7 +14,6 @@ from reeltalk.review import work
 from reeltalk.review.access import Action, may
 from reeltalk.review.adjudicating import open_disputes
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
-from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.people import User
@@ -65,13 +64,9 @@ def show_work(
 ) -> Response:
     """The screen of your own work on a unit."""
     with project.database.reading() as session:
-        assignment = session.get(AssignmentRow, assignment_id)
-        if assignment is None or assignment.person_id != person.id:
-            raise NotFound("you have no such work")
+        assignment, unit, task = work.own_work(session, person.id, assignment_id)
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
-        unit = session.get_one(UnitRow, assignment.unit_id)
-        task = TASKS[session.get_one(QueueRow, unit.queue_id).task]
         return page(request, task.template, person, assignment=assignment, unit=unit, task=task)
 
 
