@@ -233,7 +233,7 @@ def test_a_unit_is_done_when_as_many_have_handed_in_as_it_needs(project: ReviewP
 def test_what_differs_goes_to_one_adjudicator_who_did_not_work_on_it(project: ReviewProject) -> None:
     set_k(project, 2)
     copies = [given(project, person) for person in ("ann", "jo")]
-    with transaction(project.database, "cai") as change, pytest.raises(Conflict, match="nothing is left"):
+    with transaction(project.database, "cai") as change, pytest.raises(Conflict, match="needs nobody else"):
         take_unit(change, change.session.get_one(UnitRow, "u0"), "cai", ADJUDICATOR, lease_minutes=30)
     for copy, question in zip(copies, ("One?", "Two?"), strict=True):
         assert copy is not None
