@@ -170,7 +170,7 @@ def read_export_manifest(folder: Path) -> ExportManifest:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
         if found != entry.sha256:
             raise InputError(
-                "the file differs from the export: its hash is another", file=file, hint="copy the export anew"
+                "damaged: its hash differs from that in the manifest", file=file, hint="copy the export anew"
             )
     return manifest
 
