@@ -1,1 +1,4 @@
-"""Answerers that need no weights: what can be had without looking, and what habit alone gives."""
+"""Answerers without pretrained weights: the scores that need no video, or only learning from known answers.
+
+Playing them and reading benchmarks is left to `evaluate`. Begin with `answerer`, the interface; then read `nearest`.
+"""

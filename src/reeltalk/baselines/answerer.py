@@ -1,6 +1,6 @@
-"""What every baseline is: an answerer that uses less than the video, and the known questions that it learns from.
+"""The interface of baselines, the known questions that they learn from, and two baselines that know nothing.
 
-Two answerers that know nothing stand here too; a judge is tested with them.
+A judge is tested with those two.
 """
 
 import hashlib
@@ -16,34 +16,34 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.scoring import short_hash
 
 Frames = Sequence[NDArray[np.uint8]]
-"""Pictures of a video in order, each (H, W, 3) RGB."""
+"""Frames of a video in order, each (H, W, 3) uint8 RGB."""
 DialogueHistory = Sequence[tuple[str, str]]
-"""Questions and answers before the present question, the first one first."""
+"""Earlier questions and their answers, in order."""
 
 
 @dataclass(frozen=True)
 class KnownAnswer:
-    """A question whose answer is known, from which a baseline learns."""
+    """A question with its answer, from which a baseline learns."""
 
     question: str
     answer: str
     video_id: str = ""
-    """Whose it is, so that a video's own questions can be left out."""
+    """Its video, so that questions about the same video can be left out."""
     features: NDArray[Any] | None = None
-    """(D,) what describes the video's frames, for `Nearest`."""
+    """(D,) features of the video's frames, for `NearestAnswerer`."""
 
 
 class Answerer(Protocol):
-    """Answers questions about a video. It needs no weights, and the same input gives the same answer."""
+    """Answers questions about a video. It has no pretrained weights, and equal inputs give equal answers."""
 
     @property
     def name(self) -> str:
-        """How it stands in a table, as `blind`."""
+        """Name in tables, as `blind`."""
         ...
 
     @property
     def signature(self) -> str:
-        """Everything that can move its answers, as `baseline:blind|train:1f2e3d4c`."""
+        """Everything that can change its answers, as `baseline:blind|train:1f2e3d4c`."""
         ...
 
     def answer(
@@ -55,20 +55,20 @@ class Answerer(Protocol):
         *,
         without: str | None = None,
     ) -> str | None:
-        """An answer, one of the options where there are some; None where it has nothing to say.
+        """Answer a question; with options, by one of them. None if the baseline has no answer.
 
         Args:
-            question: What is asked now.
-            history: What was said before.
-            options: The choices of a multiple-choice question.
-            frames: Pictures of the video, for what looks at them.
-            without: The video that is asked about, so that nothing learnt from it is used.
+            question: The question.
+            history: Earlier questions and answers.
+            options: Options of a multiple-choice question.
+            frames: Frames of the video, for baselines that look at them.
+            without: The video that the question is about; nothing that was learned from it is used.
         """
         ...
 
 
 def as_option(answer: str, options: Sequence[str] | None) -> str | None:
-    """An answer as the option that it names; itself where there are no options, None where it names none."""
+    """The option that an answer names, None if it names none; without options, the answer itself."""
     if not options:
         return answer
     index = chosen_option(answer, options)
@@ -76,32 +76,32 @@ def as_option(answer: str, options: Sequence[str] | None) -> str | None:
 
 
 OF_THE_DIALOGUE: Final = ("history", "asked_at_s")
-"""Fields of a `KnownTurn` from which a baseline learns that knows the dialogue and does not look."""
+"""Fields of a `KnownTurn` for a baseline that knows the dialogue and does not look at the video."""
 OF_THE_VIDEO: Final = (*OF_THE_DIALOGUE, "evidence", "about")
-"""Those of one that looks too."""
+"""Fields for a baseline that also looks at the video."""
 
 
 @dataclass(frozen=True)
 class KnownTurn(KnownAnswer):
-    """A turn whose answer is known."""
+    """A turn with its answer, dialogue and evidence."""
 
     history: tuple[tuple[str, str], ...] = ()
     """Questions and reference answers before it."""
     asked_at_s: float | None = None
-    """The moment of the question; None where it is asked after the whole video."""
+    """Time of the question; None if it is asked after the whole video."""
     evidence: tuple[Interval, ...] = ()
-    """Where in the video the answer can be seen."""
+    """Intervals of the video that show the answer."""
     about: tuple[Interval, ...] = ()
-    """The clips that the turn is about; none where it is about the whole video."""
+    """Clips that the turn is about; empty if it is about the whole video."""
 
 
 def training_hash(turns: Sequence[KnownAnswer], fields: Sequence[str] = (), *arrays: np.ndarray) -> str:
-    """The beginning of a hash over what is known, for a signature.
+    """First digits of a hash over the training data, for a signature.
 
     Args:
-        turns: What is known, in the order in which it is learnt.
-        fields: Of `KnownTurn`, beside question, answer and video.
-        arrays: What videos look like.
+        turns: Training data in the order of learning.
+        fields: Fields of `KnownTurn` to include beside question, answer and video.
+        arrays: Features of videos.
     """
     told = [[getattr(turn, name) for name in ("video_id", "question", "answer", *fields)] for turn in turns]
     return short_hash([told, [hashlib.sha256(array.tobytes()).hexdigest() for array in arrays]])
@@ -109,11 +109,11 @@ def training_hash(turns: Sequence[KnownAnswer], fields: Sequence[str] = (), *arr
 
 YES: Final = "Yes."
 YES_ZH: Final = "是的。"
-"""A judge of Chinese answers is tried in Chinese."""
+"""A judge of Chinese answers is tested in Chinese."""
 
 
 class AlwaysYes:
-    """Says yes to everything. A judge that likes it likes agreement, not answers."""
+    """Always says yes. A judge that scores it well rewards agreement, not answers."""
 
     name: Final = "yes"
     signature: Final = "baseline:yes"
@@ -127,12 +127,12 @@ class AlwaysYes:
         *,
         without: str | None = None,
     ) -> str | None:
-        """Yes, in Chinese where the question is; none of the options."""
+        """Yes, in Chinese if the question is Chinese. Options are ignored."""
         return YES_ZH if any("\u4e00" <= character <= "\u9fff" for character in question) else YES
 
 
 class CopiedQuestion:
-    """Gives the question back. It shares words with the reference and says nothing."""
+    """Repeats the question. It shares words with the reference and says nothing new."""
 
     name: Final = "copied-question"
     signature: Final = "baseline:copied-question"
@@ -146,5 +146,5 @@ class CopiedQuestion:
         *,
         without: str | None = None,
     ) -> str | None:
-        """The question, word for word; none of the options."""
+        """The question, word for word. Options are ignored."""
         return question

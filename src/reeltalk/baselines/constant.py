@@ -1,4 +1,4 @@
-"""Answers from habit: what is answered most often to questions of the same form."""
+"""Answers from habit: the most frequent answer to questions of the same form."""
 
 import re
 from collections import Counter, defaultdict
@@ -14,9 +14,9 @@ FORM_WORDS: Final = frozenset(
     could will would should may might must before after first last next then again back or else most more than times
     colour color room end beginning start total number while posture kind seconds video people""".split()
 )
-"""Words that make the form of a question; all others are what it is about."""
+"""Words that make the form of a question; all other words are its topic."""
 ANY: Final = "any"
-"""Stands for all questions; no form or head is called so."""
+"""Stands for all questions; no form or head has this name."""
 _HAN_FORM: Final = re.compile("什么时候|为什么|什么|哪里|哪个|多少|几次|几个|怎么|是否|有没有|是不是|谁|吗|还是")
 _HEAD: Final = re.compile(
     r"\b(how (?:many|much|often|long)(?: \w+)?|what colou?r|which \w+"
@@ -54,7 +54,7 @@ def question_head(question: str) -> str:
 
 
 class ConstantAnswerer:
-    """The most frequent answer to questions of one form. It shows what a bias, as of *Yes* before *No*, is worth.
+    """The most frequent answer to questions of one form. It shows the score that a bias, as of *Yes* over *No*, gives.
 
     Args:
         pairs: Known questions and answers.
@@ -76,7 +76,7 @@ class ConstantAnswerer:
 
     @property
     def signature(self) -> str:
-        """Name and what it learnt from."""
+        """Name and hash of the training data."""
         return f"baseline:constant|train:{self._fingerprint}"
 
     def answer(
@@ -88,7 +88,7 @@ class ConstantAnswerer:
         *,
         without: str | None = None,
     ) -> str | None:
-        """The habit of the question's form, of its head where no known question has the form, else of all questions."""
+        """The most frequent answer to the form of the question, else to its head, else to all questions."""
         for form in (question_form(question), question_head(question), ANY):
             counts = self._counts.get(form, Counter())
             if without is not None and (own := self._own.get((without, form))):

@@ -1,4 +1,4 @@
-"""Answers from what was said: an earlier turn that asked the same, or a sentence that states what is asked for."""
+"""Answers from the dialogue: an earlier turn asked the same, or a sentence states the answer."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ from reeltalk.baselines.constant import question_head
 from reeltalk.metrics.agree import content_words, is_negated, is_yes_no, polarity, stem, words_of
 
 LEAST_COVERAGE: Final = 0.6
-"""Share of the question's words, by weight, that an earlier turn must have for its answer to be tried."""
+"""Weighted share of the question's words that an earlier turn must have for its answer to be tried."""
 STATED_COVERAGE: Final = 0.85
-"""The same where a statement is to answer yes or no: all that is asked must be in it but for words telling little."""
+"""The same if a statement is to answer yes or no: it must contain all words of the question that tell much."""
 SLIGHT: Final = 0.2
-"""What a word counts that tells little; others count their weight, 1 or more."""
+"""Weight of a word that tells little; other words have weight 1 or more."""
 ORDER_WORDS: Final = frozenset(
     "first last next before after afterwards end beginning start again back else then thing things".split()
 )
@@ -25,7 +25,7 @@ _SAME: Final = {
     "first": "begin", "start": "begin", "beginning": "begin", "last": "end", "final": "end", "finish": "end",
     "follow": "next", "thing": "object", "things": "object", "length": "second", "long": "second",
 }  # fmt: skip
-"""Words, stemmed, that questions use for one another: of taking, of putting down, of beginning and end."""
+"""Stemmed words that questions use for one another: of taking, of putting down, of beginning and end."""
 _ASIDE: Final = (
     ORDER_WORDS
     | {
@@ -36,26 +36,26 @@ _ASIDE: Final = (
     }
     | {"1"}
 )
-"""Words that say what sort of answer is wanted; the answer itself shows that."""
+"""Words that say what kind of answer is wanted; the answer itself shows that."""
 _LIGHT: Final = frozenset(
     stem(word)
     for word in """take put go come walk enter use keep play run last cover want look begin end make give bring serve
     move turn visit follow do have be get hold watch toward towards""".split()
 )
-"""Verbs that tell little where a thing, a place or a number is asked for."""
+"""Verbs that tell little if the question asks for a thing, a place or a number."""
 _COUNTED: Final = frozenset({"room", "object", "people", "second"})
 _ENDS: Final = frozenset({"begin", "end"})
 _POINTING: Final = frozenset("it its they them their that this those these there".split())
-"""Words by which a question rests on the turn before, unless it has named a thing before them."""
+"""Words that refer to the turn before, unless the question names a thing before them."""
 _NOT_POINTING: Final = re.compile(
     r"\b(?:(?:is|are|was|were) there|is it (?:in|on|at|to) (?:which|whom)|does it take|in this"
     r"|(?:ones?|things?) that)\b"
 )
-"""Where such a word points at nothing before."""
+"""Phrases in which such a word refers to nothing before."""
 _GOING_ON: Final = frozenset("then next else".split())
-"""Words by which it does so unless it names a thing anywhere."""
+"""Words that refer to the turn before unless the question names a thing anywhere."""
 _PEOPLE: Final = re.compile(r"\b(?:many|of|one|two|three|four|\d+)(?: different)? (?:people|persons?)\b", re.IGNORECASE)
-"""Where people are counted; *the person* elsewhere tells nothing."""
+"""Phrases that count people; elsewhere *the person* tells nothing."""
 _DETERMINERS: Final = frozenset("the a an his her some any".split())
 _FAR: Final = 99
 _FITS: Final[dict[str, Callable[[str], bool]]] = {
@@ -66,31 +66,31 @@ _FITS: Final[dict[str, Callable[[str], bool]]] = {
     "how often": lambda text: any(word.isdigit() for word in words_of(text)),
     "how long": lambda text: any(word.isdigit() for word in words_of(text)),
 }
-"""What a sentence needs in order to answer a question of a head."""
+"""Requirements on a sentence that answers a question with this head."""
 
 
 @dataclass(frozen=True)
 class StatedAnswer:
-    """An answer that stands in the history."""
+    """An answer that the dialogue gives."""
 
     text: str
     turn: int
-    """The earlier turn, from 0."""
+    """Index of the earlier turn, from 0."""
     coverage: float
-    """Share of the question's words, by weight, that the earlier turn has."""
+    """Weighted share of the question's words that the earlier turn has."""
     asked_before: bool
-    """True where the earlier turn asked the like; False where a sentence merely states it."""
+    """True if the earlier turn asked a similar question; False if a sentence only states the answer."""
 
 
 class HistoryAnswerer:
-    """The answer that was given before to a like question, or a sentence of the history that has the question's words.
+    """The earlier answer to a similar question, or a sentence of the dialogue that has the question's words.
 
-    It shows what a dialogue gives away about its own later turns. It never looks at the video and learns nothing.
+    It shows how much a dialogue reveals about its own later turns. It never looks at the video and learns nothing.
 
     Args:
-        weight: How much a stemmed word tells, as `LikeIndex.weight`; all the same by default.
-        least: Share of the question's words that an earlier turn must have.
-        stated: The same where a statement is to answer yes or no.
+        weight: Returns the weight of a stemmed word, as `QuestionIndex.weight`; 1 by default.
+        least: Weighted share of the question's words that an earlier turn must have.
+        stated: The same if a statement is to answer yes or no.
     """
 
     name: Final = "history"
@@ -119,7 +119,7 @@ class HistoryAnswerer:
         *,
         without: str | None = None,
     ) -> str | None:
-        """What the history says; among options, one that alone was mentioned where no turn answers the question."""
+        """The answer in the dialogue. If there is none, the only option that was mentioned."""
         for found in self.found(question, history):
             chosen = as_option(found.text, options)
             if chosen is not None:
@@ -131,11 +131,11 @@ class HistoryAnswerer:
         return None
 
     def found(self, question: str, history: DialogueHistory) -> list[StatedAnswer]:
-        """Answers that stand in the history, the most fitting first.
+        """Answers that the dialogue gives, the best match first.
 
         Args:
-            question: What is asked now.
-            history: What was said before.
+            question: The question.
+            history: Earlier questions and answers.
         """
         asked, decides, head = _topic(question), is_yes_no(question), question_head(question)
         counted = frozenset(asked) & _COUNTED if head.startswith("how ") or "number" in asked else frozenset()
@@ -147,7 +147,7 @@ class HistoryAnswerer:
             before = contexts[turn - 1] if turn and rests_on_history(earlier) else frozenset()
             context = frozenset(_told(earlier)) | before
             if is_yes_no(earlier) == decides and (decides or question_head(earlier) == head):
-                # A like question, if it asks for all this one asks for; of yes-or-no questions also the reverse.
+                # A similar question must cover this one; with yes-or-no questions, also the other way round.
                 covered = self._coverage(asked, meant, context | set(_told(answer)), verbs=decides)
                 if decides:
                     covered = min(
@@ -157,7 +157,7 @@ class HistoryAnswerer:
                     found.append(StatedAnswer(answer, turn, covered, True))
             for number, sentence in enumerate(_sentences(answer)):
                 own = frozenset(_told(sentence))
-                # The first sentence answers its own question and borrows its words; a later one stands for itself.
+                # The first sentence answers its own question and shares its words; a later one does not.
                 words = own | context if number == 0 and polarity(sentence) is None else own
                 covered = self._coverage(asked, meant, words)
                 if counted and not counted & words:
@@ -179,11 +179,11 @@ class HistoryAnswerer:
     def _coverage(
         self, asked: Sequence[str], meant: frozenset[str], words: frozenset[str], *, verbs: bool = False
     ) -> float:
-        """Share of what is asked, by weight, among `words`; where a pronoun means one of `meant`, that one too."""
+        """Weighted share of the question's words among `words`, with the word of `meant` that a pronoun stands for."""
         total = sum(self._tells(word, verbs) for word in asked)
         common = sum(self._tells(word, verbs) for word in asked if word in words)
         if meant:
-            # The heaviest word that both turns speak of is taken for what the pronoun means.
+            # The heaviest common word of both turns is taken as the meaning of the pronoun.
             named = max((self._tells(word, verbs) for word in sorted(meant & words)), default=0.0)
             if named <= SLIGHT:
                 return 0.0
@@ -197,7 +197,7 @@ class HistoryAnswerer:
 
 
 def _is_general(asked: Sequence[str], words: frozenset[str], counted: frozenset[str]) -> bool:
-    """Whether both ask for a feature of the whole: of its beginning or end, or how many there are of something."""
+    """True if both ask for a feature of the whole video: its beginning or end, or a number of things."""
     if any(word not in _ASIDE and word not in _LIGHT for word in asked):
         return False
     ends = _ENDS & set(asked)
@@ -205,7 +205,7 @@ def _is_general(asked: Sequence[str], words: frozenset[str], counted: frozenset[
 
 
 def rests_on_history(question: str) -> bool:
-    """True where a question has a word, as *it* or *then*, that only the turn before gives a meaning."""
+    """True if a question has a word, as *it* or *then*, whose meaning depends on the turn before."""
     since, rests = _FAR, False
     text = _NOT_POINTING.sub(" ", question.lower())
     if re.search(r"\b(?:before|after|afterwards)\W*$", text):
@@ -217,13 +217,13 @@ def rests_on_history(question: str) -> bool:
         rests = rests or word in _GOING_ON
         told = _told(word)
         if told and since <= 2 and told[0] not in _ASIDE and told[0] not in _LIGHT:
-            # A thing is named: what pronouns after it mean stands in the question itself.
+            # The question names a thing, which pronouns after it stand for.
             return False
     return rests
 
 
 def referent_words(question: str, history: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """What a pronoun of the question can mean: content words of the turn before; none where it rests on nothing."""
+    """Words that a pronoun of the question can stand for: content words of the turn before, if the question has one."""
     if not history or not rests_on_history(question):
         return ()
     before, answer = history[-1]
@@ -231,7 +231,7 @@ def referent_words(question: str, history: tuple[tuple[str, str], ...]) -> tuple
 
 
 def _contexts(history: DialogueHistory) -> list[frozenset[str]]:
-    """What is spoken of after each turn: its own words, and those of the turn before where it rests on that."""
+    """Words that are known after each turn: its own, and those of the turn before if it refers to that."""
     contexts: list[frozenset[str]] = []
     for question, answer in history:
         before = contexts[-1] if contexts and rests_on_history(question) else frozenset()
@@ -240,7 +240,7 @@ def _contexts(history: DialogueHistory) -> list[frozenset[str]]:
 
 
 def _topic(question: str) -> tuple[str, ...]:
-    """What a question is about, without the alternatives that it offers, where anything else is left."""
+    """Topic words of a question, without the alternatives that it offers unless nothing else is left."""
     alternatives: set[str] = set()
     for match in re.finditer(r"(?:(\w+), )?(\w+) or (\w+)", question.lower()):
         alternatives.update(word for part in match.groups() if part for word in _told(part))
@@ -249,7 +249,7 @@ def _topic(question: str) -> tuple[str, ...]:
 
 
 def _told(text: str) -> tuple[str, ...]:
-    """What a text is about: content words, words of order, and like words as one each."""
+    """Topic words of a text: content words and words of order, with synonyms as one word."""
     order = [word for word in words_of(text) if word in ORDER_WORDS]
     people = ["people"] if _PEOPLE.search(text) else []
     return tuple(dict.fromkeys(_SAME.get(word, word) for word in (*content_words(text), *order, *people)))

@@ -1,7 +1,7 @@
-"""Answers from question and dialogue: what other videos' answers to like questions are, weighed by what was said.
+"""Answers from question and dialogue: answers of other videos to similar questions, ranked by the dialogue.
 
-Here the history is more than a text that may hold the answer (`history.py`): it tells what *it* means, which answers
-were given already, and which things are spoken of together.
+In `history.py` the dialogue is only a text that may contain the answer. Here it also shows what *it* stands for, which
+answers were given already, and which things occur together.
 """
 
 import re
@@ -21,16 +21,16 @@ from reeltalk.baselines.ranking import Floats, Ranker, RankingExample, assign_fo
 from reeltalk.metrics.agree import agrees, content_words, essence
 
 LIKE: Final = 150
-"""Like questions whose answers are possible answers."""
+"""Similar questions whose answers are candidates."""
 MOST: Final = 40
-"""Possible answers that are looked at."""
+"""Most candidates."""
 SHARPNESS: Final = 12.0
-"""How fast a known question's vote falls with its similarity."""
+"""How fast the vote of a known question falls with its similarity."""
 LITTLE: Final = 1e-4
 PENALTY: Final = 10.0
 FEATURES: Final = 7
 RARE: Final = 3
-"""A word of answers that occurs less often tells nothing of what it is spoken of with."""
+"""A word that occurs in fewer answers tells nothing about the words it goes with."""
 _Essence = tuple[str, ...]
 
 
@@ -39,24 +39,24 @@ class PossibleAnswer:
     """A possible answer."""
 
     essence: _Essence
-    """What it adds to the question."""
+    """Words that it adds to the question."""
     text: str
     votes: float
-    """Of known questions, by the similarity of the question."""
+    """Votes of known questions, weighted by similarity."""
     votes_in_context: float
-    """The same where what a pronoun means counts as said."""
+    """The same with the words that pronouns stand for."""
 
 
 class InContextAnswerer:
-    """Chooses among the answers of like questions by their votes and by the dialogue so far.
+    """Chooses among the answers to similar questions by their votes and by the dialogue so far.
 
-    What is learnt is how much each of seven signs counts: the votes of like questions; the same with what *it* means;
+    It learns the weights of seven signs: the votes of similar questions; the same with the words that *it* stands for;
     whether the history states the answer (`HistoryAnswerer`); whether it was an answer before; how much of it is
     new; whether its words go with those of the history. In learning, known questions of the same form and of the same
     video are left out, since a new split has other forms and videos.
 
     Args:
-        turns: What is known, of other videos than those asked about; a video's own turns are left out in any case.
+        turns: Known turns of other videos; turns of the video that is asked about are always left out.
     """
 
     name: Final = "history"
@@ -79,7 +79,7 @@ class InContextAnswerer:
 
     @property
     def signature(self) -> str:
-        """Name and what it learnt from."""
+        """Name and hash of the training data."""
         return f"baseline:in-context|train:{training_hash(self.turns, OF_THE_DIALOGUE)}"
 
     def answer(
@@ -91,7 +91,7 @@ class InContextAnswerer:
         *,
         without: str | None = None,
     ) -> str | None:
-        """The best possible answer; None where no known question shares a word."""
+        """The best candidate; None if no known question shares a word."""
         said = tuple(history)
         found = self.possible(question, said, options, without=without)
         if not found:
@@ -108,16 +108,16 @@ class InContextAnswerer:
         new_form: bool = False,
         passed_s: float | None = None,
     ) -> list[PossibleAnswer]:
-        """What can be answered: the options, or the answers of like questions, those with most votes first.
+        """Candidates: the options, or the answers to similar questions, those with most votes first.
 
         Args:
-            question: What is asked.
-            history: What was said before.
-            options: The choices, where there are some.
-            without: The video that is asked about.
-            new_form: Leave out known questions of the same form, as those of another split are.
-            passed_s: How much of the video has passed, for whoever sees that: known answers whose number was the
-                seconds passed then count for the answer with the seconds passed now.
+            question: The question.
+            history: Earlier questions and answers.
+            options: Options of a multiple-choice question.
+            without: The video that the question is about.
+            new_form: True to leave out known questions of the same form, as if they were of another split.
+            passed_s: Seconds of the video that have passed, if the baseline sees them. A known answer whose number was
+                the seconds passed then votes for the answer with the seconds passed now.
         """
         similarity = self.index.similarities(question, without=without)
         in_context = self._context.similarities(_said_with_context(question, history), without=without)
@@ -154,7 +154,7 @@ class InContextAnswerer:
         *,
         without: str | None = None,
     ) -> Floats:
-        """(C, 7) what speaks for and against each possible answer, from question and history alone."""
+        """(C, 7) signs for each candidate, from question and dialogue alone."""
         stated: dict[_Essence, float] = {}
         for found in self._history.found(question, history):
             stated.setdefault(essence(found.text, question), found.coverage)
@@ -179,7 +179,7 @@ class InContextAnswerer:
         return np.array(rows).reshape(len(possible), FEATURES)
 
     def ranker(self, without: str | None = None) -> Ranker:
-        """The weights of the signs; for a video that is known, those learnt from the other parts of what is known."""
+        """The weights of the signs. For a video of the training data, those learned from the other parts of it."""
         fold = self._folds.get(without) if without is not None else None
         if fold not in self._rankers:
             if self._choices is None:
@@ -197,13 +197,13 @@ class InContextAnswerer:
 
 
 def _tells_time(turn: KnownTurn) -> bool:
-    """Whether an answer's only number is the seconds that had passed."""
+    """True if the only number of an answer is the seconds that had passed."""
     numbers = re.findall(r"\d+", turn.answer)
     return len(numbers) == 1 and turn.asked_at_s is not None and abs(int(numbers[0]) - turn.asked_at_s) <= 1.0
 
 
 def right_answers(possible: Sequence[PossibleAnswer], turn: KnownTurn) -> NDArray[np.bool_]:
-    """(C,) which possible answers agree with the known one."""
+    """(C,) True for candidates that agree with the known answer."""
     return np.array([agrees(one.text, [turn.answer], turn.question) for one in possible], bool)
 
 
@@ -216,7 +216,7 @@ def _words_of(history: DialogueHistory) -> frozenset[str]:
 
 
 class _Together:
-    """How much more often than by chance a word of an answer goes with the words of its history."""
+    """How much more often than by chance words of an answer go with words of its dialogue."""
 
     def __init__(self, turns: Sequence[KnownTurn], essences: Sequence[_Essence]) -> None:
         self._all = _Counts()
@@ -235,7 +235,7 @@ class _Together:
         total = self._all.turns - own.turns
         both = [self._all.both[word, other] - own.both[word, other] for other in history]
         there = [self._all.histories[other] - own.histories[other] for other in history]
-        # Pseudo-counts keep what was hardly seen near 0.
+        # Pseudo-counts keep the values of rare pairs near 0.
         ratio = (np.array(both) + 0.5) * total / ((answers + 1) * (np.array(there) + 5.0)) + 0.3
         return float(np.log(ratio).mean())
 

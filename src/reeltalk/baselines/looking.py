@@ -1,7 +1,11 @@
-"""Answers from question, history and what the frames show, without weights from elsewhere: the baseline that looks.
+"""Answers from question, dialogue and frames, without pretrained weights: the baseline that looks.
 
-It adds to `InContextAnswerer` what `WordSpotter` sees: how well a possible answer's words fit the frames that fit the
-question, those after and before them, the first, the last and the best ones; and which colours are there, by name.
+It adds to `InContextAnswerer` the scores of `WordSpotter`: how well the words of a candidate match the frames that
+match the question, those after and before them, the first, the last and the best ones; and which colours are there.
+
+`WordSpotter` has one linear detector a word, learned from questions and the intervals of their evidence. A frame in a
+short piece of evidence is taken to show the content words of question and answer. Detectors are ridge regressions on
+`video.frame_features`; nothing is learned from other data than turns of known videos.
 """
 
 import re
@@ -24,9 +28,9 @@ from reeltalk.video.frame_features import COLOURS, REGIONS, SETTINGS, FrameFeatu
 LONGEST_EVIDENCE_S: Final = 15.0
 """Longer evidence shows too much for its frames to be of one thing."""
 BESIDE_S: Final = 1.0
-"""What is seen so shortly before or after evidence counts as evidence."""
+"""Frames this close to evidence count as evidence."""
 LEAST_VIDEOS: Final = 5
-"""Videos in which a word must be shown to be learnt."""
+"""Least number of videos that show a word, for it to be learned."""
 SPOTTER_PENALTY: Final = 1e4
 NEIGHBOUR_S: Final = 2.0
 """Scores of a frame are averaged with those of the frames beside it, unless they are further away."""
@@ -34,23 +38,23 @@ NEIGHBOUR_S: Final = 2.0
 
 @dataclass(frozen=True)
 class WordSpotter:
-    """Detectors of words."""
+    """Linear detectors of words."""
 
     words: Mapping[str, int]
-    """The words that are known, stemmed, with their columns."""
+    """Known words, stemmed, with their columns."""
     mean: Floats
     """(D,) of the features."""
     spread: Floats
     """(D,)."""
     weights: Floats
-    """(D, W); scores have variance 1 on the frames that were learnt from."""
+    """(D, W); scores have variance 1 on the training frames."""
 
     @classmethod
     def fit(cls, videos: Mapping[str, FrameFeatures], turns: Sequence[KnownTurn]) -> Self:
-        """Learn from the turns of videos whose frames are given; others are passed over.
+        """Learn from the turns of videos whose frames are given; other turns are skipped.
 
         Args:
-            videos: What their frames look like.
+            videos: Features of their frames.
             turns: Questions with answers and evidence.
         """
         shown = {name: _shown(frames, [t for t in turns if t.video_id == name]) for name, frames in videos.items()}
@@ -101,21 +105,21 @@ def _shown(frames: FrameFeatures, turns: Sequence[KnownTurn]) -> dict[str, NDArr
 
 PENALTY: Final = 100.0
 NEXT_S: Final = 10.0
-"""What comes so soon counts as after; so late before, as before."""
+"""Frames this soon after another count as after it; this shortly before, as before it."""
 ENDS_S: Final = 8.0
 """Length of the beginning and of the end."""
 PLACES: Final = 7
-"""At what was asked for, after it, before it, at the beginning, at the end, at best, on average."""
+"""At the match of the question, after it, before it, at the beginning, at the end, at best, on average."""
 CUES: Final = (
     frozenset("after afterwards next then once follow following".split()),
     frozenset("before previous previously preceding prior precedes".split()),
     frozenset("first begin begins beginning start starts initially".split()),
     frozenset("last end ends final finally finish".split()),
 )
-"""Words by which a question says where to look."""
+"""Words of a question that say where to look."""
 WORN: Final = (frozenset({stem("shirt"), stem("top"), stem("sweater")}), frozenset({stem("trousers"), stem("pants")}),
                frozenset({stem("hair"), stem("hat")}))  # fmt: skip
-"""Things that people wear, by the part of the body."""
+"""Clothes and hair, by part of the body."""
 _COLOUR_OF: Final = {stem(name): n for n, name in enumerate(COLOURS)} | {
     stem("blond"): COLOURS.index("yellow"), stem("gray"): COLOURS.index("grey"),
 }  # fmt: skip
@@ -125,13 +129,13 @@ SIGNS: Final = PLACES * (2 + len(CUES)) + _COLOUR_SIGNS * (2 + len(WORN)) + 1
 
 @dataclass(frozen=True)
 class _View:
-    """What is needed of the frames that may be seen."""
+    """Scores of the frames that may be seen."""
 
     frames: FrameFeatures
     scores: Floats
-    """(T, W) of the words."""
+    """(T, W) scores of the words."""
     after: Floats
-    """(T, W) their means over what comes soon after each frame."""
+    """(T, W) means over the frames soon after each frame."""
     before: Floats
 
     @classmethod
@@ -144,11 +148,11 @@ class _View:
 
 
 class LookingAnswerer:
-    """Chooses among the answers of like questions by votes, dialogue and frames.
+    """Chooses among the answers to similar questions by votes, dialogue and frames.
 
     Args:
-        turns: What is known, as for `InContextAnswerer`; those of videos without frames teach only what needs none.
-        videos: What the frames of known videos look like, about one a second.
+        turns: Known turns, as for `InContextAnswerer`. Turns of videos without frames train the other parts only.
+        videos: Features of the frames of known videos, about one a second.
     """
 
     def __init__(self, turns: Sequence[KnownTurn], videos: Mapping[str, FrameFeatures]) -> None:
@@ -165,7 +169,7 @@ class LookingAnswerer:
 
     @property
     def signature(self) -> str:
-        """Name, features, and what it learnt from."""
+        """Name, features, and hash of the training data."""
         films = [
             array for _, film in sorted(self._videos.items()) for array in (film.times_s, film.values, film.colours)
         ]
@@ -182,15 +186,15 @@ class LookingAnswerer:
         asked_at_s: float | None = None,
         without: str | None = None,
     ) -> str | None:
-        """The best possible answer; None where no known question shares a word.
+        """The best candidate; None if no known question shares a word.
 
         Args:
-            question: What is asked.
-            history: What was said before.
-            options: The choices, where there are some.
-            frames: What the frames that may be seen look like; with none, question and history decide.
-            asked_at_s: The moment of the question; the last frame's by default.
-            without: The video that is asked about, so that nothing learnt from it is used.
+            question: The question.
+            history: Earlier questions and answers.
+            options: Options of a multiple-choice question.
+            frames: Features of the frames that may be seen; without frames, question and dialogue decide.
+            asked_at_s: Time of the question; that of the last frame by default.
+            without: The video that the question is about; nothing that was learned from it is used.
         """
         if not len(frames.times_s):
             return self.in_context.answer(question, history, options, without=without)
@@ -204,7 +208,7 @@ class LookingAnswerer:
         return possible[self._ranker(fold).best(signs)].text
 
     def _view(self, frames: FrameFeatures, fold: int | None) -> _View:
-        # The turns of a dialogue look at the same frames one after the other.
+        # Consecutive turns of a dialogue look at the same frames.
         if self._last is None or self._last[0] != fold or self._last[1].frames is not frames:
             self._last = (fold, _View.of(frames, self._spotter(fold)))
         return self._last[1]
@@ -233,7 +237,7 @@ class LookingAnswerer:
             place = (turn.video_id, turn.asked_at_s, turn.about)
             if place not in views:
                 frames = visible_frames(self._videos[turn.video_id], turn.asked_at_s, turn.about)
-                # What detects words in a video was learnt from others, as it is with a new video.
+                # The detectors for a video are learned from other videos, as for a new video.
                 views[place] = _View.of(frames, self._spotter(fold))
             if not len(views[place].frames.times_s):
                 continue
@@ -286,7 +290,7 @@ class LookingAnswerer:
 
 
 def _places(view: _View, there: Floats) -> Floats:
-    """(7, W) how much words fit the frames at each of the places; `there` is (T,) the share of each frame."""
+    """(7, W) scores of the words at each of the places; `there` is (T,) the weight of each frame."""
     times, scores = view.frames.times_s, view.scores
     rows = [there @ scores, there @ view.after, there @ view.before]
     rows.append(scores[times <= times[0] + ENDS_S].mean(0))
@@ -295,12 +299,12 @@ def _places(view: _View, there: Floats) -> Floats:
 
 
 def visible_frames(frames: FrameFeatures, until_s: float | None, about: Sequence[Interval] = ()) -> FrameFeatures:
-    """The frames that come at a moment or before it and lie in the clips that are spoken of.
+    """The frames up to a moment that lie in the clips that a turn is about.
 
     Args:
-        frames: All that there are.
-        until_s: The moment; None for all.
-        about: The clips; all frames where there are none, or none of the frames lies in one.
+        frames: All frames.
+        until_s: The moment; None for all frames.
+        about: The clips. Without clips, or if no frame lies in one, all frames count.
     """
     seen = np.ones(len(frames.times_s), bool) if until_s is None else frames.times_s <= until_s
     inside = np.zeros(len(seen), bool)

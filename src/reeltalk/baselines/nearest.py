@@ -19,7 +19,7 @@ from reeltalk.metrics.agree import content_words, words_of
 
 @dataclass(frozen=True)
 class SimilarQuestion:
-    """A known question, and how like the present one it is."""
+    """A known question and its similarity to the present one."""
 
     pair: KnownAnswer
     similarity: float
@@ -27,10 +27,10 @@ class SimilarQuestion:
 
 
 class QuestionIndex:
-    """Known questions, ready to be compared.
+    """An index of known questions.
 
     Args:
-        pairs: What is known; among equally like questions the earlier one comes first.
+        pairs: Known questions; of equally similar ones the earlier comes first.
     """
 
     def __init__(self, pairs: Sequence[KnownAnswer]) -> None:
@@ -50,7 +50,7 @@ class QuestionIndex:
 
     @property
     def fingerprint(self) -> str:
-        """The beginning of a hash over all that is known, for a signature."""
+        """First digits of a hash over all known questions, for a signature."""
         digest = hashlib.sha256()
         for pair in self.pairs:
             digest.update(f"{pair.video_id}\t{pair.question}\t{pair.answer}\n".encode())
@@ -61,7 +61,7 @@ class QuestionIndex:
         return math.log((1 + len(self.pairs)) / (1 + self._document_counts[word])) + 1.0
 
     def similarities(self, question: str, *, without: str | None = None) -> NDArray[np.float64]:
-        """(N,) how like the question each known one is, in [0, 1]; -1 for those of the video `without`."""
+        """(N,) similarity of each known question, in [0, 1]; -1 for those of the video `without`."""
         scores = np.zeros(len(self.pairs))
         for word, weight in self._vector(Counter(words_of(question))):
             if word in self._postings:
@@ -74,13 +74,13 @@ class QuestionIndex:
     def nearest(
         self, question: str, *, without: str | None = None, least: float = 0.0, most: int | None = None
     ) -> list[SimilarQuestion]:
-        """Known questions at least so like, the likest first.
+        """The most similar known questions, the most similar first.
 
         Args:
-            question: What is asked.
-            without: Leave this video's questions out.
-            least: Similarity below which a question is left out; those of similarity 0 always are.
-            most: How many at most; all by default, of which there may be as many as there are known questions.
+            question: The question.
+            without: A video whose questions are left out.
+            least: Least similarity; questions of similarity 0 are always left out.
+            most: Most questions; all by default.
         """
         scores = self.similarities(question, without=without)
         found = np.flatnonzero((scores >= least - 1e-9) & (scores > 0))
@@ -95,14 +95,14 @@ class QuestionIndex:
 
 
 CONSIDERED: Final = 10
-"""Like questions whose answers are tried on the options, until one fits."""
+"""Similar questions whose answers are tried until one names an option."""
 
 
 class BlindAnswerer:
-    """The answer to the likest known question. It shows how far one comes with other videos' answers and no video.
+    """The answer to the most similar known question. It shows the score that answers of other videos give.
 
     Args:
-        pairs: Known questions and answers, of other videos than those asked about.
+        pairs: Known questions and answers of other videos.
     """
 
     name: Final = "blind"
@@ -112,7 +112,7 @@ class BlindAnswerer:
 
     @property
     def signature(self) -> str:
-        """Name and what it learnt from."""
+        """Name and hash of the training data."""
         return f"baseline:blind|train:{self.index.fingerprint}"
 
     def answer(
@@ -124,7 +124,7 @@ class BlindAnswerer:
         *,
         without: str | None = None,
     ) -> str | None:
-        """The likest question's answer, or the option nearest to it; neither history nor frames are looked at."""
+        """The answer to the most similar question, or the option nearest to it. History and frames are ignored."""
         for like in self.index.nearest(question, without=without, most=CONSIDERED if options else 1):
             chosen = as_option(like.pair.answer, options)
             if chosen is None and options:
@@ -135,7 +135,7 @@ class BlindAnswerer:
 
 
 def _nearest_option(answer: str, options: Sequence[str]) -> str | None:
-    """The option that shares most words with an answer; None where none shares any, or two share as many."""
+    """The option that shares most words with an answer; None if no option does, or two share equally many."""
     words = frozenset(content_words(answer))
     common = [len(words & set(content_words(option))) for option in options]
     best = max(common)
@@ -143,18 +143,18 @@ def _nearest_option(answer: str, options: Sequence[str]) -> str | None:
 
 
 FRAMES_WEIGHT: Final = 0.5
-"""How much the similarity of the pictures counts beside that of the questions."""
+"""Weight of the similarity of the pictures; the questions have the rest."""
 
 
 class NearestAnswerer:
-    """The answer to the known question that is likest in words and in pictures.
+    """The answer to the known question that is most similar in words and pictures.
 
-    It shows what memorising a training set is worth: it looks at the video, yet understands nothing of it.
+    It shows the score that memorising a training set gives: it looks at the video and understands nothing of it.
 
     Args:
         pairs: Known questions and answers with the features of their videos.
-        features: Gives (D,) for the frames of a video.
-        features_name: Names it in the signature.
+        features: Returns the (D,) features of the frames of a video.
+        features_name: Name of the features in the signature.
         weight: Weight of the pictures' similarity in [0, 1]; the questions' has the rest.
 
     Raises:
@@ -180,7 +180,7 @@ class NearestAnswerer:
 
     @property
     def signature(self) -> str:
-        """Name, features, their weight, and what it learnt from."""
+        """Name, features, their weight, and hash of the training data."""
         train = training_hash(self.index.pairs, (), self._known)
         return f"baseline:nearest|features:{self._features_name}|weight:{self._weight:g}|train:{train}"
 
@@ -193,7 +193,7 @@ class NearestAnswerer:
         *,
         without: str | None = None,
     ) -> str | None:
-        """The nearest neighbour's answer; None without frames, or where no known question shares a word."""
+        """The answer of the nearest neighbour; None without frames, or if no known question shares a word."""
         if not frames or not self.index.pairs:
             return None
         words = self.index.similarities(question, without=without)

@@ -1,4 +1,4 @@
-"""Chooses among answers by features of each: a conditional logit, learnt where the right answers are known."""
+"""Ranks candidates by their features with a conditional logit, learned from questions with known answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 STEPS: Final = 25
 FOLDS: Final = 5
-"""Parts into which videos are divided."""
+"""Number of parts for cross-validation."""
 ENOUGH: Final = 1e-2
-"""Once no weight of a scaled feature changes more, learning ends."""
+"""Learning ends if no weight of a scaled feature changes by more than this."""
 SMALLEST_SPREAD: Final = 1e-2
 """A feature that varies less is not scaled up any further."""
 
 
 @dataclass(frozen=True)
 class RankingExample:
-    """A question's possible answers."""
+    """The candidates of one question."""
 
     features: Floats
-    """(C, F) of each."""
+    """(C, F) features of each candidate."""
     right: NDArray[np.bool_]
-    """(C,) those that are right; several may be."""
+    """(C,) True for right candidates; there may be several."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class Ranker:
 
     @classmethod
     def fit(cls, choices: Sequence[RankingExample], features: int, *, penalty: float) -> Self:
-        """Learn from questions of which some possible answer is right and some is wrong; others are passed over.
+        """Learn from questions with right and wrong candidates; other questions are skipped.
 
         Args:
             choices: The questions.
-            features: F.
-            penalty: Of the squared weights of the features, each divided by its standard deviation.
+            features: F, the number of features.
+            penalty: Penalty of the squared weights of the standardised features.
 
         Reference:
-            McFadden 1974, conditional logit; where several answers are right, their joint probability is raised.
+            McFadden 1974, conditional logit. With several right candidates, their joint probability is maximised.
         """
         told = [choice for choice in choices if choice.right.any() and not choice.right.all()]
         if not told:
-            # The first feature is how much known answers speak for an answer.
+            # The first feature is the votes of known answers.
             return cls(np.eye(1, features)[0])
         rows = np.concatenate([choice.features for choice in told])
         right = np.concatenate([choice.right for choice in told])
@@ -63,7 +63,7 @@ class Ranker:
             wanted = _softmax(np.where(right, score, -np.inf), starts, counts)
             gradient = rows.T @ (wanted - chance) - penalty * weights
             means = np.add.reduceat(rows * chance[:, None], starts)
-            # Leaving out the right answers' own spread bounds the curvature, so no step goes too far.
+            # Without the spread of the right candidates this bounds the curvature from above, so no step is too long.
             curvature = (rows * chance[:, None]).T @ rows - means.T @ means + penalty * np.eye(features)
             step = np.linalg.solve(curvature, gradient)
             weights = weights + step
@@ -72,7 +72,7 @@ class Ranker:
         return cls(weights / spread)
 
     def best(self, features: Floats) -> int:
-        """Place of the answer with the highest score, the first among equals.
+        """Index of the candidate with the highest score, the first among equals.
 
         Args:
             features: (C, F).
@@ -81,19 +81,19 @@ class Ranker:
 
 
 def _softmax(score: Floats, starts: NDArray[np.intp], counts: Sequence[int]) -> Floats:
-    """(N,) chances within each question."""
+    """(N,) probabilities within each question."""
     raised: Floats = np.exp(score - np.repeat(np.maximum.reduceat(score, starts), counts))
     shares: Floats = raised / np.repeat(np.add.reduceat(raised, starts), counts)
     return shares
 
 
 def assign_folds(videos: list[str], appearance: np.ndarray | None = None) -> dict[str, int]:
-    """Divide videos among `FOLDS` parts, so that what is learnt from the others can be tried on each.
+    """Divide videos into `FOLDS` parts for cross-validation.
 
     Args:
-        videos: Their names.
-        appearance: (N, D) what each looks like, if anything is known of it. Videos that look alike are then kept
-            together (k-means), as films of one house are, for else a test on one of them would be too easy.
+        videos: Names of the videos.
+        appearance: (N, D) features of the videos, if known. Similar videos, as films of one house, are then put into
+            one part (k-means); otherwise a test on one of them would be too easy.
 
     Returns:
         The part of each video, from 0.
@@ -102,7 +102,7 @@ def assign_folds(videos: list[str], appearance: np.ndarray | None = None) -> dic
     if appearance is None or len(names) <= FOLDS:
         return {name: n % FOLDS for n, name in enumerate(names)}
     rows = np.asarray(appearance, np.float64)[np.argsort(videos, kind="stable")]
-    # The farthest from all that were chosen before: no seed, and the same parts each time.
+    # Centres are chosen farthest from each other, which needs no seed and gives the same parts each time.
     chosen = [int(((rows - rows.mean(0)) ** 2).sum(1).argmax())]
     while len(chosen) < FOLDS:
         chosen.append(int(((rows[:, None] - rows[chosen]) ** 2).sum(-1).min(1).argmax()))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.judge.judge import JudgeUnit, LinkedTurns
-from reeltalk.llm.fencing import fence
+from reeltalk.llm.fencing import FENCED, fence
 from reeltalk.schema.answers import AnsweredTurn, UnitKind
 from reeltalk.schema.dialogue import Checklist, ChecklistItem
 
@@ -97,7 +97,9 @@ def fill_attack(attack: Attack, turn: NeutralTurn) -> tuple[str, str | None]:
         attack: The attack.
         turn: The attacked turn.
     """
-    mark = fence(turn.question).split("\n", 1)[0].removeprefix("<<<DATA ")
+    found = FENCED.match(fence(turn.question))
+    assert found is not None
+    mark = found["mark"]
     fields = {"{question}": turn.question, "{wrong}": turn.wrong, "{mark}": mark}
     return _filled(attack.answer, fields), None if attack.earlier is None else _filled(attack.earlier, fields)
 

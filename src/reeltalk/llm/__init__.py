@@ -1,6 +1,7 @@
-"""Ask language models: within a budget, no question twice, and replies as validated records.
+"""Asks language models within a budget, keeps every reply, and reads replies as validated records.
 
-Importing this loads neither `openai` nor `inspect_ai`; opening a model does.
+What to ask and how to score a reply is left to the rooms above. Begin with `model`, the interfaces, and `client`;
+importing this room loads neither `openai` nor `inspect_ai`, opening a model does.
 """
 
 from reeltalk.llm.budget import Budget, Prices, Spent

@@ -1,7 +1,7 @@
-"""A hard limit on what asking models may cost: requests, tokens, money.
+"""Hard limits on requests to models: their number, their tokens and their cost.
 
-Before a request leaves, the most that it can take is set aside; when its reply is there, what it took is counted
-instead. So no limit is passed, however many threads ask.
+Before a request is sent, the most that it can use is reserved. When its reply has come, its real usage replaces the
+reservation. So no limit is passed, however many threads ask.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.errors import BudgetError, SettingError
 
 PER: Final = 1_000_000
-"""Prices are for so many tokens."""
+"""Prices are for this many tokens."""
 LOOK_AGAIN_S: Final = 0.02
-"""How often a request that waits for others to leave some of the budget looks again."""
+"""Interval at which a request that waits for budget checks again."""
 
 
 class Prices(BaseModel):
-    """What a model costs, in money per million tokens."""
+    """Prices of a model per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -39,13 +39,13 @@ class Prices(BaseModel):
 
 @dataclass(frozen=True)
 class Spent:
-    """What requests took so far."""
+    """Usage of requests so far."""
 
     calls: int
     tokens: int
-    """Of prompts and replies; the most possible where a server did not say."""
+    """Tokens of prompts and replies; the reserved number if a server did not report them."""
     cost: float
-    """Of requests whose prices are known."""
+    """Cost of requests with known prices."""
     unreached: int = 0
     """Requests that reached no server. They are not among `calls`, and took no tokens."""
 
@@ -57,7 +57,7 @@ class Spent:
 
 @dataclass(frozen=True, eq=False)
 class Reservation:
-    """What is set aside for one request."""
+    """The part of a budget that is reserved for one request."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -66,7 +66,7 @@ class Reservation:
 
     @property
     def tokens(self) -> int:
-        """Prompt and reply together."""
+        """Tokens of prompt and reply together."""
         return self.prompt_tokens + self.completion_tokens
 
 
@@ -96,20 +96,20 @@ class Budget:
 
     @property
     def spent(self) -> Spent:
-        """What was taken, without what is set aside for requests under way."""
+        """Usage so far, without reservations."""
         with self._lock:
             return Spent(self._calls, self._tokens, self._cost, self._unreached)
 
     @property
     def is_spent(self) -> bool:
-        """Whether no further request can fit, however small."""
+        """True if not even the smallest request fits."""
         with self._lock:
             return (self.max_calls is not None and self._calls >= self.max_calls) or (
                 self.max_tokens is not None and self._tokens >= self.max_tokens
             )
 
     def count(self, spent: Spent) -> None:
-        """Count what another process took, which had a share of this budget."""
+        """Add the usage of another process that had a share of this budget."""
         with self._lock:
             self._calls += spent.calls
             self._tokens += spent.tokens
@@ -117,10 +117,10 @@ class Budget:
             self._unreached += spent.unreached
 
     def shares(self, weights: Sequence[int]) -> list["Budget"]:
-        """What is left, divided among processes that cannot ask this one. Together they never pass it.
+        """Divide the rest of the budget among other processes. Together they never pass it.
 
         Args:
-            weights: How much of it each is to have, relative to the others; positive.
+            weights: Relative share of each process; positive.
         """
         spent, count = self.spent, len(weights)
         calls: Sequence[int | None] = [None] * count
@@ -137,20 +137,20 @@ class Budget:
         return [Budget(*share) for share in zip(calls, tokens, costs, strict=True)]
 
     async def reserve(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None) -> Reservation:
-        """Set aside the most that one request can take. Waits where requests under way may leave enough.
+        """Reserve the most that one request can use. Waits while requests under way may leave enough.
 
         Args:
             prompt_tokens: Most tokens that the prompt can have.
             completion_tokens: Most tokens that the reply can have.
-            prices: Of the model that is asked.
+            prices: Prices of the model.
 
         Raises:
-            BudgetError: A limit would be passed. Nothing is set aside then.
-            SettingError: There is a limit on money and no price.
+            BudgetError: A limit would be passed. Nothing is reserved then.
+            SettingError: The cost is limited and the model has no prices.
         """
         wanted = self._wanted(prompt_tokens, completion_tokens, prices)
         while not self._taken(wanted):
-            # Requests under way belong to any thread and loop; whoever waits for them looks again.
+            # Requests under way belong to other threads and loops, so their end cannot be awaited here.
             await asyncio.sleep(LOOK_AGAIN_S)
         return wanted
 
@@ -161,10 +161,10 @@ class Budget:
         return Reservation(prompt_tokens, completion_tokens, prices, cost)
 
     def _taken(self, wanted: Reservation) -> bool:
-        """Set aside what is wanted; False where requests under way may leave enough for it later."""
+        """Reserve; False if requests under way may leave enough later."""
         with self._lock:
             if self.max_calls is not None and self._calls >= self.max_calls:
-                # One that is under way may turn out to have reached no server.
+                # A request under way that reaches no server is given back.
                 if self._held:
                     return False
                 raise self.error()
@@ -186,13 +186,13 @@ class Budget:
         *,
         reached: bool = True,
     ) -> None:
-        """Count what a request took.
+        """Replace a reservation by the real usage of the request.
 
         Args:
-            reservation: What was set aside for it.
-            prompt_tokens: Tokens of its prompt; what was set aside where nobody knows.
-            completion_tokens: Tokens of its reply; what was set aside where nobody knows.
-            reached: False where no connection could be opened: then it took nothing, and does not count as a request.
+            reservation: Reservation of the request.
+            prompt_tokens: Tokens of its prompt; None if unknown, then the reserved number counts.
+            completion_tokens: Tokens of its reply; None if unknown, then the reserved number counts.
+            reached: False if no connection could be opened; the request does not count then.
         """
         prompt = reservation.prompt_tokens if prompt_tokens is None else prompt_tokens
         completion = reservation.completion_tokens if completion_tokens is None else completion_tokens
@@ -212,7 +212,7 @@ class Budget:
         )
 
     def error(self, wanted: Reservation | None = None) -> BudgetError:
-        """What says that the budget is spent.
+        """The error of a spent budget.
 
         Args:
             wanted: The request that would have passed it.
@@ -232,7 +232,7 @@ class Budget:
 
 
 def _divided(whole: int, weights: Sequence[int]) -> list[int]:
-    """Whole parts of a number, in proportion, whose sum it is."""
+    """Divide a number into whole parts in proportion to weights."""
     ends = [whole * sum(weights[: end + 1]) // sum(weights) for end in range(len(weights))]
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
@@ -241,9 +241,9 @@ def prices_of(price_in: float | None, price_out: float | None, option: str) -> P
     """Both prices of a model, or none.
 
     Args:
-        price_in: Of a million tokens of prompt.
-        price_out: Of a million tokens of reply.
-        option: What the options are called, as `--price`.
+        price_in: Price of a million tokens of prompt.
+        price_out: Price of a million tokens of reply.
+        option: Common start of the two options, as `--price`.
 
     Raises:
         SettingError: One is given without the other.

@@ -1,6 +1,7 @@
-"""The client of language models: it sends again what may pass, keeps to a budget, and stops at a server that is dead.
+"""The client of language models: it retries requests, keeps to a budget, and stops if a server is dead.
 
-`ModelClient` is asked from an event loop, `LanguageModel` from threads. What goes over the wire is up to a `Sender`.
+`ModelClient` is asked from an event loop; `language_model.LanguageModel` wraps it for threads. A `Sender` decides what
+goes over the wire.
 """
 
 import asyncio
@@ -27,20 +28,20 @@ from reeltalk.llm.wire import (
 from reeltalk.schema.record import Json
 
 Picture = Callable[[bytes], Awaitable[bytes]]
-"""Gives the JPEG file for what a message holds in its place."""
+"""Returns the JPEG file for the reference that a message holds in place of a picture."""
 
 
 @dataclass
 class Request:
-    """One question, through all its attempts."""
+    """One question and its attempts."""
 
     messages: Sequence[Message]
     schema: dict[str, Json] | None = None
     times: int = 0
-    """How often it was sent."""
+    """Number of attempts so far."""
     began_s: float = field(default_factory=time.monotonic)
     wait_s: float = 0.0
-    """Before it is sent again."""
+    """Wait before the next attempt."""
 
 
 class ModelClient:
@@ -60,12 +61,12 @@ class ModelClient:
         Args:
             endpoint: Which model, and where.
             sender: Sends one request, once.
-            budget: Limits; every request counts, those that are sent again too.
-            breaker: Shared by all that ask this model at this address; its own by default.
-            picture: Gives the JPEG files for what messages hold in place of pictures.
+            budget: Limits; every request counts, retries too.
+            breaker: Shared by all clients of this model at this address; a new one by default.
+            picture: Returns the JPEG files for the references that messages hold in place of pictures.
 
         Raises:
-            SettingError: The budget is in money, and the endpoint names no prices.
+            SettingError: The budget limits the cost, and the endpoint has no prices.
         """
         check_prices(endpoint, budget)
         self.endpoint, self.sender = endpoint, sender
@@ -76,11 +77,11 @@ class ModelClient:
         self._closed = False
 
     async def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
-        """One reply. A server that refuses the schema is asked without it, from then on at once.
+        """Ask for one reply. If the server refuses the schema, it is asked without one from then on.
 
         Raises:
-            ModelError: The server cannot be reached, refuses, or answers with nothing, again and again.
-            OutageError: It does so for whatever is asked.
+            ModelError: The server cannot be reached, refuses, or sends no answer, again and again.
+            OutageError: It fails for every request.
             BudgetError: A limit would be passed.
         """
         request = Request(messages, schema)
@@ -92,12 +93,12 @@ class ModelClient:
                     raise final_error(error, request.times) from None
 
     async def attempt(self, request: Request) -> Reply:
-        """The reply to a request that is sent once, after the wait that its last failure asks for.
+        """Send a request once, after the wait that its last failure requires.
 
         Raises:
-            TransientError: It failed, and `should_retry` says whether to send it again.
-            ModelError: There is no reply to be had.
-            OutageError: The model answers nobody.
+            TransientError: It failed; `should_retry` says whether to send it again.
+            ModelError: It failed for good.
+            OutageError: The server fails for every request.
             BudgetError: A limit would be passed.
         """
         if request.wait_s:
@@ -117,19 +118,19 @@ class ModelClient:
         return reply
 
     def should_retry(self, request: Request, error: TransientError) -> bool:
-        """Whether a request is sent again after a failure; the next attempt waits as long as it should."""
+        """True if a request is sent again after a failure; sets the wait before the next attempt."""
         if not self._policy.should_retry(error, request.times, request.began_s):
             return False
         request.wait_s = self._policy.wait_s(error, request.times)
         return True
 
     async def close(self) -> None:
-        """Close connections; nothing is sent any more."""
+        """Close connections. No request is sent after this."""
         self._closed = True
         await self.sender.close()
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, or until the breaker stops the command."""
+        """Wait, at most until the breaker stops the command."""
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
         with self.breaker.wake_on_stop(lambda: loop.call_soon_threadsafe(woken.set)), contextlib.suppress(TimeoutError):
             await asyncio.wait_for(woken.wait(), seconds)
@@ -146,7 +147,7 @@ class ModelClient:
             if schema is None or refusal.status not in REFUSED_SCHEMA_STATUS:
                 raise
         reply = await self._sent(messages, None)
-        # Only now is it certain that the schema was what the server did not like.
+        # Only now is it certain that the server refused because of the schema.
         self._refused_schemas.add(canonical)
         return reply
 
@@ -164,12 +165,12 @@ async def send_within(
     messages: Sequence[Message],
     schema: dict[str, Json] | None,
 ) -> Sent:
-    """What comes of one request, sent once more for each field that the server does not take.
+    """Send one request, again for each field that the server does not accept.
 
     Args:
-        budget: Limits; each sending counts.
-        sender: Sends it.
-        endpoint: Who is asked.
+        budget: Limits; each attempt counts.
+        sender: Sends the request.
+        endpoint: The model.
         messages: The conversation.
         schema: JSON schema that the reply shall follow.
 
@@ -179,7 +180,7 @@ async def send_within(
     most = most_prompt_tokens(messages, schema, endpoint.image_tokens)
     while True:
         reserved = await budget.reserve(most, endpoint.max_tokens, endpoint.prices) if budget is not None else None
-        # What was set aside counts, unless the server says what it took.
+        # The reservation counts unless the server reports the usage.
         sent = Sent()
         try:
             sent = await sender.send(messages, schema)

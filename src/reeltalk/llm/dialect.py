@@ -1,8 +1,8 @@
-"""Which fields of a request one server takes: known families, and what is learned where a server refuses one.
+"""The fields of a request that a server accepts: known for some servers, learned from refusals for others.
 
-Servers of one protocol differ. OpenAI's current models want `max_completion_tokens` in place of `max_tokens` and no
+Servers with the same API differ. OpenAI's current models want `max_completion_tokens` in place of `max_tokens` and no
 temperature; Gemini's compatible server refuses `seed`; Anthropic's wants `strict` with a schema. A refusal names the
-field, and what it says is kept: the same field is not sent to that server again.
+field, which is stored, so that it is not sent to that server again.
 """
 
 import re
@@ -24,7 +24,7 @@ Field = Literal[
 FIELDS: Final[tuple[Field, ...]] = Field.__args__  # type: ignore[attr-defined]
 """Fields of a request that some servers refuse."""
 
-# How a server says that it does not take a field at all. Sources: OpenAI ("Unsupported parameter: 'max_tokens' is not
+# Messages of servers that do not accept a field at all. Sources: OpenAI ("Unsupported parameter: 'max_tokens' is not
 # supported with this model", "Unsupported value: 'temperature' does not support 0 with this model", "Unrecognized
 # request argument supplied"), vLLM and Mistral ("extra_forbidden", "Extra inputs are not permitted"), Gemini's
 # compatible server ('Unknown name "seed": Cannot find field'), Anthropic's ("`temperature` is deprecated for this
@@ -34,11 +34,11 @@ _REFUSES = re.compile(
     r"|unknown|unrecogni[sz]ed|unexpected|extra[_ ](?:inputs|fields|forbidden)|deprecated|cannot find field|no longer",
     re.IGNORECASE,
 )
-# A field that is taken, with another value: that is for the user to say.
+# The server accepts the field with another value, which the user has to choose.
 _OTHER_VALUE = re.compile(
     r"too (?:large|long|high|small)|at (?:most|least)|maximum|minimum|exceed|between|invalid schema", re.IGNORECASE
 )
-# Anthropic's compatible server takes a schema only with `strict: true`.
+# Anthropic's compatible server accepts a schema only with `strict: true`.
 _WANTS_STRICT = re.compile(r"\bstrict\b.*\b(?:true|required)\b|\b(?:true|required)\b.*\bstrict\b", re.IGNORECASE)
 
 _REASONING = re.compile(r"(?:o[1-9]|gpt-(?:[5-9]|\d\d))(?![\w])(?!-chat)")
@@ -51,21 +51,21 @@ _KNOWN_HOSTS: Final[dict[str, tuple[Field, ...]]] = {
 
 
 class Dialect(BaseModel):
-    """What one server takes."""
+    """The fields that one server accepts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     refuses: tuple[Field, ...] = ()
     """Fields that are not sent, sorted. Without `max_tokens`, `max_completion_tokens` is sent in its place."""
     strict: bool = False
-    """Whether a schema goes along as `strict`, with every field required and no other allowed."""
+    """True to send a schema as `strict`, with every field required and no other allowed."""
 
     def takes(self, field: Field) -> bool:
-        """Whether a field is sent."""
+        """True if a field is sent."""
         return field not in self.refuses
 
     def sampling(self, endpoint: Endpoint) -> dict[str, Json]:
-        """What is sent of temperature, longest reply, seed and effort, by the names that the server takes."""
+        """Temperature, longest reply, seed and effort, as far as the server accepts them, by its names."""
         values = endpoint.sampling
         longest = values.pop("max_tokens", None)
         sent = {name: value for name, value in values.items() if name not in self.refuses}
@@ -76,7 +76,7 @@ class Dialect(BaseModel):
         return sent
 
     def response_format(self, schema: dict[str, Json]) -> dict[str, Json] | None:
-        """The field that asks for a schema; None where the server takes none."""
+        """The field that asks for a schema; None if the server accepts none."""
         if "response_format" in self.refuses:
             return None
         title = schema_name(schema)
@@ -91,13 +91,13 @@ class Dialect(BaseModel):
             return self.model_copy(update={"strict": False})
         refuses = {*self.refuses, field}
         if field == "max_completion_tokens":
-            # It was tried because of the model's name, and an older server knows only the older field.
+            # It was tried because of the name of the model, but an older server knows only the older field.
             refuses.discard("max_tokens")
         return self.model_copy(update={"refuses": tuple(sorted(refuses))})
 
     @property
     def differences(self) -> str | None:
-        """What is special about the server, as a sentence's end; None where it takes everything."""
+        """Differences from the full request, as the end of a sentence; None if the server accepts every field."""
         words = {"response_format": "JSON schema, so that replies follow the prompt alone"}
         parts = [f"no {words.get(field, field)}" for field in self.refuses if field != "max_tokens"]
         if "max_tokens" in self.refuses and "max_completion_tokens" not in self.refuses:
@@ -110,7 +110,7 @@ class Dialect(BaseModel):
 
 
 def known_dialect(endpoint: Endpoint) -> Dialect:
-    """What is known of a server and model before anything is asked: by the model's name and the server's host."""
+    """The dialect that is known before the first request, from the name of the model and the host."""
     name = endpoint.model.lower().rsplit("/", 1)[-1]
     host = (urlsplit(endpoint_address(endpoint)).hostname or "").lower()
     refuses: set[Field] = set(_KNOWN_HOSTS.get(host, ()))
@@ -120,16 +120,16 @@ def known_dialect(endpoint: Endpoint) -> Dialect:
 
 
 def learn_dialect(dialect: Dialect, sent: dict[str, Any], status: int, body: Any) -> Dialect:
-    """What a refusal says of a server's dialect.
+    """Learn from a refusal.
 
     Args:
-        dialect: As it was when the request was sent.
-        sent: The fields of the request.
-        status: Of the answer.
-        body: Of the answer, as JSON where it is JSON.
+        dialect: The dialect of the request.
+        sent: Fields of the request.
+        status: Status of the answer.
+        body: Body of the answer, parsed if it is JSON.
 
     Returns:
-        The same dialect where the refusal is about something else.
+        The new dialect; the same one if the refusal has another reason.
     """
     if status not in (400, 422):
         return dialect
@@ -145,7 +145,7 @@ def learn_dialect(dialect: Dialect, sent: dict[str, Any], status: int, body: Any
             continue
         fields = [name for name in named if name in asked]
         if not fields:
-            # Of the names in a sentence, the first is what it is about: "... Use 'max_completion_tokens' instead".
+            # The first name in a sentence is the refused one: "... Use 'max_completion_tokens' instead".
             found = [name for name in re.findall(r"\w+", message) if name in asked]
             fields = found if message.lower().count("unknown name") > 1 else found[:1]
         new = dialect
@@ -158,7 +158,7 @@ def learn_dialect(dialect: Dialect, sent: dict[str, Any], status: int, body: Any
 
 
 def _problems(body: Any) -> Iterator[tuple[str, list[str]]]:
-    """Each message in the body of a refusal, with the names that it points to."""
+    """Each message in the body of a refusal, with the fields that it names."""
     if isinstance(body, str):
         yield body, re.findall(r"'loc': \('body', '(\w+)'", body)
         return
@@ -180,17 +180,17 @@ def _problems(body: Any) -> Iterator[tuple[str, list[str]]]:
         if isinstance(body.get("param"), str):
             named += re.findall(r"\w+", body["param"])[::-1]
         named += re.findall(r"'loc': \('body', '(\w+)'", message)
-        # A gateway hands on what another server said, as a text.
+        # A gateway passes on the message of another server as a text.
         yield f"{message} {kind if isinstance(kind, str) else ''}", named
 
 
 def schema_name(schema: dict[str, Json]) -> str:
-    """The name of a JSON schema in a request: its title, in the characters that servers take."""
+    """Name of a JSON schema in a request: its title, in characters that servers accept."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title") or "reply"))[:64]
 
 
 def strict_schema(schema: dict[str, Json]) -> dict[str, Json]:
-    """A JSON schema as servers want it for `strict`: every field of an object is required, and none may be added."""
+    """A JSON schema for `strict`: every field of an object is required, and none may be added."""
 
     def strict(node: Any) -> Any:
         if isinstance(node, list):
@@ -200,7 +200,7 @@ def strict_schema(schema: dict[str, Json]) -> dict[str, Json]:
         new = {key: strict(value) for key, value in node.items() if key not in ("default", "properties", "$defs")}
         for key in ("properties", "$defs"):
             if isinstance(node.get(key), dict):
-                # Names that are not ours to read: a field may be called `default`.
+                # Keys are names of fields here, not keywords: a field may be called `default`.
                 new[key] = {name: strict(value) for name, value in node[key].items()}
         if isinstance(node.get("properties"), dict):
             new |= {"required": list(node["properties"]), "additionalProperties": False}
@@ -210,26 +210,26 @@ def strict_schema(schema: dict[str, Json]) -> dict[str, Json]:
 
 
 class DialectStore(Protocol):
-    """Where dialects are kept, as a `ReplyStore`."""
+    """A store of dialects, as `ReplyStore`."""
 
     def dialect(self, model: str, address: str) -> Dialect | None:
-        """What was kept of a model at an address."""
+        """The stored dialect of a model at an address; None if there is none."""
         ...
 
     def keep_dialect(self, model: str, address: str, dialect: Dialect) -> None:
-        """Keep what was learned."""
+        """Store a dialect."""
         ...
 
 
 class DialectLearner:
-    """The dialect of one endpoint, as far as it is known by now; safe to share among threads."""
+    """The dialect of one endpoint as known so far; safe to share among threads."""
 
     def __init__(self, endpoint: Endpoint, kept: DialectStore | None = None) -> None:
-        """Begin with what is kept, else with what is known of the family.
+        """Begin with the stored dialect, or the known one.
 
         Args:
-            endpoint: Which model, and where.
-            kept: Where dialects are kept, so that a command that goes on later sends the same.
+            endpoint: The model.
+            kept: Store of dialects, so that a command that is run again sends the same requests.
         """
         self._endpoint, self._kept, self._lock = endpoint, kept, threading.Lock()
         self._place = (endpoint.model, public_address(endpoint_address(endpoint)))
@@ -237,7 +237,7 @@ class DialectLearner:
 
     @property
     def dialect(self) -> Dialect:
-        """What the server takes."""
+        """The dialect as known now."""
         kept = self._kept.dialect(*self._place) if self._kept is not None else None
         return kept or self._own or known_dialect(self._endpoint)
 
@@ -246,24 +246,24 @@ class DialectLearner:
 
         Args:
             used: The dialect of the request.
-            sent: Its fields.
-            status: Of the answer.
-            body: Of the answer.
+            sent: Fields of the request.
+            status: Status of the answer.
+            body: Body of the answer.
 
         Returns:
-            Whether the request is worth sending once more, in the dialect as it is now.
+            True if the request should be sent again in the new dialect.
         """
         with self._lock:
             new = learn_dialect(used, sent, status, body)
             if new == used:
                 return False
-            # Else another request has learned something meanwhile, and it is tried first.
+            # Otherwise another request has learned something meanwhile, which is tried first.
             if self.dialect == used:
                 self.keep(new)
             return True
 
     def keep(self, dialect: Dialect) -> None:
-        """Send in a dialect from now on."""
+        """Use a dialect from now on."""
         self._own = dialect
         if self._kept is not None:
             self._kept.keep_dialect(*self._place, dialect)

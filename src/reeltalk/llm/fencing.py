@@ -1,14 +1,19 @@
-"""Text that is data, as a language model is shown it: between fences that it cannot close, with nothing hidden."""
+"""Fences around text that is data: a language model sees all of it, and the text cannot close its fence."""
 
 import hashlib
+import re
 import unicodedata
+from typing import Final
+
+FENCED: Final = re.compile(r"<<<DATA (?P<mark>\w{8})\n(?P<data>.*?)\nDATA (?P=mark)>>>", re.DOTALL)
+"""A fenced text, with its mark."""
 
 
 def fence(text: str) -> str:
-    """A model's answer, or any other text that is data, between fences that it cannot close.
+    """Put a text that is data, as a model's answer, between fences that it cannot close.
 
-    The fence ends in letters that the text does not hold. They are drawn from the text itself, so that the same text is
-    fenced the same way and a reply can be kept. Characters that cannot be seen are written out.
+    The fence ends in a mark that the text does not contain. The mark is a hash of the text, so that equal texts have
+    equal fences and replies can be kept. Invisible characters are written out.
     """
     shown = escape_invisible(text)
     mark = hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:8]
@@ -18,7 +23,7 @@ def fence(text: str) -> str:
 
 
 def escape_invisible(text: str) -> str:
-    """A text with what cannot be seen written out: control, format and private characters by their code points."""
+    """Write out invisible characters: control, format and private ones are replaced by their code points."""
     return "".join(
         character
         if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Co", "Cn", "Cs")

@@ -1,7 +1,7 @@
-"""Models asked through inspect_ai: its providers, and an evaluation's own models, so that its log shows them all.
+"""Models asked through inspect_ai: its providers, and the models of an evaluation, so that its log shows them all.
 
-A reply that is kept is never asked for again, every request counts against the budget, and concurrency goes down where
-a server says that it is asked too often. Loaded only where a model is asked: importing inspect_ai is slow.
+A kept reply is never asked for again, every request counts against the budget, and concurrency decreases if a server
+receives too many requests. Importing inspect_ai is slow: import this module only where a model is asked.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ from reeltalk.schema.record import Json
 
 
 class InspectSender:
-    """Sends through a provider that inspect_ai knows, as `openai/gpt-4o`."""
+    """Sends requests through a provider of inspect_ai, as `openai/gpt-4o`."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class InspectSender:
         """Open the provider.
 
         Args:
-            endpoint: Which model, as `inspect:PROVIDER/MODEL`, and how it is asked.
-            batch: Use the provider's batch API, where inspect_ai offers it: cheaper, and much later.
-            kept: Where dialects are kept.
-            model_args: What inspect_ai's `get_model` hands on to the provider.
+            endpoint: The model, as `inspect:PROVIDER/MODEL`, and how it is asked.
+            batch: Use the provider's batch API, if inspect_ai supports it: cheaper and much slower.
+            kept: Store of dialects.
+            model_args: Arguments that inspect_ai's `get_model` passes to the provider.
 
         Raises:
             ModelError: inspect_ai does not know the model, or a key is missing.
@@ -82,13 +82,13 @@ class InspectSender:
         if batch:
             self._config.batch = True
         try:
-            # A provider that runs its model in this process reads the longest reply here, and in no request.
+            # A provider that runs its model in this process reads `max_tokens` here and not in requests.
             config = self._config.model_copy(update={"max_tokens": endpoint.max_tokens})
             model: Any = get_model(spec, base_url=endpoint.base_url, config=config, memoize=False, **model_args)
         except Exception as error:
             raise ModelError(f"inspect_ai cannot open {spec}: {scrub(str(error), self._secrets)}") from None
         self.api: Any = model.api
-        # The packages of OpenAI, Anthropic and their like send again by themselves, below inspect_ai.
+        # The packages of OpenAI, Anthropic and others retry by themselves, below inspect_ai.
         client: Any = getattr(self.api, "client", None)
         if hasattr(client, "max_retries"):
             client.max_retries = 0
@@ -96,11 +96,11 @@ class InspectSender:
 
     @property
     def sampling(self) -> dict[str, Json]:
-        """What is really sent of temperature, longest reply and seed."""
+        """Temperature, longest reply and seed as they are sent."""
         return inspect_sampling(self.learner.dialect, self.endpoint)
 
     async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
-        """One request."""
+        """Send one request."""
         dialect = self.learner.dialect
         asked: dict[str, Any] = inspect_sampling(dialect, self.endpoint)
         config = self._config.model_copy(update=asked)
@@ -162,18 +162,18 @@ class InspectSender:
 
 
 class ModelSender:
-    """Hands requests to an `AsyncModel` of this process, as a local video model."""
+    """Passes requests to an `AsyncModel` of this process, as a local video model."""
 
     def __init__(self, model: AsyncModel) -> None:
         self.model = model
 
     @property
     def sampling(self) -> dict[str, Json]:
-        """As the model's."""
+        """The sampling of the model."""
         return dict(self.model.sampling)
 
     async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
-        """One request."""
+        """Send one request."""
         try:
             reply = await self.model.ask(messages, schema=schema)
         except ReeltalkError as error:
@@ -181,15 +181,15 @@ class ModelSender:
         return Sent(reply, None, reply.prompt_tokens, reply.completion_tokens)
 
     async def close(self) -> None:
-        """Nothing to close: whoever made the model closes it."""
+        """Do nothing: the owner of the model closes it."""
 
 
 def chat_message(message: Message, *, pictures: bool = True) -> Any:
-    """A message as inspect_ai has it.
+    """A message in the format of inspect_ai.
 
     Args:
-        message: Ours.
-        pictures: Whether its pictures go along; without them it says how many there are.
+        message: Our message.
+        pictures: True to send its pictures; otherwise the text says how many there are.
     """
     kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
     content: Any = message.text
@@ -202,17 +202,17 @@ def chat_message(message: Message, *, pictures: bool = True) -> Any:
 
 
 def inspect_sampling(dialect: Dialect, endpoint: Endpoint) -> dict[str, Json]:
-    """What is sent of temperature, longest reply, seed and effort, by inspect_ai's names; providers rename them."""
+    """Temperature, longest reply, seed and effort as they are sent, by inspect_ai's names; providers rename them."""
     sent = dialect.sampling(endpoint)
     longest = sent.pop("max_completion_tokens", None)
     return sent if longest is None else {"max_tokens": longest} | sent
 
 
 def without_references(schema: dict[str, Json]) -> dict[str, Json] | None:
-    """A JSON schema in the words that inspect_ai knows: definitions where they are used, `anyOf`, `enum`.
+    """A JSON schema in the keywords that inspect_ai knows: inlined definitions, `anyOf`, `enum`.
 
     Returns:
-        None where that cannot be, as a definition refers to itself: half a schema would ask for other replies.
+        None if that is impossible, as with a recursive definition: half a schema would ask for other replies.
     """
     definitions = schema.get("$defs", {})
 
@@ -245,12 +245,12 @@ def without_references(schema: dict[str, Json]) -> dict[str, Json] | None:
 
 
 PROVIDER: Final = "reeltalk"
-"""Under this name inspect_ai's logs show our models."""
+"""Name of our provider in the logs of inspect_ai."""
 
 
 @dataclass
 class _KeptRequest(Request):
-    """What is asked now; inspect_ai's own messages are only what its log shows."""
+    """The request under way. The messages that inspect_ai passes are only for its log."""
 
     key: str = ""
     reply: Reply | None = None
@@ -261,13 +261,13 @@ _REQUEST: ContextVar[_KeptRequest] = ContextVar("reeltalk_request")
 
 @modelapi(name=PROVIDER)
 class ServedAPI(ModelAPI):
-    """Our models as inspect_ai sees them. Made by `create_served_model`, which sets what it needs."""
+    """Our models as a provider of inspect_ai. Created by `create_served_model`, which sets the attributes."""
 
     client: ModelClient
     store: ReplyStore
 
     async def generate(self, input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
-        """The reply that is kept, else a new one."""
+        """The kept reply, or a new one."""
         request = _REQUEST.get()
         reply = self.store.get(request.key)
         if reply is None:
@@ -291,7 +291,7 @@ class ServedAPI(ModelAPI):
         await self.client.close()
 
     def should_retry(self, ex: BaseException) -> RetryDecision:
-        """What may pass is asked again; a server that is asked too often also lowers concurrency."""
+        """Retry transient failures. Too many requests also lower concurrency."""
         request = _REQUEST.get()
         if not isinstance(ex, TransientError) or not self.client.should_retry(request, ex):
             return RetryDecision.no()
@@ -299,7 +299,7 @@ class ServedAPI(ModelAPI):
         return RetryDecision.rate_limit(retry_after=ex.wait_s) if limited else RetryDecision.transient()
 
     def retry_wait(self) -> Any:
-        """None: inspect_ai could not be woken from it. The next attempt waits."""
+        """No wait here, since inspect_ai could not be woken from it. The next attempt waits."""
         return lambda state: 0.0
 
     def connection_key(self) -> str:
@@ -314,40 +314,40 @@ class ServedModel:
     name: str
     sees_images: bool
     asked_sampling: Mapping[str, Json]
-    """What the user asked for; replies are kept under it, whatever the server's dialect leaves out."""
+    """Sampling as the user set it; kept replies are found by it, whatever the server's dialect leaves out."""
     model: Any
     """inspect_ai's own Model, for `eval`."""
     asked: int = 0
-    """Questions, those answered from kept replies too."""
+    """Number of questions, including those answered from kept replies."""
     kept: int = 0
-    """Questions answered from kept replies."""
+    """Number of questions answered from kept replies."""
     peak_memory: Callable[[], Mapping[str, int]] | None = None
-    """Bytes in use at most, where the model runs in this process."""
+    """Returns the peak memory in bytes, if the model runs in this process."""
     _under_way: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     @property
     def sampling(self) -> Mapping[str, Json]:
-        """What is really sent of temperature, longest reply and seed."""
+        """Temperature, longest reply and seed as they are sent."""
         client: ModelClient = self.model.api.client
         return client.sender.sampling
 
     async def ask(
         self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
     ) -> Reply:
-        """One reply.
+        """Ask for one reply.
 
         Args:
             messages: The conversation so far.
             schema: JSON schema that the reply shall follow.
-            sample: Number of the sample, where the same is asked several times for several replies.
+            sample: Number of the sample, if the same is asked several times.
 
         Raises:
-            ModelError: There is no reply to be had.
-            OutageError: The model answers nobody.
+            ModelError: There is no reply.
+            OutageError: The server fails for every request.
             BudgetError: A limit would be passed.
         """
         key = reply_key(self.name, messages, schema=schema, sampling=self.asked_sampling, sample=sample)
-        # Paths of one video begin alike: what is being asked now is not asked a second time beside it.
+        # Paths of one video begin alike: an equal request under way is awaited, not sent a second time.
         async with self._under_way.setdefault(key, asyncio.Lock()):
             reply = await self._generated(_KeptRequest(messages, schema, key=key))
         self.asked += 1
@@ -377,20 +377,20 @@ def create_served_model(
     sees_images: bool = True,
     breaker: Breaker | None = None,
 ) -> ServedModel:
-    """A model for an evaluation.
+    """Create a model for an evaluation.
 
     Args:
-        endpoint: How it is asked.
-        sender: Who sends requests.
-        store: Where replies are kept.
-        connections: Most requests at a time; fewer after a server said that it is asked too often.
-        budget: Limits; every request counts, those that are sent again too.
-        picture: Gives the JPEG files for what messages hold in place of pictures.
-        sees_images: Whether the model takes pictures.
-        breaker: Ends all requests where the model answers nobody; a new one by default.
+        endpoint: The model.
+        sender: Sends the requests.
+        store: Keeps the replies.
+        connections: Most requests at a time; fewer after the server received too many requests.
+        budget: Limits; every request counts, retries too.
+        picture: Returns the JPEG files for the references that messages hold in place of pictures.
+        sees_images: True if the model takes pictures.
+        breaker: Stops all requests if the server is dead; a new one by default.
 
     Raises:
-        SettingError: The budget is in money, and the endpoint names no prices.
+        SettingError: The budget limits the cost, and the endpoint has no prices.
     """
     client = ModelClient(endpoint, sender, budget=budget, breaker=breaker, picture=picture)
     config = GenerateConfig(

@@ -1,4 +1,4 @@
-"""A language model that is asked from threads: an event loop in a thread of its own asks its `ModelClient`."""
+"""A language model for code in threads: an event loop in a thread of its own runs its `ModelClient`."""
 
 import asyncio
 import contextlib
@@ -22,20 +22,20 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines for any thread; begins with the first one."""
+    """An event loop in a thread of its own that runs coroutines for other threads; the first one starts it."""
 
     def __init__(self, name: str) -> None:
-        """Begin nothing yet.
+        """Name the thread; nothing is started yet.
 
         Args:
-            name: Of the thread.
+            name: Name of the thread.
         """
         self._name, self._lock, self._closed = name, threading.Lock(), False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
     def run(self, task: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine returns.
+        """Run a coroutine and return its result.
 
         Raises:
             ModelError: `close` was called.
@@ -57,10 +57,10 @@ class LoopThread:
             future.cancel()
 
     def close(self, last: Coroutine[Any, Any, object] | None = None, timeout_s: float = 10.0) -> None:
-        """End the loop; whoever waits gives up.
+        """End the loop; threads that wait for a result get an error.
 
         Args:
-            last: Runs before all else is cancelled, as what closes connections; its errors are left out.
+            last: Runs before all tasks are cancelled, for example to close connections. Its errors are ignored.
             timeout_s: Longest wait for it.
         """
         with self._lock:
@@ -71,7 +71,7 @@ class LoopThread:
             return
         for task in (last, self._cancel_all(), self._loop.shutdown_asyncgens()):
             if task is not None:
-                with contextlib.suppress(Exception):  # what cannot be closed well is closed all the same
+                with contextlib.suppress(Exception):  # the loop is closed in any case
                     asyncio.run_coroutine_threadsafe(task, self._loop).result(timeout_s)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -85,7 +85,7 @@ class LoopThread:
 
 
 class LanguageModel:
-    """A model that is asked from threads: at an OpenAI-compatible endpoint, or through inspect_ai."""
+    """A model at an OpenAI-compatible endpoint or through inspect_ai, asked from threads."""
 
     def __init__(
         self,
@@ -102,16 +102,16 @@ class LanguageModel:
 
         Args:
             endpoint: Which model, and where; `inspect:PROVIDER/MODEL` is asked through inspect_ai.
-            api_key: Key of the server; a local one usually needs none. inspect_ai's providers find their own.
-            budget: Limits; every request counts, those that are sent again too.
-            sees_images: Whether the model takes pictures.
-            kept: Where dialects are kept, as a `ReplyStore`.
-            breaker: Shared by all that ask this model at this address; its own by default.
-            model_args: What inspect_ai's `get_model` hands on to the provider.
+            api_key: Key of the server; a local server usually needs none. Providers of inspect_ai find their own.
+            budget: Limits; every request counts, retries too.
+            sees_images: True if the model takes pictures.
+            kept: Store of dialects, as a `ReplyStore`.
+            breaker: Shared by all clients of this model at this address; a new one by default.
+            model_args: Arguments that inspect_ai's `get_model` passes to the provider.
 
         Raises:
             ModelError: inspect_ai does not know the model, or a key or the package of its provider is missing.
-            SettingError: The budget is in money, and the endpoint names no prices.
+            SettingError: The budget limits the cost, and the endpoint has no prices.
         """
         check_prices(endpoint, budget)
         sender: Sender
@@ -129,30 +129,30 @@ class LanguageModel:
 
     @property
     def name(self) -> str:
-        """Name of the model, as the server knows it."""
+        """Name of the model on the server."""
         return self.endpoint.model
 
     @property
     def breaker(self) -> Breaker:
-        """Shared by all that ask this model at this address."""
+        """Shared by all clients of this model at this address."""
         return self._client.breaker
 
     @property
     def sampling(self) -> dict[str, Json]:
-        """What is really sent of temperature, longest reply and seed."""
+        """Temperature, longest reply and seed as they are sent."""
         return self._client.sender.sampling
 
     @property
     def asked_sampling(self) -> dict[str, Json]:
-        """What was asked for of them; replies are kept under it."""
+        """Temperature, longest reply and seed as the user set them; kept replies are found by these."""
         return self.endpoint.sampling
 
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
-        """One reply.
+        """Ask for one reply.
 
         Raises:
-            ModelError: The server cannot be reached, refuses, or answers with nothing, again and again.
-            OutageError: It does so for whatever is asked.
+            ModelError: The server cannot be reached, refuses, or sends no answer, again and again.
+            OutageError: It fails for every request.
             BudgetError: A limit would be passed.
             ValueError: A message holds pictures and the model sees none.
         """
@@ -161,5 +161,5 @@ class LanguageModel:
         return self._loop.run(self._client.ask(messages, schema=schema))
 
     def close(self) -> None:
-        """Close connections; whoever waits for a reply gives up."""
+        """Close connections; requests under way fail."""
         self._loop.close(self._client.close())

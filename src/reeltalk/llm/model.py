@@ -1,4 +1,4 @@
-"""What a language model is to reeltalk, whoever answers. A reply is data: nothing here acts on what it says."""
+"""Interfaces of language models, their messages and replies. A reply is data: nothing here acts on its words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ class Message:
     role: Literal["system", "user", "assistant"]
     text: str
     images: tuple[bytes, ...] = ()
-    """JPEG files, or what stands for them to an `AsyncModel` that looks them up; they stand before the text."""
+    """JPEG files, or references that an `AsyncModel` looks up; they come before the text."""
 
 
 INSPECT: Final = "inspect:"
-"""Before the name of a model, says that inspect_ai asks it."""
+"""Prefix of a model that is asked through inspect_ai."""
 SamplingField = Literal["temperature", "max_tokens", "seed"]
 ALL_SAMPLING: Final[tuple[SamplingField, ...]] = ("temperature", "max_tokens", "seed")
 Temperature = Annotated[
@@ -76,7 +76,7 @@ class Endpoint(BaseModel):
 
     @property
     def sampling(self) -> dict[str, Json]:
-        """What a reply depends on beside the model and the messages."""
+        """Parameters that a reply depends on beside model and messages."""
         values: dict[str, Json] = {
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
@@ -89,7 +89,7 @@ class Endpoint(BaseModel):
 
     @property
     def prices(self) -> Prices | None:
-        """Both prices, where both are known."""
+        """Both prices; None unless both are known."""
         if self.price_in is None or self.price_out is None:
             return None
         return Prices(input=self.price_in, output=self.price_out)
@@ -97,25 +97,25 @@ class Endpoint(BaseModel):
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model answered."""
+    """A reply of a model."""
 
     text: str
     model: str
-    """Name that the server gave."""
+    """Name that the server reported."""
     prompt_tokens: int | None
     completion_tokens: int | None
     cut_off: bool
-    """True where the reply ended at `max_tokens`."""
+    """True if the reply ended at `max_tokens`."""
     cached: bool = False
-    """True where it was kept from an earlier run and cost nothing now."""
+    """True if it was kept from an earlier request and cost nothing now."""
     took_s: float | None = None
-    """Seconds from the request that succeeded to the end of its reply, where they were measured."""
+    """Seconds from the successful request to the end of its reply, if measured."""
     first_token_s: float | None = None
-    """Seconds to the first token, where the reply was streamed."""
+    """Seconds to the first token, if the reply was streamed."""
 
 
 class Model(Protocol):
-    """Whatever answers messages; safe to share among threads."""
+    """A model that is asked from threads; safe to share among them."""
 
     @property
     def name(self) -> str:
@@ -124,12 +124,12 @@ class Model(Protocol):
 
     @property
     def sees_images(self) -> bool:
-        """True where messages may hold pictures."""
+        """True if messages may hold pictures."""
         ...
 
     @property
     def sampling(self) -> Mapping[str, Json]:
-        """What a reply depends on beside the model and the messages, as temperature and seed."""
+        """Parameters that a reply depends on beside model and messages, as temperature and seed."""
         ...
 
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
@@ -140,18 +140,18 @@ class Model(Protocol):
             schema: JSON schema that the reply shall follow. Not every server enforces it.
 
         Raises:
-            ModelError: There is no reply to be had.
+            ModelError: There is no reply.
             BudgetError: A limit would be passed.
         """
         ...
 
     def close(self) -> None:
-        """Close connections; whoever waits for a reply gives up soon."""
+        """Close connections; requests under way fail soon."""
         ...
 
 
 class AsyncModel(Protocol):
-    """A model that is asked from an event loop, many questions at a time."""
+    """A model that is asked from an event loop, with many requests at a time."""
 
     @property
     def name(self) -> str:
@@ -160,12 +160,12 @@ class AsyncModel(Protocol):
 
     @property
     def sees_images(self) -> bool:
-        """True where messages may hold pictures."""
+        """True if messages may hold pictures."""
         ...
 
     @property
     def sampling(self) -> Mapping[str, Json]:
-        """What a reply depends on beside the model and the messages, as temperature and seed."""
+        """Parameters that a reply depends on beside model and messages, as temperature and seed."""
         ...
 
     async def ask(
@@ -176,20 +176,20 @@ class AsyncModel(Protocol):
         Args:
             messages: The conversation so far.
             schema: JSON schema that the reply shall follow. Not every server enforces it.
-            sample: Number of the sample, where the same is asked several times for several replies.
+            sample: Number of the sample, if the same is asked several times.
 
         Raises:
-            ModelError: There is no reply to be had.
+            ModelError: There is no reply.
             BudgetError: A limit would be passed.
         """
         ...
 
 
 def check_prices(endpoint: Endpoint, budget: Budget | None) -> None:
-    """Refuse a budget of money for a model without prices.
+    """Refuse a limit on cost for a model without prices.
 
     Raises:
-        SettingError: The budget is in money, and the endpoint names no prices.
+        SettingError: The budget limits the cost, and the endpoint has no prices.
     """
     if budget is not None and budget.max_cost is not None and endpoint.prices is None:
         raise SettingError(

@@ -1,6 +1,7 @@
-"""Tells the writer's own verdict in a reply from one that it quotes, doubts or takes back.
+"""Distinguishes the writer's own verdict in a reply from one that it quotes, doubts or takes back.
 
-A verdict that cannot be told from a quotation is asked for again: that costs a request, a wrong verdict costs a number.
+If a verdict cannot be distinguished from a quotation, it is asked for again: that costs a request, while a wrong
+verdict falsifies a score.
 """
 
 import json
@@ -8,16 +9,16 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from reeltalk.llm.fencing import FENCED
 from reeltalk.schema.record import Json
 
 _FENCE: Final = re.compile(r"(?m)^[ \t]*(?:```|~~~)[\w+-]*[ \t]*$|```(?:json)?")
-_DATA: Final = re.compile(r"<<<DATA (\w{8})\n(.*?)\nDATA \1>>>", re.DOTALL)
 _END: Final = re.compile(r"(?:\s*(?:<\|\w+\|>|</s>))+\s*\Z")
 _BOXED: Final = re.compile(r"\$*\\boxed\{\s*(?:(\{[^{}]*\})|([1-3]))\s*\}\$*")
 _QUOTES: Final = "\"'“”‘’«»「」『』`"
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])[\"'”’)*]*\s+|(?<=[。！？])|\n+")
 _WHOLE: Final = re.compile(r"[.!?。！？][\"'”’)*_]*$")
-# Who is judged says or wants something: what follows is the candidate's.
+# Words that attribute what follows to the candidate.
 _QUOTING: Final = re.compile(
     r"""\b(?:say|says|said|saying|write|writes|wrote|writing|claim(?:s|ed|ing)?|demand(?:s|ed|ing)?|dictat(?:e|es|ed|ing)
     |tells|telling|told|contain(?:s|ed|ing)?|includes|included|including|instruct(?:s|ed|ing|ions?)?|insist(?:s|ed|ing)?
@@ -49,7 +50,7 @@ _PARTY: Final = re.compile(
 _ABOUT_PARTY: Final = re.compile(
     r"\bmy\b|\b(?:of|on|for|about|regarding)\s+(?:the\s+|this\s+)?(?:\w+\s+)?$", re.IGNORECASE
 )
-"""Words right before the name of who is judged, in a lead to a verdict about it and not by it."""
+"""Words right before the name of the candidate in a lead to a verdict about it, and not by it."""
 _STRONG: Final = re.compile(
     r"\b(?:my|verdict|(?<!under )(?:evaluation|judge?[m]ents?|assessment)|likelihood|ratings?|scores?)\b"
     r"|判断|评价|评估",
@@ -66,7 +67,7 @@ _LEADS: Final = re.compile(
 _SUPPOSED: Final = re.compile(
     r"^\W*(?:had|were|was|should|suppose|assuming|imagine|in\s+case)\b|\b(?:best|worst)\s+case\b", re.I
 )
-# What takes a verdict back, gives another, or speaks of it as of somebody else's.
+# Words that take a verdict back, give another one, or attribute it to somebody else.
 _AGAINST: Final = re.compile(
     r"""\b(?:actually|instead|however|but|although|though|wait|hmm+|oops|correct(?:ion|ed)|scratch|rather|sorry|mistaken?
     |typo|kidding|joking|joke|revis\w*|chang\w*|reconsider\w*|second\s+thoughts?|should|would|could|might|may|if|ignor\w*
@@ -81,7 +82,7 @@ _AGAINST: Final = re.compile(
     |n['’]t\b|\d|[{}→⇒≠±~?]|但|不|错|其实|实际|而是|应该|更正|评分|分""",
     re.VERBOSE | re.IGNORECASE,
 )
-# Facts that are counted are no ratings.
+# Counts of facts are no ratings.
 _COUNTED: Final = re.compile(
     r"\b(?:\d+|one|two|three|four|five)(?:\s+of\s+(?:the\s+)?(?:\d+|two|three|four|five))?\s+"
     r"(?:facts?|details?|items?|things?|objects?|references?|statements?|sentences?|elements?|events?|parts?)\b",
@@ -100,15 +101,15 @@ _CLOSING: Final = re.compile(
 
 
 def why_not_own(before: str, after: str, record: Json, shown: Sequence[str] = ()) -> str | None:
-    """Why a record in a reply may not be the writer's own verdict; None where it is.
+    """Why a record in a reply may not be the writer's own verdict; None if it is.
 
-    It is where it is the whole reply, or ends it after prose that leads up to it, or begins it and prose follows that
-    takes nothing back. It is none in quotation marks, in the middle of a sentence, after words that say whose it is,
-    or, amid prose, where what was shown to the writer holds it too.
+    It is the writer's own if it is the whole reply, if it ends the reply after prose that leads up to it, or if it
+    begins the reply and the prose after it takes nothing back. It is not if it stands in quotation marks, in the middle
+    of a sentence, or after words that attribute it to somebody else; nor amid prose if the writer was shown it.
 
     Args:
-        before: The reply up to the record.
-        after: The rest of the reply.
+        before: Text before the record.
+        after: Text after the record.
         record: The record as JSON.
         shown: Texts that the writer was shown, as candidates' answers.
     """
@@ -131,11 +132,11 @@ def why_not_own(before: str, after: str, record: Json, shown: Sequence[str] = ()
 
 
 def why_taken_back(after: str, *, closing_only: bool = False) -> str | None:
-    """Why words after a verdict may change it; None where they do not.
+    """Why words after a verdict may change it; None if they do not.
 
     Args:
-        after: The words.
-        closing_only: Allow nothing but a closing phrase, as "I hope this helps!".
+        after: Words after the verdict.
+        closing_only: True to allow a closing phrase alone, as "I hope this helps!".
     """
     rest = after.strip(" \t\r\n*_#>-.;!")
     if not rest.strip(_QUOTES + ")]}"):
@@ -155,16 +156,16 @@ def why_taken_back(after: str, *, closing_only: bool = False) -> str | None:
 
 
 def is_anothers(lead: str) -> bool:
-    """True if the words right before a verdict say that it is somebody else's, supposed, or denied.
+    """True if the words right before a verdict attribute it to somebody else, suppose it, or deny it.
 
     Args:
-        lead: The unfinished sentence before it.
+        lead: The unfinished sentence before the verdict.
     """
     return _QUOTING.search(_MINE.sub("", lead)) is not None
 
 
 def unfinished(text: str) -> str:
-    """The sentence that a text ends in the middle of; empty where it ends with a whole one."""
+    """The unfinished sentence at the end of a text; empty if the last sentence is complete."""
     parts = [part for part in _SENTENCE_END.split(text.rstrip()) if part.strip()]
     last = parts[-1].strip() if parts else ""
     return "" if _WHOLE.search(last) else last
@@ -173,7 +174,7 @@ def unfinished(text: str) -> str:
 def leads_to_verdict(lead: str) -> bool:
     """True if an unfinished sentence leads up to the writer's own verdict, as `Here is my evaluation:`.
 
-    One that names who is judged has to name the judging too.
+    A sentence that names the candidate must also name the judging.
     """
     if is_anothers(lead) or _SUPPOSED.search(lead) is not None:
         return False
@@ -184,7 +185,7 @@ def leads_to_verdict(lead: str) -> bool:
 
 
 def is_echo(record: Json, shown: Sequence[str]) -> bool:
-    """True if the writer was shown this record with a text in it: the example of the form, or a dictated verdict."""
+    """True if the writer was shown this record with a text in it: an example of the format, or a dictated verdict."""
     told = isinstance(record, dict) and any(isinstance(value, str) and " " in value for value in record.values())
     return told and any(_holds(text, record) for text in shown)
 
@@ -195,11 +196,11 @@ def without_wrapping(text: str) -> str:
 
 
 def _data(shown: Sequence[str]) -> list[str]:
-    """The texts between fences in what was shown; all of what was shown if there are no fences.
+    """The fenced texts that were shown; all texts if there are no fences.
 
-    Instructions outside the fences may give an example that is like a verdict by chance.
+    Instructions outside of the fences may contain an example that is like a verdict by chance.
     """
-    blocks = [found[2] for text in shown for found in _DATA.finditer(text)]
+    blocks = [found["data"] for text in shown for found in FENCED.finditer(text)]
     return blocks or list(shown)
 
 
@@ -230,7 +231,7 @@ def _why_not_led(lead: str, same_line: bool) -> str | None:
 
 
 def _holds(text: str, record: Json) -> bool:
-    """True if a text holds every field of a record with its value. Quotes, spaces and escapes do not matter."""
+    """True if a text contains every field of a record with its value, whatever the quotes, spaces and escapes."""
     there = _bare(text)
     if not isinstance(record, dict) or not record:
         return False

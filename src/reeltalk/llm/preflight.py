@@ -1,10 +1,9 @@
-"""One small request before the first real one: is the server there, and what does it take?
+"""A small request before the first real one: is the server there, and which fields does it accept?
 
-A command opens each model with `breaker_with_preflight` before it decodes a video. `preflight` waits; from an event
-loop, call it in a thread (`asyncio.to_thread`). With `kept`, the `ReplyStore` of the run, what
-the server takes is kept there, and every `Sender` and `LanguageModel` that has the same store sends
-in this dialect: nothing else has to be handed on. It raises `OutageError` where no request can succeed, and only tells
-where one may succeed later, as after 429, 5xx or a time-out.
+A command opens each model with `breaker_with_preflight` before it decodes a video. `preflight` blocks; from an event
+loop, call it in a thread (`asyncio.to_thread`). It stores the dialect of the server in `kept`, the `ReplyStore` of the
+run; every sender and `LanguageModel` with the same store uses this dialect. It raises `OutageError` if no request can
+succeed, and returns a note if one may succeed later, as after 429, 5xx or a time-out.
 """
 
 import asyncio
@@ -35,22 +34,22 @@ if TYPE_CHECKING:
     PreflightSender = WireSender | InspectSender
 
 CONNECT_S: Final = 3.0
-"""Longest wait for a connection; the whole preflight ends within 5 s where nothing listens."""
+"""Longest wait for a connection; the whole preflight ends within 5 s if nothing listens."""
 LIST_S: Final = 10.0
 """Longest wait for the list of models."""
 REPLY_S: Final = 60.0
 """Longest wait for the small reply; a server that loads its model first may take longer, which is only noted."""
 REPLY_TOKENS: Final = 64
-"""Longest small reply. A model that reasons may say nothing within it, which is as good."""
+"""Longest small reply. A reasoning model may write no answer within it, which is enough."""
 TRIES: Final = 3
-"""Small requests, where what comes is no answer; servers and their gateways also fail by chance."""
+"""Small requests if there is no answer; servers and their gateways also fail by chance."""
 NAMED_MODELS: Final = 5
 IN_PROCESS: Final = frozenset({
     "hf", "mockllm", "nnterp", "none", "reeltalk-streaming", "reeltalk-transformers", "sglang", "transformer_lens",
     "vllm", "vllm-completions",
 })  # fmt: skip
-"""Providers of inspect_ai that load a model or start its server themselves, where no address is given: no server is
-there to be tried, and a second copy of the weights may not fit."""
+"""Providers of inspect_ai that load a model or start its server themselves if no address is given. There is no server
+to try, and a second copy of the weights may not fit."""
 BLIND: Final = "without a picture it answers: choose a model that sees images, or show it text alone (--sees text)"
 
 _SCHEMA: Final[dict[str, Json]] = {
@@ -71,10 +70,10 @@ _JPEG: Final = base64.b64decode(
 
 @dataclass(frozen=True)
 class PreflightResult:
-    """What a server was found to be."""
+    """The result of a preflight."""
 
     dialect: Dialect
-    """What it takes."""
+    """The fields that the server accepts."""
     notes: tuple[str, ...] = ()
     """Sentences for people: fields that the server does not take, and failures that may pass."""
 
@@ -94,18 +93,18 @@ def preflight(
     """Ask a server which models it has, and one of them for a small reply.
 
     Args:
-        endpoint: Which model, and where; `inspect:PROVIDER/MODEL` is asked through inspect_ai.
+        endpoint: The model; `inspect:PROVIDER/MODEL` is asked through inspect_ai.
         api_key: Key of the server.
         key_variable: Environment variable that holds the key, for errors.
-        images: Whether frames will be sent; a picture goes along.
-        schema: Whether a JSON schema will be asked for; a small one goes along.
-        kept: Where the dialect is kept.
-        budget: Limits; the small requests count as all others do.
-        option: The command's option for the address, for errors.
-        model_args: What inspect_ai's `get_model` hands on to the provider.
+        images: True if frames will be sent; the small request has a picture then.
+        schema: True if a JSON schema will be sent; the small request has a small one then.
+        kept: Store of dialects.
+        budget: Limits; the small requests count too.
+        option: Option of the command for the address, for errors.
+        model_args: Arguments that inspect_ai's `get_model` passes to the provider.
 
     Raises:
-        OutageError: No request can succeed. It says what is wrong, where, and what to do.
+        OutageError: No request can succeed. The message says what is wrong, where, and what to do.
         BudgetError: A limit would be passed.
     """
     small = endpoint.model_copy(
@@ -126,20 +125,20 @@ def breaker_with_preflight(
     tell: Callable[[str], object] | None = None,
     **how: Any,
 ) -> Breaker:
-    """What stops a command whose model answers nobody, and tries its server first.
+    """A breaker that tries the server first.
 
-    The server is tried now where no reply is kept, so that nothing is decoded in vain. Where some are, all may be: then
-    it is tried before the first request that leaves.
+    Without kept replies the server is tried now, so that no video is decoded in vain. With kept replies it is tried
+    before the first request, since all questions may have been answered before.
 
     Args:
-        endpoint: Which model, and where.
-        kept: Keeps replies and dialects.
-        tell: Told in a sentence what the server does not take.
-        how: As of `preflight`.
+        endpoint: The model.
+        kept: Store of replies and dialects.
+        tell: Called with each note of the preflight.
+        how: Other arguments of `preflight`.
 
     Raises:
-        OutageError: As `preflight`.
-        BudgetError: As `preflight`.
+        OutageError: As for `preflight`.
+        BudgetError: As for `preflight`.
     """
 
     def first() -> None:
@@ -200,7 +199,7 @@ class _Check:
         return PreflightResult(dialect, (*special, *notes))
 
     async def _models(self) -> list[str] | None:
-        """Names of the models that the server lists; None where it lists none.
+        """Names of the models that the server lists; None if it has no list.
 
         Raises:
             OutageError: Nothing answers at the address, or not in HTTP.
@@ -229,7 +228,7 @@ class _Check:
             connect_s=CONNECT_S,
         )
         try:
-            # The look-up of a name may take longer than any connection.
+            # Looking up a host name may take longer than connecting.
             async with asyncio.timeout(LIST_S):
                 raw: Any = await client.models.with_raw_response.list()
                 return 200, _names(raw.content)
@@ -272,7 +271,7 @@ class _Check:
         return OutageError(f"{address} cannot be reached: {cause}; {advice}")
 
     async def _small_reply(self, sender: "PreflightSender", names: Sequence[str] | None) -> list[str]:
-        """Ask for a small reply; what may pass, as sentences."""
+        """Ask for a small reply. Transient failures are returned as sentences."""
         message = Message(
             "user", "Reply with JSON: is this ready?" if self.schema else "Reply with: ready", self._images
         )
@@ -290,7 +289,7 @@ class _Check:
             kind = error.kind if isinstance(error, ModelError) else "other"
             if isinstance(error, RefusedError):
                 if schema is not None and error.status in (400, 422):
-                    # Whether it was the schema shows without it; replies are read without a schema, too.
+                    # A request without the schema shows whether it was the reason; replies can be read without one.
                     again = await self._sent(sender, message, None)
                     if not isinstance(again.error, RefusedError):
                         sender.learner.keep(sender.learner.dialect.without("response_format"))
@@ -332,7 +331,7 @@ class _Check:
     async def _refused(
         self, sender: "PreflightSender", error: RefusedError, names: Sequence[str] | None
     ) -> OutageError:
-        """What is wrong where a server will not answer, and what to do."""
+        """The error of a server that refuses: what is wrong, and what to do."""
         model, variable = self.endpoint.model, self.key_variable
         if error.status in (401, 403, 407):
             if self.api_key is None and variable is not None:
@@ -362,7 +361,7 @@ def _names(content: bytes | str) -> list[str] | None:
 
 
 def _nearest(model: str, names: Sequence[str]) -> str:
-    """A sentence's end that names the models most like one."""
+    """The end of a sentence with the most similar names of models."""
     if not names:
         return "the server lists no model"
     lower = {name.lower(): name for name in names}
@@ -373,8 +372,8 @@ def _nearest(model: str, names: Sequence[str]) -> str:
 
 
 def _reached(cause: BaseException) -> bool:
-    """Whether there was a connection, so that what failed may pass."""
-    # Whoever hangs up was there; one who speaks TLS sends what is no HTTP.
+    """True if there was a connection, so that the failure may be transient."""
+    # A server that disconnects was there; one that expects TLS answers with bytes that are no HTTP.
     if type(cause).__name__ == "RemoteProtocolError":
         return "disconnected" in str(cause)
     return type(cause).__name__ in ("ReadError", "ReadTimeout", "WriteError", "DecodingError", "PoolTimeout")

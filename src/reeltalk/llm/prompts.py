@@ -1,7 +1,7 @@
-"""Prompts as versioned files: ours, and a user's own in place of some, each checked before a model is asked.
+"""Prompts as versioned files: ours, and a user's own in their place, checked before a model is asked.
 
-A prompt's name, version and hash stand in the signature of everything that it produced. A folder of prompts may come
-from a stranger: files are read up to a size, and none that lies outside of the folder.
+Name, version and hash of a prompt are part of the signature of everything that it produced. A folder of prompts may
+come from a stranger: files are read up to a size, and none outside of the folder.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _FIELD: Final = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Prompt:
-    """A versioned prompt file: its first line names and numbers it, `{fields}` are filled in when it is asked."""
+    """A versioned prompt file: its first line has name and version, its `{fields}` are filled when a model is asked."""
 
     name: str
     version: str
@@ -37,10 +37,10 @@ class Prompt:
 
     @classmethod
     def read(cls, content: str, path: Path) -> Self:
-        """The prompt in a file's text. White space around a text that is not `verbatim` is left out.
+        """Read a prompt from the text of a file. White space around a text is removed unless it is `verbatim`.
 
         Args:
-            content: The file's text.
+            content: Text of the file.
             path: The file, for the error.
 
         Raises:
@@ -55,11 +55,11 @@ class Prompt:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names that stand between braces."""
+        """Names of the fields in braces."""
         return frozenset(_FIELD.findall(self.text))
 
     def followed_by(self, other: "Prompt") -> "Prompt":
-        """This prompt with the text of another below it; the signature names both."""
+        """This prompt followed by another one; the signature has both."""
         return Prompt(
             f"{self.name}.{self.version}+{other.name}",
             other.version,
@@ -69,42 +69,42 @@ class Prompt:
 
     @property
     def signature(self) -> str:
-        """Name, version and the beginning of the hash, as it stands beside what the prompt produced."""
+        """Name, version and first digits of the hash, as `vdeval.v1#155a11b8`."""
         return f"{self.name}.{self.version}#{self.sha256[:8]}"
 
     def fill(self, **fields: str) -> str:
-        """The text with its fields; what is filled in is never searched for fields itself."""
+        """The text with all fields filled. Fields inside the filled values are not replaced."""
         return _FIELD.sub(lambda match: fields[match[1]], self.text)
 
 
 LARGEST_BYTES: Final = 200_000
 """A longer file is no prompt."""
 MOST_FILES: Final = 1_000
-"""A folder with more is no folder of prompts."""
+"""A folder with more files is no folder of prompts."""
 IGNORED: Final = ("README.md", "LICENSE")
-"""Files beside the prompts that say something of them."""
+"""Files about the prompts."""
 
 
 @dataclass(frozen=True)
 class PromptGroup:
-    """The prompts of one job, and what a file in place of one must hold."""
+    """The prompts of one job, and the requirements on files that replace them."""
 
     name: str
-    """Their folder below a folder of prompts, as `judge`."""
+    """Name of their subfolder in a folder of prompts, as `judge`."""
     ours: Mapping[str, Path]
     """Our files by name."""
     optional: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By prompt, fields that a file may leave out, or have although ours has not."""
+    """By prompt, fields that a file may leave out, or may have although ours lacks them."""
     replies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By prompt, words by which its reply is read: a file must hold each."""
+    """By prompt, words by which its reply is read; a file must contain each of them."""
     without: Mapping[str, str] = field(default_factory=dict)
-    """Prompts of which we have no text, each with where to get one."""
+    """Prompts that reeltalk does not bring, each with how to get it."""
     needed: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By prompt of which we have no text, fields that a file must have."""
+    """For the prompts in `without`, fields that a file must have."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All prompts, in order."""
+        """Names of all prompts, in order."""
         return tuple(sorted({*self.ours, *self.without}))
 
 
@@ -112,9 +112,9 @@ class Prompts(Mapping[str, Prompt]):
     """The prompts of a job by name.
 
     Args:
-        group: Which job's.
-        found: Its prompts.
-        replaced: Those of them that are a user's own.
+        group: The job.
+        found: Its prompts by name.
+        replaced: Names of those that are a user's own.
     """
 
     def __init__(self, group: PromptGroup, found: Mapping[str, Prompt], replaced: Sequence[str] = ()) -> None:
@@ -124,7 +124,7 @@ class Prompts(Mapping[str, Prompt]):
         """The prompt of a name.
 
         Raises:
-            SettingError: We have no text of it, and no folder gives one.
+            SettingError: reeltalk does not bring this prompt, and no folder has it.
             KeyError: There is no such prompt.
         """
         if name not in self._found and name in self.group.without:
@@ -135,7 +135,7 @@ class Prompts(Mapping[str, Prompt]):
         return self._found[name]
 
     def __contains__(self, name: object) -> bool:
-        """True where there is a text of it."""
+        """True if there is a text of this name."""
         return name in self._found
 
     def __iter__(self) -> Iterator[str]:
@@ -157,15 +157,15 @@ def our_prompts(group: PromptGroup) -> Prompts:
 
 
 def prompts_in(folder: Path | None, group: PromptGroup) -> Prompts:
-    """The prompts of a job: those of a folder, and ours where it has none.
+    """The prompts of a job from a folder, completed by ours.
 
     Args:
-        folder: Has `GROUP/NAME.md` for each prompt that is replaced; None: all are ours.
-        group: Which job's.
+        folder: Has `GROUP/NAME.md` for each prompt that it replaces; None: all are ours.
+        group: The job.
 
     Raises:
-        SettingError: There is no such folder.
-        InputError: A file is no prompt, or lacks a field or what its reply is read by; names file and line.
+        SettingError: The folder does not exist.
+        InputError: A file is no prompt, or lacks a field or the words by which its reply is read. Has file and line.
     """
     ours = our_prompts(group)
     if folder is None:
@@ -178,11 +178,11 @@ def prompts_in(folder: Path | None, group: PromptGroup) -> Prompts:
 
 
 def prompt_files(folder: Path) -> list[Path]:
-    """The files of a folder of prompts, in order, without what is hidden and what only tells of the folder.
+    """The files of a folder of prompts, in order, without hidden files, README.md and LICENSE.
 
     Raises:
-        SettingError: There is no such folder.
-        InputError: It holds too many files, or a link.
+        SettingError: The folder does not exist.
+        InputError: It has too many files, or a link.
     """
     if not folder.is_dir():
         raise SettingError(f"--prompts {folder}: no such folder; 'reeltalk prompts --out {folder}' writes ours there")
@@ -231,17 +231,17 @@ def _checked(path: Path, name: str, group: PromptGroup, ours: Prompts) -> Prompt
 
 
 def check_prompt(prompt: Prompt, name: str, group: PromptGroup, ours: Prompts, path: Path) -> None:
-    """Refuse a prompt that cannot stand in the place of one of a job.
+    """Refuse a prompt that cannot replace a prompt of a job.
 
     Args:
-        prompt: The text.
-        name: In whose place.
-        group: Of which job.
-        ours: Our own of it.
-        path: Its file, for errors.
+        prompt: The prompt.
+        name: Name of the prompt that it replaces.
+        group: The job.
+        ours: Our prompts of the job.
+        path: File of the prompt, for errors.
 
     Raises:
-        InputError: A field is unknown or missing, or what its reply is read by; names the line.
+        InputError: A field is unknown or missing, or a word by which its reply is read is missing. Has the line.
     """
     optional = group.optional.get(name, frozenset())
     needed = (ours[name].fields if name in ours else group.needed.get(name, frozenset())) - optional
@@ -274,5 +274,5 @@ def _line_of(path: Path, words: str) -> int | None:
 
 
 def _lines(path: Path) -> int | None:
-    """The last line, after which what is missing may be written."""
+    """Number of the last line, after which a missing field may be written."""
     return len(read_text(path).rstrip("\n").split("\n")) if path.is_file() else None

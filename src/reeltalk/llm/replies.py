@@ -1,9 +1,9 @@
-"""Replies kept in one SQLite file, so that no question is paid for twice.
+"""Keeps replies in one SQLite file, so that no question is paid for twice.
 
-Only replies are kept, never errors. Where a model runs is not part of the key: the same model, asked the same way with
-the same messages, is asked once. Beside them the file keeps what each server was found to take (`llm.dialect`), so that
-a command that goes on sends the same. `CachedModel` and `RecordingModel` wrap a model: one answers from the file, the
-other records requests and replies in memory.
+Only replies are kept, never errors. The address of a model is not part of the key: the same model with the same
+messages and sampling is asked once. The file also keeps the dialect of each server (`llm.dialect`), so that a command
+that is run again sends the same requests. `CachedModel` and `RecordingModel` wrap a model: one answers from the file,
+the other records requests and replies in memory.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ def reply_key(
     sampling: Mapping[str, Json] | None = None,
     sample: int = 0,
 ) -> str:
-    """SHA-256 of everything that a reply depends on, as canonical JSON."""
+    """SHA-256 of everything that a reply depends on, as canonical JSON: the one identity of a request."""
     asked = {
         "model": model,
         "messages": [
@@ -60,7 +60,7 @@ class ReplyStore:
     """Replies by key; safe to share among threads, and its file among processes. Not to be carried through a fork."""
 
     def __init__(self, path: Path, *, busy_s: float = BUSY_S) -> None:
-        """Open the file, or begin one.
+        """Open the file, or create it.
 
         Args:
             path: The file; its folder is made.
@@ -120,10 +120,10 @@ class ReplyStore:
         return None if row is None else self._read(key, row[0])
 
     def put(self, key: str, reply: Reply) -> Reply:
-        """Keep a reply, safe from SIGKILL when this returns. What is there already stays, and all have that.
+        """Keep a reply; it survives SIGKILL once this returns. A reply that is there already stays.
 
         Returns:
-            The reply that is kept.
+            The reply that the file holds.
 
         Raises:
             BenchmarkError: The file is damaged or locked, or the disk is full.
@@ -273,15 +273,15 @@ class CachedModel(_Wrapper[Model]):
 
     @property
     def asked_sampling(self) -> Mapping[str, Json]:
-        """What the user asked for, which a server's dialect leaves as it is: kept replies stay valid."""
+        """Sampling as the user set it. A server's dialect does not change it, so kept replies stay valid."""
         asked: Mapping[str, Json] = getattr(self.model, "asked_sampling", self.model.sampling)
         return asked
 
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
-        """The reply that is kept, else a new one.
+        """The kept reply, or a new one.
 
         Raises:
-            ModelError: There is no reply to be had.
+            ModelError: There is no reply.
             BudgetError: A limit would be passed.
             BenchmarkError: The store is damaged or locked.
         """
@@ -301,13 +301,13 @@ class CachedModel(_Wrapper[Model]):
 
 @dataclass
 class RecordedRequest:
-    """One request, and its reply."""
+    """A request and its reply."""
 
     messages: tuple[Message, ...]
     schema: dict[str, Json] | None
     sample: int
     reply: str | None = None
-    """None where there was none."""
+    """None if there was none."""
 
 
 class RecordingModel(_Wrapper[AsyncModel]):
@@ -323,7 +323,7 @@ class RecordingModel(_Wrapper[AsyncModel]):
 
     @property
     def replies(self) -> tuple[str, ...]:
-        """The replies so far, as they can be written to a file."""
+        """The replies so far, in a form that can be written to a file."""
         # A lone surrogate cannot.
         return tuple(
             request.reply.encode("utf-8", "replace").decode() for request in self.requests if request.reply is not None
@@ -335,7 +335,7 @@ class RecordingModel(_Wrapper[AsyncModel]):
         """The model's reply.
 
         Raises:
-            ModelError: There is no reply to be had.
+            ModelError: There is no reply.
             BudgetError: A limit would be passed.
         """
         request = RecordedRequest(tuple(messages), schema, sample)

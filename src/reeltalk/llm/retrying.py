@@ -1,6 +1,6 @@
-"""When a request that failed is sent again, and when a command stops since its model answers nobody.
+"""Decides when a failed request is sent again, and when a command stops because its server is dead.
 
-A request is sent again after failures that pass, with growing, jittered waits. A dead server costs seconds, not hours.
+A request is retried after transient failures, with growing, jittered waits. A dead server costs seconds, not hours.
 """
 
 import contextlib
@@ -15,30 +15,30 @@ from reeltalk.errors import FailureKind, ModelError, OutageError
 from reeltalk.llm.model import Endpoint
 
 APART_S: Final = 600.0
-"""Failures that are further apart have nothing to do with each other, at least."""
+"""Failures further apart than this are not related, at least."""
 IN_A_ROW: Final = 8
-"""So many failures of one of the kinds that do not pass by themselves stop a command."""
+"""A command stops after this many failures of a lasting kind in a row."""
 _LASTING: Final[dict[FailureKind, tuple[str, str]]] = {
     "connection": ("cannot be reached", "start the server or mend the address"),
     "access": ("refuses access", "mend the key"),
     "not-found": ("says 'not found'", "mend the model's name or the address"),
     "invalid": ("refuses the requests as invalid", "mend what it complains of"),
 }
-"""What a server does, in words, and what to do about it."""
+"""Lasting kinds of failure, each with a description and what to do."""
 PASSING: Final[frozenset[FailureKind]] = frozenset({"busy", "server", "time-out"})
-"""Kinds that pass by themselves, as a rule."""
+"""Transient kinds of failure."""
 
 
 class Breaker:
-    """What a command knows of one model at one address; shared by all threads and tasks that ask it."""
+    """Failures of one model at one address; shared by all threads and tasks that ask it."""
 
     def __init__(self, name: str, *, give_up_after_s: float, preflight: Callable[[], object] | None = None) -> None:
         """Begin with no failures.
 
         Args:
-            name: Model and address, as errors name them.
-            give_up_after_s: Longest time without any answer while the model fails; 0 for any time.
-            preflight: Is called once, before the first request; raises an `OutageError` where none can succeed.
+            name: Model and address, for errors.
+            give_up_after_s: Longest time without any answer while the model fails; 0 for no limit.
+            preflight: Called once, before the first request; raises `OutageError` if no request can succeed.
         """
         self.give_up_after_s = give_up_after_s
         self._name, self._lock = name, threading.Lock()
@@ -53,14 +53,14 @@ class Breaker:
 
     @property
     def is_untried(self) -> bool:
-        """Whether `check` would ask the server, which takes its time."""
+        """True if `check` would send a request, which takes a while."""
         return self._preflight is not None
 
     def check(self) -> None:
-        """Do nothing as long as the model may be asked. Called before each request; the first call tries the server.
+        """Return if the model may be asked. Called before each request; the first call tries the server.
 
         Raises:
-            OutageError: It failed too often, or no request can succeed.
+            OutageError: The model failed too often, or no request can succeed.
             BudgetError: A limit would be passed.
         """
         if self._preflight is not None:
@@ -71,7 +71,7 @@ class Breaker:
                 raise OutageError(self._message)
 
     def _try(self) -> None:
-        if self._preflight is None:  # whoever had the lock before has tried
+        if self._preflight is None:  # another thread tried while this one waited for the lock
             return
         try:
             self._preflight()
@@ -81,30 +81,30 @@ class Breaker:
         self._preflight = None
 
     def record_success(self) -> None:
-        """Note that the model gave an answer."""
+        """Record that the model answered."""
         with self._lock:
             self._answered_s, self._failing_since_s = time.monotonic(), None
             self._kind, self._in_a_row, self._failures, self._requests = None, 0, 0, 0
 
     def record_kept(self) -> None:
-        """Note that a kept reply was given in place of a request.
+        """Record that a kept reply was used in place of a request.
 
-        The model took such a request before, so that those that it refuses as invalid may be few among many. It says
-        nothing of whether the server can be reached now.
+        The model accepted such a request before, so the requests that it refuses as invalid may be few among many. It
+        does not show that the server can be reached now.
         """
         with self._lock:
             self._kept += 1
 
     def record_failure(self, error: ModelError, *, first: bool = True) -> None:
-        """Note that a request failed.
+        """Record that a request failed.
 
         Args:
-            error: Why. A reply that cannot be used says nothing of the server, and does not count.
-            first: Whether the request was sent for the first time. Where a model that has answered before fails few
-                requests, however often they are sent, these may be the reason: they do not stop the command.
+            error: The failure. A reply that cannot be used does not count, since the server answered.
+            first: True for the first attempt. If a model that has answered before fails on few requests, however often
+                they are sent, the requests may be the cause; they do not stop the command.
 
         Raises:
-            OutageError: That was once too often.
+            OutageError: The model failed too often.
         """
         if error.kind not in _LASTING and error.kind not in PASSING:
             return
@@ -113,15 +113,15 @@ class Breaker:
             if self._message is not None:
                 raise OutageError(self._message)
             if self._failing_since_s is None or now_s - self._failed_s > max(self.give_up_after_s, APART_S):
-                # Whoever asks once in a while has not waited all the time in between. Waits of requests that are sent
-                # again, and requests that take long, are no such time, however soon one gives up.
+                # The time between rare requests is no time of waiting for an answer. Waits before retries, and long
+                # requests, are such time.
                 self._failing_since_s, self._failures, self._requests = now_s, 0, 0
             self._in_a_row = self._in_a_row + 1 if error.kind == self._kind else 1
             self._kind, self._failed_s = error.kind, now_s
             self._failures += 1
             self._requests += first
             gone_s = now_s - self._failing_since_s
-            # Kept replies come at once and lie between nothing: each allows as many refusals as an answer after them.
+            # Kept replies do not end a row of refusals, so each allows as many more of them.
             most = IN_A_ROW * (1 + self._kept) if error.kind == "invalid" else IN_A_ROW
             if error.kind in _LASTING and self._in_a_row >= most:
                 does, advice = _LASTING[error.kind]
@@ -142,26 +142,26 @@ class Breaker:
 
     @property
     def has_answered(self) -> bool:
-        """Whether the model gave an answer at all."""
+        """True if the model ever answered."""
         return self._answered_s > float("-inf")
 
     @property
     def fails_one(self) -> bool:
-        """Whether the model has answered before, and fails no more than one request since."""
+        """True if the model has answered before and failed at most one request since."""
         with self._lock:
             return self.has_answered and self._requests <= 1
 
     def answered_since(self, moment_s: float) -> bool:
-        """Whether the model answered anybody since a moment of `time.monotonic`."""
+        """True if the model answered any request since a moment of `time.monotonic`."""
         with self._lock:
             return self._answered_s >= moment_s
 
     @contextlib.contextmanager
     def wake_on_stop(self, wake: Callable[[], object]) -> Iterator[None]:
-        """Call `wake` where the model fails too often while the block lasts, or did before.
+        """Call `wake` if the breaker stops the command during the block, or did before.
 
         Args:
-            wake: Is called once, in the thread of who noticed.
+            wake: Called once, in the thread that records the failure.
         """
         with self._lock:
             is_open = self._message is not None
@@ -180,17 +180,17 @@ def _told(seconds: float) -> str:
 
 
 LONG_WAIT_S: Final = 1.0
-"""Shortest wait of a request that was sent again so often as a user allows, and still goes on."""
+"""Shortest wait of a request that is still retried after `max_retries`."""
 
 
 class TransientError(ModelError):
-    """A failure after which the same request may well succeed.
+    """A failure after which the same request may succeed.
 
     Args:
-        problem: What went wrong.
-        kind: How the server failed.
-        wait_s: How long the server asks to be left alone.
-        reached: False where no connection could be opened, so that no server has seen the request.
+        problem: The failure in words.
+        kind: Kind of the failure.
+        wait_s: Wait that the server asks for.
+        reached: False if no connection could be opened, so that no server has seen the request.
     """
 
     def __init__(
@@ -201,28 +201,28 @@ class TransientError(ModelError):
 
 
 class RetryPolicy:
-    """When a request that failed is sent again, and after which wait."""
+    """Decides whether a failed request is sent again, and after which wait."""
 
     def __init__(self, endpoint: Endpoint, breaker: Breaker) -> None:
-        """Set the waits.
+        """Set the limits.
 
         Args:
-            endpoint: Names how often a request is sent again, and the waits.
-            breaker: Knows whether the server answers others.
+            endpoint: Has the number of retries and the waits.
+            breaker: Shows whether the server answers other requests.
         """
         self._retries, self._breaker = endpoint.max_retries, breaker
         self._backoff_s, self._longest_wait_s = endpoint.backoff_s, endpoint.longest_wait_s
 
     def should_retry(self, error: TransientError, times: int, began_s: float) -> bool:
-        """Whether a request is sent again after a failure that may pass.
+        """True if a request is sent again after a transient failure.
 
-        Beyond `retries` it is sent again for a time where the server is busy, or fails whoever asks it. A request that
-        fails alone is given up: it may be the reason.
+        Beyond `max_retries` it is sent again for a time if the server is busy, or fails for all requests. A request
+        that fails alone is given up, since it may be the cause.
 
         Args:
             error: The failure.
-            times: How often the request was sent.
-            began_s: When it was sent first, by `time.monotonic`.
+            times: Attempts so far.
+            began_s: Time of the first attempt, by `time.monotonic`.
         """
         if times <= self._retries:
             return True
@@ -231,37 +231,37 @@ class RetryPolicy:
             return False
         if error.kind != "busy" and (self._breaker.answered_since(began_s) or self._breaker.fails_one):
             return False
-        # Where no reply came at all, the breaker ends it, and with it the command.
+        # If the server never answered, the breaker ends the request and the command.
         return time.monotonic() - began_s < give_up_after_s or not self._breaker.has_answered
 
     def wait_s(self, error: TransientError, times: int) -> float:
         """Seconds before a request is sent again.
 
         Args:
-            error: Why.
-            times: How often it was sent.
+            error: The failure.
+            times: Attempts so far.
         """
-        # Jitter, for a server that sends many away names the same moment to all. No power of two beyond 2^30.
+        # Jitter, since a busy server names the same moment to all clients. No power of two beyond 2^30.
         grown_s = self._backoff_s * 2.0 ** min(times - 1, 30) if error.wait_s is None else error.wait_s
         if times > self._retries:
             grown_s = max(grown_s, LONG_WAIT_S)
-        # No longer than until one gives up, whatever a server asks for.
+        # Never longer than the time to give up, whatever the server asks for.
         longest_s = min(self._longest_wait_s, self._breaker.give_up_after_s or self._longest_wait_s)
         return min(grown_s + random.uniform(0, self._backoff_s), longest_s)
 
 
 def final_error(error: TransientError, times: int) -> ModelError:
-    """What is told of a request that failed each time.
+    """The error of a request that failed in every attempt.
 
     Args:
         error: The last failure.
-        times: How often it was sent.
+        times: Number of attempts.
     """
     return ModelError(f"{error}{f' (asked {times} times)' if times > 1 else ''}", kind=error.kind)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to be left alone: `Retry-After` as a number or an HTTP date, or `retry-after-ms`."""
+    """Seconds that a server asks to wait: `Retry-After` as a number or an HTTP date, or `retry-after-ms`."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) * unit

@@ -1,4 +1,4 @@
-"""What may be told of a server: its address without user and password, and its words without keys."""
+"""Makes a server's address and words fit to be shown: without user, password and keys."""
 
 import base64
 import os
@@ -11,11 +11,11 @@ from reeltalk.llm.model import Endpoint
 from reeltalk.schema.server_address import BASE_URL, OPENAI_HOST
 
 OPENAI: Final = f"https://{OPENAI_HOST}/v1"
-"""The address where none is given, nor set in the environment."""
+"""The address if none is given or set in the environment."""
 TOLD_CHARS: Final = 500
-"""So much of a server's words is told."""
+"""Longest part of a server's words that is shown."""
 READ_CHARS: Final = 2000 * TOLD_CHARS
-"""So much of them is looked through."""
+"""Longest part of them that is searched."""
 HIDDEN: Final = "[hidden]"
 _LONG_CHARS: Final = 8
 
@@ -29,7 +29,7 @@ _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
 
 
 def endpoint_address(endpoint: Endpoint) -> str:
-    """Where an endpoint is, with user and password where it has them."""
+    """Address of an endpoint, with user and password if it has them."""
     return endpoint.base_url or os.environ.get(BASE_URL) or OPENAI
 
 
@@ -43,7 +43,7 @@ def public_address(address: str) -> str:
 
 
 def secrets_of(endpoint: Endpoint, api_key: str | None) -> frozenset[str]:
-    """What no error may repeat: the key, and the user and password of the address, as they are and as they are sent."""
+    """Secrets that no error may repeat: the key, and the password of the address as it is written and as it is sent."""
     found = {api_key or ""}
     user, _, host = urlsplit(endpoint_address(endpoint)).netloc.rpartition("@")
     if user and host:
@@ -54,16 +54,16 @@ def secrets_of(endpoint: Endpoint, api_key: str | None) -> frozenset[str]:
 
 
 def scrub(text: str, secrets: Collection[str] = ()) -> str:
-    """A server's words on one line of at most `TOLD_CHARS` characters, without anything that opens a door.
+    """A server's words on one line of at most `TOLD_CHARS` characters, without secrets.
 
-    Hidden are the secrets given, the values of environment variables whose names end in KEY, TOKEN, SECRET or PASSWORD,
-    what stands after `Authorization`, and words that look like keys. User and password of an address are left out.
+    Hidden are the given secrets, the values of environment variables whose names end in KEY, TOKEN, SECRET or PASSWORD,
+    the words after `Authorization`, and words that look like keys. User and password of an address are left out.
 
     Args:
-        text: What came, of any length.
+        text: Words of the server, of any length.
         secrets: Keys and passwords.
     """
-    # A huge body is cut first, so far behind what is told that no part of a secret at the cut can come to its front.
+    # A huge body is cut first, far behind the part that is shown, so that no half secret at the cut can be shown.
     text = " ".join(text.split())[:READ_CHARS]
     kept = (value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= _LONG_CHARS)
     secrets = {*secrets, *kept}

@@ -1,7 +1,7 @@
-"""Replies as records: the JSON in a reply is found and validated, and what cannot be read is asked for once more.
+"""Reads replies as records: the JSON in a reply is found and validated, and asked for again if it cannot be read.
 
-A reply is data. It is parsed and compared with a type, and whatever else it says has no effect. A reply that holds two
-verdicts is not read: one of them may be quoted from what the model was shown.
+A reply is data: it is parsed and compared with a type, and the rest of its words has no effect. A reply with two
+verdicts is not read, since one of them may be quoted from what the model was shown.
 """
 
 import json
@@ -23,7 +23,7 @@ from reeltalk.schema.record import Json
 
 REPAIR: Final = Path(__file__).parent / "repair.md"
 REPEATED_CHARS: Final = 20_000
-"""Of a reply that cannot be read, so much is shown to the model again."""
+"""Longest part of an unreadable reply that is shown to the model again."""
 
 T = TypeVar("T")
 
@@ -50,28 +50,27 @@ class MalformedReplyError(ModelError):
 
 @dataclass(frozen=True)
 class RecordResult(Generic[T]):
-    """What came of asking for a record."""
+    """The result of asking for a record."""
 
     record: T | None
-    """The record; None where neither reply held one."""
+    """The record; None if neither reply had one."""
     replies: tuple[str, ...]
-    """The replies as they came, one or two."""
+    """The raw replies, one or two."""
     reasons: tuple[str, ...]
-    """Why replies could not be used, in their order; empty where the first one could."""
+    """Why each unusable reply could not be used, in order; empty if the first one could."""
 
 
 def read_record(text: str, kind: type[T], *, shown: Sequence[str] = ()) -> T:
-    """The record in a reply: its one JSON object that is of the type, whatever stands around it.
+    """The record in a reply: its one JSON object of the type, whatever text is around it.
 
-    Types are taken at their word: "3" is no number, and 1 is not true. The same record may stand there twice. Where
-    two differ, where an object that is not of the type follows, or where one with a usable field goes before, nothing
-    says which of them is meant, and none is read. Nor is one read that the writer may only quote, or takes back:
-    `llm.own_words` says how that is told.
+    Types are strict: "3" is no number, and 1 is not true. The same record may occur twice. The reply is ambiguous, and
+    nothing is read, if two records differ, if an object of another type follows, or if one with a usable field comes
+    before. A record that the writer may only quote, or takes back, is not read either; see `llm.own_words`.
 
     Args:
         text: The reply.
         kind: A pydantic model, dataclass or other type whose JSON is an object.
-        shown: Texts that the writer was shown; a record amid prose that stands in one of them is a quotation.
+        shown: Texts that the writer was shown. A record amid prose that occurs in one of them is a quotation.
 
     Raises:
         MalformedReplyError: It holds no JSON object, none of the type, or several that disagree.
@@ -110,7 +109,7 @@ def read_record(text: str, kind: type[T], *, shown: Sequence[str] = ()) -> T:
 
 
 def _objects(answer: str) -> tuple[list[Json], list[str], str | None]:
-    """The JSON objects in a text, what stands around them, and what is wrong with the first one that is broken."""
+    """The JSON objects in a text, the text around them, and the problem of the first broken one."""
     decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number, object_pairs_hook=_once_each)
     objects: list[Json] = []
     around: list[str] = []
@@ -133,9 +132,9 @@ def _objects(answer: str) -> tuple[list[Json], list[str], str | None]:
 
 
 def _could_be_meant(other: Json, told: Json, adapter: TypeAdapter[Any]) -> bool:
-    """Whether an object that is not of the type has, at any depth, a field of the record with a value for it.
+    """True if an object of another type has, at any depth, a field of the record with a usable value.
 
-    It has none where it only says how to fill the fields in, as `{"score": "a number"}`.
+    `{"score": "a number"}` has none, since it only says how to fill the field.
     """
     waiting = [other]
     while waiting:
@@ -165,14 +164,14 @@ def ask_for(
     """Ask for a record. A reply that cannot be used is shown to the model once, with the reason.
 
     Args:
-        model: Who is asked.
+        model: The model.
         messages: The conversation.
-        kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema goes along.
-        check: Says what is wrong with a record of the right type, if anything.
-        repair: Asks once more, in place of our own prompt.
+        kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema is sent too.
+        check: Returns what is wrong with a record of the right type; None if nothing is.
+        repair: Prompt that asks again; ours by default.
 
     Raises:
-        ModelError: There is no reply to be had.
+        ModelError: There is no reply.
         BudgetError: A limit would be passed.
     """
     steps = _conversation(messages, kind, check, repair)
@@ -194,18 +193,18 @@ async def ask_for_async(
     sample: int = 0,
     repair: Prompt | None = None,
 ) -> RecordResult[T]:
-    """As `ask_for`, from an event loop.
+    """Like `ask_for`, from an event loop.
 
     Args:
-        model: Who is asked.
+        model: The model.
         messages: The conversation.
-        kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema goes along.
-        check: Says what is wrong with a record of the right type, if anything.
-        sample: Number of the sample, where the same is asked several times for several replies.
-        repair: Asks once more, in place of our own prompt.
+        kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema is sent too.
+        check: Returns what is wrong with a record of the right type; None if nothing is.
+        sample: Number of the sample, if the same is asked several times.
+        repair: Prompt that asks again; ours by default.
 
     Raises:
-        ModelError: There is no reply to be had.
+        ModelError: There is no reply.
         BudgetError: A limit would be passed.
     """
     steps = _conversation(messages, kind, check, repair)
@@ -221,7 +220,7 @@ async def ask_for_async(
 def _conversation(
     messages: Sequence[Message], kind: type[T], check: Callable[[T], str | None] | None, repair: Prompt | None
 ) -> Generator[list[Message], Reply, RecordResult[T]]:
-    """What is to be sent, reply by reply."""
+    """Yields the messages to send, receives each reply, and returns the result."""
     replies: list[str] = []
     reasons: list[str] = []
     conversation = list(messages)
@@ -247,7 +246,7 @@ def json_schema(kind: type[Any]) -> dict[str, Json]:
 
 
 def repair_signature() -> str:
-    """Name, version and hash of the prompt that asks once more; replies depend on it."""
+    """Signature of the prompt that asks again; replies depend on it."""
     return _repair().signature
 
 
@@ -273,7 +272,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _number(text: str) -> float | int:
-    """A number as it is meant: 6.0 is 6, also where only whole numbers are allowed."""
+    """The number; 6.0 is 6, so that it is accepted as a whole number."""
     value = float(text)
     return int(value) if re.fullmatch(r"-?\d{1,15}\.0+", text) else value
 
@@ -283,7 +282,7 @@ def _no_constant(name: str) -> float:
 
 
 def _once_each(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """The object of its names and values. Python's own reader would keep the last of two values."""
+    """The object of names and values. Python's own reader would keep the last of two equal names."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name stands in one object twice")

@@ -1,6 +1,6 @@
-"""What goes over the wire to an OpenAI-compatible endpoint, and what comes back: shared by all who ask one.
+"""Requests to and answers from an OpenAI-compatible endpoint, shared by all senders.
 
-A reply is read by ourselves: the package takes any body for an answer.
+Answers are validated here, since the `openai` package accepts any body as an answer.
 """
 
 import base64
@@ -19,16 +19,16 @@ from reeltalk.llm.scrubbing import endpoint_address, public_address, scrub
 from reeltalk.schema.record import Json
 
 PASSING_STATUS: Final = frozenset({408, 409, 429})
-"""With all from 500 on, those after which the same request is sent again."""
+"""After these, and all from 500 on, the same request is sent again."""
 REFUSED_SCHEMA_STATUS: Final = frozenset({400, 422})
-"""How servers answer a `response_format` that they do not know."""
+"""Status with which servers refuse a `response_format` that they do not know."""
 TOO_SHORT: Final = "max_tokens or model output limit was reached"
 MESSAGE_TOKENS: Final = 16
-"""More than any chat template that we know of adds to a message."""
+"""More tokens than any known chat template adds to a message."""
 
 
 def kind_of_status(status: int) -> FailureKind:
-    """How a server failed, by the status of its answer."""
+    """Kind of failure by the status of an answer."""
     known: dict[int, FailureKind] = {
         401: "access",
         403: "access",
@@ -41,7 +41,7 @@ def kind_of_status(status: int) -> FailureKind:
 
 
 class RefusedError(ModelError):
-    """A server that will not answer this request, however often it is sent."""
+    """A server refuses this request, however often it is sent."""
 
     def __init__(self, problem: str, status: int) -> None:
         self.status = status
@@ -49,15 +49,15 @@ class RefusedError(ModelError):
 
 
 class RateLimitedError(TransientError):
-    """A server that is asked too often."""
+    """A server receives too many requests."""
 
 
 class LearnedError(RefusedError):
-    """A server that does not take one field of a request; sent again, the request lacks it. Not a failure to count."""
+    """A server does not accept one field of a request. The request is sent again without it; this is no failure."""
 
 
-# What we read of an answer. Servers leave out or add what they like besides, and what is broken beside a good reply
-# must not spoil it.
+# The fields of an answer that we read. Servers leave out or add others, and a broken field beside a good reply must not
+# spoil it.
 MOST_TOKENS: Final = 2**31
 
 
@@ -74,7 +74,7 @@ def _text(value: Any) -> str | None:
 
 
 def message_text(value: Any) -> Any:
-    """A message's text; of a list of parts those that are text, without what the model thought."""
+    """Text of a message; of a list of parts, the text parts without thoughts of the model."""
     if not isinstance(value, list):
         return value
     parts = [part for part in value if isinstance(part, (str, dict))]
@@ -112,15 +112,15 @@ class CompletionBody(BaseModel):
     model: _Text = None
     choices: Annotated[list[_AnswerChoice], BeforeValidator(_first)] = Field(default_factory=list)
     error: Any = None
-    """Gateways tell of errors so, with status 200."""
+    """Gateways report errors in this field, with status 200."""
     usage: Annotated[_AnswerUsage | None, BeforeValidator(lambda told: told if isinstance(told, dict) else None)] = None
 
     @classmethod
     def read(cls, content: bytes | str, endpoint: Endpoint) -> "CompletionBody":
-        """An answer from the bytes of a body.
+        """Read an answer from the bytes of a body.
 
         Raises:
-            TransientError: It is none.
+            TransientError: The body is no answer.
         """
         try:
             return cls.model_validate_json(content)
@@ -131,7 +131,7 @@ class CompletionBody(BaseModel):
 
     @property
     def tokens(self) -> tuple[int | None, int | None]:
-        """Tokens of the prompt and of the reply, where the server says."""
+        """Tokens of the prompt and of the reply; None if the server does not report them."""
         usage = self.usage or _AnswerUsage()
         return usage.prompt_tokens, usage.completion_tokens
 
@@ -146,14 +146,14 @@ class CompletionBody(BaseModel):
         """The reply in an answer.
 
         Args:
-            endpoint: Who was asked.
+            endpoint: The model.
             took_s: Seconds to the end of the reply.
             first_token_s: Seconds to its first token.
-            secrets: What may not be repeated.
+            secrets: Secrets that errors may not repeat.
 
         Raises:
-            ModelError: The reply was cut off before it said anything.
-            TransientError: It is empty.
+            ModelError: The reply was cut off before its first word.
+            TransientError: The reply is empty.
         """
         where = describe_endpoint(endpoint)
         choice = self.choices[0] if self.choices else None
@@ -180,33 +180,34 @@ class CompletionBody(BaseModel):
 
 @dataclass(frozen=True)
 class Sent:
-    """What came of one request."""
+    """The result of one request."""
 
     reply: Reply | None = None
     error: ReeltalkError | None = None
-    """Why there is no reply."""
+    """Why there is no reply, if there is none."""
     prompt_tokens: int | None = None
-    """None where nobody knows; then what was set aside counts."""
+    """None if unknown; then the reserved number counts."""
     completion_tokens: int | None = None
 
     @property
     def reached(self) -> bool:
-        """False where no connection could be opened, so that no server has seen the request."""
+        """False if no connection could be opened, so that no server has seen the request."""
         return not isinstance(self.error, TransientError) or self.error.reached
 
 
 class Sender(Protocol):
-    """Sends one request, once."""
+    """Sends a request once."""
 
     @property
     def sampling(self) -> dict[str, Json]:
-        """What is really sent of temperature, longest reply and seed."""
+        """Temperature, longest reply and seed as they are sent."""
         ...
 
     async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
-        """One request; it never raises for what the server did.
+        """Send one request. Failures of the server are returned, not raised.
 
-        A `LearnedError` asks for the same once more: the server refused a field that is left out from now on.
+        After a `LearnedError` the request is to be sent again: the server refused a field, which is left out from now
+        on.
         """
         ...
 
@@ -216,12 +217,12 @@ class Sender(Protocol):
 
 
 def describe_endpoint(endpoint: Endpoint) -> str:
-    """Model and address, as errors name them."""
+    """Model and address, for errors."""
     return f"{endpoint.model} at {public_address(endpoint_address(endpoint))}"
 
 
 def create_breaker(endpoint: Endpoint) -> Breaker:
-    """What stops a command whose model answers nobody at this address."""
+    """A new breaker for a model at its address."""
     return Breaker(describe_endpoint(endpoint), give_up_after_s=endpoint.give_up_after_s)
 
 
@@ -241,12 +242,12 @@ def request_fields(
 
 
 def no_answer_within(endpoint: Endpoint) -> str:
-    """What is wrong where a reply ended before it began, after the place."""
+    """The problem of a reply that was cut off before its first word."""
     return f"wrote no answer within {endpoint.max_tokens:,} tokens; allow a longer reply"
 
 
 def words_of_body(body: Any) -> str | None:
-    """What the body of a refusal says to people."""
+    """The message in the body of a refusal; None if there is none."""
     if isinstance(body, list) and body:
         body = body[0]
     if isinstance(body, dict):
@@ -259,10 +260,10 @@ def words_of_body(body: Any) -> str | None:
 
 
 def is_unreached(error: BaseException | None) -> bool:
-    """Whether an error, or what caused it, says that no connection could be opened, so that no server saw the request.
+    """True if an error or its cause says that no connection could be opened, so that no server saw the request.
 
     Args:
-        error: Of any package that speaks HTTP.
+        error: An error of any HTTP package.
     """
     while error is not None:
         # httpx and aiohttp, which providers' packages use, name their classes so.
@@ -274,7 +275,7 @@ def is_unreached(error: BaseException | None) -> bool:
 
 
 def status_of(error: BaseException) -> int | None:
-    """The status of an answer that a package raised; None where there was no answer."""
+    """The HTTP status that an error carries; None if there was no answer."""
     for name in ("status_code", "code", "status"):
         if type(status := getattr(error, name, None)) is int and status < 600:
             return int(status)
@@ -282,10 +283,10 @@ def status_of(error: BaseException) -> int | None:
 
 
 def failure_kind(error: BaseException) -> FailureKind:
-    """How a server failed, by an error of a package that we do not know: its status, or the name of its class.
+    """Kind of failure by an error of any package: from its status, or the name of its class.
 
     Args:
-        error: Of any package that speaks HTTP.
+        error: An error of any HTTP package.
     """
     found: BaseException | None = error
     while found is not None:
@@ -301,7 +302,7 @@ def failure_kind(error: BaseException) -> FailureKind:
 
 
 def most_prompt_tokens(messages: Sequence[Message], schema: dict[str, Json] | None, image_tokens: int) -> int:
-    """No prompt has more tokens: byte-level vocabularies, which all current models have, spend one a byte at most."""
+    """Upper bound of the tokens of a prompt: the byte-level vocabularies of current models use at most one a byte."""
     tokens = len(json.dumps(schema, ensure_ascii=False).encode("utf-8", "replace")) if schema is not None else 0
     for message in messages:
         tokens += len(message.text.encode("utf-8", "replace")) + MESSAGE_TOKENS + len(message.images) * image_tokens
@@ -314,12 +315,12 @@ def data_url(jpeg: bytes) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """The beginning of a message on one line."""
+    """The first 300 characters of a message, on one line."""
     return " ".join(text.split())[:300]
 
 
 def first_problem(error: ValidationError) -> str:
-    """Place and kind of the first problem, without the value."""
+    """Field and kind of the first problem, without the value."""
     problem = error.errors(include_input=False, include_url=False, include_context=False)[0]
     field = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")
@@ -327,7 +328,7 @@ def first_problem(error: ValidationError) -> str:
 
 
 def wire_message(message: Message) -> dict[str, Any]:
-    """A message as the protocol has it, pictures as `data:` addresses before the text."""
+    """A message in the format of the API, with pictures as `data:` addresses before the text."""
     if not message.images:
         return {"role": message.role, "content": message.text}
     parts: list[dict[str, Any]] = [

@@ -1,7 +1,7 @@
-"""Sends a request to an OpenAI-compatible endpoint, and reads its reply within bounds, whatever a server sends.
+"""Sends requests to an OpenAI-compatible endpoint and reads replies within bounds, whatever a server sends.
 
-Bounded are the length of a reply once decoded, and the address that it comes from. Imports `openai`, which is slow:
-load this module only where a model is asked.
+The decoded length of a reply is bounded, and redirects are not followed. This module imports `openai`, which is slow:
+import it only where a model is asked.
 """
 
 import asyncio
@@ -39,23 +39,23 @@ from reeltalk.llm.wire import (
 from reeltalk.schema.record import Json
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""So much of a reply is read, decoded."""
+"""Longest reply that is read, decoded."""
 STREAMED_TOKEN_BYTES: Final = 1024
-"""What a token of a streamed reply may take besides, for each comes as a JSON object of its own."""
+"""Additional bytes a token of a streamed reply, since each comes as a JSON object of its own."""
 MOST_OBJECTS: Final = 100_000
-"""So many JSON objects a reply may have: read, each takes a hundred times its bytes."""
+"""Most JSON objects in a reply; parsed, each needs a hundred times its bytes."""
 STREAMED_TOKEN_OBJECTS: Final = 16
-"""Objects that a token of a streamed reply may have besides."""
+"""Additional objects a token of a streamed reply."""
 PIECE_BYTES: Final = 64 * 1024
 CONNECT_S: Final = 10.0
 """Longest wait for a connection."""
 
 
 def openai_client(endpoint: Endpoint, api_key: str | None, *, connect_s: float = CONNECT_S) -> Any:
-    """A client of the `openai` package that reads within bounds, follows no redirect and sends nothing again.
+    """A client of the `openai` package that reads within bounds, follows no redirect and does not retry.
 
     Args:
-        endpoint: Which model, and where.
+        endpoint: The model.
         api_key: Key of the server.
         connect_s: Longest wait for a connection.
     """
@@ -79,7 +79,7 @@ def openai_client(endpoint: Endpoint, api_key: str | None, *, connect_s: float =
         response.stream = _Bounded(response.stream, coding, most, objects, describe_endpoint(endpoint))
 
     http_client = openai.DefaultAsyncHttpxClient(
-        # What is in an address is logged with it, and named in errors.
+        # User and password would be logged with the address and shown in errors.
         auth=httpx2.BasicAuth(unquote(name), unquote(password)) if user else None,
         event_hooks={"response": [bounded]},
         follow_redirects=False,
@@ -95,7 +95,7 @@ def openai_client(endpoint: Endpoint, api_key: str | None, *, connect_s: float =
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The body of a response, decoded piece by piece: a small one may hold a huge one."""
+    """The body of a response, decoded piece by piece: a small body may decode to a huge one."""
 
     def __init__(self, inner: Any, coding: str, most: int, most_objects: int, where: str) -> None:
         self._inner, self._most, self._most_objects, self._where = inner, most, most_objects, where
@@ -160,10 +160,10 @@ class WireSender:
         """Connect lazily.
 
         Args:
-            endpoint: Which model, and where.
-            api_key: Key of the server; a local one usually needs none.
-            stream: Let replies come in pieces, so that the time to the first one is known.
-            kept: Where dialects are kept.
+            endpoint: The model.
+            api_key: Key of the server; a local server usually needs none.
+            stream: Stream replies, so that the time to the first token is known.
+            kept: Store of dialects.
         """
         self.endpoint, self.stream = endpoint, stream
         self.learner = DialectLearner(endpoint, kept)
@@ -174,31 +174,31 @@ class WireSender:
 
     @property
     def sampling(self) -> dict[str, Json]:
-        """What is really sent of temperature, longest reply and seed."""
+        """Temperature, longest reply and seed as they are sent."""
         return self.learner.dialect.sampling(self.endpoint)
 
     async def connected(self) -> Any:
-        """The client of this event loop, to which its connections belong."""
+        """The client of this event loop; its connections belong to the loop."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._loop, self._client = loop, openai_client(self.endpoint, self._api_key)
-            # An event loop ends its generators when it ends: nobody may come to close this, as after Ctrl-C.
+            # After Ctrl-C nobody calls `close`, but an event loop ends its generators when it ends.
             self._open = _until_closed(self._client)
             await anext(self._open)
         return self._client
 
     async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
-        """One request."""
+        """Send one request."""
         dialect = self.learner.dialect
         asked = request_fields(self.endpoint, messages, schema, dialect)
         if self.stream:
             asked["stream"] = True
             if dialect.takes("stream_options"):
                 asked["stream_options"] = {"include_usage": True}
-        # The package walks messages by their types and copies them: a quarter of the CPU of a call of 15 turns. What is
-        # extra goes into the same place of the body as it is.
+        # The package validates and copies messages, which takes a quarter of the CPU of a call of 15 turns. The extra
+        # body is put into the same place unchanged.
         fields = asked | {"messages": [], "extra_body": {"messages": asked["messages"]}}
-        client = await self.connected()  # which takes a while the first time, and is none of the server's
+        client = await self.connected()  # before the clock starts: the first time takes a while
         began_s = time.monotonic()
         first_token_s: float | None = None
         tokens: tuple[int | None, int | None] = (None, None)
@@ -233,7 +233,7 @@ class WireSender:
             return Sent(error=problem)
 
     async def close(self) -> None:
-        """Close connections; whoever sends again opens new ones."""
+        """Close connections; a later request opens new ones."""
         opened, self._open, self._client = self._open, None, None
         if opened is not None:
             await opened.aclose()
@@ -279,11 +279,11 @@ class WireSender:
         return CompletionBody.read(json.dumps(body), self.endpoint), first_token_s
 
     def _broken_off(self, error: Any) -> ModelError:
-        """What an error amid a stream means: servers that fail after they began send an event that says so."""
+        """The error of a stream that broke off: servers that fail after they began send an event."""
         problem = f"{describe_endpoint(self.endpoint)} broke off its reply: {self._told(error)}"
         code = error.body.get("code") if isinstance(error.body, dict) else None
         if isinstance(code, int) and 400 <= code < 500 and code not in PASSING_STATUS:
-            # The request was taken, so that this says nothing of the server.
+            # The request was accepted, so this is no failure of the server.
             return ModelError(problem, kind="reply")
         return TransientError(problem, kind="server")
 
@@ -299,12 +299,12 @@ async def _until_closed(client: Any) -> AsyncGenerator[None]:
 
 
 def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) -> tuple[ModelError, bool]:
-    """An error of the `openai` package as one of ours, and whether the request certainly took no tokens.
+    """An error of the `openai` package as one of ours, and whether the request certainly used no tokens.
 
     Args:
-        error: What was raised.
-        endpoint: Who was asked.
-        secrets: What the error may not repeat.
+        error: The error of the package.
+        endpoint: The model.
+        secrets: Secrets that the error may not repeat.
     """
     where = describe_endpoint(endpoint)
     if isinstance(error, openai.APITimeoutError):

@@ -1,8 +1,8 @@
-"""Whether two short answers say the same, decided offline from their words.
+"""Lexical agreement: do two short answers say the same, judged offline by their words?
 
-A yes/no head decides alone; otherwise numbers, negation and place relations must not clash, and the words that an
-answer adds to its question must be found again. This is a gate's rough measure, not a score to publish: it knows no
-synonyms and no facts.
+A yes or no at the beginning decides alone. Otherwise numbers, negation and place relations must not contradict, and the
+words that an answer adds to its question must match. This is a rough measure for gates, not a score to publish: it
+knows no synonyms and no facts.
 """
 
 import re
@@ -13,11 +13,11 @@ from typing import Final, Literal
 from reeltalk.metrics.tokenise import tokenise_coco
 
 SIGNATURE: Final = "agree:v1"
-"""Names these rules and thresholds wherever a number rests on them."""
+"""Version of these rules and thresholds in signatures."""
 RECALL: Final = 0.6
 """Share of the reference's new words that an answer must have: two of three, but not one of two."""
 PRECISION: Final = 0.4
-"""Share of the answer's new words that the reference must have; an answer may tell somewhat more."""
+"""Share of the answer's new words that the reference must have; an answer may say somewhat more."""
 
 Polarity = Literal["yes", "no"]
 
@@ -32,9 +32,9 @@ FUNCTION_WORDS: Final = frozenset(
     really actually too now ever else other because want wants order earlier come comes somewhere afterwards
     anything same more in on inside off under behind beside near""".split()
 )
-"""Words that carry no fact of their own; place relations and negation are compared on their own."""
+"""Words without a fact; place relations and negation are compared separately."""
 _LIGHT_VERBS: Final = frozenset("tak pick grab get put leav plac us use find".split())
-"""Verbs, stemmed, that an answer may change or leave out where it names something besides."""
+"""Stemmed verbs that an answer may change or leave out if it names something else."""
 _VERBS: Final = {"pick": "tak", "find": "tak", "grab": "tak", "get": "tak", "leav": "put", "plac": "put", "set": "put"}
 _RELATIONS: Final = {
     "in": "in", "inside": "in", "into": "in", "within": "in",
@@ -82,9 +82,9 @@ _HAN_YES: Final = re.compile(r"^\s*(?:是|对|有的|会的|当然)(?:[的,，�
 
 
 def stem(word: str) -> str:
-    """A word without its English inflection, as `put` of *putting* and `tak` of *takes*; the same for like words.
+    """A word without its English inflection, as `put` of *putting* and `tak` of *takes*.
 
-    A tiny rule of our own: it need not give words, only the same for the forms of one word.
+    The result need not be a word, only the same for all forms of one word.
     """
     word = _IRREGULAR.get(word, word)
     if len(word) > 4 and word.endswith("ies"):
@@ -103,7 +103,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def words_of(text: str) -> tuple[str, ...]:
-    """All words of a text in order, stemmed, number words as digits; single characters of Chinese."""
+    """All words of a text in order, stemmed, with numbers as digits; of Chinese, single characters."""
     if _HAN.search(text):
         return tuple(re.findall(r"[\u3400-\u4dbf\u4e00-\u9fff]|[A-Za-z]+|\d+", text.lower()))
     found: list[str] = []
@@ -122,7 +122,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def content_words(text: str) -> tuple[str, ...]:
-    """The words of a text that carry facts, stemmed, each once, in order; numbers are among them."""
+    """The words of a text that carry facts, numbers included: stemmed, in order, each once."""
     return tuple(
         dict.fromkeys(w for w in words_of(text) if w not in FUNCTION_WORDS | _HAN_FUNCTION and w not in _RELATIONS)
     )
@@ -130,12 +130,12 @@ def content_words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def polarity(answer: str) -> Polarity | None:
-    """`yes` or `no` where an answer begins so; None where it does not."""
+    """`yes` or `no` if an answer begins so, else None."""
     if _HAN.search(answer):
         return "no" if _HAN_NO.match(answer) else "yes" if _HAN_YES.match(answer) else None
     tokens = tokenise_coco(answer[:80])
     head = tokens[0] if tokens else ""
-    # "No toothbrush is on the shelf." and "None." answer something else than yes or no.
+    # "No toothbrush is on the shelf." and "None." are no answers to a yes-or-no question.
     if head in _NO:
         return "no" if len(tokens) == 1 or re.match(r"\s*\w+\s*[,.;:!–—-]", answer) else None
     return "yes" if head in _YES else None
@@ -143,7 +143,7 @@ def polarity(answer: str) -> Polarity | None:
 
 @lru_cache(maxsize=65_536)
 def is_yes_no(question: str) -> bool:
-    """True where a question can be answered by yes or no: it has an auxiliary first, or after a comma, and no *or*."""
+    """True if a question can be answered by yes or no: it has an auxiliary first, or after a comma, and no *or*."""
     if _HAN.search(question):
         return "吗" in question or bool(re.search(r"是不是|有没有|(\w)不\1", question))
     for part in re.split(r"[,.:;?]\s*", question.lower()):
@@ -156,7 +156,7 @@ def is_yes_no(question: str) -> bool:
 
 
 def is_negated(text: str) -> bool:
-    """True where a text denies something."""
+    """True if a text contains a negation."""
     if _HAN.search(text):
         return bool(re.search("不|没", text))
     return any(word in _NEGATIONS for word in words_of(text))
@@ -173,10 +173,10 @@ def _relations(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=65_536)
 def essence(answer: str, question: str = "") -> tuple[str, ...]:
-    """What an answer adds to its question, in a form that like answers share.
+    """The words that an answer adds to its question, in a form that equivalent answers share.
 
-    `yes` or `no` alone where it begins so, the number where a number is asked for, and its new content words in
-    alphabetical order otherwise. *On* and *off* and their like stand where there is nothing else.
+    `yes` or `no` alone if it begins so, the numbers if the question asks for one, otherwise its new content words in
+    alphabetical order. Place relations, as *on*, are used only if there are no other words.
     """
     head = polarity(answer)
     if head is not None:
@@ -191,7 +191,7 @@ def essence(answer: str, question: str = "") -> tuple[str, ...]:
 
 
 def chosen_option(answer: str, options: Sequence[str]) -> int | None:
-    """Which option an answer names, from 0: by its letter, its text, or most of its words; None where it is unclear."""
+    """Index of the option that an answer names by its letter, its text, or most of its words; None if it is unclear."""
     match = _LETTER.fullmatch(answer)
     if match is not None and (index := ord(match[1].lower()) - ord("a")) < len(options):
         return index
@@ -206,13 +206,13 @@ def chosen_option(answer: str, options: Sequence[str]) -> int | None:
 def agrees(
     answer: str, references: Sequence[str], question: str | None = None, options: Sequence[str] | None = None
 ) -> bool:
-    """Whether an answer says the same as one of the references.
+    """True if an answer says the same as one of the references.
 
     Args:
-        answer: What was answered; a letter too, where there are options.
-        references: Reference answers; there is no agreement with none.
-        question: What was asked. Its words count for nothing in either answer.
-        options: The choices, where there are some: both must then name the same.
+        answer: The answer; with options, also a letter.
+        references: Reference answers; without any there is no agreement.
+        question: The question. Its words do not count in either answer.
+        options: Options of a multiple-choice question; both answers must then name the same one.
     """
     if not answer.strip():
         return False
@@ -229,7 +229,7 @@ def agrees(
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a text that says more than yes or no; a short answer comes first, its reasons after it."""
+    """The first sentence of a text that has content words: a short answer comes first, and its reasons follow."""
     match = re.match(r"(.{4,}?[.!?。!?])\s*\S", text, re.DOTALL)
     return match[1] if match and content_words(match[1]) else text
 
@@ -242,7 +242,7 @@ def _same(answer: str, reference: str, question: str) -> bool:
     if expected is not None and given is not None:
         return expected == given
     if expected is not None and is_yes_no(question):
-        # A statement in place of yes or no: it must speak of what was asked.
+        # A statement in place of yes or no must have the topic of the question.
         topic, told = content_words(question), frozenset(content_words(answer))
         covered = sum(word in told for word in topic)
         return ("no" if is_negated(answer) else "yes") == expected and covered >= RECALL * len(topic) > 0
@@ -276,9 +276,9 @@ def _classed(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=65_536)
 def states(text: str, reference: str, question: str = "") -> bool:
-    """Whether a longer text holds what a reference adds to its question, whatever else it tells.
+    """True if a longer text contains what a reference adds to its question.
 
-    Unlike `agrees` it lets the text say more. Numbers, place relations and denials of the reference must stand in it.
+    Unlike in `agrees` the text may say more. It must have the numbers, place relations and negation of the reference.
     """
     if polarity(reference) is not None:
         return polarity(text) == polarity(reference)

@@ -1,7 +1,7 @@
-"""How far raters agree on the same items: the share of equal categories, Cohen's kappa, and Krippendorff's alpha.
+"""Agreement of raters on the same items: the share of equal categories, Cohen's kappa, and Krippendorff's alpha.
 
-Kappa compares two judges; alpha compares any number of people, whoever rated what. Alpha is a few lines of ours, as the
-known package is not under a licence that ours may depend on; tests compare the two.
+Kappa compares two judges; alpha compares any number of people, with ratings missing. We compute alpha ourselves, since
+the licence of the known package does not fit ours; tests compare the two.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ def raw_agreement(first: Floats, second: Floats, draws: Draws) -> Statistic:
     """The share of items to which two judges give the same category, with a 95 % interval.
 
     Args:
-        first: (N,) one judge's categories.
-        second: (N,) the other's, of the same items.
-        draws: Of the items' videos.
+        first: (N,) categories by one judge.
+        second: (N,) categories by the other judge.
+        draws: Samples of the items' videos.
     """
     if not len(first):
         return draws.statistic(None, None, reason=NO_ITEMS)
@@ -37,14 +37,14 @@ def cohen_kappa(first: Floats, second: Floats, draws: Draws, *, weights: Weights
     """Cohen's kappa of two judges, with a 95 % interval.
 
     Args:
-        first: (N,) one judge's categories.
-        second: (N,) the other's, of the same items.
-        draws: Of the items' videos.
-        weights: How far apart two categories are: all alike, or by the distance or squared distance of their places
-            among the categories that occur, in ascending order.
+        first: (N,) categories by one judge.
+        second: (N,) categories by the other judge.
+        draws: Samples of the items' videos.
+        weights: Distance of two categories: the same for all, or the distance or squared distance of their ranks among
+            the categories that occur.
 
     Returns:
-        1 is full agreement, 0 that of chance. None without items, or where both say the same one thing of all.
+        1 for full agreement, 0 for agreement by chance. None without items, or if both use one category for all.
 
     Reference:
         Cohen 1960; weighted, Cohen, "Weighted kappa", Psychological Bulletin 70, 1968. As scikit-learn's.
@@ -62,16 +62,16 @@ def cohen_kappa(first: Floats, second: Floats, draws: Draws, *, weights: Weights
 def mean_kappa_of_pairs(
     first: Floats, second: Floats, pairs: Sequence[str], draws: Draws, *, weights: Weights = "none"
 ) -> Statistic:
-    """Cohen's kappa of several pairs of judges, each on items of its own: their mean, weighted by the pairs' items.
+    """The mean of Cohen's kappa over pairs of judges, weighted by the number of items of each pair.
 
-    Pairs that say the same one thing of all have no kappa, and do not count.
+    A pair that uses one category for all its items has no kappa and does not count.
 
     Args:
-        first: (N,) the categories of the one of a pair, always the same of the two.
-        second: (N,) the other's, of the same items.
-        pairs: (N,) names of the pairs.
-        draws: Of the items' videos.
-        weights: As of `cohen_kappa`.
+        first: (N,) categories by the first judge of a pair, always the same of the two.
+        second: (N,) categories by the second judge.
+        pairs: (N,) name of the pair of each item.
+        draws: Samples of the items' videos.
+        weights: As for `cohen_kappa`.
 
     Reference:
         Light, "Measures of response agreement for qualitative data", Psychological Bulletin 76, 1971; there each pair
@@ -98,14 +98,14 @@ def mean_kappa_of_pairs(
 
 
 def _weighted(tables: Floats, distance: Floats) -> Floats:
-    """(R, 2) kappas times items, and items; 0 where there is no kappa."""
+    """(R, 2) kappa times items, and items; 0 without a kappa."""
     kappas, items = _kappa(tables, distance), tables.sum(axis=1)
     defined = np.isfinite(kappas)
     return np.stack([np.where(defined, kappas * items, 0), np.where(defined, items, 0)], axis=1)
 
 
 def _tables(first: Floats, second: Floats, draws: Draws, weights: Weights) -> tuple[Floats, Floats]:
-    """(V, K * K) counts of pairs of categories by video, and (K, K) how far categories are apart."""
+    """(V, K * K) counts of pairs of categories by video, and (K, K) distances of categories."""
     values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     count = len(values)
     place = np.arange(count, dtype=np.float64)
@@ -118,10 +118,10 @@ def _tables(first: Floats, second: Floats, draws: Draws, weights: Weights) -> tu
 
 
 def _scale(table: Floats, distance: Floats, weights: Weights) -> tuple[float, float] | Literal["correlation"]:
-    """The kappa of judges that never agree, if chance stays as it is, and that of full agreement.
+    """The kappa of judges that never agree, with the same agreement by chance, and of full agreement.
 
-    So kappa is the share of agreement, stretched, and near 1 it has the interval of such a share. Where categories are
-    more or less far apart, it is a correlation.
+    Unweighted kappa is a linear function of the share of agreement, so its interval is that of a share. Weighted kappa
+    is treated as a correlation.
     """
     return (1 - 1 / _chance(table, distance), 1.0) if weights == "none" else CORRELATION
 
@@ -155,12 +155,13 @@ def krippendorff_alpha(ratings: Floats, draws: Draws, *, scale: Scale) -> Statis
     """Krippendorff's alpha with a 95 % interval.
 
     Args:
-        ratings: (N, P) what each of P people says of each of N items; NaN where they said nothing.
-        draws: Of the N items' videos.
-        scale: What differences of ratings mean. Of `ratio` all ratings are zero or more.
+        ratings: (N, P) rating of each of N items by each of P people; NaN where there is none.
+        draws: Samples of the N items' videos.
+        scale: Level of measurement; ratings on a `ratio` scale are 0 or more.
 
     Returns:
-        1 is full agreement, 0 is that of chance, less is less. None where no item has two ratings, or all are alike.
+        1 for full agreement, 0 for agreement by chance, below 0 for less. None if no item has two ratings, or if all
+        ratings are equal.
 
     Raises:
         ValueError: A rating on a `ratio` scale is negative.
@@ -174,7 +175,7 @@ def krippendorff_alpha(ratings: Floats, draws: Draws, *, scale: Scale) -> Statis
     values, codes = np.unique(ratings[present], return_inverse=True)
     counts = np.zeros((len(ratings), max(len(values), 1)))
     np.add.at(counts, (np.nonzero(present)[0], codes), 1)
-    # An item that one person rated pairs with nothing, and does not count for chance either.
+    # An item with one rating forms no pair, and does not count for chance either.
     counts[counts.sum(axis=1) < 2] = 0
     rated = counts.sum(axis=1) >= 2
     if not rated.any():
@@ -190,21 +191,21 @@ def krippendorff_alpha(ratings: Floats, draws: Draws, *, scale: Scale) -> Statis
                 for rows in np.array_split(np.arange(draws.resamples), max(1, draws.resamples // 64))
             ]
         )
-    # Where ratings may differ a little or much, alpha is a correlation within items.
+    # On other than nominal scales, alpha is a correlation within items.
     ends = _ends(counts.sum(axis=0), 1 - np.eye(len(values))) if scale == "nominal" else CORRELATION
     return draws.statistic(float(whole), drawn, scale=ends)
 
 
 def distance_alpha(ratings: Floats, distances: Floats, draws: Draws) -> Statistic:
-    """Krippendorff's alpha of ratings whose distances are given, as of sets by MASI, with a 95 % interval.
+    """Krippendorff's alpha for given distances, as of sets by MASI, with a 95 % interval.
 
     Args:
-        ratings: (N, P) the number of the value, from 0, that each of P people gave each of N items; NaN for none.
-        distances: (K, K) how far any two values are apart: symmetric, 0 on the diagonal.
-        draws: Of the N items' videos.
+        ratings: (N, P) index of the value, from 0, of each of N items by each of P people; NaN where there is none.
+        distances: (K, K) distances of any two values: symmetric, 0 on the diagonal.
+        draws: Samples of the N items' videos.
 
     Returns:
-        As of `krippendorff_alpha`.
+        As for `krippendorff_alpha`.
     """
     present = np.isfinite(ratings)
     counts = np.zeros((len(ratings), len(distances)))
@@ -223,7 +224,7 @@ def distance_alpha(ratings: Floats, distances: Floats, draws: Draws) -> Statisti
 
 
 def _ends(marginals: Floats, distances: Floats) -> tuple[float, float]:
-    """The alpha of ratings that lie as far apart as can be, if chance stays as it is, and that of full agreement."""
+    """The alpha of ratings with the largest distances, with the same agreement by chance, and of full agreement."""
     total = float(marginals.sum())
     expected = float(marginals @ distances @ marginals) / total / (total - 1)
     return 1 - float(distances.max()) / expected, 1.0
@@ -244,8 +245,8 @@ def _of_sums(sums: Floats, distances: Floats) -> Floats:
 def masi_distances(sets: Sequence[frozenset[str]]) -> Floats:
     """(K, K) MASI distances of sets of tags: 0 of equal sets, 1 of sets that share nothing.
 
-    One minus the Jaccard coefficient times 1 for equal sets, 2/3 where one holds the other, 1/3 where both hold
-    something of their own. Two empty sets are equal.
+    One minus the Jaccard coefficient times 1 for equal sets, 2/3 if one contains the other, 1/3 if each has elements
+    of its own. Two empty sets are equal.
 
     Reference:
         Passonneau, "Measuring Agreement on Set-valued Items (MASI) for Semantic and Pragmatic Annotation", LREC 2006.
@@ -264,13 +265,13 @@ def masi_distances(sets: Sequence[frozenset[str]]) -> Floats:
 
 
 def _alpha(counts: Floats, values: Floats, weights: Floats, scale: Scale) -> Floats:
-    """(R,) alpha of R samples that hold items as often as they weigh.
+    """(R,) alpha of R samples with repeated items.
 
     Args:
-        counts: (N, K) how many gave each value to each item.
+        counts: (N, K) number of people who gave each value to each item.
         values: (K,) the values, ascending.
-        weights: (R, N) how often each sample holds each item.
-        scale: As of `krippendorff_alpha`.
+        weights: (R, N) number of times that each sample has each item.
+        scale: As for `krippendorff_alpha`.
     """
     each = counts.sum(axis=1)
     share = weights / np.maximum(each - 1, 1)
@@ -288,7 +289,7 @@ def _alpha(counts: Floats, values: Floats, weights: Floats, scale: Scale) -> Flo
     else:
         # The ordinal distance is that of the values' mean ranks among all ratings of the sample.
         places = np.cumsum(marginals, axis=1) - marginals / 2 if scale == "ordinal" else values[None]
-        # Values far from zero would lose digits where they are squared.
+        # Squares of values far from zero would lose digits.
         places = places - places.mean(axis=1, keepdims=True)
         at, squared = counts @ places.T, counts @ (places**2).T
         observed = (share.T * 2 * (each[:, None] * squared - at**2)).sum(axis=0)

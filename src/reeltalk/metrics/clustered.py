@@ -1,4 +1,4 @@
-"""Means and differences whose items come in clusters: turns of one video resemble each other, so videos count.
+"""Means and differences of clustered items: turns of one video resemble each other, so videos are the units.
 
 The standard error is CR2, the cluster-robust one that is unbiased where items are alike (Bell & McCaffrey 2002), and
 the degrees of freedom are Imbens and Kolesár's, from the within-cluster correlation that the residuals show. Of the
@@ -17,9 +17,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 CONFIDENCE: Final = 0.95
-"""Of all intervals."""
+"""Confidence of all intervals."""
 NO_SPREAD: Final = 1e-12
-"""A standard error below this share of the largest value is what rounding leaves of none."""
+"""A standard error below this share of the largest value is rounding error."""
 
 
 STEP: Final = 1e-5
@@ -28,36 +28,36 @@ STEP: Final = 1e-5
 
 @dataclass(frozen=True)
 class ClusteredEstimate:
-    """A mean, or a weighted sum of means, with what clustering leaves to know of it."""
+    """A mean, or a weighted sum of means, with its cluster-robust interval and test."""
 
     value: float
     standard_error: float | None
-    """CR2; None where a stratum has fewer than two clusters."""
+    """CR2; None if a stratum has fewer than two clusters."""
     df: float | None
-    """Degrees of freedom of its t distribution; None where there is no spread to estimate them from."""
+    """Degrees of freedom of its t distribution; None if there is no spread to estimate them from."""
     low: float | None
-    """Lower end of the interval; None where there are too few clusters, or where no cluster differs from another."""
+    """Lower end of the interval; None if there are too few clusters, or if no cluster differs from another."""
     high: float | None
     p: float | None
-    """Two-sided, of the value being 0; None where there are too few clusters.
+    """Two-sided p value of the value being 0; None if there are too few clusters.
 
-    Where no cluster differs from another, that all `clusters` have one sign by chance: 2 to the power of 1 - clusters.
+    If no cluster differs from another, the probability that all have one sign: 2 to the power of 1 - clusters.
     """
     items: int
     clusters: int
     icc: float
-    """Correlation of two items of one cluster, 0 to 1, as the residuals show it."""
+    """Correlation of two items of one cluster, 0 to 1, estimated from the residuals."""
     design_effect: float | None
-    """How many times larger the variance is than if items were independent; None where it cannot be told."""
+    """Ratio of the variance to that of independent items; None if it cannot be estimated."""
 
 
 def clustered_mean(values: Floats, clusters: Sequence[str], *, confidence: float = CONFIDENCE) -> ClusteredEstimate:
-    """A mean, or with differences of two models on the same items their paired difference.
+    """A mean; the mean of differences of two models on the same items is their paired difference.
 
     Args:
         values: (N,) one number an item, N at least 1.
-        clusters: (N,) the source video of each.
-        confidence: Of the interval.
+        clusters: (N,) source video of each item.
+        confidence: Confidence of the interval.
 
     Reference:
         Bell & McCaffrey 2002 (CR2), Imbens & Kolesár 2016 (degrees of freedom). Without their corrections, and with
@@ -74,14 +74,14 @@ def clustered_difference(
     *,
     confidence: float = CONFIDENCE,
 ) -> ClusteredEstimate:
-    """The difference of two means over different items, whose videos may be the same or not.
+    """The difference of two means over different items, of the same or different videos.
 
     Args:
         first: (N,) one number an item.
-        second: (M,) of other items.
-        first_clusters: (N,) the source video of each.
-        second_clusters: (M,) likewise.
-        confidence: Of the interval.
+        second: (M,) one number for each of the other items.
+        first_clusters: (N,) source video of each item.
+        second_clusters: (M,) source video of each of the others.
+        confidence: Confidence of the interval.
     """
     strata = np.repeat(np.arange(2), [len(first), len(second)])
     return clustered_contrast(
@@ -101,14 +101,14 @@ def clustered_contrast(
     *,
     confidence: float = CONFIDENCE,
 ) -> ClusteredEstimate:
-    """A weighted sum of the means of several strata, as the mean of six tasks that count the same each.
+    """A weighted sum of the means of several strata, as the mean of six tasks with equal weights.
 
     Args:
         values: (N,) one number an item.
-        clusters: (N,) the source video of each; one may have items of several strata.
-        strata: (N,) the stratum of each, from 0; none is empty.
-        weights: (T,) what the mean of each stratum counts.
-        confidence: Of the interval.
+        clusters: (N,) source video of each item; a video may have items of several strata.
+        strata: (N,) stratum of each item, from 0; none is empty.
+        weights: (T,) weight of the mean of each stratum.
+        confidence: Confidence of the interval.
 
     Raises:
         ValueError: There are no values, or a stratum is empty.
@@ -158,14 +158,14 @@ def clustered_contrast(
 
 
 def linearise(statistics: Floats, from_sums: Callable[[Floats, Floats], Floats]) -> Floats:
-    """(N,) values whose mean is a measure of the whole file, as BLEU, and whose scatter is that measure's.
+    """(N,) values with the mean and the variance of a measure of the whole file, as BLEU.
 
-    Each is the measure plus N times what the item moves it by, to first order: the infinitesimal jackknife.
-    `clustered_mean` of them tests the measure, or a difference of two, as it tests a mean.
+    Each value is the measure plus N times the first-order effect of the item: the infinitesimal jackknife.
+    `clustered_mean` of the values tests the measure, or a difference of two, as it tests a mean.
 
     Args:
-        statistics: (N, K) what each item adds; those of two models side by side for a paired difference.
-        from_sums: Gives (R,) values from (R, K) sums and (R,) numbers of items.
+        statistics: (N, K) contribution of each item; those of two models side by side for a paired difference.
+        from_sums: Returns (R,) values from (R, K) sums and (R,) numbers of items.
 
     Reference:
         Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6.
@@ -173,7 +173,7 @@ def linearise(statistics: Floats, from_sums: Callable[[Floats, Floats], Floats])
     items = len(statistics)
     table = np.hstack([statistics, np.ones((items, 1))])
     sums = table.sum(axis=0)
-    # What no item adds to moves nothing, and must not be moved below 0.
+    # A statistic that is 0 for all items has no effect, and must not be moved below 0.
     steps = np.where(table.any(axis=0), STEP * np.maximum(np.abs(sums), 1.0), 0.0)
     moved = np.vstack([sums + np.diag(steps), sums - np.diag(steps), sums])
     values = from_sums(moved[:, :-1], moved[:, -1])
@@ -185,12 +185,13 @@ def linearise(statistics: Floats, from_sums: Callable[[Floats, Floats], Floats])
 def degrees_of_freedom(n: Floats, factors: Floats, icc: float) -> float:
     """Degrees of freedom of a CR2 variance, if items of one cluster correlate by `icc` and others do not.
 
-    They are those of the chi-square distribution with the variance's own mean and variance (Satterthwaite).
+    They belong to the chi-square distribution with the mean and variance of the estimated variance (Satterthwaite).
 
     Args:
         n: (G, T) items of each cluster in each stratum.
-        factors: (G, T) what a cluster's sum of residuals counts.
-        icc: 0 to 1. With 0 these are Bell and McCaffrey's, with the residuals' correlation Imbens and Kolesár's.
+        factors: (G, T) factor of the sum of residuals of a cluster.
+        icc: 0 to 1. With 0 the result is Bell and McCaffrey's, with the correlation of the residuals Imbens and
+            Kolesár's.
 
     Reference:
         Imbens & Kolesár 2016, Review of Economics and Statistics 98(4), section IV.
@@ -215,10 +216,10 @@ def correlation_of_residuals(sums: Floats, sizes: Floats, squares: float, items:
     """The mean product of two residuals of one cluster over their mean square, from 0 to 1.
 
     Args:
-        sums: (G,) sums of each cluster's residuals.
-        sizes: (G,) its items.
-        squares: The sum of all squared residuals.
-        items: How many there are.
+        sums: (G,) sum of the residuals of each cluster.
+        sizes: (G,) items of each cluster.
+        squares: Sum of all squared residuals.
+        items: Number of items.
     """
     pairs = float((sizes * (sizes - 1)).sum())
     if pairs == 0 or squares <= 0:
@@ -231,9 +232,9 @@ def paired_difference(one: Floats, two: Floats, weights: Floats, clusters: Seque
 
     Args:
         one: (N,) credits of the first model, N at least 1.
-        two: (N,) credits of the second.
-        weights: (N,) above 0.
-        clusters: The source video of each turn.
+        two: (N,) credits of the second model.
+        weights: (N,) weights of the turns, above 0.
+        clusters: (N,) source video of each turn.
 
     Raises:
         ValueError: There are no turns.

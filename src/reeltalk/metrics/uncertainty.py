@@ -1,4 +1,4 @@
-"""Intervals of means and of other measures whose items come in clusters, which hold also near the ends of a scale.
+"""Intervals of means and other measures of clustered items that also hold near the ends of a scale.
 
 Turns of one video resemble each other, so the variance is the cluster-robust CR2 (Bell & McCaffrey 2002), with the
 degrees of freedom of Imbens and Kolesár (2016). Near the ends of a bounded scale two things go wrong with a t interval
@@ -20,19 +20,19 @@ from reeltalk.metrics.clustered import CONFIDENCE, correlation_of_residuals, deg
 Floats = NDArray[np.float64]
 
 FEWEST_VIDEOS: Final = 4
-"""Below so many videos no interval that was simulated holds."""
+"""Below this number of videos no simulated interval holds."""
 NO_INTERVAL: Final = f"its items are about fewer than {FEWEST_VIDEOS} videos, and of so few no interval holds"
 ALIKE: Final = "all its values are alike, and without ends of a scale nothing tells how far others may lie"
 PRIOR_CORRELATION: Final = 0.2
-"""Correlation of two items of one video that is assumed where the items cannot show it."""
+"""Correlation of two items of one video that is assumed if the items cannot show it."""
 PRIOR_DF: Final = 0.5
-"""How many degrees of freedom the variance that this gives is worth beside the one that the items show."""
+"""Weight, in degrees of freedom, of the assumed variance beside the estimated one."""
 INTERVAL: Final = "95%-by-video-cr2-wilson"
-"""How signatures name these intervals."""
+"""Name of these intervals in signatures."""
 FEW_VIDEOS: Final = 10
-"""With fewer source videos an interval or test assumes what nobody can check: that other videos scatter like these."""
+"""With fewer source videos an interval or test rests on an assumption: that other videos vary like these."""
 ROUNDING: Final = 1e-9
-"""A spread below this share of the scale is what rounding leaves of none."""
+"""A spread below this share of the scale is rounding error."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class MeanInterval:
 
     value: float
     low: float | None
-    """Lower end; None where nothing can be said, as with fewer than four videos."""
+    """Lower end; None if there is no interval, as with fewer than four videos."""
     high: float | None
     n: int
-    """Items."""
+    """Number of items."""
     clusters: int
-    """Source videos of the items."""
+    """Number of source videos."""
 
     @property
     def reason(self) -> str | None:
-        """Why there is no interval, in words; None where there is one."""
+        """Why there is no interval, in words; None if there is one."""
         if self.low is not None:
             return None
         return NO_INTERVAL if self.clusters < FEWEST_VIDEOS else ALIKE
@@ -68,14 +68,14 @@ def mean_interval(
 
     Args:
         values: (N,) one number an item, N at least 1.
-        clusters: (N,) the source video of each.
-        scale: The least and the largest value that an item can have; None where there are no such bounds.
-        weights: (N,) what each item counts, above 0; None where all count the same.
-        confidence: Of the interval.
+        clusters: (N,) source video of each item.
+        scale: Least and largest value of an item; None without bounds.
+        weights: (N,) weights of the items, above 0; None if all weigh the same.
+        confidence: Confidence of the interval.
 
     Returns:
-        Without an interval where items are about fewer than four videos, and where all values are alike on a scale
-        without bounds.
+        Without an interval if items are about fewer than four videos, or if all values are equal on a scale without
+        bounds.
 
     Raises:
         ValueError: There are no values, lengths differ, or a value is not finite or outside the scale.
@@ -117,21 +117,21 @@ def measure_interval(
     weights: Floats | None = None,
     confidence: float = CONFIDENCE,
 ) -> MeanInterval:
-    """A measure of a whole file with its interval: a mean of means, BLEU, or whatever follows from sums over items.
+    """A measure of a whole file with its interval: a mean of means, BLEU, or any function of sums over items.
 
-    The variance of a cluster is the product of what the measure moves when the cluster is left out, and of what it
-    moves to first order. For a mean that is CR2.
+    The variance of a cluster is the product of the change of the measure without the cluster and of its first-order
+    change. For a mean that is CR2.
 
     Args:
-        statistics: (N, K) what each item adds.
-        clusters: (N,) the source video of each.
-        from_sums: Gives (R,) values from (R, K) sums and (R,) numbers of items.
-        scale: The least and the largest value of the measure; None where there are no such bounds.
-        weights: (N,) what each item counts in the measure; None where all count about the same.
-        confidence: Of the interval.
+        statistics: (N, K) contribution of each item.
+        clusters: (N,) source video of each item.
+        from_sums: Returns (R,) values from (R, K) sums and (R,) numbers of items.
+        scale: Least and largest value of the measure; None without bounds.
+        weights: (N,) weights of the items in the measure; None if all weigh about the same.
+        confidence: Confidence of the interval.
 
     Returns:
-        As of `mean_interval`.
+        As for `mean_interval`.
 
     Raises:
         ValueError: There are no items, lengths differ, or the measure of all items is not finite.
@@ -159,11 +159,11 @@ def measure_interval(
 
 
 def few_videos_warning(videos: Iterable[int | None], fewest: int = FEWEST_VIDEOS) -> str | None:
-    """What to say beside intervals that rest on few source videos; None where all rest on enough.
+    """A warning about intervals that rest on few source videos; None if all rest on enough.
 
     Args:
-        videos: For each interval its number of source videos; None where it is unknown.
-        fewest: Below how many there is no interval; paired differences have one from 2 on.
+        videos: Number of source videos of each interval; None if unknown.
+        fewest: Least number of videos of an interval; paired differences need 2.
     """
     least = min((count for count in videos if count is not None), default=FEW_VIDEOS)
     if least >= FEW_VIDEOS:
@@ -174,7 +174,7 @@ def few_videos_warning(videos: Iterable[int | None], fewest: int = FEWEST_VIDEOS
 
 
 def _numbered(clusters: Sequence[str] | NDArray[np.intp], items: int) -> tuple[int, NDArray[np.intp]]:
-    """How many clusters there are, and (N,) the number of each item's."""
+    """Number of clusters, and (N,) index of the cluster of each item."""
     if not items or len(clusters) != items:
         raise ValueError(f"need as many clusters as items, and some: {len(clusters)} and {items}")
     names, cluster = np.unique(np.asarray(clusters), return_inverse=True)
@@ -182,7 +182,7 @@ def _numbered(clusters: Sequence[str] | NDArray[np.intp], items: int) -> tuple[i
 
 
 def _sizes(cluster: NDArray[np.intp], wide: int, counts: Floats) -> Floats:
-    """(G,) what each cluster counts, where all together count as many as there are items."""
+    """(G,) weight of each cluster; together they weigh as much as there are items."""
     return np.bincount(cluster, weights=counts * (len(cluster) / counts.sum()), minlength=wide).astype(np.float64)
 
 
@@ -199,12 +199,12 @@ def _ends(
 
     Args:
         value: The measure.
-        moves: (N,) N times what each item moves it, to first order.
-        first: (G,) what each cluster moves it, to first order.
-        out: (G,) what it moves when a cluster is left out.
+        moves: (N,) N times the first-order effect of each item.
+        first: (G,) first-order effect of each cluster.
+        out: (G,) change of the measure without each cluster.
         sizes: (G,) items of each cluster.
-        scale: Of the measure.
-        confidence: Of the interval.
+        scale: Least and largest value of the measure.
+        confidence: Confidence of the interval.
     """
     if len(sizes) < FEWEST_VIDEOS:
         return None, None
@@ -231,18 +231,18 @@ def _ends(
 def bounded_interval(
     mean: Floats, variance: Floats, df: Floats, spread: Floats, sizes: Floats, *, confidence: float = CONFIDENCE
 ) -> tuple[Floats, Floats]:
-    """Intervals of means on a scale from 0 to 1, each from what is left of its items.
+    """Intervals of means on a scale from 0 to 1, from summary statistics of their items.
 
     Args:
         mean: (...) means, 0 to 1.
-        variance: (...) their CR2 variances.
-        df: (...) Imbens and Kolesár's degrees of freedom of those.
+        variance: (...) CR2 variances of the means.
+        df: (...) Imbens and Kolesár's degrees of freedom of the variances.
         spread: (...) variances of the items.
         sizes: (..., G) items of each cluster.
-        confidence: Of the intervals.
+        confidence: Confidence of the intervals.
 
     Returns:
-        (...) lower and (...) upper ends, 0 to 1, never the same.
+        (...) lower and (...) upper ends, 0 to 1, never equal.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -251,7 +251,7 @@ def bounded_interval(
     alike = spread <= ROUNDING**2
     binary = np.where(alike, 1.0, np.maximum(mean * (1 - mean), ROUNDING**2))
     effective = items**2 / (sizes * (1 + (sizes - 1) * PRIOR_CORRELATION)).sum(axis=-1)
-    # Near an end the spread of the items rests on few of them; those not seen yet may be at the other end.
+    # Near an end the spread rests on few items; unseen ones may be at the other end.
     known = np.where(alike, 0.0, effective * binary)
     part = (known * np.minimum(spread / binary, 1.0) + 1) / (known + 1)
     assumed = part / effective
@@ -265,7 +265,7 @@ def bounded_interval(
     k = np.maximum(t**2 * found, (z / 2) ** 2 * part / items)
     centre = (mean + k / 2) / (1 + k)
     half = np.sqrt(k * mean * (1 - mean) + k**2 / 4) / (1 + k)
-    # With values all alike, somewhere on the scale, so many others at its ends would rarely have been missed.
+    # If all values are equal, this is the share of values at the ends that a sample would rarely miss.
     missed = k / (1 + k)
     low = np.where(alike, mean * (1 - missed), np.maximum(centre - half, 0.0))
     high = np.where(alike, mean + missed * (1 - mean), np.minimum(centre + half, 1.0))
@@ -273,18 +273,18 @@ def bounded_interval(
 
 
 def _shown(mean: Floats, part: Floats, sizes: Floats) -> Floats:
-    """How well the clusters' sums show their variance: 1 as well as normal ones, near 0 where most are at one end.
+    """How well the sums of the clusters show their variance: 1 for normal sums, near 0 if most are at one end.
 
-    It is the variance of the variance for normal sums over that for beta-binomial ones.
+    It is the variance of the variance for normal sums over that for beta-binomial sums.
 
     Args:
         mean: (...) 0 to 1, both excluded.
-        part: (...) variance of an item, as a share of that of one which is at either end.
+        part: (...) variance of an item over that of an item at either end.
         sizes: (..., G) items of each cluster.
     """
     mean, part = mean[..., None], part[..., None]
     prior = part * PRIOR_CORRELATION
-    # An item that varies less than a binary one is worth several of those.
+    # An item that varies less than a binary one counts as several of those.
     n = sizes * (1 - prior) / (part - prior)
     size = (1 - prior) / prior
     # Moments of the beta distribution about 0.
@@ -305,23 +305,23 @@ def _shown(mean: Floats, part: Floats, sizes: Floats) -> Floats:
 
 
 class Proportion(NamedTuple):
-    """So many of so many, with Wilson's interval."""
+    """A share of trials with Wilson's interval."""
 
     successes: int
     trials: int
     share: float | None
-    """None of none."""
+    """None without trials."""
     low: float | None
     high: float | None
 
 
 def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Proportion:
-    """The share of trials that succeeded, with Wilson's score interval.
+    """The share of successful trials with Wilson's score interval, which also holds near 0 and 1.
 
     Args:
         successes: 0 to `trials`.
-        trials: Independent ones.
-        confidence: Of the interval.
+        trials: Number of independent trials.
+        confidence: Confidence of the interval.
 
     Reference:
         Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22, 1927.
