@@ -1,7 +1,7 @@
 """Kendall's tau-b, Spearman's rho and Pearson's r, with intervals that draw whole source videos.
 
-The values are SciPy's. Their resampling weighs items by how often their video was drawn, which gives exactly the
-coefficient of the drawn sample, ties included, without sorting it anew.
+SciPy computes the values. Resampling weighs each item by the number of times that its video was drawn, which gives
+exactly the coefficient of the sample, ties included, without sorting it again.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Coefficient = Literal["kendall", "spearman", "pearson"]
 
 COEFFICIENTS: Final[tuple[Coefficient, ...]] = ("kendall", "spearman", "pearson")
 FEWEST: Final = 3
-"""Two points lie on a line whatever they are."""
+"""Any two points lie on a line."""
 TOO_FEW: Final = "fewer than three items"
 CONSTANT: Final = "{side} {verb} the same of all items, so there is no correlation"
 _BLOCK: Final = 512
@@ -28,29 +28,29 @@ def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, 
     """A coefficient, or why there is none.
 
     Args:
-        kind: Which.
-        x: (N,) values, finite.
-        y: (N,) values of the same items, finite.
+        kind: The coefficient.
+        x: (N,) finite values.
+        y: (N,) finite values of the same items.
 
     Returns:
-        The coefficient, -1 to 1, and None; or None and the reason, where a side is constant or N is below three.
+        The coefficient, -1 to 1, and None; or None and the reason, if a side is constant or N is below three.
     """
     reason = undefined_reason(x, y)
     if reason is not None:
         return None, reason
     compute = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}[kind]
     value = float(compute(x, y).statistic)
-    # Values that differ in their last digit only may be constant to SciPy.
+    # SciPy may treat values as constant that differ in the last digit only.
     return (value, None) if np.isfinite(value) else (None, CONSTANT.format(side="one of the two", verb="says"))
 
 
 def undefined_reason(x: Floats, y: Floats, *, names: tuple[str, str] = ("the first", "the second")) -> str | None:
-    """Why no correlation is defined; None where it is.
+    """Why no correlation is defined; None if it is.
 
     Args:
         x: (N,) values.
         y: (N,) values.
-        names: Of the two, for the reason.
+        names: Names of the two, for the reason.
     """
     if len(x) < FEWEST:
         return TOO_FEW
@@ -66,10 +66,10 @@ def correlations(
     """Coefficients with 95 % intervals.
 
     Args:
-        x: (N,) values, finite.
-        y: (N,) values of the same items, finite.
-        draws: Of the items' videos.
-        kinds: Which coefficients.
+        x: (N,) finite values.
+        y: (N,) finite values of the same items.
+        draws: Samples of the items' videos.
+        kinds: The coefficients.
     """
     found: dict[Coefficient, Statistic] = {}
     for kind in kinds:
@@ -80,13 +80,13 @@ def correlations(
 
 
 def drawn_correlations(kind: Coefficient, x: Floats, y: Floats, draws: Draws) -> Floats:
-    """(R,) the coefficient in each draw of the videos; NaN where it is undefined there.
+    """(R,) coefficient in each sample of videos; NaN where it is undefined.
 
     Args:
-        kind: Which.
+        kind: The coefficient.
         x: (N,) values.
         y: (N,) values of the same items.
-        draws: Of the items' videos.
+        draws: Samples of the items' videos.
     """
     if kind == "kendall":
         return _kendall(x, y, draws)
@@ -99,27 +99,27 @@ def drawn_correlations(kind: Coefficient, x: Floats, y: Floats, draws: Draws) ->
 
 
 def spearman_of_held_ranks(x: Floats, y: Floats, draws: Draws) -> tuple[float, Floats]:
-    """Spearman's rho, and (R,) in each draw the correlation of the ranks that items have among all.
+    """Spearman's rho, and (R,) correlations of the ranks among all items in each sample.
 
-    Ranking each draw anew, as `drawn_correlations` does, takes minutes for tens of thousands of items; the two hardly
-    differ.
+    Ranking each sample again, as `drawn_correlations` does, takes minutes for tens of thousands of items; the results
+    hardly differ.
 
     Args:
         x: (N,) values, not constant.
         y: (N,) values of the same items, not constant.
-        draws: Of the items' videos.
+        draws: Samples of the items' videos.
     """
     ranks = stats.rankdata(x), stats.rankdata(y)
     return float(np.corrcoef(*ranks)[0, 1]), drawn_correlations("pearson", *ranks, draws)
 
 
 def partial_correlation(with_y: Floats, with_z: Floats, y_with_z: Floats) -> Floats:
-    """The correlation of x and y when z is held, from the three correlations of pairs.
+    """The partial correlation of x and y given z, from the three pairwise correlations.
 
     Args:
-        with_y: Of x and y; any shape.
-        with_z: Of x and z.
-        y_with_z: Of y and z.
+        with_y: Correlation of x and y; any shape.
+        with_z: Correlation of x and z.
+        y_with_z: Correlation of y and z.
 
     Returns:
         NaN where x or y follows from z.
@@ -131,7 +131,7 @@ def partial_correlation(with_y: Floats, with_z: Floats, y_with_z: Floats) -> Flo
 
 
 def _from_moments(n: Floats, x: Floats, y: Floats, xy: Floats, xx: Floats, yy: Floats) -> Floats:
-    # A draw may hold none of these items.
+    # A sample may have none of these items.
     n = np.maximum(n, 1)
     covariance, x_part, y_part = xy - x * y / n, xx - x * x / n, yy - y * y / n
     least = 1e-12
@@ -161,7 +161,7 @@ def _spearman(x: Floats, y: Floats, draws: Draws) -> Floats:
 
 
 def _midranks(codes: NDArray[np.intp], weights: Floats) -> Floats:
-    """(N,) the mean rank, from 1, of each item's value in a sample that holds items as often as they weigh."""
+    """(N,) mean rank, from 1, of each item's value in a sample with items repeated by weight."""
     counts = np.bincount(codes, weights=weights)
     ranks = np.cumsum(counts) - (counts - 1) / 2
     found: Floats = ranks[codes]
@@ -169,7 +169,7 @@ def _midranks(codes: NDArray[np.intp], weights: Floats) -> Floats:
 
 
 def _kendall(x: Floats, y: Floats, draws: Draws) -> Floats:
-    """From how pairs of items stand between each pair of videos: (V, V) sums that every draw only weighs."""
+    """Kendall's tau-b in each sample, from (V, V) sums over pairs of items between pairs of videos."""
     order = np.argsort(draws.codes, kind="stable")
     a, b, codes = x[order], y[order], draws.codes[order]
     starts = np.searchsorted(codes, np.arange(draws.videos))

@@ -1,4 +1,4 @@
-"""What a constructed benchmark consists of, counted: by type, relation, skill, task, and in words."""
+"""Counts of a constructed benchmark: by type, relation, skill and task, and in words."""
 
 import re
 from collections import Counter
@@ -20,12 +20,12 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
 
 GRAPH: Final = "graph"
-"""Signature of the writer that asks graphs, in a row's `extra`."""
+"""Name of the writer that asks graphs, in `extra` of a row."""
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """How long things are, on average."""
+    """Mean lengths of chains or dialogues."""
 
     turns: int
     units: int
@@ -34,36 +34,36 @@ class Lengths:
 
     @property
     def turns_a_unit(self) -> float:
-        """Rounds of a chain or dialogue."""
+        """Mean number of turns of a chain or dialogue."""
         return self.turns / self.units if self.units else 0.0
 
 
 @dataclass(frozen=True)
 class Jumps:
-    """How often walks jump where they can, and how many links they can jump along."""
+    """How often walks jump where they can, and how many links they can take."""
 
     stated: float | None
-    """The probability that was asked for."""
+    """The requested probability; None if unknown."""
     drawn: int
-    """All walks; equal ones are one path."""
+    """Number of walks; equal walks are one path."""
     of_drawn: Proportion
-    """Jumps of all walks drawn, with Wilson's interval: every chance is decided by a draw of its own."""
+    """Jumps of all walks, with Wilson's interval: every chance is decided by an independent draw."""
     of_paths: Proportion
-    """Jumps of the different paths, with an interval clustered by video: which walks differ is no draw of its own."""
+    """Jumps of the different paths, with an interval clustered by video, since paths are not independent draws."""
     links: int
-    """Pairs of turns that linkages relate, where construction has looked at them."""
+    """Pairs of turns that linkages relate and that construction has checked."""
     landed: int
-    """Those that a walk can land at."""
+    """Pairs at which a walk can land."""
 
 
 @dataclass
 class BenchmarkCounts:
-    """Numbers of a benchmark."""
+    """Counts of a benchmark."""
 
     ours: Lengths
     """Chains and dialogues that a writer wrote."""
     others: Lengths | None
-    """Dialogues that came from elsewhere, to stand beside them."""
+    """Imported dialogues, for comparison."""
     question_types: Counter[str] = field(default_factory=Counter)
     other_types: Counter[str] = field(default_factory=Counter)
     relations: Counter[str] = field(default_factory=Counter)
@@ -71,11 +71,11 @@ class BenchmarkCounts:
     methods: Counter[str] = field(default_factory=Counter)
     coherent: int = 0
     not_offered: tuple[str, ...] = ()
-    """SVBench's methods of rewriting that a graph cannot carry out; none where no graph wrote drafts."""
+    """SVBench's methods of rewriting that a graph cannot carry out; empty if no graph wrote drafts."""
     skills_not_offered: tuple[str, ...] = ()
-    """Skills that no method a graph can carry out asks for."""
+    """Skills that no method of a graph asks for."""
     grounded: int = 0
-    """Linkages that name what both turns share."""
+    """Linkages that name the facts that both turns share."""
     tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Dialogues by task and by kind of scene."""
     checklists: int = 0
@@ -83,9 +83,9 @@ class BenchmarkCounts:
     paths: int = 0
     path_turns: int = 0
     jumps: Jumps | None = None
-    """None where no walks were drawn here."""
+    """None if no walks were drawn."""
     refused: Counter[str] = field(default_factory=Counter)
-    """Links that no walk can land at, by reason."""
+    """Links at which no walk can land, by reason."""
     gates: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Checks by gate and outcome."""
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -93,16 +93,16 @@ class BenchmarkCounts:
     leaks: Counter[str] = field(default_factory=Counter)
     """Turns that were asked without the video, by outcome."""
     malformed: int = 0
-    """Units that a model gave no usable reply for; the raw replies are in the table of gates."""
+    """Units without a usable reply of a model; the raw replies are in the table of gates."""
 
 
 def count_words(text: str) -> int:
-    """How many words a text has; of Chinese, how many characters."""
+    """Number of words of a text; of Chinese, number of characters."""
     return len(re.findall(r"[\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3400-\u4dbf\u4e00-\u9fff]+(?:['\u2019][a-z]+)?", text))
 
 
 def mean_lengths(units: Sequence[Sequence[Turn]]) -> Lengths:
-    """Turns and words of chains or dialogues."""
+    """Mean lengths of chains or dialogues, in turns and words."""
     turns = [turn for unit in units for turn in unit]
     answers = [turn.references[0] for turn in turns if turn.references]
     return Lengths(
@@ -114,7 +114,7 @@ def mean_lengths(units: Sequence[Sequence[Turn]]) -> Lengths:
 
 
 def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
-    """Count a benchmark.
+    """Count the parts of a benchmark.
 
     Raises:
         InputError: A table is damaged.
@@ -192,7 +192,7 @@ def _types(turns: Iterable[Turn]) -> Counter[str]:
 
 
 def format_counts(found: BenchmarkCounts) -> Iterable[str]:
-    """The numbers as lines of text."""
+    """The counts as lines of text."""
     yield f"{found.ours.units:,} chains and dialogues, {found.ours.turns:,} turns: {_shown(found.ours)}"
     if found.others is not None:
         yield f"beside {found.others.units:,} from elsewhere, {found.others.turns:,} turns: {_shown(found.others)}"
@@ -237,11 +237,11 @@ def format_counts(found: BenchmarkCounts) -> Iterable[str]:
 
 
 def format_jumps(jumps: Jumps, refused: Counter[str]) -> Iterable[str]:
-    """How often walks jump, and why links are no chance to, as lines of text.
+    """Jumps of walks, and why links are no chance to jump, as lines of text.
 
     Args:
-        jumps: Of walks that were drawn.
-        refused: Links that no walk can land at, by reason.
+        jumps: Jumps of the walks.
+        refused: Links at which no walk can land, by reason.
     """
     stated = f", stated as {jumps.stated:g}" if jumps.stated is not None else ""
     yield f"walks drawn: {jumps.drawn:,}; equal walks are one path"

@@ -1,8 +1,8 @@
-"""Samples of whole source videos, shared by all statistics that are to be compared with each other.
+"""Samples of whole source videos, shared by all statistics that are compared with each other.
 
-The first samples leave out one video each: intervals rest on those (the jackknife), since percentile intervals of
-draws with replacement are too narrow below some 60 videos. The others are draws with replacement: two statistics of the
-same items that use the same draws can be subtracted draw by draw, and so tested together.
+The first samples leave out one video each (the jackknife): intervals rest on those, since percentile intervals of draws
+with replacement are too narrow below some 60 videos. The others are draws with replacement: two statistics of the same
+items with the same draws can be subtracted draw by draw, and so tested together.
 """
 
 from collections.abc import Sequence
@@ -27,15 +27,15 @@ Floats = NDArray[np.float64]
 
 
 _MOST_KEPT: Final = 2_000_000
-"""Draws that are kept hold at most as many numbers."""
+"""Most numbers in a table of draws that is cached."""
 
 
 def draw_clusters(count: int, resamples: int, seed: int) -> Floats:
-    """How often each of some clusters is drawn in each sample.
+    """Draw clusters with replacement.
 
     Args:
-        count: Clusters.
-        resamples: Samples.
+        count: Number of clusters.
+        resamples: Number of samples.
         seed: Seed of numpy's `default_rng` (PCG64).
 
     Returns:
@@ -51,7 +51,7 @@ def _cluster_draws(count: int, resamples: int, seed: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=64)
 def _kept_draws(count: int, resamples: int, seed: int) -> NDArray[np.uint16]:
-    """A report asks for the same draws hundreds of times, and to draw takes longer than all that follows."""
+    """Cached, since a report uses the same draws hundreds of times, and drawing takes longer than all that follows."""
     return _cluster_draws(count, resamples, seed).astype(np.uint16)
 
 
@@ -59,7 +59,7 @@ Ints = NDArray[np.intp]
 
 ONE_DECIDES: Final = "without one of the videos it is undefined, so there is no interval"
 CORRELATION: Final[Literal["correlation"]] = "correlation"
-"""In place of a scale: the interval is made on Fisher's scale."""
+"""In place of a scale: the interval is computed on Fisher's scale."""
 LARGEST: Final = 1 - 1e-9
 
 
@@ -68,54 +68,54 @@ class Statistic:
     """A statistic with its interval, or the reason why there is none."""
 
     value: float | None
-    """None where it is undefined."""
+    """None if it is undefined."""
     low: float | None
     high: float | None
     n: int
-    """Items that it rests on."""
+    """Number of items."""
     clusters: int
-    """Source videos that it rests on."""
+    """Number of source videos."""
     reason: str | None = None
-    """Why there is no value or no interval."""
+    """Why there is no value or no interval, if so."""
 
     @property
     def rough(self) -> bool:
-        """True where the interval rests on so few videos that it cannot be relied on."""
+        """True if the interval rests on too few videos to be reliable."""
         return self.low is not None and self.clusters < FEW_VIDEOS
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Samples of the videos of some items; `draw_videos` makes them."""
+    """Samples of the videos of some items; `draw_videos` creates them."""
 
     codes: Ints
-    """(N,) the number of each item's video, from 0; no number is left out."""
+    """(N,) index of each item's video, from 0, without gaps."""
     weights: Floats
-    """(R, V) how often each sample holds each video."""
+    """(R, V) number of times that each sample has each video."""
     left_out: int
-    """The first so many samples leave out one video each."""
+    """Number of samples at the start that leave out one video each."""
 
     @property
     def videos(self) -> int:
-        """How many videos the items are about."""
+        """Number of videos."""
         return int(self.weights.shape[1])
 
     @property
     def resamples(self) -> int:
-        """How many samples there are, with those that leave out a video."""
+        """Number of samples, including those that leave out a video."""
         return int(self.weights.shape[0])
 
     def subset(self, rows: NDArray[np.bool_]) -> "Draws":
-        """The same draws, of some of the items.
+        """The same draws for some of the items.
 
         Args:
-            rows: (N,) which.
+            rows: (N,) True for items to keep.
         """
         present, codes = np.unique(self.codes[rows], return_inverse=True)
         return Draws(codes.astype(np.intp), self.weights[:, present], self.left_out)
 
     def of_items(self, draw: int) -> Floats:
-        """(N,) how often each item is drawn in one draw."""
+        """(N,) number of times that each item is in one sample."""
         drawn: Floats = self.weights[draw][self.codes]
         return drawn
 
@@ -123,7 +123,7 @@ class Draws:
         """(R, K) sums over the items of each draw.
 
         Args:
-            table: (N, K) what each item adds.
+            table: (N, K) contribution of each item.
         """
         by_video = np.zeros((self.videos, table.shape[1]))
         np.add.at(by_video, self.codes, table)
@@ -137,14 +137,14 @@ class Draws:
         reason: str | None = None,
         scale: tuple[float, float] | Literal["correlation"] | None = None,
     ) -> Statistic:
-        """A value with its 95 % interval, from how far it moves when a video is left out.
+        """A value with its 95 % interval, from its changes when a video is left out.
 
         Args:
-            value: Over all items; None where it is undefined.
-            drawn: (R,) the value in each sample, NaN where it is undefined there; None below two videos.
+            value: Value over all items; None if it is undefined.
+            drawn: (R,) value in each sample, NaN where it is undefined; None below two videos.
             reason: Why there is no value.
-            scale: Its least and largest value, as of `mean_interval`; of a correlation, that it is one. An agreement
-                beyond chance may have one that begins below -1, where its interval ends.
+            scale: Least and largest value, as for `mean_interval`, or `correlation`. The scale of a chance-corrected
+                agreement may begin below -1; its interval still ends at -1.
 
         Reference:
             Efron 1982, chapter 3, with the weights of Bell & McCaffrey's CR2 (2002) and Imbens and Kolesár's degrees of
@@ -173,13 +173,13 @@ def _around(
     sizes: Floats,
     scale: tuple[float, float] | Literal["correlation"] | None,
 ) -> tuple[float, float]:
-    """The interval of a value that is `kept` when as large a share of the items as `shares` is left."""
+    """The interval of a value that becomes `kept` when the share `shares` of the items is left."""
     from scipy.special import stdtrit
 
     t = float(stdtrit(df, (1 + CONFIDENCE) / 2))
     if scale == CORRELATION and abs(value) < LARGEST:
         here, there = np.arctanh(value), np.arctanh(np.clip(kept, -LARGEST, LARGEST))
-        # Videos may agree by chance: never less than half the width of as many items that are independent.
+        # Videos may agree by chance: the half width is never less than one standard error of independent items.
         least = 1 / np.sqrt(max(sizes.sum() - 3, 1))
         half = max(t * float(np.sqrt(((here - there) ** 2 * shares).sum())), least)
         return float(np.tanh(here - half)), float(np.tanh(here + half))
@@ -198,9 +198,9 @@ def draw_videos(clusters: Sequence[str], *, resamples: int = 0, seed: int = 0) -
     """Leave out each video once, and draw videos with replacement.
 
     Args:
-        clusters: The source video of each item.
-        resamples: How many samples of videos are drawn, each of as many as there are. Intervals need none;
-            `surely_differ` does.
+        clusters: Source video of each item.
+        resamples: Number of samples with replacement, each of as many videos as there are. Intervals need none;
+            `surely_differ` needs some.
         seed: Seed of numpy's `default_rng`; equal arguments give equal draws.
 
     Reference:
@@ -222,14 +222,14 @@ def ratio_of_sums(
     reason: str | None,
     scale: tuple[float, float] | None = (0.0, 1.0),
 ) -> Statistic:
-    """A sum over the items over another, as a mean or a share is, with the 95 % interval of `mean_interval`.
+    """A ratio of two sums over the items, as a mean or a share, with the 95 % interval of `mean_interval`.
 
     Args:
-        above: (N,) what each item adds above the line.
-        below: (N,) and below it.
-        draws: Of the items' videos.
-        reason: Why there is no value where all is 0 below the line.
-        scale: The least and the largest value that an item can have; None where there are no such bounds.
+        above: (N,) contribution of each item to the numerator.
+        below: (N,) contribution of each item to the denominator.
+        draws: Samples of the items' videos.
+        reason: Why there is no value if the denominator is 0.
+        scale: Least and largest value of an item; None without bounds.
     """
     counted = below > 0
     if not counted.any():
@@ -239,18 +239,18 @@ def ratio_of_sums(
 
 
 def surely_differ(found: Floats, drawn: Floats, *, confidence: float = CONFIDENCE) -> NDArray[np.bool_]:
-    """Which of several differences are more than chance, all judged together.
+    """Which of several differences are significant, tested together.
 
-    One is where it is larger, in standard errors, than the largest of all is by chance in 95 % of the draws. So all
-    together are wrong in at most 5 % of studies, about.
+    A difference is if it is larger, in standard errors, than the largest of all is by chance in 95 % of the draws. So
+    about 5 % of studies at most have any false one.
 
     Args:
         found: (P,) differences.
-        drawn: (R, P) the same in each draw with replacement. Rows with NaN are left out.
-        confidence: Of all together.
+        drawn: (R, P) differences in each draw with replacement. Rows with NaN are left out.
+        confidence: Confidence of all together.
 
     Returns:
-        (P,) False everywhere where fewer than two draws are defined.
+        (P,) True for significant ones; all False if fewer than two draws are defined.
 
     Reference:
         Westfall & Young 1993, the single-step maximum of studentised differences.
@@ -262,6 +262,6 @@ def surely_differ(found: Floats, drawn: Floats, *, confidence: float = CONFIDENC
     moves = errors > 0
     distances = np.abs(defined[:, moves] - found[moves]) / errors[moves]
     limit = np.quantile(distances.max(axis=1), confidence) if moves.any() else 0.0
-    # What is the same in every draw differs surely, or not at all.
+    # A difference that is the same in every draw is significant unless it is 0.
     sure: NDArray[np.bool_] = np.where(moves, np.abs(found) > limit * errors, found != 0)
     return sure

@@ -1,12 +1,12 @@
-"""How far two people agree on a text that both edited, starting from the same draft.
+"""Agreement of two people who edited the same draft of a text.
 
-Two numbers, since they answer two questions. The *edit similarity* is one minus the Levenshtein distance in words over
-the length of the longer text: how alike the two texts are. Two people who hardly touch a draft are alike by that
-measure whatever they touch, so the *edit overlap* asks how much of what either changed both changed alike: the Dice
-coefficient of the two edits, 0 where they share nothing and 1 where they are the same.
+There are two numbers. The *edit similarity* is one minus the Levenshtein distance in words over the length of the
+longer text: how similar the two texts are. Two people who hardly change a draft have similar texts whatever they
+change, so the *edit overlap* asks how many of the changed words both changed in the same way: the Dice coefficient of
+the two edits, 0 if they share nothing and 1 if they are equal.
 
-Chance-corrected coefficients compare with texts of other questions. Those share no draft, so that any two edits of one
-draft would seem to agree well beyond chance; the overlap takes the draft itself as what is agreed upon beforehand.
+Chance-corrected coefficients would compare with texts of other questions. Those have other drafts, so any two edits of
+one draft would seem to agree well beyond chance; the overlap takes the draft itself as the agreement by chance.
 """
 
 import re
@@ -27,7 +27,7 @@ NO_TEXTS: Final = "no text that both wrote"
 NOTHING_EDITED: Final = "neither changed a word"
 
 _MOST_CELLS: Final = 1 << 20
-"""Pairs that are compared together fill at most so many cells of a row; one pair of longer texts is compared alone."""
+"""Most cells of a row for pairs that are compared together; a pair of longer texts is compared alone."""
 _TOKEN: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|"
     r"[^\W\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+|[^\w\s]"
@@ -42,17 +42,17 @@ class EditAgreement:
     similarity: Statistic
     """Mean edit similarity, 0 to 1, over all texts."""
     similarity_of_edited: Statistic
-    """The same over the texts that at least one of the two changed."""
+    """The same over texts that at least one of the two changed."""
     overlap: Statistic
-    """Share of the changed words that both changed alike, 0 to 1; None where neither changed a word."""
+    """Share of the changed words that both changed in the same way, 0 to 1; None if neither changed a word."""
     untouched: int
-    """Texts that both left as they were drafted."""
+    """Number of texts that neither changed."""
 
 
 def edit_tokens(text: str) -> list[str]:
-    """The units in which edits are counted: words, single Han and Kana characters, and punctuation marks.
+    """The tokens in which edits are counted: words, single Han and Kana characters, and punctuation marks.
 
-    Case counts, as a change of case is an edit. Equal characters of Unicode are equal (NFC); spaces do not count.
+    A change of case is an edit. Characters are normalised (NFC), and spaces do not count.
     """
     return _TOKEN.findall(unicodedata.normalize("NFC", text))
 
@@ -65,15 +65,15 @@ def word_distances(first: Sequence[str], second: Sequence[str]) -> tuple[Floats,
         second: N others.
 
     Returns:
-        (N,) how many words must be put in, taken out or replaced to turn one into the other, and (N,) the words of the
-        longer of the two, which is the most it can be; 0 where the texts are the same, which nobody need count.
+        (N,) number of words to insert, delete or replace to turn one text into the other, and (N,) number of words of
+        the longer text, an upper bound. Both are 0 for equal texts, whose words are not counted.
 
     Reference:
         Levenshtein, "Binary codes capable of correcting deletions, insertions, and reversals", Soviet Physics Doklady
         10, 1966.
     """
     distances, lengths = np.zeros(len(first)), np.zeros(len(first))
-    # Most texts are left as they were drafted: only those that differ are taken apart.
+    # Most texts are unchanged: only those that differ are split into words.
     waiting = [place for place, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
     numbers: dict[str, int] = {}
     coded: dict[str, Ints] = {}
@@ -81,7 +81,7 @@ def word_distances(first: Sequence[str], second: Sequence[str]) -> tuple[Floats,
         coded[text] = np.array([numbers.setdefault(word, len(numbers)) for word in edit_tokens(text)], np.int32)
     for place in waiting:
         lengths[place] = max(len(coded[first[place]]), len(coded[second[place]]))
-    # Texts of about one length are compared together, so that little is padded.
+    # Texts of similar length are compared together, so that there is little padding.
     waiting.sort(key=lambda place: lengths[place])
     start = 0
     while start < len(waiting):
@@ -108,7 +108,7 @@ def _levenshtein(first: list[Ints], second: list[Ints]) -> Ints:
         best = np.empty_like(row)
         best[:, 0] = step + 1
         np.minimum(row[:, 1:] + 1, replaced, out=best[:, 1:])
-        # A word may also be put in after the best of the places before: the least of value - place so far.
+        # Insertions: the running minimum of value - place.
         row = np.minimum.accumulate(best - place, axis=1) + place
         ends = a_lengths == step + 1
         found[ends] = row[ends, b_lengths[ends]]
@@ -141,13 +141,13 @@ def _similar(distances: Floats, lengths: Floats) -> Floats:
 
 
 def edit_agreement(first: Sequence[str], second: Sequence[str], drafts: Sequence[str], draws: Draws) -> EditAgreement:
-    """How far two people's edits of the same drafts agree, with 95 % intervals.
+    """Agreement of two people's edits of the same drafts, with 95 % intervals.
 
     Args:
-        first: N texts of the one.
-        second: N of the other, of the same places.
-        drafts: N drafts that both were shown.
-        draws: Of the places' videos.
+        first: N texts of one person.
+        second: N texts of the other person.
+        drafts: N drafts that both edited.
+        draws: Samples of the texts' videos.
 
     Reference:
         The overlap is 1 - Σ d(first, second) / Σ (d(first, draft) + d(second, draft)). Seen as sets of changed words,

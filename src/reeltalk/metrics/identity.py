@@ -1,4 +1,4 @@
-"""How well identities are kept through a video: IDF1 and identity switches, from known boxes and sightings.
+"""Identity metrics of tracking: IDF1 and identity switches, from known boxes and sightings.
 
 References: Ristani et al. 2016, "Performance Measures and a Data Set for Multi-Target, Multi-Camera Tracking"
 (arXiv 1609.01775) for IDF1, IDP and IDR; Bernardin and Stiefelhagen 2008 (CLEAR MOT) for switches, whose matching keeps
@@ -21,12 +21,12 @@ def assign_pairs(values: ArrayLike, *, least: float = 0.0) -> list[tuple[int, in
 
     Args:
         values: (N, M) numbers.
-        least: A pair with a smaller value is never formed; nor is one whose value is not above 0.
+        least: Least value of a pair; values that are not above 0 never form one.
 
     Returns:
         Pairs in the order of their rows.
     """
-    # scipy takes a quarter of a second to import.
+    # Importing scipy takes a quarter of a second.
     from scipy.optimize import linear_sum_assignment
 
     matrix = np.asarray(values, np.float64)
@@ -56,27 +56,27 @@ MIN_IOU: Final = 0.5
 SAME_FRAME_S: Final = 0.001
 """Times that differ by less are those of one frame."""
 KEPT: Final = 1000.0
-"""What a pair of the frame before is worth beyond its overlap: more than all others together."""
+"""Bonus of a pair of the frame before: more than all overlaps together."""
 
 
 @dataclass(frozen=True)
 class IdentityScores:
-    """Counts, and the rates that follow from them. Sums over videos are made of counts, never of rates."""
+    """Counts and the rates from them. Sums over videos add counts, never rates."""
 
     known: int
-    """Boxes whose identity is known."""
+    """Number of boxes with known identity."""
     found: int
-    """Sightings in frames that have known boxes."""
+    """Number of sightings in frames with known boxes."""
     matched: int
     """Sightings of a known object under the identity that was assigned to it (IDTP)."""
     detected: int
     """Known boxes that some sighting overlaps enough, whatever its identity."""
     switches: int
-    """How often a known object is sighted under another identity than the last time."""
+    """Number of times that a known object is sighted under another identity than before."""
 
     @property
     def f1(self) -> float:
-        """IDF1, 0–1; 1 where there is nothing to find and nothing was found."""
+        """IDF1, 0–1; 1 if there is nothing to find and nothing was found."""
         return 2 * self.matched / (self.known + self.found) if self.known + self.found else 1.0
 
     @property
@@ -104,12 +104,12 @@ def score_identities(
 ) -> IdentityScores:
     """The scores of sightings against known boxes, summed over videos.
 
-    Only frames that have a known box count, for labels are often given to some frames only. Classes are not compared.
+    Only frames with a known box count, since often only some frames are labelled. Classes are not compared.
 
     Args:
         known: In any order.
         sightings: In any order.
-        min_iou: Least overlap at which a sighting may be one of a known object.
+        min_iou: Least overlap of a sighting with a known object.
     """
     frames: defaultdict[str, defaultdict[int, tuple[list[KnownBox], list[Sighting]]]] = defaultdict(
         lambda: defaultdict(lambda: ([], []))

@@ -17,17 +17,17 @@ class MetricInfo:
     title: str
     """Name in tables and on pages."""
     low: float | None = 0.0
-    """Lowest value; None where there is no bound."""
+    """Lowest value; None without a bound."""
     high: float | None = 1.0
-    """Highest value; None where there is no bound."""
+    """Highest value; None without a bound."""
     direction: Direction = "higher"
     decimals: int | None = None
     """Digits after the point; by default two from 10 on, and four below."""
     corpus: bool = False
-    """True where it is a number of all answers together and no mean of single ones."""
+    """True if it is a number of all answers together and no mean over single answers."""
     answer_rank: int | None = None
-    """Order among metrics of single answers where a page has room for one, the first the lowest; None for one that is
-    not preferred."""
+    """Preference among metrics of single answers where a page shows one, the lowest first; None if it is never
+    shown there."""
     what: str = ""
     """A description for the documentation."""
     source: str = ""
@@ -35,7 +35,7 @@ class MetricInfo:
 
     @property
     def scale(self) -> str:
-        """From the lowest to the highest value, as `0–100`; empty where it has no upper bound."""
+        """The scale in words, as `0–100`; empty without an upper bound."""
         if self.high is None:
             return ""
         high = f"{self.high:g}"
@@ -43,31 +43,31 @@ class MetricInfo:
 
     @property
     def width(self) -> float | None:
-        """The highest value less the lowest; None where one of them is unknown."""
+        """Highest minus lowest value; None if one of them is unknown."""
         return None if self.low is None or self.high is None else self.high - self.low
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The lowest and the highest value; None where one of them is unknown."""
+        """Lowest and highest value; None if one of them is unknown."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def share(self, value: float) -> float | None:
         """The position of a value on the scale, from 0 to 1; None without a scale.
 
         Args:
-            value: Of the metric; beyond an end of the scale it counts as that end.
+            value: Value of the metric; beyond an end of the scale it counts as that end.
         """
         if self.low is None or self.high is None:
             return None
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def digits(self, value: float) -> int:
-        """Digits after the point with which a value is printed."""
+        """Number of decimals with which a value is printed."""
         return digits(value) if self.decimals is None else self.decimals
 
 
 def digits(value: float) -> int:
-    """Digits after the point of a value of an unknown metric: two from 10 on, four below."""
+    """Number of decimals of a value of an unknown metric: two from 10 on, four below."""
     return SHORT if abs(value) >= 10 else LONG
 
 

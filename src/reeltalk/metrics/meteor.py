@@ -1,7 +1,7 @@
-"""METEOR 1.5 (Denkowski & Lavie 2014, W14-3348) by the user's own Java and `meteor-1.5.jar`.
+"""METEOR 1.5 (Denkowski & Lavie 2014, W14-3348) with the user's own Java and `meteor-1.5.jar`.
 
-Neither is part of reeltalk or of its dependencies: the jar comes with the package pycocoevalcap, whose licences are
-its own. One Java process stays warm for any number of files, and requests are written while replies are read.
+Neither is part of reeltalk or of its dependencies: the jar comes with the package pycocoevalcap, which has its own
+licences. One Java process serves any number of files, and requests are written while replies are read.
 """
 
 import hashlib
@@ -41,11 +41,11 @@ AGREEMENT: Final = 1e-9
 SEPARATOR: Final = "|||"
 REPLY_TIMEOUT_S: Final = 300.0
 REQUEST_TIMEOUT_S: Final = 0.1
-"""A file may take `REPLY_TIMEOUT_S`, which starting Java is part of, and this much more for each of its items."""
+"""A file may take `REPLY_TIMEOUT_S`, including the start of Java, and this much more for each of its items."""
 
 
 class MeteorError(ReeltalkError):
-    """The Java process died, hung, or replied with something else."""
+    """The Java process died, hung, or sent an unexpected reply."""
 
 
 def find_jar() -> Path | None:
@@ -59,7 +59,7 @@ def find_jar() -> Path | None:
 
 
 class MeteorProcess:
-    """A warm METEOR. Use as a context manager.
+    """A running METEOR. Use as a context manager.
 
     Args:
         jar: Path of `meteor-1.5.jar`; None looks for an installed pycocoevalcap.
@@ -94,7 +94,7 @@ class MeteorProcess:
         return f"meteor:1.5|jar:{hashlib.sha256(self.jar.read_bytes()).hexdigest()[:8]}"
 
     def __enter__(self) -> Self:
-        # A file, not a pipe: a pipe that nobody empties would stop a Java that complains a lot.
+        # A file, not a pipe: a full pipe would block a Java process that writes many errors.
         complaints = tempfile.TemporaryFile()
         try:
             self._process = subprocess.Popen(
@@ -119,7 +119,7 @@ class MeteorProcess:
 
         Args:
             answers: One text an item, tokens separated by single spaces.
-            references: For each item its references, likewise.
+            references: References of each item, in the same form.
 
         Returns:
             (N, FIELDS) statistics that can be summed over items and given to `meteor_from_statistics`, and (N,) the
@@ -198,18 +198,18 @@ class MeteorProcess:
         assert self._complaints is not None
         self._complaints.seek(0)
         lines = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
-        # A Java stack trace tells most in its first line, which names the exception.
+        # The first line of a Java stack trace names the exception.
         telling = [line for line in lines if "Exception" in line or "Error" in line]
         return (telling or lines or ["it said nothing"])[0 if telling else -1][:200]
 
 
 def _clean(text: str) -> str:
-    # The protocol has a line a request and a separator; a text must hold neither.
+    # The protocol uses line breaks and a separator, so a text may not contain them.
     return re.sub(r"\s+", " ", text.replace(SEPARATOR, " ")).strip()
 
 
 def _summable(raw: Floats) -> Floats:
-    """Statistics whose sum gives the jar's aggregate: an answer equal to its reference adds no chunk."""
+    """Statistics whose sum gives the aggregate of the jar: an answer equal to its reference adds no chunk."""
     statistics = raw.copy()
     same = (raw[:, 20] == 1) & (raw[:, 21] == raw[:, 0]) & (raw[:, 22] == raw[:, 1])
     statistics[same, 20] = 0
@@ -220,7 +220,7 @@ def meteor_from_statistics(sums: Floats) -> Floats:
     """METEOR from statistics summed over items.
 
     Args:
-        sums: (R, FIELDS) sums of what `MeteorProcess.statistics` gives.
+        sums: (R, FIELDS) sums of `MeteorProcess.statistics`.
 
     Returns:
         (R,) in [0, 1].

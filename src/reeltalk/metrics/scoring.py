@@ -1,7 +1,7 @@
-"""Text metrics by name: from answers and references to values, with what is needed to draw videos again.
+"""Text metrics by name: values of answers, with the statistics that resampling of videos needs.
 
-`TEXT_METRICS` is the registry of all their numbers. A metric of the user's own is a function that gives each answer a
-number.
+`TEXT_METRICS` is the registry of all their numbers. A user's own metric is a function that returns a number for each
+answer.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,14 +54,14 @@ TEXT_METRICS: Final = {
         SIMILARITY,
     )
 }
-"""Every number that a text metric gives, by name."""
+"""Every number of a text metric, by name."""
 METRICS: Final[dict[str, tuple[str, ...]]] = {"bleu": tuple(info.name for info in BLEU)} | {
     name: (name,) for name in TEXT_METRICS if not name.startswith("bleu_")
 }
-"""What each name on the command line produces."""
+"""Numbers of each metric on the command line."""
 ENGLISH_ONLY: Final = "METEOR 1.5 scores English only, and some references are Chinese"
 WHY_CHARS: Final = 300
-"""Longest reason of a metric that could not be computed."""
+"""Longest reason, in characters, of a metric that could not be computed."""
 
 
 TOKEN_METRICS: Final[dict[str, tuple[Callable[[Corpus], Floats], str]]] = {
@@ -70,9 +70,9 @@ TOKEN_METRICS: Final[dict[str, tuple[Callable[[Corpus], Floats], str]]] = {
     "token_f1": (token_f1_per_item, "f1:token-bag"),
     "exact_match": (exact_match_per_item, "match:tokens"),
 }
-"""Means of a value for each item, which tokens alone decide, and their part of the signature."""
+"""Metrics that are means over items and need tokens alone: value of each item, and part of the signature."""
 COMPUTED_ANYWHERE: Final = frozenset({"bleu", *TOKEN_METRICS})
-"""Metrics that need nothing but the texts: no Java, no network, no file of the user's."""
+"""Metrics that need only the texts: no Java, no network, no file of the user."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class MetricResult:
 
     name: str
     corpus: float
-    """The value of the whole file, as the metric's own code gives it."""
+    """Value of the whole file, as the original code of the metric computes it."""
     per_item: Floats
-    """(N,) the value of each item alone."""
+    """(N,) value of each item alone."""
     statistics: Floats
-    """(N, K) what each item adds to the corpus value."""
+    """(N, K) contribution of each item to the corpus value."""
     from_sums: Callable[[Floats, Floats], Floats]
     """(R,) corpus values from (R, K) summed statistics and (R,) numbers of items."""
     signature: str
@@ -95,8 +95,8 @@ class MetricResult:
         """The value over some items with its 95 % interval, clustered by video.
 
         Args:
-            chosen: (N,) which items; at least one.
-            clusters: (N,) the source video of each item.
+            chosen: (N,) True for the items; at least one.
+            clusters: (N,) source video of each item.
         """
         info = TEXT_METRICS.get(self.name)
         names = [name for name, here in zip(clusters, chosen, strict=True) if here]
@@ -104,7 +104,7 @@ class MetricResult:
 
 
 def metric_names(metrics: Sequence[str]) -> list[str]:
-    """The names of what these metrics produce, in order.
+    """Names of the numbers of some metrics, in order.
 
     Raises:
         SettingError: One is unknown, or none is given.
@@ -139,18 +139,17 @@ def score_texts(
     Args:
         answers: One text an item.
         references: For each item one or more texts.
-        metrics: Keys of `METRICS`, and `python:MODULE:FUNCTION` for functions of the user's own.
-        languages: For each item the language of its tokens, as `languages_of` gives it; that of its references by
-            default. A foreign word in an answer is a token like any other.
-        spoken: Languages of the whole file, where these items are some of it.
-        meteor: A running METEOR; needed for `meteor`, and for English only.
-        embed: Gives (N, D) unit vectors for N texts; needed for `similarity`.
-        embedder: Name of what `embed` runs, for the signature.
-        unscored: Takes for each metric that could not be computed why not, by the name of what it produces; without it
-            the error is raised.
+        metrics: Keys of `METRICS`, and `python:MODULE:FUNCTION` for a user's own functions.
+        languages: Language of the tokens of each item, as from `languages_of`; that of its references by default. A
+            foreign word in an answer is a token like any other.
+        spoken: Languages of the whole file, if these items are a part of it.
+        meteor: A running METEOR; needed for `meteor`, which is for English only.
+        embed: Returns (N, D) unit vectors for N texts; needed for `similarity`.
+        embedder: Name of the model of `embed`, for the signature.
+        unscored: Filled with the reason of each number that could not be computed; without it the error is raised.
 
     Returns:
-        A result for each produced name, in the order of `metric_names`.
+        A result for each number, in the order of `metric_names`.
 
     Raises:
         SettingError: A metric is unknown, does not fit the language, or is a function that failed.
@@ -186,7 +185,7 @@ def score_texts(
                 per_item, parts = TOKEN_METRICS[metric]
                 results[metric] = _mean_result(metric, per_item(corpus), f"{tok}|{parts}")
         except Exception as error:
-            # Java, a network or a function of the user's own may fail in any way, and all else was paid for.
+            # Java, a network or a user's function may fail in any way; the other metrics must not be lost.
             if unscored is None:
                 raise
             why = str(error) if isinstance(error, ReeltalkError) else f"{type(error).__name__}: {error}"
@@ -244,7 +243,7 @@ def _mean_result(name: str, per_item: Floats, signature: str) -> MetricResult:
 def _similarity(
     answers: Sequence[str], references: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Floats]
 ) -> Floats:
-    """(N,) the best cosine of an answer with one of its references, in [-1, 1]."""
+    """(N,) largest cosine of an answer with one of its references, in [-1, 1]."""
     texts = list(dict.fromkeys([*answers, *(text for group in references for text in group)]))
     number = {text: index for index, text in enumerate(texts)}
     vectors = embed(texts)
@@ -262,7 +261,7 @@ def is_own(metric: str) -> bool:
 
 
 def own_name(metric: str) -> str:
-    """What such a metric is called in tables: its function's name.
+    """Name of a user's own metric in tables: the name of its function.
 
     Raises:
         SettingError: There is no such function, or its name has a dot or begins with an underscore.
@@ -276,11 +275,11 @@ def own_name(metric: str) -> str:
 def own_values(
     metric: str, answers: Sequence[str], references: Sequence[Sequence[str]]
 ) -> tuple[NDArray[np.float64], str]:
-    """What such a function gives, and its part of the signature.
+    """Values of a user's own metric, and its part of the signature.
 
     Args:
         metric: `python:MODULE:FUNCTION`; the function takes a list of N answers and a list of N lists of references,
-            and gives N finite numbers, of which more is better.
+            and returns N finite numbers, higher being better.
         answers: One text an item.
         references: For each item one or more texts.
 
@@ -288,7 +287,7 @@ def own_values(
         (N,) values, and `python:NAME#HASH`.
 
     Raises:
-        SettingError: The function raised, or gave something else.
+        SettingError: The function raised an error, or returned something else.
     """
     function, name, sha256 = loaded_function(metric.removeprefix(PREFIX))
     try:

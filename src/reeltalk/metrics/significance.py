@@ -1,6 +1,6 @@
-"""What a comparison can show: corrected p values, the smallest difference that it would find, and the videos it takes.
+"""Significance and power of comparisons: corrected p values, detectable differences, and the number of videos needed.
 
-Of twenty comparisons of equals one is "significant" at 5 % by chance, so p values are corrected together.
+Of twenty comparisons of equal models one is "significant" at 5 % by chance, so p values are corrected together.
 """
 
 import math
@@ -19,9 +19,9 @@ def correct_p_values(p: Sequence[float], correction: Correction = "holm") -> lis
     """Corrected p values, in the same order.
 
     Args:
-        p: Of all comparisons among which one might look for a winner.
-        correction: `holm` bounds the chance of any false winner, whatever the comparisons have to do with each other.
-            `bh` bounds the share of false ones among the winners, and finds more.
+        p: P values of all comparisons among which one might look for a winner.
+        correction: `holm` bounds the probability of any false winner, whatever the dependence of the comparisons. `bh`
+            bounds the share of false winners, and finds more.
 
     Reference:
         Holm 1979; Benjamini & Hochberg 1995. Equal to statsmodels' `multipletests`, without its cost.
@@ -41,17 +41,17 @@ def correct_p_values(p: Sequence[float], correction: Correction = "holm") -> lis
 
 
 POWER: Final = 0.8
-"""How surely a difference is to be found, where nothing else is asked."""
+"""Default power: probability to find a difference that exists."""
 MOST_VIDEOS: Final = 1_000_000
-"""Nobody films more; a difference that needs more is said to be out of reach."""
+"""A difference that needs more videos is reported as out of reach."""
 
 
 def power_of(difference: float, standard_error: float, df: float, *, alpha: float = 0.05) -> float:
-    """How often a two-sided t test finds a difference that is there.
+    """Power of a two-sided t test: the probability to find a difference that exists.
 
     Args:
-        difference: The true one, in the metric's unit.
-        standard_error: Of its estimate, above 0.
+        difference: The true difference, in the unit of the metric.
+        standard_error: Standard error of its estimate, above 0.
         df: Degrees of freedom.
         alpha: Level of the test.
     """
@@ -60,7 +60,7 @@ def power_of(difference: float, standard_error: float, df: float, *, alpha: floa
     bound = float(stdtrit(df, 1 - alpha / 2))
     away = abs(difference) / standard_error
     below, far = float(nctdtr(df, away, bound)), float(nctdtr(df, away, -bound))
-    # SciPy has no value for a tail where it vanishes.
+    # SciPy returns NaN for a vanishing tail.
     return 1.0 - (0.0 if math.isnan(below) else below) + (0.0 if math.isnan(far) else far)
 
 
@@ -68,13 +68,13 @@ def detectable_difference(standard_error: float, df: float, *, alpha: float = 0.
     """The smallest true difference that a two-sided t test finds with a given power, above 0, in the metric's unit.
 
     Args:
-        standard_error: Of the difference, as observed or from a pilot.
+        standard_error: Standard error of the difference, observed or from a pilot.
         df: Degrees of freedom.
         alpha: Level of the test.
-        power: From `alpha` to 1, both excluded.
+        power: Between `alpha` and 1, both excluded.
 
     Raises:
-        ValueError: A power that no difference has.
+        ValueError: The power is outside this range.
     """
     from scipy.optimize import brentq
     from scipy.special import stdtrit
@@ -94,20 +94,20 @@ def videos_needed(
     alpha: float = 0.05,
     power: float = POWER,
 ) -> int | None:
-    """How many videos like those of a pilot it takes to find a difference.
+    """Number of videos, like those of a pilot, that a test needs to find a difference.
 
-    With as many turns a video, the variance falls as the number of videos grows, and the degrees of freedom grow.
+    With equally many turns a video, the variance falls and the degrees of freedom grow with the number of videos.
 
     Args:
-        difference: To be found, in the metric's unit; not 0.
-        standard_error: Of the pilot's difference.
+        difference: The difference to find, in the unit of the metric; not 0.
+        standard_error: Standard error of the difference in the pilot.
         df: Degrees of freedom of the pilot.
-        videos: Of the pilot, at least 2.
+        videos: Number of videos of the pilot, at least 2.
         alpha: Level of the test.
-        power: How surely it is to be found.
+        power: Probability to find the difference.
 
     Returns:
-        At least 2; None where it would be more than a million.
+        At least 2; None if it is more than a million.
     """
 
     def enough(count: int) -> bool:
@@ -124,10 +124,10 @@ def videos_needed(
 
 
 def design_effect(turns: float, icc: float) -> float:
-    """How many times larger the variance of a mean is than if all turns were independent (Kish 1965).
+    """Ratio of the variance of a mean to that of independent turns (Kish 1965).
 
     Args:
-        turns: A video; where videos differ in length, the sum of their squares over their sum.
+        turns: Turns a video; if videos differ, the sum of squares over the sum.
         icc: Correlation of two turns of one video.
     """
     return 1 + (turns - 1) * icc

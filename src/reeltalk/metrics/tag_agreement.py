@@ -1,6 +1,6 @@
-"""How far proposed tags agree with reference tags: by tag, as sets, and what a person's look at the doubtful ones adds.
+"""Agreement of proposed tags with reference tags: by tag, as sets, and after a person has reviewed the doubtful ones.
 
-Cohen's kappa and Krippendorff's alpha, and the draws of videos for intervals, are those that judges are compared with.
+Cohen's kappa, Krippendorff's alpha and the samples of videos for intervals are the same as for judges.
 """
 
 from collections.abc import Sequence
@@ -18,24 +18,24 @@ Bools = NDArray[np.bool_]
 BINS: Final = 10
 """Bins of equal width in a table of reliability."""
 REVIEWED: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
-"""Shares of the turns that a person looks at."""
+"""Shares of the turns that a person reviews."""
 NEVER_PROPOSED: Final = "it was proposed for no turn"
 IN_NO_REFERENCE: Final = "no turn's reference has it"
 
 
 @dataclass(frozen=True)
 class TagAgreement:
-    """One tag: proposed beside reference."""
+    """Agreement on one tag."""
 
     turns: int
     reference: int
-    """Turns whose reference has it."""
+    """Number of turns whose reference has it."""
     proposed: int
-    """Turns that it was proposed for."""
+    """Number of turns for which it was proposed."""
     precision: Statistic
-    """Of the turns that it was proposed for, the share whose reference has it."""
+    """Share of the proposed turns whose reference has it."""
     recall: Statistic
-    """Of the turns whose reference has it, the share that it was proposed for."""
+    """Share of the turns whose reference has it for which it was proposed."""
     kappa: Statistic
     """Cohen's, between the tagger and the reference."""
     alpha: Statistic
@@ -43,12 +43,12 @@ class TagAgreement:
 
 
 def tag_agreement(reference: Bools, proposed: Bools, draws: Draws) -> TagAgreement:
-    """One tag.
+    """The agreement on one tag.
 
     Args:
-        reference: (N,) which turns have it.
-        proposed: (N,) which turns were given it.
-        draws: Of the turns' videos.
+        reference: (N,) True for turns that have it.
+        proposed: (N,) True for turns for which it was proposed.
+        draws: Samples of the turns' videos.
     """
     first, second = reference.astype(np.float64), proposed.astype(np.float64)
     shared = first * second
@@ -64,11 +64,11 @@ def tag_agreement(reference: Bools, proposed: Bools, draws: Draws) -> TagAgreeme
 
 
 def mean_kappa(reference: Bools, proposed: Bools) -> float | None:
-    """Mean of Cohen's kappa over the tags that some turns have in the reference and others do not; None without any.
+    """Mean of Cohen's kappa over tags that some reference turns have and others do not; None without such a tag.
 
     Args:
-        reference: (N, T) which turns have which tag.
-        proposed: (N, T) which were given which.
+        reference: (N, T) True where a turn has a tag.
+        proposed: (N, T) True where a tag was proposed.
     """
     all_alike = draw_videos([""] * len(reference), resamples=0, seed=0)
     found = [
@@ -86,7 +86,7 @@ def mean_statistic(values: Floats, draws: Draws) -> Statistic:
 
 
 def jaccard(reference: Bools, proposed: Bools) -> Floats:
-    """(N,) shared tags of all tags of either, of (N, T) tags; 1 where neither has any.
+    """(N,) Jaccard coefficients of (N, T) tags; 1 where neither has any.
 
     Reference:
         Jaccard, "The Distribution of the Flora in the Alpine Zone", New Phytologist 11, 1912.
@@ -98,19 +98,19 @@ def jaccard(reference: Bools, proposed: Bools) -> Floats:
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """Probabilities of about the same size."""
+    """A bin of similar probabilities."""
 
     low: float
     high: float
     count: int
     said: float | None
-    """Their mean; None where there are none."""
+    """Mean probability; None in an empty bin."""
     found: float | None
-    """How often the tag applied."""
+    """Share in which the tag applied; None in an empty bin."""
 
 
 def brier_score(reference: Bools, probabilities: Floats) -> float:
-    """Mean squared difference of probabilities and what was the case; 0 is best.
+    """Mean squared difference of probabilities and outcomes; 0 is best.
 
     Reference:
         Brier, "Verification of Forecasts Expressed in Terms of Probability", Monthly Weather Review 78, 1950.
@@ -119,7 +119,7 @@ def brier_score(reference: Bools, probabilities: Floats) -> float:
 
 
 def reliability_bins(reference: Bools, probabilities: Floats, *, bins: int = BINS) -> list[ReliabilityBin]:
-    """How often tags applied, by how likely they were called; arrays of one shape."""
+    """Share in which tags applied, by bins of their probability; the arrays have the same shape."""
     said, found = probabilities.reshape(-1), reference.reshape(-1)
     place = np.minimum((said * bins).astype(np.intp), bins - 1)
     table = []
@@ -133,7 +133,7 @@ def reliability_bins(reference: Bools, probabilities: Floats, *, bins: int = BIN
 
 @dataclass(frozen=True)
 class ReviewedShare:
-    """Agreement after a person has put right a share of the turns."""
+    """Agreement after a person has corrected a share of the turns."""
 
     share: float
     turns: int
@@ -142,19 +142,19 @@ class ReviewedShare:
     exact: float
     """Share of turns with all tags right."""
     exact_at_random: float
-    """The same, expected if as many turns were picked at random."""
+    """Expected share if as many turns were picked at random."""
 
 
 def review_curve(
     reference: Bools, proposed: Bools, order: Sequence[int], *, shares: Sequence[float] = REVIEWED
 ) -> list[ReviewedShare]:
-    """What it brings to look at the most doubtful turns first, if whoever looks finds the reference tags.
+    """Agreement after reviewing the most doubtful turns first, if the reviewer finds the reference tags.
 
     Args:
-        reference: (N, T) which turns have which tag.
-        proposed: (N, T) which were given which.
-        order: Places of all N turns, the most doubtful first.
-        shares: Shares of the turns that are looked at.
+        reference: (N, T) True where a turn has a tag.
+        proposed: (N, T) True where a tag was proposed.
+        order: Indices of all N turns, the most doubtful first.
+        shares: Shares of the turns that are reviewed.
     """
     found = []
     right = float((reference == proposed).all(axis=1).mean())

@@ -23,20 +23,20 @@ LONGEST_NGRAM: Final = 4
 
 
 class NgramCounts(NamedTuple):
-    """How often each n-gram of one length stands in each distinct sentence, sorted by sentence, then n-gram."""
+    """Counts of the n-grams of one length in each distinct sentence, sorted by sentence, then n-gram."""
 
     sentence: Ints
     """(M,) index of the distinct sentence."""
     ngram: Ints
-    """(M,) number of the n-gram, from 0."""
+    """(M,) index of the n-gram."""
     times: Ints
     """(M,) 1 or more."""
     different: int
-    """How many different n-grams there are, at least 1."""
+    """Number of different n-grams, at least 1."""
 
 
 class Matches(NamedTuple):
-    """The n-grams of one length that an answer and a reference share, for every distinct pair of the two."""
+    """The n-grams of one length that answer and reference share, for every distinct pair."""
 
     pair: Ints
     """(K,) index of the distinct pair, in order."""
@@ -51,7 +51,7 @@ class Corpus:
 
     Args:
         answers: One token list an item.
-        references: For each item its references' token lists, at least one.
+        references: Token lists of the references of each item, at least one.
 
     Raises:
         ValueError: The lengths differ, there are no items, or an item has no reference.
@@ -77,22 +77,22 @@ class Corpus:
         self.item_of_reference: Ints = np.repeat(
             np.arange(self.items), np.fromiter(map(len, references), np.int64, self.items)
         )
-        """(R,) the item that each reference belongs to."""
+        """(R,) item of each reference."""
         self.answer: Ints = answer_of_item
-        """(N,) the distinct sentence that each answer is."""
+        """(N,) distinct sentence of each answer."""
         self.reference: Ints = reference
-        """(R,) the distinct sentence that each reference is."""
+        """(R,) distinct sentence of each reference."""
         pairs, pair_of_reference = np.unique(
             answer_of_item[self.item_of_reference] * len(known) + reference, return_inverse=True
         )
         self.pair_answer, self.pair_reference = np.divmod(pairs, len(known))
         """(P,) each: the two distinct sentences of every distinct pair."""
         self.pair_of_reference: Ints = pair_of_reference
-        """(R,) the distinct pair of each reference and its item's answer."""
+        """(R,) distinct pair of each reference and the answer of its item."""
 
     @property
     def one_reference_each(self) -> bool:
-        """True where every item has one reference."""
+        """True if every item has one reference."""
         return len(self.reference) == self.items
 
     @cached_property
@@ -100,7 +100,7 @@ class Corpus:
         """Counts for n = 1 to 4."""
         sentence = np.repeat(np.arange(len(self.lengths)), self.lengths)
         token = np.fromiter((n for tokens in self.sentences for n in tokens), np.int64, int(self.lengths.sum()))
-        # `left[i]` tells how many tokens of its sentence stand at and after position i.
+        # `left[i]` is the number of tokens of its sentence from position i on.
         left = np.repeat(np.cumsum(self.lengths), self.lengths) - np.arange(len(token))
         code, different, start = token, self.vocabulary, np.arange(len(token))
         counts: list[NgramCounts] = []
@@ -152,7 +152,7 @@ _SMALL: Final = 1e-9
 
 
 def bleu_statistics(corpus: Corpus) -> Floats:
-    """What BLEU needs of each item.
+    """The statistics of BLEU for each item.
 
     Returns:
         (N, 10): matched n-grams for n = 1 to 4, n-grams of the answer for n = 1 to 4, answer length, reference length.
@@ -172,7 +172,7 @@ def bleu_statistics(corpus: Corpus) -> Floats:
 
 
 def _best_over_references(corpus: Corpus, matches: Matches, clipped: Ints) -> Floats:
-    """(N,) matched n-grams, each counted as often as the one reference has it that has it most."""
+    """(N,) matched n-grams, each clipped at its largest count in one reference."""
     rows = np.bincount(matches.pair, minlength=len(corpus.pair_answer))
     first = np.cumsum(rows) - rows
     size = rows[corpus.pair_of_reference]
@@ -186,7 +186,7 @@ def _best_over_references(corpus: Corpus, matches: Matches, clipped: Ints) -> Fl
 
 
 def _closest_reference_lengths(corpus: Corpus) -> Ints:
-    """The length nearest to the answer's, the shorter of two as near."""
+    """The length of the reference closest to that of the answer, the shorter of two equally close."""
     item, length = corpus.item_of_reference, corpus.lengths[corpus.reference]
     distance = np.abs(length - corpus.lengths[corpus.answer][item])
     order = np.lexsort((length, distance, item))
@@ -198,7 +198,7 @@ def bleu_from_statistics(sums: Floats) -> Floats:
     """BLEU-1 to BLEU-4 from statistics, of single items or summed over many.
 
     Args:
-        sums: (R, 10) as `bleu_statistics` gives them.
+        sums: (R, 10) of `bleu_statistics`.
 
     Returns:
         (R, 4) in [0, 1].
@@ -238,9 +238,9 @@ def longest_common_subsequence(first: Sequence[int], second: Sequence[int]) -> i
 def rouge_l_per_item(corpus: Corpus) -> Floats:
     """(N,) ROUGE-L in [0, 1].
 
-    An empty text counts as one empty token, as it does in the COCO code, where it is what splitting leaves.
+    An empty text counts as one empty token, as in the COCO code, where splitting leaves one.
     """
-    # The empty token needs a number that no other token has.
+    # The empty token needs an index that no other token has.
     empty = [corpus.vocabulary]
     sentences = [tokens or empty for tokens in corpus.sentences]
     common = np.array(
@@ -275,7 +275,7 @@ CIDER_SCALE: Final = 10.0
 def cider_per_item(corpus: Corpus) -> Floats:
     """(N,) CIDEr-D, 0 or more; unscaled, as the COCO code gives it (0 to 10)."""
     log_items = np.log(float(corpus.items))
-    # The COCO code takes the number of bigrams for a text's length.
+    # The COCO code takes the number of bigrams as the length of a text.
     bigrams = np.maximum(corpus.lengths - 1, 0)
     difference = (bigrams[corpus.pair_answer] - bigrams[corpus.pair_reference]).astype(np.float64)
     penalty = np.exp(-(difference**2) / (2 * CIDER_SIGMA**2))
@@ -296,7 +296,7 @@ def cider_per_item(corpus: Corpus) -> Floats:
 
 
 def _document_frequency(corpus: Corpus, counts: NgramCounts) -> Floats:
-    """In how many items some reference has each n-gram."""
+    """Number of items in which a reference has each n-gram."""
     if corpus.one_reference_each:
         items_with = np.bincount(corpus.reference, minlength=len(corpus.lengths)).astype(np.float64)
         return np.bincount(counts.ngram, weights=items_with[counts.sentence], minlength=counts.different).astype(
@@ -338,7 +338,7 @@ def token_f1_per_item(corpus: Corpus) -> Floats:
 
 
 def exact_match_per_item(corpus: Corpus) -> Floats:
-    """(N,) 1 where the tokens of the answer are those of one of the references, else 0."""
+    """(N,) 1 if the tokens of the answer equal those of a reference, else 0."""
     values = np.zeros(corpus.items)
     np.maximum.at(values, corpus.item_of_reference, corpus.answer[corpus.item_of_reference] == corpus.reference)
     return values
