@@ -1,5 +1,6 @@
 """Options of the commands that play and judge."""
 
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,6 +19,7 @@ NO_MODEL = " Needs no model."
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
+    from cyclopts.help.protocols import HelpFormatter
     from rich.console import Console, ConsoleOptions
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -131,7 +133,7 @@ class JudgeOptions(BaseModel):
     """Judging protocols, as listed below, or python:FILE.py:CLASS; by default typed for turns with keys, choice for
     those with options, and none for others."""
     metrics: Annotated[str | None, _default("judging", "metrics")] = None
-    """Comma-separated text metrics, as of `score`; `none` for none."""
+    """Comma-separated text metrics, as `reeltalk score --help` lists them; `none` for none."""
     compat: Annotated[bool | None, _default("judging", "compat")] = None
     """Show beside each fixed figure what the official script would have made of the same replies."""
     prompts: Annotated[Path | None, _default("judging", "prompts")] = None
@@ -191,27 +193,44 @@ def _named(given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.strip() for part in given for name in part.split(",") if name.strip())
 
 
-def _with_protocols(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
-    """Print a panel of help, and under it the protocols, which are looked up for nothing else than this."""
-    from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
+def _with_list(title: str, entries: Callable[[], Iterable[tuple[str, str]]]) -> "HelpFormatter":
+    """A formatter that prints a panel of help and a list below it; the list is read only when help is printed."""
 
+    def print_both(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+        from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
+
+        print_panel = DefaultFormatter()
+        print_panel(console, options, panel)
+        listed = [HelpEntry(positive_names=(name,), description=description) for name, description in entries()]
+        print_panel(console, options, HelpPanel(format="command", title=title, entries=listed))
+
+    return print_both
+
+
+def _protocols() -> Iterable[tuple[str, str]]:
     from reeltalk.judge.protocol import protocols
 
-    print_panel = DefaultFormatter()
-    print_panel(console, options, panel)
-    entries = [
-        HelpEntry(
-            positive_names=(protocol.name,), description=f"{protocol.help}{'' if protocol.needs_model else NO_MODEL}"
-        )
-        for protocol in protocols().values()
-    ]
-    print_panel(console, options, HelpPanel(format="command", title="Judging protocols", entries=entries))
+    for protocol in protocols().values():
+        yield protocol.name, f"{protocol.help}{'' if protocol.needs_model else NO_MODEL}"
 
 
+def _text_metrics() -> Iterable[tuple[str, str]]:
+    from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
+
+    for name, numbers in METRICS.items():
+        yield name, ", ".join(TEXT_METRICS[number].title for number in numbers)
+
+
+TEXT_METRICS_OPTION = Parameter(
+    group=Group("Metrics", sort_key=10, help_formatter=_with_list("Text metrics", _text_metrics))
+)
 CONTROLS_OPTION = Parameter(negative="")
 Playing = Annotated[PlayOptions, Parameter(name="*", group=Group("Dialogues and history", sort_key=15))]
 JudgingOptions = Annotated[
-    JudgeOptions, Parameter(name="*", group=Group("Judging", sort_key=40, help_formatter=_with_protocols))
+    JudgeOptions,
+    Parameter(
+        name="*", group=Group("Judging", sort_key=40, help_formatter=_with_list("Judging protocols", _protocols))
+    ),
 ]
 Answering = Annotated[ModelSettings, Parameter(name="*", group=MODEL)]
 JudgeModel = Annotated[JudgeModelSettings, Parameter(name="*", group=JUDGE)]

@@ -5,7 +5,15 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from reeltalk.cli.evaluation_options import JUDGE_MODEL, JUDGING, LIMITS, JudgeModel, JudgingOptions, Limits
+from reeltalk.cli.evaluation_options import (
+    JUDGE_MODEL,
+    JUDGING,
+    LIMITS,
+    TEXT_METRICS_OPTION,
+    JudgeModel,
+    JudgingOptions,
+    Limits,
+)
 from reeltalk.cli.options import DELETE_REPLIES, FLAG, HOW, OUT, OVERWRITE, SELECT, ExecutorName
 from reeltalk.cli.terminal import Bar, print_run, refuse_existing, say
 from reeltalk.errors import SettingError
@@ -155,7 +163,7 @@ def score(
     *answers: Path,
     out: Annotated[Path, OUT],
     format: str | None = None,
-    metrics: str = "bleu,meteor,rouge_l,cider",
+    metrics: Annotated[str, TEXT_METRICS_OPTION] = "bleu,meteor,rouge_l,cider",
     bench: Path | None = None,
     model: str | None = None,
     language: Literal["auto", "en", "zh"] = "auto",
@@ -177,7 +185,7 @@ def score(
     format
         Layout of the answers; not needed for a benchmark.
     metrics
-        Comma-separated: bleu, meteor, rouge_l, cider, token_f1, exact_match, similarity.
+        Comma-separated text metrics, as listed below, or python:FILE.py:FUNCTION.
     bench
         Benchmark that supplies questions and references, in place of those in the answer files.
     model

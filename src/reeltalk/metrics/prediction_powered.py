@@ -1,25 +1,25 @@
-r"""A judge's mean corrected by a few human labels, with an interval that holds near the ends of the scale too.
+r"""A judge's mean corrected by a few human labels, with an interval that also holds near the ends of the scale.
 
-A judge scores every item, people score some. Items are put into strata by what the judge says of them: its verdicts, or
-ranges of its scores. Every stratum counts by its share of all items, and its mean comes from the people's labels in it.
-That is prediction-powered inference with the judge's scores recalibrated by the labels: the mean is right whatever the
-judge's errors are, and its interval is narrower than that of the labels alone as far as the judge follows people, or
-says the opposite of what they say.
+A judge scores every item, people score some. Items are divided into strata by the judge's verdicts, or by ranges of its
+scores. Each stratum is weighted by its share of all items, and its mean comes from the people's labels in it. This is
+prediction-powered inference with the judge's scores recalibrated by the labels: the mean is right whatever the errors
+of the judge are, and the better the judge follows people, or contradicts them, the narrower is the interval compared
+with that of the labels alone.
 
 With :math:`w_s` the share of a stratum, :math:`n_s` its labels and :math:`p_s` their mean, all on 0 to 1, the mean is
 :math:`\sum_s w_s p_s`. The interval is made in three steps.
 
-1. How much items of one video resemble each other (the intraclass correlation) is read from what each video adds to the
-   mean, by its labels, by the judge's scores, and by both. Ten videos tell little of it, so each correlation is drawn
-   towards 0.2 with the weight of 15 videos. With the sizes of the videos it gives the design effect.
+1. The intraclass correlation of the items of one video is estimated from the contribution of each video to the mean, by
+   its labels, by the judge's scores, and by both. Ten videos show little of it, so each correlation is shrunk towards
+   0.2 with the weight of 15 videos. With the sizes of the videos it gives the design effect.
 2. Each stratum has an interval between Jeffreys' and Clopper and Pearson's, of as many labels as its own are worth
    after the design effect, after Student's t for the number of labelled videos (Korn & Graubard), and for labels
    between the ends after their smaller spread.
-3. The strata's intervals are put together by the distances of their ends from their means (MOVER), with the error of
-   the shares :math:`w_s` themselves, which matters where few videos were judged, as far as it goes with theirs.
+3. The intervals of the strata are combined by the distances of their ends from their means (MOVER), together with the
+   error of the shares :math:`w_s`, which matters if few videos were judged, and its correlation with theirs.
 
-All that is needed of a video are its sums by stratum (`VideoSums`), so that simulations can do thousands of studies at
-a time; `bench/judge_correction.py` prints their coverage.
+Everything is computed from the sums of each video by stratum (`VideoSums`), so that simulations can do thousands of
+studies at a time; `bench/judge_correction.py` prints their coverage.
 
 Reference:
     Angelopoulos, Bates, Fannjiang, Jordan & Zrnic, "Prediction-Powered Inference", Science 382, 2023, arXiv 2301.09633;
@@ -46,11 +46,11 @@ FEWEST_VIDEOS: Final = 10
 FEWEST_LABELS: Final = 20
 """Labels below which there is no interval, for the same reason."""
 _PRIOR_CORRELATION: Final = 0.2
-"""What the correlation of items of one video is taken for as far as the videos do not tell."""
+"""Assumed correlation of items of one video."""
 _PRIOR_VIDEOS: Final = 15.0
-"""As many videos' worth of weight that has."""
+"""Weight of that assumption, in videos."""
 _PRIOR_DEGREES: Final = 5.0
-"""Degrees of freedom that knowing something of the correlation beforehand is worth."""
+"""Degrees of freedom that the assumption adds."""
 _PRIOR_SPREAD: Final = 0.5
 """Squares of labels' distances that are added before their spread is compared with that of labels at the ends."""
 _BETWEEN: Final = 0.45
@@ -69,42 +69,42 @@ _ALIKE_SAYS: Final = {
 
 @dataclass(frozen=True)
 class CorrectedInterval:
-    """A judge's mean corrected by people's labels, on people's scale, with its 95 % interval or why there is none."""
+    """A judge's mean corrected by people's labels, on their scale, with its 95 % interval or why there is none."""
 
     value: float | None
-    """None where there are no labels."""
+    """None without labels."""
     low: float | None
-    """Where only an upper bound can be given, the lower end of the scale; None where nothing can be said."""
+    """Lower end; with an upper bound alone, the lower end of the scale; None without an interval."""
     high: float | None
-    """Where only a lower bound can be given, the upper end of the scale; None where nothing can be said."""
+    """Upper end; with a lower bound alone, the upper end of the scale; None without an interval."""
     bound: Literal["at least", "at most"] | None
-    """`at least` where the labels give a lower bound only, `at most` where they give an upper one only."""
+    """`at least` if the labels give a lower bound only, `at most` if they give an upper bound only."""
     n: int
-    """Labels."""
+    """Number of labels."""
     labelled_clusters: int
-    """Videos with labels."""
+    """Number of videos with labels."""
     clusters: int
-    """Videos with judged items."""
+    """Number of videos with judged items."""
     reason: str | None
     """Why there is no interval, only one bound, or a wider interval than the labels could give."""
     more_labels: int
-    """How many more labels give an interval; where all labels are alike, how many halve the bound's distance."""
+    """More labels needed for an interval; if all labels are equal, more labels that halve the distance of the bound."""
     more_clusters: int
-    """How many more videos must have labels."""
+    """More videos that need labels."""
 
 
 @dataclass(frozen=True)
 class VideoSums:
-    """What a study adds up to, by video and stratum: each (..., V, K), any number of studies at a time."""
+    """Sums of a study by video and stratum: each (..., V, K), any number of studies at a time."""
 
     labels: Floats
-    """How many items people labelled."""
+    """Number of labelled items."""
     total: Floats
     """Sum of their labels, each 0 to 1."""
     squares: Floats
     """Sum of the labels' squares."""
     items: Floats
-    """How many items the judge scored, labelled or not."""
+    """Number of items that the judge scored, labelled or not."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,9 @@ class Intervals:
     low: Floats
     high: Floats
     alike: NDArray[np.bool_]
-    """Where all labels of a study are equal, so that the ends are exact bounds from their number alone."""
+    """True if all labels of a study are equal; the ends are then exact bounds from their number."""
     correlation: Floats
-    """What labels of one video are taken to correlate by, given what the judge says."""
+    """Correlation of labels of one video, given the judge's scores."""
 
 
 def corrected_interval(
@@ -127,23 +127,22 @@ def corrected_interval(
     clusters: Sequence[str] | NDArray[np.generic],
     scale: tuple[float, float],
 ) -> CorrectedInterval:
-    """The mean that people would give all items, from a judge's scores of all and people's labels of some.
+    """Estimate the mean that people would give all items, from a judge's scores of all and people's labels of some.
 
     The interval is for the mean over videos like these. It covers in at least 93 % of simulated studies (90 % where
     the truth is within 3 % of an end) from 10 labelled videos and 20 labels on, where labels of one video correlate by
     at most 0.2; below that there is none.
 
     Args:
-        people: (n,) labels of the labelled items, in the order of `labelled`; or (N,), of which only those at the
-            labelled items are read.
-        judge: (N,) the judge's scores of all items, on any scale.
-        labelled: (N,) booleans, which items people labelled; or (n,) whole numbers, their indices from 0.
-        clusters: (N,) the source video of each item.
-        scale: From where to where people label.
+        people: (n,) labels of the labelled items, in the order of `labelled`; or (N,), of which only those of labelled
+            items are read.
+        judge: (N,) scores of the judge for all items, on any scale.
+        labelled: (N,) booleans, True for labelled items; or (n,) their indices from 0.
+        clusters: (N,) source video of each item.
+        scale: Lowest and highest possible label.
 
     Raises:
-        ValueError: The lengths do not fit together, a number is not finite, a label is outside the scale, or the scale
-            does not go up.
+        ValueError: The lengths differ, a number is not finite, a label is outside the scale, or the scale is empty.
     """
     scores, mask, given = _checked(people, judge, labelled, clusters, scale)
     codes = np.unique(np.asarray(clusters), return_inverse=True)[1].ravel() if len(scores) else np.zeros(0, np.intp)
@@ -181,7 +180,7 @@ def corrected_intervals(sums: VideoSums) -> Intervals:
     """Corrected means of any number of studies, each with labels.
 
     Args:
-        sums: Of one study or more, items in strata by what the judge says; one stratum gives the labels alone.
+        sums: Sums of one or more studies; with one stratum, the labels alone count.
     """
     from scipy.special import stdtrit
 
@@ -202,11 +201,11 @@ def corrected_intervals(sums: VideoSums) -> Intervals:
         score = (share * (means - value[..., None]) ** 2).sum(-1)
 
         def agreed(of_labels: Floats) -> Floats:
-            """(..., V) what each video would add by its labels, one standard deviation up, if all of it agreed."""
+            """(..., V) contribution of each video if all its labels were one standard deviation above their means."""
             found: Floats = (sums.labels * (by_label * np.sqrt(of_labels * spread))[..., None, :]).sum(-1)
             return found
 
-        # What each video adds to the mean by its labels and by its shares, enlarged by its part of the items (HC2).
+        # The contribution of each video to the mean by its labels and by its shares, enlarged by its leverage (HC2).
         left = np.maximum(1 - sums.labels / counted[..., None, :], _LEAST_LEFT)
         added = ((sums.total - sums.labels * means[..., None, :]) * by_label[..., None, :] / np.sqrt(left)).sum(-1)
         beyond = (sums.items * (means - value[..., None])[..., None, :]).sum(-1) / every[..., None]
@@ -217,7 +216,7 @@ def corrected_intervals(sums: VideoSums) -> Intervals:
         correlation = _drawn(((added**2).sum(-1) - alone), (of_label**2).sum(-1) - alone, videos)
         of_scores = _drawn((beyond**2).sum(-1) - by_share, (of_share**2).sum(-1) - by_share, judged_videos)
         of_both = _drawn((added * beyond).sum(-1), (of_label * of_share).sum(-1), videos)
-        # Where labels of a stratum are all alike, half a label of each kind keeps their variance above nothing.
+        # If all labels of a stratum are equal, half a label of each kind keeps their variance above 0.
         smooth = (sums.total.sum(-2) + 0.5) / (labels + 1)
         alone = (by_label**2 * labels * smooth * (1 - smooth) * spread).sum(-1)
         of_label = agreed(smooth * (1 - smooth))
@@ -240,7 +239,7 @@ def corrected_intervals(sums: VideoSums) -> Intervals:
 
         lowest = value - combined(means - low) - (unseen * means).sum(-1)
         highest = value + combined(high - means) + (unseen * (1 - means)).sum(-1)
-        # Equal labels tell nothing of their correlation. Clopper and Pearson's bound of how many more are not equal.
+        # Equal labels do not show their correlation. Clopper and Pearson's bound of the share of other labels.
         alike = sums.squares.sum((-2, -1)) / n - plain**2 <= _ALIKE
         effect = 1 + _PRIOR_CORRELATION * np.maximum((by_video**2).sum(-1) / n - 1, 0)
         equal = ((1 - CONFIDENCE) / 2) ** (effect / n)
@@ -254,14 +253,14 @@ def corrected_intervals(sums: VideoSums) -> Intervals:
 
 
 def _drawn(excess: Floats, room: Floats, videos: Floats) -> Floats:
-    """The correlation that videos show, drawn towards what it is taken for beforehand."""
+    """The observed correlation, shrunk towards the assumed one."""
     shown = np.where(room > 0, np.clip(excess / np.where(room > 0, room, 1.0), 0, 1), 0.0)
     found: Floats = (videos * shown + _PRIOR_VIDEOS * _PRIOR_CORRELATION) / (videos + _PRIOR_VIDEOS)
     return found
 
 
 def _ends(successes: Floats, trials: Floats) -> tuple[Floats, Floats]:
-    """The interval of a share, of any number of trials."""
+    """The interval of a share; the number of trials need not be whole."""
     from scipy.special import betaincinv
 
     below, failures = (1 - CONFIDENCE) / 2, np.maximum(trials - successes, 0)
@@ -271,15 +270,15 @@ def _ends(successes: Floats, trials: Floats) -> tuple[Floats, Floats]:
 
 
 def strata_of(judge: Floats, labelled: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """(N,) the stratum of each item, from 0 for the judge's lowest scores.
+    """(N,) stratum of each item, from 0 for the judge's lowest scores.
 
-    Of a judge of two verdicts each is a stratum. Of more scores, neighbours are put together until a stratum has
-    `FEWEST_IN_STRATUM` labels, and of more than `MOST_STRATA` scores a fifth of all labels. At least two strata are
-    left. What people say plays no part.
+    If the judge has two verdicts, each is a stratum. Otherwise neighbouring scores are merged until a stratum has
+    `FEWEST_IN_STRATUM` labels; with more than `MOST_STRATA` scores, until it has a fifth of all labels. At least two
+    strata are left. The values of the labels are not used.
 
     Args:
-        judge: (N,) its scores.
-        labelled: (N,) which items people labelled.
+        judge: (N,) scores of the judge.
+        labelled: (N,) True for labelled items.
     """
     values, level = np.unique(judge, return_inverse=True)
     level = level.ravel()
@@ -295,7 +294,7 @@ def strata_of(judge: Floats, labelled: NDArray[np.bool_]) -> NDArray[np.intp]:
         if begun >= least and after[number] >= least:
             stratum, begun = stratum + 1, 0
     if stratum == 0:
-        # One score has nearly all labels: two strata, with labels in both as evenly as can be.
+        # One score has nearly all labels: divide into two strata with as equal numbers of labels as possible.
         of_level[np.argmin(np.abs(np.cumsum(labels)[:-1] - labels.sum() / 2)) + 1 :] = 1
     return of_level[level]
 
@@ -318,7 +317,7 @@ def _checked(
     clusters: Sequence[str] | NDArray[np.generic],
     scale: tuple[float, float],
 ) -> tuple[Floats, NDArray[np.bool_], Floats]:
-    """Scores (N,), which are labelled (N,), and their labels (n,) on 0 to 1 in the items' order."""
+    """(N,) scores, (N,) True for labelled items, and (n,) their labels on 0 to 1 in the order of the items."""
     scores, said, which = np.asarray(judge, np.float64), np.asarray(people, np.float64), np.asarray(labelled)
     if scores.ndim != 1 or said.ndim != 1 or which.ndim != 1 or len(clusters) != len(scores):
         raise ValueError(

@@ -1,8 +1,8 @@
-"""When a model spoke unasked, against the moments at which something was due: the proactive measures.
+"""Proactive measures: a model speaks unasked, and its replies are compared with the moments at which one was due.
 
-A `Play` is one stream: the moments that were due, what was said, and how right each reply is for each moment, which
-somebody else judged. Each measure gives a `Share`, a sum and what it is a share of, so that plays are pooled by sums
-and videos are drawn as everywhere. A moment's reference time is its start, the first moment at which it may be known.
+A `Play` is one stream: the moments, the replies, and how right each reply is for each moment, which another room
+judges. Each measure returns a `Share`, a sum and its denominator, so that plays are pooled by sums and videos resampled
+as elsewhere. The reference time of a moment is its start, the earliest time at which it can be known.
 """
 
 import math
@@ -20,53 +20,53 @@ from reeltalk.metrics.tokenise import tokenise_coco
 from reeltalk.schema.intervals import RESOLUTION_S, Interval, no_later
 
 SIGNATURE: Final = "proactive:v2"
-"""Names these rules and constants wherever a number rests on them."""
+"""Version of these rules and constants in signatures."""
 RIGHT: Final = 2
-"""A reply says what was due; 1 is partly so, 0 not at all."""
+"""Judgement of a right reply; 1 is partly right, 0 is wrong."""
 TOLERANCE_S: Final = 2.0
-"""StreamingBench's: a reply this far from its moment is still in time. Times are compared to half a millisecond."""
+"""StreamingBench's tolerance: a reply this far from its moment is in time. Times are compared to half a millisecond."""
 POLLED_AFTER_S: Final = 4.0
-"""StreamingBench stops looking for a reply so long after the moment."""
+"""StreamingBench looks for a reply until this time after the moment."""
 OMEGA: Final = 0.5
-"""ProactiveVideoQA's default: how much the time before a reply is contracted."""
+"""ProactiveVideoQA's default contraction of the time before a reply."""
 UNANSWERED: Final = 0.25
-"""ProactiveVideoQA's PAUC of a moment that nobody spoke of."""
+"""ProactiveVideoQA's PAUC of a moment without a reply."""
 OFFSET_S: Final = 1.0
-"""SPOT-Bench: the best moment to reply is so long after the slot's start."""
+"""SPOT-Bench: the best time to reply, after the start of the slot."""
 SIGMA_EARLY_S: Final = 1.48
 SIGMA_LATE_S: Final = 0.74
 LEAST_TIMELINESS: Final = 0.05
-"""SPOT-Bench: a reply of less timeliness does not count for a slot."""
+"""SPOT-Bench: least timeliness of a reply that counts for a slot."""
 MOST_REPLIES: Final = 5
-"""SPOT-Bench: at most so many replies are looked at for a slot."""
+"""SPOT-Bench: most replies that are considered for a slot."""
 SECONDS_AN_HOUR: Final = 3600.0
 
 
 @dataclass(frozen=True)
 class ProactiveReply:
-    """Something that was said unasked."""
+    """A reply that nobody asked for."""
 
     at_s: float
     text: str
     correct: tuple[int, ...]
-    """For each moment of the play 0, 1 or 2: how right it is to say this of it, whenever it is said."""
+    """For each moment of the play 0, 1 or 2: how right the reply is for it, whatever its time."""
 
 
 @dataclass(frozen=True)
 class Play:
-    """One stream and what was said in it.
+    """One stream and its replies.
 
     Raises:
         ValueError: A reply is not judged for each moment, or outside 0 to 2.
     """
 
     moments: tuple[Interval, ...]
-    """Spans in which something was due; none where silence is right throughout."""
+    """Spans in which a reply was due; empty if silence is right throughout."""
     replies: tuple[ProactiveReply, ...]
     until_s: float
-    """Where the stream ended."""
+    """End of the stream."""
     asked_at_s: float = 0.0
-    """When it was said what to look out for."""
+    """Time of the instruction."""
 
     def __post_init__(self) -> None:
         for reply in self.replies:
@@ -75,25 +75,25 @@ class Play:
 
     @cached_property
     def in_order(self) -> tuple[ProactiveReply, ...]:
-        """Replies in the order of time; those of one time in that of their texts, so that no other order matters."""
+        """Replies in order of time, then of text, so that the given order does not matter."""
         return tuple(sorted(self.replies, key=lambda reply: (reply.at_s, reply.text, reply.correct)))
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """Places of the moments in the order of time."""
+        """Indices of the moments in order of time."""
         spans = self.moments
         return tuple(sorted(range(len(spans)), key=lambda place: (spans[place].start_s, spans[place].end_s)))
 
 
 class Share(NamedTuple):
-    """A sum and what it is a share of; the measure is the first over the second."""
+    """A sum and its denominator."""
 
     earned: float
     possible: float
 
     @property
     def value(self) -> float | None:
-        """The measure; None where there is nothing that it could be a share of."""
+        """The measure; None if the denominator is 0."""
         return self.earned / self.possible if self.possible > 0 else None
 
 
@@ -110,9 +110,9 @@ class InTime(NamedTuple):
 def streaming_bench(play: Play, *, tolerance_s: float = TOLERANCE_S) -> InTime:
     """Whether the first reply to each moment was in time, and right.
 
-    Its polls begin after the instruction and end 4 s after the moment; the first reply among them decides, so one that
-    comes long before spoils the moment. Where several moments follow each other, which StreamingBench does not have,
-    the polls for one begin when the window of the one before is over (ours).
+    Polls begin after the instruction and end 4 s after the moment; their first reply decides, so a reply long before
+    the moment makes it wrong. StreamingBench has one moment; with several, the polls for one begin when the window of
+    the one before is over (ours).
 
     Reference:
         StreamingBench, Proactive Output: in time where |t - GT| is at most 2 s.
@@ -121,7 +121,7 @@ def streaming_bench(play: Play, *, tolerance_s: float = TOLERANCE_S) -> InTime:
     begins_s = play.asked_at_s
     for place in play.order:
         due_s = play.moments[place].start_s
-        # Of moments closer than the tolerance, each may have what is said at its own.
+        # Moments closer than the tolerance may each have the reply at their own time.
         first = next(
             (
                 r
@@ -134,22 +134,22 @@ def streaming_bench(play: Play, *, tolerance_s: float = TOLERANCE_S) -> InTime:
             in_time = no_later(abs(first.at_s - due_s), tolerance_s)
             right = first.correct[place] == RIGHT
             time, answer, both = time + in_time, answer + right, both + (in_time and right)
-        # What comes at the tolerance itself belongs to the moment before.
+        # A reply exactly at the tolerance belongs to the moment before.
         begins_s = due_s + tolerance_s + RESOLUTION_S
     count = len(play.moments)
     return InTime(Share(time, count), Share(answer, count), Share(both, count))
 
 
 def pauc(span: Interval, replies: Sequence[tuple[float, float]], *, omega: float = OMEGA) -> float:
-    """The area under what was said of one moment so far, over time, from 0 to 1.
+    """The area under the judgement of the replies to one moment over time, 0 to 1.
 
     Args:
         span: The moment.
         replies: Times inside the span in order, each with a judgement 0 to 2 of all replies up to it.
-        omega: How much the time up to each reply is contracted, 0 to 1; 0 is the plain area.
+        omega: Contraction of the time up to each reply, 0 to 1; 0 is the plain area.
 
     Raises:
-        ValueError: A reply lies outside the span, or they are not in order.
+        ValueError: A reply lies outside the span, or replies are not in order.
 
     Reference:
         ProactiveVideoQA's PAUC. Before the first reply the area grows by 0.5, so silence gives 0.25. Span 0 to 10 and
@@ -169,10 +169,10 @@ def pauc(span: Interval, replies: Sequence[tuple[float, float]], *, omega: float
 
 
 def best_so_far(play: Play, place: int) -> list[tuple[float, float]]:
-    """The replies in a moment's span, each with the best judgement of those up to it.
+    """The replies in the span of a moment, each with the best judgement up to it.
 
-    ProactiveVideoQA has a model judge the replies so far as one text. Here each is judged alone, and what was said
-    stays said, so that the best counts (ours).
+    In ProactiveVideoQA a model judges the replies so far as one text. Here each is judged alone, and the best so far
+    counts (ours).
     """
     span, best = play.moments[place], 0
     found = []
@@ -191,7 +191,7 @@ def mean_pauc(play: Play, *, omega: float = OMEGA) -> Share:
 
 
 def timeliness(span: Interval, at_s: float) -> float:
-    """How timely a reply to a slot is, 0 to 1: a Gaussian that falls off slower before its top than after it.
+    """Timeliness of a reply to a slot, 0 to 1: a Gaussian that falls more slowly before its peak than after it.
 
     Reference:
         SPOT-Bench, constants: the top is 1.0 s after the slot's start, sigma 1.48 s before it and 0.74 s after it.
@@ -204,10 +204,10 @@ def timeliness(span: Interval, at_s: float) -> float:
 def timeliness_f1(play: Play) -> Share:
     """SPOT-Bench's F1: timely and right replies against all replies and all slots.
 
-    Twice the timeliness of the replies that found a slot, over replies and slots together, so that what is said too
-    much and what is missed both cost. Ours, as the paper's constants are all that is known to us: a slot takes one
-    reply and a reply one slot, by the assignment of most timeliness in all; only right replies may be assigned; of the
-    replies in a slot's reach the first 5 are looked at; replies and slots without a partner count in full.
+    Twice the timeliness of the assigned replies, over the number of replies and slots, so that superfluous replies and
+    missed slots both cost. We know only the constants of the paper; the rest is ours: a slot takes one reply and a
+    reply one slot, by the assignment of largest total timeliness; only right replies may be assigned; of the replies in
+    reach of a slot the first 5 are considered; replies and slots without a partner count in full.
     """
     table = np.zeros((len(play.in_order), len(play.moments)))
     for column, span in enumerate(play.moments):
@@ -221,7 +221,7 @@ def timeliness_f1(play: Play) -> Share:
 
 
 def duplicates(play: Play) -> Share:
-    """Replies that repeat an earlier one though nothing new was due in between.
+    """Replies that repeat an earlier one although no new moment began in between.
 
     Reference:
         ProactiveVideoQA's duplicate-reply ratio. Ours: equal words after tokenising, and that a new moment allows the
@@ -242,10 +242,10 @@ def duplicates(play: Play) -> Share:
 
 
 def false_alarms(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
-    """Replies outside every moment, and the hours in which silence was right.
+    """Replies outside every moment, per hour in which silence was right.
 
-    A moment's span is widened by the tolerance at both ends. A wrong reply inside one is no false alarm: other measures
-    charge it.
+    The span of a moment is widened by the tolerance at both ends. A wrong reply inside it is no false alarm: other
+    measures count it.
     """
     silence_s, reached_s = 0.0, play.asked_at_s
     for span in sorted(play.moments, key=lambda span: (span.start_s, span.end_s)):
@@ -257,10 +257,10 @@ def false_alarms(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
 
 
 def served_moments(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int, float]:
-    """Which moments were told rightly, each with the reply's time minus its start, in seconds.
+    """Moments with a right reply, each with the time of the reply minus its start, in seconds.
 
-    A reply serves one moment and a moment takes one reply, inside its widened span: as many as can be, and of all such
-    ways that of least total distance from the starts.
+    A reply serves one moment and a moment takes one reply, inside its widened span: as many as possible, with the least
+    total distance from the starts.
     """
     allowed = np.zeros((len(play.in_order), len(play.moments)), dtype=bool)
     late = np.zeros(allowed.shape)
@@ -269,7 +269,7 @@ def served_moments(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int,
             inside = span.reaches(reply.at_s, tolerance_s=tolerance_s)
             allowed[row, column] = inside and reply.correct[column] == RIGHT
             late[row, column] = reply.at_s - span.start_s
-    # One more moment served outweighs all distances together.
+    # One more served moment outweighs all distances together.
     bonus = 1.0 + float(np.abs(late).max(initial=0.0)) * (1 + min(allowed.shape))
     worth: NDArray[np.float64] = np.where(allowed, bonus - np.abs(late), 0.0)
     rows, columns = linear_sum_assignment(worth, maximize=True)
@@ -277,18 +277,18 @@ def served_moments(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int,
 
 
 def missed_moments(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
-    """Moments that no right reply serves."""
+    """Moments without a right reply."""
     return Share(len(play.moments) - len(served_moments(play, tolerance_s=tolerance_s)), len(play.moments))
 
 
 def reply_latency(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
-    """Seconds from the start of each moment that was served to its reply; negative where the reply was early."""
+    """Seconds from the start of each served moment to its reply; negative for early replies."""
     found = served_moments(play, tolerance_s=tolerance_s)
     return Share(sum(found.values()), len(found))
 
 
 def time_difference(play: Play) -> Share:
-    """Seconds between each moment's start and the reply nearest to it, whatever it says.
+    """Seconds between the start of each moment and the nearest reply, right or wrong.
 
     Reference:
         VideoLLM-online's TimeDiff, |reply frame - reference frame| / fps. Its model is told the reference replies so
@@ -312,6 +312,6 @@ MEASURES: Final[Mapping[str, Callable[[Play], Share]]] = {
     "latency_s": reply_latency,
     "time_diff_s": time_difference,
 }
-"""By name, what each play adds to a measure."""
+"""Measures of a play by name."""
 UNBOUNDED: Final = frozenset({"false_alarms_per_hour", "latency_s", "time_diff_s"})
-"""Measures that are no shares from 0 to 1."""
+"""Measures without the scale 0 to 1."""

@@ -1,7 +1,7 @@
-"""CogME's profile of an agent: what it achieves at each of 19 parts of understanding (CogSci 2024, arXiv 2107.09847).
+"""CogME's profile of an agent: its achievement at each of 19 tags of understanding (CogSci 2024, arXiv 2107.09847).
 
-A question is tagged with one to three targets, one to three contents, and the highest way of thinking that it needs. A
-right answer earns that way of thinking's weight under every tag.
+A question is tagged with one to three targets, one to three contents, and the highest level of thinking that it needs.
+A right answer earns the weight of that level under every tag.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,16 +14,16 @@ from reeltalk.schema.labels import Content, Target, Thinking
 WEIGHTS: Final = {Thinking.RECALL: 1, Thinking.GRASPING: 2, Thinking.REASONING: 3}
 """Grasping includes recall, and reasoning both."""
 TAGS: Final = (*(tag.value for tag in Target), *(tag.value for tag in Content), *(tag.value for tag in Thinking))
-"""All 19, in the order of the paper's tables."""
+"""All 19 tags, in the order of the tables of the paper."""
 RARE_PERCENT: Final = 5.0
-"""A tag that fewer questions carry says little."""
+"""A tag of fewer questions, in per cent, says little."""
 
 
 def highest_thinking(labels: Iterable[str]) -> Thinking | None:
-    """The highest way of thinking among labels, which is the one that counts; None where there is none.
+    """The highest level of thinking among labels, which counts; None without one.
 
     Args:
-        labels: Of the vocabulary `cogme.thinking`.
+        labels: Labels of the vocabulary `cogme.thinking`.
     """
     known = set(labels)
     return next((thinking for thinking in reversed(Thinking) if thinking.value in known), None)
@@ -31,24 +31,24 @@ def highest_thinking(labels: Iterable[str]) -> Thinking | None:
 
 @dataclass(frozen=True)
 class TaggedAnswer:
-    """One question with its tags, and how far it was answered rightly."""
+    """A question with its tags and the credit of its answer."""
 
     tags: tuple[str, ...]
     """Targets and contents."""
     thinking: Thinking
     credit: float
-    """0 is wrong and 1 is right; a rubric may give something between."""
+    """0 for a wrong and 1 for a right answer; a rubric may give values between."""
     tag_credit: Mapping[str, float] = field(default_factory=dict)
-    """Credit at single tags, where a rubric tells them apart; `credit` counts at all others."""
+    """Credit at single tags, if a rubric distinguishes them; `credit` counts at all others."""
 
     @property
     def weight(self) -> int:
-        """1 to 3, by its way of thinking."""
+        """1 to 3, by its level of thinking."""
         return WEIGHTS[self.thinking]
 
     @property
     def all_tags(self) -> frozenset[str]:
-        """Its tags among the 19, that of its thinking too."""
+        """Its tags among the 19, including that of its thinking."""
         return frozenset({*self.tags, self.thinking.value}).intersection(TAGS)
 
 
@@ -57,9 +57,9 @@ class Profile:
     """Values by tag, in the order of `TAGS`, all in percent."""
 
     weighted: dict[str, float | None]
-    """Points earned of points possible; None where no question carries the tag."""
+    """Points earned of points possible; None if no question has the tag."""
     unweighted: dict[str, float | None]
-    """Mean credit; None where no question carries the tag."""
+    """Mean credit; None if no question has the tag."""
     frequency: dict[str, float | None]
     """Share of questions that carry the tag; the shares add up to more than 100. None where there are no questions."""
     accuracy: float | None

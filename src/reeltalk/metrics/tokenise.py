@@ -1,4 +1,4 @@
-"""Split text into the tokens that text metrics count.
+"""Splits text into the tokens that text metrics count.
 
 English follows the COCO caption evaluation: Penn Treebank tokens in lower case, without a list of punctuation. The
 rules were written from the tokens that evaluation gives for released answers and for invented sentences
@@ -15,11 +15,11 @@ Spoken = Literal["en", "zh"]
 Language = Literal["auto", "en", "zh"]
 
 TOKENISER: Final[dict[Spoken, str]] = {"en": "coco", "zh": "sacrebleu-zh"}
-"""How a language's tokeniser is named in a signature."""
+"""Name of the tokeniser of each language in signatures."""
 
 REMOVED: Final = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
-"""What the COCO evaluation leaves out after tokenising. Its list names brackets too, but in upper case, and it is
-applied after lowering: round and curly brackets stay, as `-lrb-` and the like."""
+"""Tokens that the COCO evaluation removes. Its list also has brackets, but in upper case, and it is applied to lower
+case: round and curly brackets stay, as `-lrb-` and the like."""
 
 _CHARACTERS: Final = str.maketrans(
     {
@@ -55,7 +55,7 @@ _UNKNOWN: Final = re.compile(
     "\u2e00-\u2e2e\u2e30-\u2e5d\u3003\u3004\u3007-\u3011\u3013-\u3030\u3036-\u303a\u303d-\u303f\ufe00-\ufe19\ufe20-\ufe52"
     "\ufe54-\ufe66\ufe68-\ufe6b\ufeff\uffe2-\uffe4\uffe8-\uffee\ufff9-\ufffd\U00010000-\U0010ffff]"
 )
-"""Characters that the evaluation does not know: it drops them, and a word ends there. Found by trying each."""
+"""Characters that the evaluation drops, ending a word there. Found by testing each character."""
 _BRACKETS: Final = {"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-"}
 
 _ABBREVIATIONS: Final = (
@@ -74,7 +74,7 @@ _SENTENCE_STARTS: Final = (
     "The|A|An|In|He|She|It|They|We|You|This|That|These|There|Here|When|What|If|But|So|Then|Her|Their|Our|At|As|After|"
     "While|Some|Many|One|Now|However|Since|Once|Other|Such|According"
 )
-"""After one of these a single letter's full stop ended the sentence before."""
+"""Before one of these words, the full stop of a single letter ends a sentence."""
 
 _L: Final = r"[^\W\d_]"  # a letter of any script
 _A: Final = r"[^\W_]"  # a letter or digit
@@ -166,18 +166,18 @@ _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _OTHER_WORD: Final = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 """A word of a script that is neither Chinese nor kana."""
 CHARACTERS_A_WORD: Final = 1.5
-"""Han characters that stand for one word in a mixed text: *他使用 iPhone* is Chinese, *The sign says 出口* is not."""
+"""Han characters that count as one word in a mixed text: *他使用 iPhone* is Chinese, *The sign says 出口* is not."""
 
 
 def languages_of(references: Sequence[Sequence[str]], language: Language = "auto") -> list[Spoken]:
-    """The language that each item is tokenised in: that of its references, whatever was answered.
+    """The language in which each item is tokenised: that of its references, whatever the answer.
 
-    An item is Chinese where its references have more than `CHARACTERS_A_WORD` Han characters for each word of another
-    script. References without a word, as *42*, follow the most items; all else is tokenised as English.
+    An item is Chinese if its references have more than `CHARACTERS_A_WORD` Han characters for each word of another
+    script. References without a word, as *42*, take the language of most items; all others are English.
 
     Args:
-        references: For each item its texts.
-        language: Anything but `auto` is taken for all items.
+        references: References of each item.
+        language: A language for all items; `auto` to detect it.
     """
     if language != "auto":
         return [language] * len(references)
@@ -192,9 +192,9 @@ def languages_by_item(
     """The language of each item of a run, by its id.
 
     Args:
-        references: Id and references of every turn of every model, those without an answer too: then the items of
-            each model are split alike.
-        language: Anything but `auto` is taken for all items.
+        references: Id and references of every turn of every model, with and without an answer, so that the items of all
+            models have the same languages.
+        language: A language for all items; `auto` to detect it.
     """
     found: dict[str, dict[str, None]] = {}
     for item_id, texts in references:
@@ -210,10 +210,10 @@ def _language_of(text: str) -> Spoken | None:
 
 
 def language_parts(languages: Iterable[Spoken]) -> str:
-    """How languages and their tokenisers stand in a signature, as `tok:coco|lang:en`; mixed ones as `lang:per-item`.
+    """Languages and tokenisers for a signature, as `tok:coco|lang:en`; several languages are `lang:per-item`.
 
     Args:
-        languages: Of all items.
+        languages: Languages of all items.
     """
     kinds = sorted(set(languages))
     return f"tok:{'+'.join(TOKENISER[kind] for kind in kinds)}|lang:{kinds[0] if len(kinds) == 1 else 'per-item'}"
