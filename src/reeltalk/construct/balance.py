@@ -27,7 +27,7 @@ BALANCED: Final[dict[Balance, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Shortfall:
-    """How far a label is from its target."""
+    """Distance of a label from its target share."""
 
     label: Label
     target: float
@@ -47,7 +47,7 @@ def balanced_labels(turn: Turn, balance: Balance) -> frozenset[Label]:
 
 
 def count_labels(labelled: Iterable[Iterable[Label]]) -> dict[Label, int]:
-    """How often each label occurs."""
+    """Count the occurrences of each label."""
     return dict(Counter(label for labels in labelled for label in sorted(labels)))
 
 

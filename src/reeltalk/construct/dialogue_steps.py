@@ -37,7 +37,7 @@ PASSES: Final = 2
 
 
 def overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    """Common words as a share of the smaller set (Szymkiewicz and Simpson), 0 to 1; 0 where one is empty."""
+    """Overlap coefficient (Szymkiewicz and Simpson): common words as a share of the smaller set, 0 to 1; 0 if empty."""
     smaller = min(len(first), len(second))
     return len(first & second) / smaller if smaller else 0.0
 

@@ -34,7 +34,7 @@ class DifficultySettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     at_least: Annotated[int, Field(ge=1)] = 2
-    """How many of the models must answer a turn correctly for it to be too easy."""
+    """Number of models that must answer a turn correctly for it to be too easy."""
     metric: str = "token_f1"
     """The metric of the runs that says what is correct."""
     threshold: float = 0.5

@@ -1,4 +1,4 @@
-"""What the rounds of a graph's dialogues say, and checklists made from it.
+"""Statements of the rounds in a graph's dialogues, and checklists made from them.
 
 A `Statement` says a question and its answer in words that need no other turn; recall, summaries and checklists use it.
 A checklist has five yes/no items, four expected Yes and one No, and the reference answer passes it. Its items are of

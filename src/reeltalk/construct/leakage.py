@@ -58,7 +58,7 @@ class LeakSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     probes: tuple[LeakProbe, ...] = ("blind", "history", "habit")
-    """Which ways of answering without the video are tried."""
+    """Ways of answering without the video to try."""
     max_context_share: Annotated[float, Field(ge=0, le=1)] = 0.2
     """Largest share of turns that may be answerable without the video before whole dialogues are dropped."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
@@ -66,7 +66,7 @@ class LeakSettings(BaseModel):
     min_support: Annotated[int, Field(ge=1)] = 5
     """Other videos with a like question (blind), or turns of a form in other videos (habit), needed to tell."""
     likeness: Annotated[float, Field(gt=0, le=1)] = 0.85
-    """How like a question of another video must be, as a cosine, to count as the same question."""
+    """Least cosine similarity at which a question of another video counts as the same question."""
     coverage: Annotated[float, Field(gt=0, le=1)] = 0.6
     """Share of a question's words that an earlier turn must have to answer it."""
 
@@ -199,7 +199,7 @@ def _history(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str
 
 
 class _Habits:
-    """How questions of each form are answered."""
+    """Counts of answers by form of question and video."""
 
     def __init__(self, conversations: Sequence[Conversation], settings: LeakSettings) -> None:
         self._settings = settings

@@ -35,31 +35,31 @@ class ConstructSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     language: Language = "en"
-    """Language of questions and answers; the graph writes English only."""
+    """Language of questions and answers; the graph writer writes English only."""
     limit: Count | None = None
-    """Write about the first videos only, as many as this; all by default."""
+    """Write about this many videos only, from the first on; all by default."""
     seed: int = 17
-    """Decides everything that is drawn."""
+    """Seed of all random choices."""
     min_turns: Annotated[int, Field(ge=2)] = 5
     """Fewest questions of a chain that the graph writes (SVBench); a model is asked for 5 or 6."""
     max_turns: Count = 6
     """Most questions of a chain that the graph writes (SVBench)."""
     pairs: Count = 6
-    """Pairs of linked turns that are asked for between adjacent chains (SVBench)."""
+    """Wanted pairs of linked turns between adjacent chains (SVBench)."""
     drafts: Count = 1
-    """Drafts of rewriting that are kept for each linkage."""
+    """Rewriting drafts to keep for each linkage."""
     paths: Annotated[int, Field(ge=0)] = 5
-    """Walks drawn a video (SVBench's test split has 5 paths); equal walks are one path."""
+    """Walks per video (SVBench's test split has 5 paths); equal walks become one path."""
     jump_probability: Share = 0.8
-    """How likely a walk jumps at a linked turn from which it can land (SVBench)."""
+    """Probability that a walk jumps at a linked turn if it can land on the other one (SVBench)."""
     quality: Annotated[float, Field(ge=0, le=100)] = 90.0
-    """Lowest overall quality that passes (SVBench); a chain below goes back to its writer."""
+    """Lowest overall quality that passes (SVBench); a chain below it goes back to its writer."""
     attempts: Annotated[int, Field(ge=0)] = 2
-    """How often a chain or dialogue goes back; then turns that need no video go, and a chain is left to people."""
+    """Most revisions of a chain or dialogue; then turns that need no video are removed, and a bad chain is flagged."""
     suitability: Annotated[int, Field(ge=1, le=6)] = 5
     """Lowest suitability of a scene for a task, 1 to 6 (MT-Video-Bench keeps 5 and 6)."""
     dialogues: Annotated[int, Field(ge=0)] = 1
-    """Dialogues a video for each task about a single scene, and as many across scenes."""
+    """Dialogues per video and task about single scenes, and the same number across scenes."""
     merge_similarity: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share of a caption's content words that its neighbour must have for the two to be one scene."""
     theme_similarity: Annotated[float, Field(gt=0, le=1)] = 0.3
@@ -77,13 +77,13 @@ class ConstructSettings(BaseModel):
     max_leaking: Share = 0.2
     """Largest share of turns that may be answerable without the video; dialogues beyond it are dropped."""
     easy_runs: Annotated[int, Field(ge=0)] = 0
-    """A turn that at least so many of the runs given by --run answer correctly is too easy; 0 for a majority."""
+    """A turn is too easy if at least this number of the --run runs answer it correctly; 0 means a majority."""
     easy: Literal["flag", "drop"] = "flag"
-    """What becomes of a dialogue in which most turns are too easy."""
+    """Flag or drop a dialogue in which most turns are too easy."""
     balance: Literal["tags", "types"] | None = None
-    """Write towards target shares of CogME's tags or VDAct's question types; the graph chooses among chains for it."""
+    """Aim at target shares of CogME's tags or VDAct's question types; the graph writer chooses among chains for it."""
     targets: Path | None = None
-    """TOML file of target shares by vocabulary and label; even shares by default."""
+    """TOML file of target shares by vocabulary and label; equal shares by default."""
 
     @model_validator(mode="after")
     def _turns_are_in_order(self) -> "ConstructSettings":
@@ -104,7 +104,7 @@ class ConstructSettings(BaseModel):
 
 
 class AskSettings(BaseModel):
-    """How language models are asked."""
+    """Language models, their servers and limits."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -113,15 +113,15 @@ class AskSettings(BaseModel):
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
     sees: Literal["images", "text"] = "images"
-    """text: the writer sees no images; it is told of detected objects and signed writer:text-only."""
+    """text: the writer gets no images but a list of detected objects; its signature has writer:text-only."""
     judge: str | None = None
     """Model that judges chains and checklists; the writer itself by default."""
     prompts: Path | None = None
     """Folder of prompts in place of ours, as 'reeltalk prompts --out' writes one."""
     probe: str | None = None
-    """Model that is asked every question without the video and with its evidence, as a gate."""
+    """Model that answers every question without the video and with its evidence, as a gate."""
     connections: Count = 4
-    """Requests at a time."""
+    """Most simultaneous requests."""
     max_reply_tokens: Count = 2048
     """Longest reply."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0

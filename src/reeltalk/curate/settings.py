@@ -19,9 +19,9 @@ class CurateSettings(BaseModel):
     detector: Literal["content", "adaptive", "hash", "threshold", "transnetv2"] = "content"
     """How cuts are found: PySceneDetect's content, adaptive, hash or threshold detector, or TransNetV2."""
     threshold: Annotated[float, Field(gt=0)] | None = None
-    """The detector's threshold; its own default where none is given."""
+    """The detector's threshold; its own by default."""
     min_shot_frames: Annotated[int, Field(ge=0)] | None = None
-    """Frames between two cuts at least; the detector's own default where none is given."""
+    """Least number of frames between two cuts; the detector's own by default."""
     min_duration_s: NonNegative = 60.0
     """Shortest video (SVBench)."""
     max_missing: Annotated[float, Field(ge=0, le=100)] = 2.0
@@ -67,7 +67,7 @@ class CurateSettings(BaseModel):
     cut: Literal["none", "lossless", "exact"] = "none"
     """Write clips as files: lossless copies packets; exact encodes again what does not begin on a key frame."""
     media: Literal["copy", "none"] = "copy"
-    """Copy the videos that are kept into the benchmark, or leave them where they are."""
+    """copy: copy accepted videos into the benchmark; none: leave them where they are."""
     save_frames: bool = False
     """Write the key frames as JPEG files."""
     max_minutes: Annotated[float, Field(gt=0)] = 60.0

@@ -1,4 +1,4 @@
-"""What runs in child processes: ingest, scan or cut one file. The arguments and the results are JSON."""
+"""Functions for child processes: ingest, scan or cut one file. Arguments and results are JSON."""
 
 import base64
 from pathlib import Path
@@ -110,7 +110,8 @@ def cut(argument: dict[str, Any]) -> dict[str, Any]:
     """Write one clip file.
 
     Args:
-        argument: `path`, `interval`, `lossless` and `rotation_deg` of `cut_clip`; `folder` and `target`, where to.
+        argument: `path`, `interval`, `lossless` and `rotation_deg` as for `cut_clip`; `folder` and `target` of the new
+            file.
 
     Returns:
         `CutClip` as JSON.

@@ -72,7 +72,7 @@ SPECIAL: Final = {
     ("sleep", "bed"): "in {o}",
     ("sit", "chair"): "down on {o}",
 }
-"""What follows the verb for certain objects."""
+"""Words after the verb for certain objects."""
 
 _IN: Final = frozenset(
     {"fryingpan", "sink", "closet", "fridge", "garbagecan", "washingmachine", "microwave", "kitchencabinet"}

@@ -88,7 +88,7 @@ def refine(
                     try:
                         text = future.result()
                     except (BudgetError, OutageError) as error:
-                        # What others are being told now is written, too.
+                        # Replies to the requests in progress are written, too.
                         stopped = error
                         continue
                     except ReeltalkError as error:

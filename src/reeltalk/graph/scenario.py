@@ -46,21 +46,21 @@ class ComposeSettings(BaseModel):
     max_activities: Annotated[int, Field(ge=2)] = 5
     """Most activities of a scenario."""
     lengths: Literal["vdact", "uniform"] = "vdact"
-    """How many activities: as often as in VDAct's 1,000 released scenarios, filling the time; or each number alike."""
+    """Number of activities: with the shares of VDAct's 1,000 released scenarios, filling the time; or uniform."""
     min_duration_s: Annotated[float, Field(ge=0)] = 60.0
     """Shortest scenario."""
     max_duration_s: Annotated[float, Field(gt=0)] = 300.0
     """Longest scenario."""
     max_first: Annotated[int, Field(ge=1)] = 8
-    """In how many scenarios an activity may come first."""
+    """Most scenarios in which an activity comes first."""
     max_pair: Annotated[int, Field(ge=1)] = 2
-    """In how many scenarios two activities may follow each other directly."""
+    """Most scenarios in which the same two activities follow each other directly."""
     max_shared: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """Share of the longer of two scenarios' activities that both may have."""
+    """Largest share of the longer scenario's activities that two scenarios may have in common."""
     seconds_per_event: Annotated[float, Field(gt=0)] = 6.2
     """Estimated length of an event without a time whose action was not measured: the mean of VDAct's events."""
     attempts: Annotated[int, Field(ge=1)] = 40
-    """Walks that are tried for each activity in each round."""
+    """Walks to try for each activity in each round."""
     sample: Annotated[int, Field(ge=1)] | None = None
     """Draw this many of the candidates; all by default."""
     seed: int = 17

@@ -29,7 +29,7 @@ STAGE: Final = "graph questions"
 
 @dataclass(frozen=True)
 class WrittenDialogues:
-    """What was written."""
+    """Counts of the dialogues written."""
 
     dialogues: int
     turns: int
@@ -160,7 +160,7 @@ PROACTIVE_STAGE: Final = "proactive write"
 
 @dataclass(frozen=True)
 class WrittenTasks:
-    """What was written."""
+    """Counts of the proactive tasks written."""
 
     tasks: int
     moments: int

@@ -101,7 +101,7 @@ class Checker:
         self._rank()
 
     def _join(self, names: Sequence[str]) -> None:
-        """Released activity graphs do not say what follows them; the order in which they are given does."""
+        """Add `nextActivity` links in the given order; released activity graphs have none."""
         following = self._engine.NamedNode(f"{ONTOLOGY}nextActivity")
         nodes = [self._engine.NamedNode(f"{INSTANCE}{name.lower()}") for name in names]
         inside = [q for q in self._store.quads_for_pattern(None, following, None) if q.object in nodes]
@@ -147,7 +147,7 @@ class Checker:
         return "|".join(rows) if rows else _NO_EVENT.get(kind, "")
 
     def disagreements(self, turns: Iterable[Turn]) -> list[Disagreement]:
-        """Those of the turns that a graph wrote whose answer SPARQL does not find."""
+        """Turns of the graph writer for which SPARQL finds another answer. Other turns are ignored."""
         found = []
         for turn in turns:
             kind, params = turn.extra.get("kind"), turn.extra.get("params")

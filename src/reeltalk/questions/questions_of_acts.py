@@ -85,7 +85,7 @@ _CARRIED: Final = frozenset(
 
 
 def acts_counted(story: Story, draw: random.Random) -> Iterator[Question]:
-    """How often something is done."""
+    """How often an act happens."""
     counts = Counter(event.signature for event in story.events)
     seen = set()
     for event in story.events:

@@ -1,4 +1,4 @@
-"""Questions about things: which, how many, where from and where to, what they look like and what they are for."""
+"""Questions about things: which and how many are used, their places, looks, states and uses."""
 
 import random
 from collections import Counter
@@ -59,7 +59,7 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
 
 
 def things_after(story: Story, draw: random.Random) -> Iterator[Question]:
-    """What is taken next after an act."""
+    """Which thing the person takes next after an act."""
     unique = {event.order for event in distinct_events(story)}
     for event in story.events:
         later = next((grab for grab in grabs_of(story) if grab.order > event.order), None)
@@ -82,7 +82,7 @@ def things_after(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Where a thing is taken from, where it is put, and if it is put back."""
+    """The places from which a thing is taken and to which it is put, and if it is put back."""
     grabs = Counter(event.main for event in grabs_of(story))
     placings = Counter(event.main for event in story.events if event.action in PLACINGS)
     places = sorted({_taken_from(story, event) for event in grabs_of(story)} - {None}, key=str)
@@ -133,7 +133,7 @@ def _taken_from(story: Story, grab: StoryEvent) -> str | None:
 
 
 def things_counted(story: Story, draw: random.Random) -> Iterator[Question]:
-    """How many things are taken."""
+    """The number of things that the person takes."""
     names = {event.main for event in grabs_of(story)}
     if len(names) > 1:
         n = len(names)
@@ -202,7 +202,7 @@ def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def cleaning(story: Story, draw: random.Random) -> Iterator[Question]:
-    """What something is cleaned with, and how."""
+    """The tool of cleaning, and the way of cleaning."""
     by_target = Counter(e.targets[0] for e in story.events if e.action in ("wipe", "scrub") and e.targets)
     tools: dict[str, set[tuple[str, str]]] = {}
     for event in story.events:
@@ -236,7 +236,7 @@ def cleaning(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def uses(story: Story, draw: random.Random) -> Iterator[Question]:
-    """What a thing is taken for."""
+    """The purpose for which a thing is taken."""
     grabs = Counter(event.main for event in grabs_of(story))
     for grab in grabs_of(story):
         name = grab.main
