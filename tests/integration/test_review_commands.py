@@ -138,8 +138,8 @@ def loaded(bench: Path) -> Path:
 def test_commands_about_a_review_that_is_not_there_do_not_begin_one(
     bench: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for command in ("status", "invite", "verify", "apply"):
-        assert run(["review", command, str(bench)]) == 2
+    for command in (["status"], ["invite"], ["status", "--verify"], ["apply"]):
+        assert run(["review", *command, str(bench)]) == 2
         assert "is not under review; 'reeltalk review" in capsys.readouterr().err
     assert not bench.with_name("bench.review").exists()
 
