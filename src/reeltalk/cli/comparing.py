@@ -231,8 +231,8 @@ def _print(dimension: "Dimension") -> None:
         f"models, rated by {len(people.raters)} {'people' if len(people.raters) != 1 else 'person'}"
     )
     if len(people.raters) > 1:
-        print(f"  people among themselves: alpha (ordinal) {_shown(people.alpha['ordinal'])}, "
-              f"one with the others {_shown(people.ceiling)}")  # fmt: skip
+        print(f"  people among themselves: alpha (ordinal) {_format_statistic(people.alpha['ordinal'])}, "
+              f"one with the others {_format_statistic(people.ceiling)}")  # fmt: skip
     width = max((len(judge.name) for judge in dimension.judges), default=0)
     print(f"  {'':<{width}}  {'Spearman, answers':>22} {'within models':>22} {'models':>22} {'kappa':>22}")
     for judge in dimension.judges:
@@ -240,7 +240,7 @@ def _print(dimension: "Dimension") -> None:
         cells = [
             judge.levels.answers.spearman, judge.levels.within.spearman, judge.levels.models.spearman, kappa,
         ]  # fmt: skip
-        print(f"  {judge.name:<{width}}  " + " ".join(f"{_shown(cell):>22}" for cell in cells))
+        print(f"  {judge.name:<{width}}  " + " ".join(f"{_format_statistic(cell):>22}" for cell in cells))
     tied = [judge.name for judge in dimension.judges[1:] if dimension.judges[0].name in judge.not_told_apart]
     if tied:
         print(f"  not told apart from {dimension.judges[0].name}: {', '.join(tied)}")
@@ -256,14 +256,14 @@ def _print_means(judge: "JudgeAgreement") -> None:
     print(f"  means by {judge.name}, corrected with people's ratings: judge alone, people alone, corrected")
     for row in judge.means:
         both, people = row.corrected, row.people
-        alone = _number(people.value, people.low, people.high) if people else "–"
-        corrected = _number(both.value, both.low, both.high, both.bound)
+        alone = _format_number(people.value, people.low, people.high) if people else "–"
+        corrected = _format_number(both.value, both.low, both.high, both.bound)
         judged = "–" if row.judge is None else f"{row.judge:.3f}"
         note = f"  ({both.reason})" if both.reason else ""
         print(f"  {row.model:<{width}}  {judged:>8} {alone:>22} {corrected:>22}{note}")
 
 
-def _number(value: float | None, low: float | None, high: float | None, bound: str | None = None) -> str:
+def _format_number(value: float | None, low: float | None, high: float | None, bound: str | None = None) -> str:
     if value is None or low is None or high is None:
         return "–" if value is None else f"{value:.3f}"
     if bound is not None:
@@ -271,8 +271,8 @@ def _number(value: float | None, low: float | None, high: float | None, bound: s
     return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _shown(statistic: "Statistic | None") -> str:
-    return "–" if statistic is None else _number(statistic.value, statistic.low, statistic.high)
+def _format_statistic(statistic: "Statistic | None") -> str:
+    return "–" if statistic is None else _format_number(statistic.value, statistic.low, statistic.high)
 
 
 def _print_counts(found: "Calibration") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Group, Parameter
 
 from reeltalk.cli.options import FLAG, HOW, MODEL, PLAN, ExecutorName
-from reeltalk.cli.terminal import Bar, say
+from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.construct.settings import AskSettings, ConstructSettings, Step
 from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX
@@ -74,7 +74,7 @@ def construct(
     from reeltalk.store.benchmark import Benchmark
 
     opened = open_executor(executor, workers, shared=[benchmark])
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = run_stage(
             Benchmark.open(benchmark),
             writer=writer,

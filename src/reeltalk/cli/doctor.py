@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from reeltalk import __version__
 from reeltalk.cli.options import FLAG, HOW, OUT
-from reeltalk.cli.terminal import Bar
+from reeltalk.cli.terminal import ProgressBar
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.checks import Check, Status
 
@@ -62,7 +62,7 @@ def doctor(
     if not targets and (quick or decode or links):
         raise SettingError("--quick, --decode and --links look at a benchmark; name its folder")
     checks: list[Check] = []
-    with Bar() as bar:
+    with ProgressBar() as bar:
         for check in _checks(targets, quick=quick, decode=decode, links=links, workers=workers, bar=bar):
             checks.append(check)
             if format == "text":
@@ -77,7 +77,7 @@ def doctor(
 
 
 def _checks(
-    targets: Sequence[Path], *, quick: bool, decode: bool, links: bool, workers: int | None, bar: Bar
+    targets: Sequence[Path], *, quick: bool, decode: bool, links: bool, workers: int | None, bar: ProgressBar
 ) -> Iterator[Check]:
     if not targets:
         yield from check_machine(Path.cwd())
@@ -90,10 +90,10 @@ def _checks(
 
     targets = [target / PROJECT_FILE if (target / PROJECT_FILE).is_file() else target for target in targets]
     projects = [target for target in targets if target.suffix in (".yaml", ".yml") and target.is_file()]
-    named = [path for project in projects for path in _results(project)]
+    named = [path for project in projects for path in _project_results(project)]
     targets = [*dict.fromkeys([*(target for target in targets if target not in projects), *named])]
     for project in projects:
-        yield from _project(project)
+        yield from _check_project(project)
     runs = [target for target in targets if (target / INFO).is_file() or is_unfinished(target)]
     benchmarks = []
     for target in targets:
@@ -107,12 +107,12 @@ def _checks(
     if (quick or decode or links) and not benchmarks:
         raise SettingError("--quick, --decode and --links look at a benchmark; name its folder")
     for benchmark in benchmarks:
-        yield from _benchmark(benchmark, quick=quick, decode=decode, links=links, workers=workers, bar=bar)
+        yield from _check_benchmark(benchmark, quick=quick, decode=decode, links=links, workers=workers, bar=bar)
     for run in runs:
         yield from check_run(run, benchmarks)
 
 
-def _results(project: Path) -> list[Path]:
+def _project_results(project: Path) -> list[Path]:
     """Benchmarks and runs that a project has made."""
     from reeltalk.cli.projects import project_steps
 
@@ -121,7 +121,7 @@ def _results(project: Path) -> list[Path]:
     return [project.parent / step.result for step in ending if step.whole(project.parent)]
 
 
-def _project(project: Path) -> Iterator[Check]:
+def _check_project(project: Path) -> Iterator[Check]:
     """What a project reads that nobody makes, and the keys that it names."""
     from reeltalk.cli.projects import project_steps
     from reeltalk.project.sections import SOURCES
@@ -157,8 +157,8 @@ def _project(project: Path) -> Iterator[Check]:
             )
 
 
-def _benchmark(
-    benchmark: "Benchmark", *, quick: bool, decode: bool, links: bool, workers: int | None, bar: Bar
+def _check_benchmark(
+    benchmark: "Benchmark", *, quick: bool, decode: bool, links: bool, workers: int | None, bar: ProgressBar
 ) -> Iterator[Check]:
     from reeltalk.store.media_remote import check_media
     from reeltalk.store.validate import validate
@@ -182,12 +182,12 @@ def _benchmark(
     if not any(finding.where == str(benchmark.path) for finding in findings):
         yield from check_media(benchmark, quick=quick, progress=bar.show)
         if decode:
-            yield from _decoded(benchmark, workers, bar)
+            yield from _check_decoding(benchmark, workers, bar)
         if links:
-            yield from _links(benchmark, bar)
+            yield from _check_links(benchmark, bar)
 
 
-def _decoded(benchmark: "Benchmark", workers: int | None, bar: Bar) -> Iterator[Check]:
+def _check_decoding(benchmark: "Benchmark", workers: int | None, bar: ProgressBar) -> Iterator[Check]:
     from reeltalk.parallel import Call, Failure, Limits, open_executor
     from reeltalk.store.media_remote import named_media
     from reeltalk.video.serving import REFUSED
@@ -210,7 +210,7 @@ def _decoded(benchmark: "Benchmark", workers: int | None, bar: Bar) -> Iterator[
         yield Check(area="decoding", subject=str(benchmark.path), status="ok", found=found)
 
 
-def _links(benchmark: "Benchmark", bar: Bar) -> Iterator[Check]:
+def _check_links(benchmark: "Benchmark", bar: ProgressBar) -> Iterator[Check]:
     from reeltalk.store.links import ask_links, write_links
     from reeltalk.store.tables import VIDEOS
 

@@ -17,10 +17,10 @@ from reeltalk.cli.evaluation_options import (
     Limits,
     Playing,
     Seconds,
-    controls_named,
+    parse_controls,
 )
 from reeltalk.cli.options import DELETE_REPLIES, HOW, OUT, OVERWRITE, PLAN
-from reeltalk.cli.terminal import Bar, print_run, say
+from reeltalk.cli.terminal import ProgressBar, print_run, say
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import RunConfig
 from reeltalk.schema.settings import check_counts, settings_of
@@ -119,7 +119,7 @@ def evaluate(
         skip_missing=skip_missing,
         workers=workers,
         processes=processes,
-        controls=controls_named(controls),
+        controls=parse_controls(controls),
     )
     if plan:
         return _plan(benchmark, config, latency_s=latency_s, judge_latency_s=judge_latency_s)
@@ -128,7 +128,7 @@ def evaluate(
     if out is None:
         raise SettingError("evaluate needs --out, the folder of the run")
     opened = Benchmark.open(benchmark)
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = run_stage(
             opened,
             config,

@@ -29,7 +29,7 @@ PRESET_NAMES = Literal["svbench", "mt-video-bench", "vdact", "dramaqa"]
 def _default(part: Literal["play", "judging"], path: str, group: Group | None = None) -> Parameter:
     """Help for an option that a preset may fix: the default, and the values of the presets that have another."""
 
-    def told(_: object) -> str:
+    def describe(_: object) -> str:
         from reeltalk.benchmarks import PRESETS
 
         value = attrgetter(path)
@@ -37,14 +37,16 @@ def _default(part: Literal["play", "judging"], path: str, group: Group | None = 
         others: dict[str, list[str]] = {}
         for name, preset in PRESETS.items():
             if (found := value(getattr(preset, part))) != start:
-                others.setdefault(_text(found), []).append(name)
-        return "; ".join([_text(start), *(f"{text} for preset {', '.join(names)}" for text, names in others.items())])
+                others.setdefault(_format_value(found), []).append(name)
+        return "; ".join(
+            [_format_value(start), *(f"{text} for preset {', '.join(names)}" for text, names in others.items())]
+        )
 
     # Without a group the options stand in that of their settings.
-    return Parameter(show_default=told) if group is None else Parameter(group=group, show_default=told)
+    return Parameter(show_default=describe) if group is None else Parameter(group=group, show_default=describe)
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
     return "not set" if value is None else f"{value}"
@@ -113,7 +115,7 @@ class PlayOptions(BaseModel):
         given = {name: getattr(self, name) for name in names if getattr(self, name) not in (None, ())}
         own = {name: getattr(start, name) for name in names}
         if self.tasks:
-            given["tasks"] = _named(self.tasks)
+            given["tasks"] = _split_names(self.tasks)
         if given.get("mode") == "single" and "history" not in given:
             given["history"] = "none"
         if given.get("mode") == "streaming" and "units" not in given:
@@ -166,9 +168,9 @@ class JudgeOptions(BaseModel):
             if name not in ("metrics", "seed") and getattr(self, name) not in (None, ())
         }
         if self.protocols:
-            given["protocols"] = _named(self.protocols)
+            given["protocols"] = _split_names(self.protocols)
         if self.metrics is not None:
-            named = _named((self.metrics,))
+            named = _split_names((self.metrics,))
             given["metrics"] = () if named == ("none",) else named
         if seed is not None:
             given["seed"] = seed
@@ -176,19 +178,19 @@ class JudgeOptions(BaseModel):
         return made
 
 
-def controls_named(given: tuple[str, ...]) -> tuple[Control, ...]:
+def parse_controls(given: tuple[str, ...]) -> tuple[Control, ...]:
     """Controls by name.
 
     Raises:
         SettingError: There is none of a name.
     """
-    names = _named(given)
+    names = _split_names(given)
     if unknown := [name for name in names if name not in CONTROLS]:
         raise SettingError(f"--controls has no {unknown[0]!r}; it takes {', '.join(CONTROLS)}, commas between them")
     return tuple(name for name in CONTROLS if name in names)
 
 
-def _named(given: tuple[str, ...]) -> tuple[str, ...]:
+def _split_names(given: tuple[str, ...]) -> tuple[str, ...]:
     """Names that were given one by one, or with commas between them."""
     return tuple(name.strip() for part in given for name in part.split(",") if name.strip())
 

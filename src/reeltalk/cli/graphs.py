@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import App, Group, Parameter
 
 from reeltalk.cli.options import FLAG, MODEL, OUT, OVERWRITE, SELECT, SELECTION
-from reeltalk.cli.terminal import Bar, refuse_existing, say
+from reeltalk.cli.terminal import ProgressBar, refuse_existing, say
 from reeltalk.errors import BenchmarkError, InputError, ModelError, SettingError
 from reeltalk.graph.scenario import ComposeSettings
 from reeltalk.schema.server_address import check_address, check_server
@@ -63,7 +63,7 @@ def curate(
 
     texts = list(graph_texts(graphs))
     before = after = 0
-    with writing_directory(out, overwrite=overwrite) as folder, Bar() as bar:
+    with writing_directory(out, overwrite=overwrite) as folder, ProgressBar() as bar:
         for done, (name, where, text) in enumerate(texts, 1):
             full = parse_rdf(text, file=where)
             kept = curate_triples(full, timed=not released)
@@ -237,7 +237,7 @@ def tell(
     by_scenario, rooms = read_by_scenario(graphs, scenarios, initial_rooms)
     by_scenario = dict(list(by_scenario.items())[:limit])
     lines = 0
-    with writing_directory(out, overwrite=overwrite) as folder, Bar() as bar:
+    with writing_directory(out, overwrite=overwrite) as folder, ProgressBar() as bar:
         for done, (name, activities) in enumerate(by_scenario.items(), 1):
             text = telling.tell_scenario(activities, rooms)
             lines += text.count("\n")
@@ -293,7 +293,7 @@ def _refine(
             raise ModelError(f"the reply did not end within {endpoint.max_tokens:,} tokens")
         return reply.text
 
-    with contextlib.closing(asked), Bar() as bar:
+    with contextlib.closing(asked), ProgressBar() as bar:
         done = refining.refine(
             dict(list(by_scenario.items())[:limit]),
             rooms,
@@ -386,7 +386,7 @@ def questions(
     for option, value in (("--per-video", per_video), ("--turns", turns)):
         if value < 1:
             raise SettingError(f"{option} {value}: at least one is needed")
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = write_question_dialogues(
             Benchmark.open(benchmark),
             per_video=per_video,
@@ -409,7 +409,7 @@ def _write_tasks(benchmark: Path, *, per_kind: int, seed: int, overwrite: bool) 
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(**{"per-kind": per_kind})
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = write_tasks(
             Benchmark.open(benchmark),
             per_kind=per_kind,
@@ -494,7 +494,7 @@ def _compose(
 
     refuse_existing(out, overwrite=overwrite)
     cards = _cards(graphs, initial_rooms, activities)
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = run(cards, settings, progress=lambda n, total: bar.show("composing: round", n, total, n / total))
     write_bytes(out, dump_scenarios(done.sampled))
     print(f"{len(cards):,} activities")
@@ -574,7 +574,7 @@ def _join(join: Path, graphs: Path, out: Path, *, videos: Path | None, overwrite
     texts = {name: (where, text) for name, where, text in graph_texts(graphs)}
     films = {path.stem: path for path in sorted(videos.iterdir()) if path.is_file()} if videos else {}
     times: dict[str, list[float] | None] = {}
-    with writing_directory(out, overwrite=overwrite) as folder, Bar() as bar:
+    with writing_directory(out, overwrite=overwrite) as folder, ProgressBar() as bar:
         for done, (name, activities) in enumerate(joined.items(), 1):
             quads = [quads_of(parse_rdf(texts[a.name][1], file=texts[a.name][0]), name=a.name) for a in activities]
             (folder / f"{name}.nq").write_text("".join(quads) + scenario_quads(name, activities), encoding="utf-8")
@@ -610,7 +610,7 @@ def read_known(graphs: Path) -> "dict[str, ActivityGraph]":
     """All activity graphs by name, with progress and a warning where one is odd."""
     from reeltalk.graph.reading import read_graphs
 
-    with Bar() as bar:
+    with ProgressBar() as bar:
         known = read_graphs(graphs, progress=lambda done, total: bar.show("reading graphs", done, total, done / total))
     odd = {name: activity.warnings[0] for name, activity in known.items() if activity.warnings}
     for name, warning in list(odd.items())[:WARNINGS_SHOWN]:

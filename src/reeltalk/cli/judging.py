@@ -15,7 +15,7 @@ from reeltalk.cli.evaluation_options import (
     Limits,
 )
 from reeltalk.cli.options import DELETE_REPLIES, FLAG, HOW, OUT, OVERWRITE, SELECT, ExecutorName
-from reeltalk.cli.terminal import Bar, print_run, refuse_existing, say
+from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import RetrySettings
 from reeltalk.schema.settings import check_counts, settings_of
@@ -86,7 +86,7 @@ def judge(
     from reeltalk.stages.judging import judge as run_stage
     from reeltalk.store.benchmark import Benchmark
 
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = run_stage(
             *sources,
             out=out,
@@ -154,7 +154,7 @@ def retry(
     from reeltalk.benchmarks import PRESETS
     from reeltalk.stages.retrying import retry as run_stage
 
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = run_stage(run, settings=settings, benchmark=bench, presets=PRESETS, progress=bar.show, tell=say)
     return print_run(done)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE, ExecutorName
-from reeltalk.cli.terminal import Bar, print_report, say
+from reeltalk.cli.terminal import ProgressBar, print_report, say
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.errors import SettingError
 from reeltalk.formats import FORMATS
@@ -144,7 +144,7 @@ def curate(
 
     files = [Path(video) for video in videos if not is_address(video)]
     opened = open_executor(executor, workers, shared=[into, *files, *([cache] if cache else [])])
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = run_stage(
             *videos,
             into=into,
@@ -189,7 +189,7 @@ def attach(benchmark: Path, /, *videos: Path, max_missing: float = MAX_MISSING, 
         raise SettingError("attach needs at least one video or folder of videos")
     if not 0 <= max_missing <= 100:
         raise SettingError(f"--max-missing {max_missing:g}: it must be from 0 to 100 percent")
-    with Bar() as bar:
+    with ProgressBar() as bar:
         report = run_stage(
             videos,
             Benchmark.open(benchmark),
@@ -243,7 +243,7 @@ def media(
     if verify and direction == "pull":
         raise SettingError("--verify is for push; pull checks every file by its hash")
     opened = Benchmark.open(benchmark)
-    with Bar() as bar:
+    with ProgressBar() as bar:
         if direction == "pull":
             moved = media_remote.pull(opened, address, dry_run=dry_run, at_once=at_once, progress=bar.show)
         else:

@@ -8,7 +8,7 @@ from cyclopts import App, Group, Parameter
 
 from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
 from reeltalk.cli.options import FRAMES, OUT, OVERWRITE, SELECT
-from reeltalk.cli.terminal import Bar, refuse_existing, say
+from reeltalk.cli.terminal import ProgressBar, refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.schema.settings import check_counts, settings_of
@@ -145,7 +145,7 @@ def run(
     }
     with (
         RunFolder(out, request, overwrite=overwrite) as folder,
-        Bar() as bar,
+        ProgressBar() as bar,
         open_replies(folder, limits) as (store, budget),
     ):
         server = _server(opened, tasks, settings, folder)
@@ -168,7 +168,7 @@ def run(
                 watcher,
                 server,
                 log,
-                signed=_signed(settings),
+                signed=_signature_parts(settings),
                 progress=lambda n, total: bar.show("playing", n, total, n / total),
             )
     before = f", {done.before:,} before" if done.before else ""
@@ -217,7 +217,7 @@ def _tune(
         "kinds": _names(kinds),
         "limit": limit,
     }
-    with RunFolder(out, request, overwrite=overwrite) as folder, Bar() as bar:
+    with RunFolder(out, request, overwrite=overwrite) as folder, ProgressBar() as bar:
         tuned = pick(
             Tuning(opened.manifest.content_hash, split, tasks),
             streaming,
@@ -225,7 +225,7 @@ def _tune(
             settings,
             out,
             thresholds=sorted(set(tried)),
-            signed=_signed(settings),
+            signed=_signature_parts(settings),
             progress=lambda n, total: bar.show("playing", n, total, n / total),
         )
     for threshold, value in tuned.values.items():
@@ -286,10 +286,10 @@ def score(
     print(scores_table(scores))
     if out is not None:
         write_bytes(out, scores_json(scores))
-    return _unscored(scores, len(tasks))
+    return _report_unscored(scores, len(tasks))
 
 
-def _unscored(scores: "ProactiveScores", tasks: int) -> int:
+def _report_unscored(scores: "ProactiveScores", tasks: int) -> int:
     for model, reasons in scores.unscored.items():
         if reasons:
             task, why = next(iter(reasons.items()))
@@ -320,7 +320,7 @@ def _settings(
     return made
 
 
-def _signed(settings: ProactiveSettings) -> tuple[tuple[str, str], ...]:
+def _signature_parts(settings: ProactiveSettings) -> tuple[tuple[str, str], ...]:
     return (("fps", f"{settings.fps:g}"), ("size", str(settings.longest_side_px)))
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from reeltalk import __version__
 from reeltalk.cli.options import PLAN
-from reeltalk.cli.terminal import Bar, say
+from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.project.sections import REQUIRED, Command, Option
 
@@ -275,14 +275,14 @@ def demo(
             raise SettingError("--video needs --model, the language model that writes and answers")
         if connections < 1 or timeout_s <= 0 or max_reply_tokens < 1 or (max_calls is not None and max_calls < 1):
             raise SettingError("--connections, --timeout-s, --max-reply-tokens and --max-calls must be above 0")
-        with Bar() as bar:
+        with ProgressBar() as bar:
             page = build_own(video, out or Path("build/own"), asked, tell=say, progress=bar.show)
     else:
         if model is not None or asked != Asked(""):
             raise SettingError("all options but --out are for videos of your own; give --video FILE too")
         from reeltalk.benchmarks.household import build
 
-        with Bar() as bar:
+        with ProgressBar() as bar:
             page = build(out or Path("build/demo"), tell=say, progress=bar.show)
     print(f"report: {page}")
     return 0

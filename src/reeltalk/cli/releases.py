@@ -7,7 +7,7 @@ from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.cli.options import OVERWRITE
-from reeltalk.cli.terminal import Bar, say
+from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.harnesses import HARNESSES
 from reeltalk.formats import FORMATS, TRAINING
@@ -258,7 +258,7 @@ def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: Ha
     films = None
     if not options.no_videos:
         videos = {str(video.id): video for video in content.videos}
-        with Bar() as bar:
+        with ProgressBar() as bar:
             films = write_videos(turns, videos, media_of(opened, content), folder, progress=bar.show)
     task = HarnessTask(
         name=name,
@@ -316,7 +316,7 @@ def _export_training(
 
     name = options.name or opened.manifest.name
     tasks = tuple(part.strip() for text in options.tasks for part in text.split(",") if part.strip())
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = export_training(
             cast("SampleLayout", layout),
             content,
@@ -358,7 +358,7 @@ def _check_training(file: Path, options: TrainingOptions, *, root: Path | None, 
     limits = settings_of(SampleLimits, **{name: getattr(options, name) for name in kept})
     if root is not None and not root.is_dir():
         raise SettingError(f"--root {root}: there is no such folder")
-    with Bar() as bar:
+    with ProgressBar() as bar:
         found = check(
             file,
             limits=limits,

@@ -295,7 +295,7 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
         counts = st.count_dialogues(opened.read(VIDEOS), opened.read(DIALOGUES))
         print(f"{'Table 3':<16}{'here':>12}{'VDAct':>12}")
         for name, value, paper in zip(st.TABLE_3, counts.values, st.PAPER_TABLE_3, strict=True):
-            print(f"{name:<16}{_shown(value):>12}{paper:>12}")
+            print(f"{name:<16}{_format_count(value):>12}{paper:>12}")
         print()
     if opened is not None and not any(name.startswith("graphs/") for name in opened.manifest.files):
         if not opened.rows(DIALOGUES):
@@ -313,7 +313,7 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
     scenario = st.mean_counts([st.count_scenario(graphs) for graphs in joined.values()]) if joined else None
     print(f"{'Table 4, means':<16}{'activity':>12}{'VDAct':>12}{'scenario':>12}{'VDAct':>12}")
     for n, name in enumerate(st.ROWS):
-        there = _shown(scenario.values[n] if scenario else None)
+        there = _format_count(scenario.values[n] if scenario else None)
         print(
             f"{name:<16}{activity.values[n]:>12,.2f}{st.PAPER_ACTIVITY[n]:>12,.2f}{there:>12}{st.PAPER_SCENARIO[n]:>12,.2f}"
         )
@@ -325,7 +325,7 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
         print("Figure 2a: not known, neither graphs nor the names of activities give categories")
         return 0
     width = max(map(len, placed.counts.values()))
-    print(f"\n{'Figure 2a':<20}" + "".join(f"{_ordinal(n + 1):>8}" for n in range(width)))
+    print(f"\n{'Figure 2a':<20}" + "".join(f"{_format_ordinal(n + 1):>8}" for n in range(width)))
     for category, row in placed.counts.items():
         print(f"{category:<20}" + "".join(f"{count:>8,}" for count in row))
     if placed.source:
@@ -333,9 +333,9 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
     return 0
 
 
-def _shown(value: float | None) -> str:
+def _format_count(value: float | None) -> str:
     return "not known" if value is None else f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
 
 
-def _ordinal(n: int) -> str:
+def _format_ordinal(n: int) -> str:
     return f"{n}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(n, 'th') }"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import App, Group, Parameter
 
 from reeltalk.cli.options import DRY_RUN, FLAG, OUT, OVERWRITE, RUN
-from reeltalk.cli.terminal import Bar, refuse_existing, say
+from reeltalk.cli.terminal import ProgressBar, refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import check_counts, settings_of
 
@@ -303,7 +303,7 @@ def _add(
     from reeltalk.review.events import OPERATOR, transaction
     from reeltalk.review.importing import add_queue
 
-    with opened_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
+    with open_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
         return add_queue(change, kind, queue_id, drafts, title=title, overlap=overlap, settings=settings)
 
 
@@ -338,7 +338,7 @@ def status(
     from reeltalk.review.progress import queue_table
     from reeltalk.store.text_tables import aligned_table
 
-    with opened_project(benchmark, database) as project, project.database.reading() as session:
+    with open_project(benchmark, database) as project, project.database.reading() as session:
         rows = list(queue_table(session))
     if not rows:
         raise BenchmarkError(f"{benchmark} was not loaded for review yet; 'reeltalk review {benchmark}' does that")
@@ -349,7 +349,7 @@ def status(
 def _verify(benchmark: Path, database: str | None, head: str | None) -> int:
     from reeltalk.review.verifying import verify_history
 
-    with opened_project(benchmark, database) as project:
+    with open_project(benchmark, database) as project:
         found = verify_history(project.database, head=head)
     print("\n".join(found.lines()))
     return 1 if found.findings else 0
@@ -388,7 +388,7 @@ def invite(
     from reeltalk.review.people import INVITATION_DAYS
     from reeltalk.review.people import invite as make_invitation
 
-    with opened_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
+    with open_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
         token = make_invitation(change, project.secret, role, note)[1]
     print(f"{address.rstrip('/')}/join/{token}")
     say(f"good once, for {INVITATION_DAYS} days")
@@ -399,7 +399,7 @@ def _reset_password(benchmark: Path, name: str, address: str, database: str | No
     from reeltalk.review.events import OPERATOR, transaction
     from reeltalk.review.people import RESET_DAYS, make_reset
 
-    with opened_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
+    with open_project(benchmark, database) as project, transaction(project.database, OPERATOR) as change:
         token = make_reset(change, project.secret, name)
     print(f"{address.rstrip('/')}/reset/{token}")
     say(f"good once, for {RESET_DAYS} days")
@@ -430,7 +430,7 @@ def apply(
     """
     from reeltalk.review.applying.stage import apply_reviews
 
-    with opened_project(benchmark, database) as project:
+    with open_project(benchmark, database) as project:
         applied = apply_reviews(project, into=into, dry_run=dry_run, progress=say)
     for line in applied.lines(into if into is not None else benchmark, dry_run=dry_run):
         print(line)
@@ -477,8 +477,8 @@ def export(
         return _export_answers(benchmark, out, person, database)
     from reeltalk.review.exporting import export_project
 
-    with opened_project(benchmark, database) as project, Bar() as bar:
-        manifest = export_project(project.database, out, progress=_shown_by(bar))
+    with open_project(benchmark, database) as project, ProgressBar() as bar:
+        manifest = export_project(project.database, out, progress=_progress_of(bar))
     rows = {name.removesuffix(".jsonl"): entry.rows for name, entry in manifest.files.items()}
     print(f"{out}: {', '.join(f'{count:,} {name}' for name, count in rows.items() if count)}")
     return 0
@@ -489,7 +489,7 @@ def _export_ratings(benchmark: Path, out: Path, database: str | None, *, overwri
     from reeltalk.store.atomic import write_bytes
 
     refuse_existing(out, overwrite=overwrite)
-    with opened_project(benchmark, database) as project, project.database.reading() as session:
+    with open_project(benchmark, database) as project, project.database.reading() as session:
         lines = [row.to_json() for row in human_scores(session)]
     if not lines:
         raise BenchmarkError("nobody's ratings are in yet; a dialogue counts once all its people have submitted")
@@ -505,7 +505,7 @@ def _export_answers(benchmark: Path, into: Path, person: int, database: str | No
 
     check_counts(person=person)
     model = HUMAN if person == 1 else f"{HUMAN} {person}"
-    with opened_project(benchmark, database) as project, project.database.reading() as session:
+    with open_project(benchmark, database) as project, project.database.reading() as session:
         rows = [row for row in human_answers(session) if row.model == model]
     if not rows:
         raise BenchmarkError("nobody has handed in a test yet")
@@ -537,8 +537,8 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
 
     opened = Benchmark.open(into)
     project = ReviewProject.open(into, url=database)
-    with contextlib.closing(project.database), Bar() as bar:
-        manifest = restore_project(project.database, export, progress=_shown_by(bar))
+    with contextlib.closing(project.database), ProgressBar() as bar:
+        manifest = restore_project(project.database, export, progress=_progress_of(bar))
     rows = manifest.files["events.jsonl"].rows
     print(
         f"{manifest.project}: {rows:,} events, chain whole; nobody has a password yet: "
@@ -549,7 +549,7 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
     return 0
 
 
-def _shown_by(bar: Bar) -> Callable[[str, int, int], None]:
+def _progress_of(bar: ProgressBar) -> Callable[[str, int, int], None]:
     def show(what: str, done: int, total: int) -> None:
         bar.show(what, done, total, done / total if total else 1.0)
 
@@ -557,7 +557,7 @@ def _shown_by(bar: Bar) -> Callable[[str, int, int], None]:
 
 
 @contextlib.contextmanager
-def opened_project(benchmark: Path, database: str | None) -> "Iterator[ReviewProject]":
+def open_project(benchmark: Path, database: str | None) -> "Iterator[ReviewProject]":
     """A project that is there: a command about one shall not make it. Its database is closed at the end.
 
     Raises:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.cli.evaluation_options import LIMITS, Limits
 from reeltalk.cli.options import DRY_RUN, FLAG, OUT, OVERWRITE, SELECT, SELECTION
-from reeltalk.cli.terminal import Bar, print_report, refuse_existing, say
+from reeltalk.cli.terminal import ProgressBar, print_report, refuse_existing, say
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.llm.model import Temperature
@@ -140,7 +140,7 @@ def propose(
         count = requests_for(turns) * options.samples
         print(f"{len(turns):,} of {total:,} turns would be tagged, by {count:,} requests to {options.model}")
         return 0
-    with _tagger(opened, options, limits) as tagger, Bar() as bar:
+    with _tagger(opened, options, limits) as tagger, ProgressBar() as bar:
         done = run_stage(opened, tagger, settings, review, write=not dry_run, progress=bar.show)
     print_report(done.report)
     kept = done.turns - done.tagged - done.untagged
@@ -233,7 +233,7 @@ def _measure(
     if not turns:
         of = f" of split {split}" if split else ""
         raise BenchmarkError(f"{benchmark} has no turns{of} with tags that a person or a rule gave to compare with")
-    with _tagger(opened, options, limits) as tagger, Bar() as bar:
+    with _tagger(opened, options, limits) as tagger, ProgressBar() as bar:
         made = tagger.tag(turns, bar.show)
     found = compare(turns, made, tagger=tagger.signature)
     for line in format_measures(found):

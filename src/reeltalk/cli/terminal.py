@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 def say(message: str) -> None:
-    """Tell people something that is no result: on standard error."""
+    """Print a message that is not a result, on standard error."""
     print(message, file=sys.stderr, flush=True)
 
 
 def refuse_existing(out: Path | None, *, overwrite: bool) -> None:
-    """Refuse to write a file where something is already, unless it is to be replaced."""
+    """Refuse to write a file that exists, unless it may be replaced."""
     if out is not None and out.exists() and not overwrite:
         raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
 
 
 def print_report(report: "StageReport") -> None:
-    """Print what a stage did."""
+    """Print the report of a stage."""
     for line in report.lines():
         print(line)
 
 
 def print_run(done: "RunReport") -> int:
-    """Print what became of a run, and give the exit code: 1 where turns have no answer or no score."""
+    """Print the result of a run and return the exit code: 1 where turns have no answer or no score."""
     for line in done.lines():
         print(line)
     for warning in done.warnings:
@@ -38,8 +38,8 @@ def print_run(done: "RunReport") -> int:
     return 0 if done.complete else 1
 
 
-class Bar:
-    """Progress with the time that is left: a line that moves on a terminal, now and then a line elsewhere."""
+class ProgressBar:
+    """Progress with the remaining time: a bar on a terminal, a line every ten seconds elsewhere."""
 
     EVERY_S = 10.0
 
@@ -47,7 +47,7 @@ class Bar:
         self._what, self._last_s = "", 0.0
         self._bar: Any = None
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> "ProgressBar":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -55,7 +55,7 @@ class Bar:
             self._bar.close()
 
     def show(self, what: str, done: int, total: int, share: float) -> None:
-        """Show how far a part of the work is."""
+        """Show the progress of one part of the work; `share` is that of the whole, 0 to 1."""
         from tqdm import tqdm
 
         if not sys.stderr.isatty():

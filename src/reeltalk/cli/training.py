@@ -7,7 +7,7 @@ from cyclopts import App, Group, Parameter
 from pydantic import Field
 
 from reeltalk.cli.options import OUT, OVERWRITE
-from reeltalk.cli.terminal import Bar, say
+from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import MissingExtraError
 from reeltalk.schema.lora import LoraSettings
 
@@ -55,7 +55,7 @@ def lora(
     except ImportError:
         raise MissingExtraError("training an adapter", extra="train") from None
 
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = train_lora(
             data, base, out, settings, frames=frames, cpu=cpu, overwrite=overwrite, progress=bar.show
         )  # fmt: skip
@@ -157,7 +157,7 @@ def mini(
         threads=threads,
     )
     benchmark = Benchmark.open(bench)
-    with Bar() as bar:
+    with ProgressBar() as bar:
         model, _ = train_mini(
             benchmark, out, settings, frames=frames or out / "frames", executor=LocalExecutor(threads),
             progress=bar.show,

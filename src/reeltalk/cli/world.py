@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Group, Parameter
 
 from reeltalk.cli.options import FRAMES, HOW, OUT, OVERWRITE, ExecutorName
-from reeltalk.cli.terminal import Bar, print_report, refuse_existing
+from reeltalk.cli.terminal import ProgressBar, print_report, refuse_existing
 from reeltalk.errors import SettingError
 from reeltalk.world.settings import FilmSettings
 
@@ -43,7 +43,7 @@ def film(
     from reeltalk.parallel import open_executor
     from reeltalk.stages.curating import film as run_stage
 
-    with Bar() as bar:
+    with ProgressBar() as bar:
         done = run_stage(
             into=into, settings=settings, executor=open_executor(executor, workers, shared=[into]), progress=bar.show
         )
@@ -167,7 +167,7 @@ def _export_graphs(house: int, out: Path, *, overwrite: bool) -> int:
     built = _house(house)
     written = triples = 0
     missing: list[str] = []
-    with writing_directory(out, overwrite=overwrite) as folder, Bar() as bar:
+    with writing_directory(out, overwrite=overwrite) as folder, ProgressBar() as bar:
         for done, (name, activity) in enumerate(activities().items(), 1):
             try:
                 steps = perform(built, activity, begin(built, next(iter(built.rooms))))

@@ -7,7 +7,7 @@ import pytest
 import sample_videos
 
 from reeltalk.cli import run
-from reeltalk.cli.terminal import Bar
+from reeltalk.cli.terminal import ProgressBar
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import VIDEOS
@@ -112,11 +112,11 @@ def test_what_was_looked_at_before_an_interruption_is_kept(
 ) -> None:
     names = files_for(imported, tmp_path / "raw", film)
 
-    def interrupt(bar: Bar, what: str, done: int, total: int, share: float) -> None:
+    def interrupt(bar: ProgressBar, what: str, done: int, total: int, share: float) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Bar, "show", interrupt)
+        patched.setattr(ProgressBar, "show", interrupt)
         assert run(["attach", str(imported), str(tmp_path / "raw")]) == 130
     assert sum(video.sha256 is not None for video in Benchmark.open(imported).read(VIDEOS)) == 1
     capsys.readouterr()
