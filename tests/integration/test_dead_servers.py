@@ -159,7 +159,7 @@ class TestNothingListens:
             ("tag", bench, "--model", "tiny", "--base-url", url),
             ("tag", "--measure", bench, "--model", "tiny", "--base-url", url),
         ):
-            if command[1] != "measure":
+            if command[1] != "--measure":
                 assert f"{url} cannot be reached" in refused(*command)
         assert kept_files(bench) == before
 
