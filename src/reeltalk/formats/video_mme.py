@@ -68,7 +68,7 @@ class Asked(SourceModel):
     response: str | None = None
 
 
-class VideoRow(SourceModel):
+class VideoMMEVideo(SourceModel):
     """A video with its questions; `missing` where a model was not shown it."""
 
     video_id: Name
@@ -80,7 +80,7 @@ class VideoRow(SourceModel):
     missing: bool | None = None
 
 
-def _turn(document: Document, place: str, video: Row | VideoRow, asked: Row | Asked) -> Turn:
+def _turn(document: Document, place: str, video: Row | VideoMMEVideo, asked: Row | Asked) -> Turn:
     correct = option_of_letter(document, f"{place}.answer", asked.answer, asked.options)
     return Turn(
         question=asked.question,
@@ -142,7 +142,7 @@ def _decode_videos(document: Document) -> Iterator[str]:
     answered = {answer.model for answer in document.records.content.answers}
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
-        row = parse(VideoRow, item, file=document.path, place=place)
+        row = parse(VideoMMEVideo, item, file=document.path, place=place)
         seen[row.video_id] += 1
         if seen[row.video_id] > 1:
             raise document.error("this video stands twice in one file", f"{place}.video_id", row.video_id)
@@ -168,7 +168,7 @@ def _decode_videos(document: Document) -> Iterator[str]:
             yield asked.question_id
 
 
-def _add_question(document: Document, place: str, row: VideoRow, asked: Asked) -> None:
+def _add_question(document: Document, place: str, row: VideoMMEVideo, asked: Asked) -> None:
     turn = _turn(document, place, row, asked)
     known = document.records.dialogues.get(asked.question_id)
     if known is None:
@@ -184,7 +184,7 @@ def _add_question(document: Document, place: str, row: VideoRow, asked: Asked) -
         _warn_of_other_wording(document, place, known.turns[0], turn)
 
 
-def _answer(model: str, row: VideoRow, asked: Asked) -> Answer:
+def _answer(model: str, row: VideoMMEVideo, asked: Asked) -> Answer:
     state = AnswerState.ANSWERED if asked.response is not None else AnswerState.FAILED
     return Answer(
         model=model,
