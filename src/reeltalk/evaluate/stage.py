@@ -154,7 +154,7 @@ class EvaluationRunner:
         background: What the benchmark knows besides the turns.
         at_a_time: Scripts that run together.
         progress: Called after each turn.
-        nulled: Units whose empty answers a model judges; by default they are sampled from those that are played here.
+        null_sample: Units whose empty answers a model judges; by default sampled from those that are played here.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class EvaluationRunner:
         *,
         at_a_time: int,
         progress: Progress | None = None,
-        nulled: frozenset[reference_checks.UnitKey] | None = None,
+        null_sample: frozenset[reference_checks.UnitKey] | None = None,
     ) -> None:
         self.collected: Final = Collected()
         """The results so far."""
@@ -173,7 +173,7 @@ class EvaluationRunner:
         self._at_a_time, self._progress = at_a_time, progress or _silent
         self._due, self._done, self._recalled = 0, 0, False
         self._null_begun: set[tuple[str, reference_checks.UnitKey]] = set()
-        self._nulled = nulled
+        self._null_sample = null_sample
 
     def run(
         self,
@@ -207,8 +207,8 @@ class EvaluationRunner:
         check_histories(scripts, settings, wrong)
         by_id = {script.id: script for script in scripts}
         self._due = sum(len(script.steps) for script in scripts)
-        if self._nulled is None:
-            self._nulled = sample_null_units(scripts, self._judging.settings)
+        if self._null_sample is None:
+            self._null_sample = sample_null_units(scripts, self._judging.settings)
 
         async def play_one(name: str, notes: Notes) -> None:
             script = by_id[name]
@@ -261,7 +261,7 @@ class EvaluationRunner:
             self.collected.turns[name] = list(units[name])
 
         self._recalled, self._due = True, sum(map(len, units.values()))
-        self._nulled = _drawn(
+        self._null_sample = _drawn(
             {(turn.unit, turn.unit_id) for turns in units.values() for turn in turns}, self._judging.settings
         )
         samples = [
@@ -308,7 +308,7 @@ class EvaluationRunner:
     async def _judge_nothing(self, judge: Judge, unit: JudgeUnit) -> None:
         """Judge a unit with empty answers, once for all models that answered it."""
         place: reference_checks.UnitKey = (unit.kind, unit.id)
-        wanted = place in (self._nulled or ()) if judge.needs_model else self._judging.settings.null_units > 0
+        wanted = place in (self._null_sample or ()) if judge.needs_model else self._judging.settings.null_units > 0
         if not wanted or unit.model == reference_checks.NULL_MODEL or (judge.name, place) in self._null_begun:
             return
         self._null_begun.add((judge.name, place))

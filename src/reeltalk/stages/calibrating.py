@@ -61,21 +61,21 @@ def attack(
     with (
         tempfile.TemporaryDirectory() as folder,
         ReplyStore(Path(folder) / "replies.sqlite") as store,
-        open_judging(chosen, judge_model or JudgeModelSettings(), limits, store, budget, tell=tell) as judged_by,
+        open_judging(chosen, judge_model or JudgeModelSettings(), limits, store, budget, tell=tell) as judging_setup,
     ):
-        return asyncio.run(_attack(judged_by, attack_items()[::every], limits.connections, tell))
+        return asyncio.run(_attack(judging_setup, attack_items()[::every], limits.connections, tell))
 
 
-async def _attack(judged_by: JudgingSetup, items: Sequence[Attack], at_once: int, tell: Tell) -> list[AttackReport]:
+async def _attack(judging_setup: JudgingSetup, items: Sequence[Attack], at_once: int, tell: Tell) -> list[AttackReport]:
     reports = []
     try:
-        for judge in judged_by.judges:
+        for judge in judging_setup.judges:
             tell(f"attacking {judge.name}")
-            model = judged_by.model if judge.needs_model else None
+            model = judging_setup.model if judge.needs_model else None
             reports.append(await run_attacks(judge, model, items, at_once=at_once))
     finally:
-        if judged_by.logged is not None:
-            await judged_by.logged.api.aclose()
+        if judging_setup.logged is not None:
+            await judging_setup.logged.api.aclose()
     return reports
 
 

@@ -214,8 +214,8 @@ class _Evaluation:
             chosen = self._check_videos(config, content, chosen, player)
             with open_judging(
                 judging, config.judge_model, config.limits, store, self.budget, tell=self.tell
-            ) as judged_by:
-                nulled = sample_null_units(chosen, judging)
+            ) as judging_setup:
+                null_sample = sample_null_units(chosen, judging)
                 folder.clear_logs()
                 if config.processes > 1:
                     collected, usage = play_in_processes(
@@ -225,7 +225,7 @@ class _Evaluation:
                         folder=folder,
                         replies=self.replies,
                         budget=self.budget,
-                        nulled=nulled,
+                        null_sample=null_sample,
                         train=self.train,
                         progress=progress,
                         tell=self.tell,
@@ -237,15 +237,15 @@ class _Evaluation:
                         benchmark,
                         content,
                         player,
-                        judged_by,
+                        judging_setup,
                         frames=frames,
                         logs=folder.logs,
-                        nulled=nulled,
+                        null_sample=null_sample,
                         progress=progress,
                     )
-                    usage = Usage.of(self.budget, player.model, judged_by.model)
+                    usage = Usage.of(self.budget, player.model, judging_setup.model)
                 evaluation = collected.evaluation(
-                    [script.id for script in chosen], [judge.name for judge in judged_by.judges]
+                    [script.id for script in chosen], [judge.name for judge in judging_setup.judges]
                 )
                 name = player.player.name
                 signed = run_signature(
@@ -259,7 +259,7 @@ class _Evaluation:
                 return finish(
                     folder,
                     evaluation,
-                    judged_by,
+                    judging_setup,
                     subject=f"{benchmark.manifest.name}.{play.mode}",
                     signed={name: signed},
                     sources={name: player.source},
@@ -350,11 +350,11 @@ def play_scripts(
     benchmark: Benchmark,
     content: Content,
     player: CreatedPlayer,
-    judged_by: JudgingSetup,
+    judging_setup: JudgingSetup,
     *,
     frames: FrameServer,
     logs: Path,
-    nulled: frozenset[reference_checks.UnitKey],
+    null_sample: frozenset[reference_checks.UnitKey],
     progress: Progress,
 ) -> Collected:
     """Play scripts and judge their answers, in this process.
@@ -365,10 +365,10 @@ def play_scripts(
         benchmark: The benchmark that is played.
         content: Its rows.
         player: Who answers.
-        judged_by: Judges and text metrics.
+        judging_setup: Judges and text metrics.
         frames: Gives frames.
         logs: Folder in which inspect_ai's log appears.
-        nulled: Units whose empty answers a model judges.
+        null_sample: Units whose empty answers a model judges.
         progress: Called after each turn.
 
     Raises:
@@ -379,11 +379,11 @@ def play_scripts(
     play, preset = config.play, config.preset.name if config.preset else ""
     runner = EvaluationRunner(
         logs,
-        judged_by,
+        judging_setup,
         background_of(content, config.judging),
         at_a_time=config.limits.connections,
         progress=progress,
-        nulled=nulled,
+        null_sample=null_sample,
     )
     runner.run(
         scripts,
@@ -475,7 +475,7 @@ class ShardTask(BaseModel):
     config: RunConfig
     scripts: tuple[str, ...]
     """Names of the scripts that are played."""
-    nulled: tuple[tuple[UnitKind, str], ...]
+    null_sample: tuple[tuple[UnitKind, str], ...]
     """Units of the whole run whose empty answers a model judges."""
     max_calls: int | None
     max_tokens: int | None
@@ -532,7 +532,9 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
             answers=read_answers(config, content),
             train=Benchmark.open(task.train) if task.train else None,
         )
-        with open_judging(config.judging, config.judge_model, config.limits, store, budget, tell=silent) as judged_by:
+        with open_judging(
+            config.judging, config.judge_model, config.limits, store, budget, tell=silent
+        ) as judging_setup:
             collected: Collected | None = None
             try:
                 collected = play_scripts(
@@ -541,16 +543,16 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
                     benchmark,
                     content,
                     player,
-                    judged_by,
+                    judging_setup,
                     frames=frames,
                     logs=task.logs,
-                    nulled=frozenset(task.nulled),
+                    null_sample=frozenset(task.null_sample),
                     progress=lambda what, done, due, share: told(done),
                 )
             except BudgetError:
                 # What is left of the shares of others may do.
                 pass
-            models: list[Any] = [model for model in (player.model, judged_by.model) if model is not None]
+            models: list[Any] = [model for model in (player.model, judging_setup.model) if model is not None]
             result = ShardResult(
                 collected=collected,
                 spent=budget.spent,
@@ -584,7 +586,7 @@ def play_in_processes(
     folder: RunFolder,
     replies: Path,
     budget: Budget,
-    nulled: frozenset[reference_checks.UnitKey],
+    null_sample: frozenset[reference_checks.UnitKey],
     train: Benchmark | None,
     progress: Progress,
     tell: Tell,
@@ -601,7 +603,7 @@ def play_in_processes(
         folder: The run.
         replies: File of kept replies.
         budget: What is left of it is divided; what was spent is counted in it.
-        nulled: Units whose empty answers a model judges.
+        null_sample: Units whose empty answers a model judges.
         train: A benchmark that baselines learn from.
         progress: Called after each turn, for all processes together.
         tell: Receives a sentence if there are fewer processes than asked for.
@@ -644,7 +646,7 @@ def play_in_processes(
             train=train.path if train else None,
             config=own,
             scripts=tuple(script.id for script in shards[number]),
-            nulled=tuple(sorted(nulled)),
+            null_sample=tuple(sorted(null_sample)),
             max_calls=share.max_calls,
             max_tokens=share.max_tokens,
             max_cost=share.max_cost,

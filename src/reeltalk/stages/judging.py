@@ -354,12 +354,12 @@ class _Judgement:
                 again=before is not None,
             ) as folder,
             ReplyStore(limits.replies or folder.replies) as store,
-            open_judging(judging, self.judge_model, limits, store, self.budget, tell=self.tell) as judged_by,
+            open_judging(judging, self.judge_model, limits, store, self.budget, tell=self.tell) as judging_setup,
         ):
             folder.clear_logs()
             runner = EvaluationRunner(
                 folder.logs,
-                judged_by,
+                judging_setup,
                 background_of(content, judging) if content is not None else None,
                 at_a_time=limits.connections,
                 progress=progress,
@@ -368,13 +368,13 @@ class _Judgement:
             return finish(
                 folder,
                 evaluation,
-                judged_by,
+                judging_setup,
                 subject=read.subject,
                 signed=read.signed,
                 sources=read.sources,
                 content=content,
                 settings=request | {"benchmark_path": str(read.benchmark.path) if read.benchmark else None},
                 kind="judge",
-                usage=Usage.of(self.budget, None, judged_by.model),
+                usage=Usage.of(self.budget, None, judging_setup.model),
                 tell=self.tell,
             )
