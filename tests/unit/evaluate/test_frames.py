@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +25,7 @@ from reeltalk.evaluate.playing.frames import FrameServer, VisibleFrames
 from reeltalk.evaluate.playing.play import Pictures, ShownFrame
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import FramePolicy, FrameSettings
-from reeltalk.parallel import Limits
+from reeltalk.parallel import Limits, call_server
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.encode import pixels_of, upright
@@ -435,6 +436,11 @@ def nothing(argument): return None
 """
 
 
+def _start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Python start the processes that decode: forked ones do not find modules of a test's own."""
+    monkeypatch.setattr(call_server, "subprocess", subprocess)
+
+
 @pytest.mark.parametrize(
     ("which", "function", "says"),
     [
@@ -452,6 +458,7 @@ def nothing(argument): return None
 def test_a_video_that_breaks_its_decoder_is_named_and_breaks_nothing_else(
     which: str, function: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    _start_anew(monkeypatch)
     (tmp_path / "breaking.py").write_text(WORK)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setattr(frames_module, which, f"breaking:{function}")
@@ -471,6 +478,7 @@ def test_a_video_that_takes_too_much_memory_is_refused(tmp_path: Path) -> None:
 
 
 def test_leaving_ends_what_still_decodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _start_anew(monkeypatch)
     (tmp_path / "breaking.py").write_text(WORK)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setattr(frames_module, "LOOK", "breaking:hang")
@@ -495,6 +503,7 @@ def test_leaving_ends_what_still_decodes(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_event_loop_that_ends_waits_for_no_decoder_that_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    _start_anew(monkeypatch)
     (tmp_path / "breaking.py").write_text(WORK)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setattr(frames_module, "LOOK", "breaking:hang")
