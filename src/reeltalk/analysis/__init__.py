@@ -1,4 +1,5 @@
-"""What runs say, as values: leaderboards, comparisons, profiles, calibration of judges, statistics of benchmarks.
+"""Results of runs as values: leaderboards, comparisons, profiles, calibration of judges, statistics of benchmarks.
 
-Statistics are left to `metrics`, and pages and figures that show these values to `pages`. Begin with `leaderboard`.
+Statistics are left to `metrics`, and pages and figures to `pages`. Begin with `leaderboard`, then `turn_scores` for
+single turns and `comparison` for two models.
 """

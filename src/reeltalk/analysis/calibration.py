@@ -1,4 +1,4 @@
-"""May one trust this judge? Judges, rules and text metrics beside people who rated some of the same answers.
+"""Can you trust this judge? Judges, rules and text metrics compared with people who rated some of the same answers.
 
 `calibrate` computes everything as plain data; pages, tables and files show it. Models' means are given as a judge has
 them, as people have them, and corrected. Floors and references are no part of any correlation: a judge that only told

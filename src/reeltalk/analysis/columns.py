@@ -23,7 +23,7 @@ FLOORS: Final = {
     "baseline:yes": "always says yes",
     "baseline:copied-question": "gives the question back",
 }
-"""Players that know nothing of the video or the question, by where their answers are from."""
+"""Baselines that know nothing of the video or the question, by the source of their answers."""
 ORACLE: Final = "oracle"
 """Where answers are from that were read off the facts of the video."""
 REFERENCE: Final = "baseline:reference"
@@ -167,7 +167,7 @@ def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
 
 
 def floor_of(info: ModelInfo) -> str | None:
-    """What a player does that knows nothing; None for all others."""
+    """What a baseline that knows nothing does; None for all others."""
     return FLOORS.get(info.source)
 
 

@@ -387,7 +387,7 @@ class PairComparer:
     def _against_fixed(
         self, sheet: ScoreMatrix, blank: Comparison, within: Bools, silent: Sequence[bool]
     ) -> Comparison:
-        """A model against a number without turns, as that of a player that knows nothing."""
+        """A model against a number without turns, as that of a baseline that knows nothing."""
         models = [self.board.models[index] for index in (blank.first, blank.second)]
         if all(silent) or not sheet.is_mean or self.settings.by is not None:
             names = " and ".join(repr(model.name) for model, quiet in zip(models, silent, strict=True) if quiet)

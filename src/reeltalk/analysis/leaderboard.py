@@ -84,7 +84,7 @@ class ModelRow:
 
     @property
     def floor(self) -> str | None:
-        """What it does, where it is a player that knows nothing; None for all others."""
+        """What it does, if it is a baseline that knows nothing; None for all others."""
         return floor_of(self.info)
 
     @property
@@ -190,7 +190,7 @@ class Leaderboard:
         return any(cell.withheld for cell in cells if cell)
 
     def floor(self, metric: str, run: Run) -> float | None:
-        """The highest value of the players that know nothing: those of a run where it has some, else of all runs."""
+        """The highest value of the baselines that know nothing: those of the run if it has some, else of all runs."""
         own = [model for model in self.floors if model.run is run] or (self.floors if metric not in self.mixed else [])
         found = [cell.row.value for model in own if (cell := model.cells[metric]) is not None]
         return max((value for value in found if value is not None), default=None)

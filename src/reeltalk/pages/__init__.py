@@ -1,4 +1,5 @@
-"""Reports as a static site: pages, figures and the files that they link.
+"""Reports as a static site: pages, figures, and the files that they link.
 
-What they show is computed in `analysis`. Begin with `stage`, which writes a site, and `site`, which pages are given.
+Each module draws one page or one part of it; the numbers come from `analysis`. Begin with `stage`, which lists the
+pages and writes a site, and `site`, which every page is given.
 """

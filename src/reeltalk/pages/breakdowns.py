@@ -223,7 +223,7 @@ def _middle_s(group: str) -> float | None:
 
 
 def _says_something(points: Mapping[int, Mapping[int, Estimate]]) -> bool:
-    """False where all is zero, as the frames of players that see none."""
+    """False if all values are zero, as the frames of baselines that see none."""
     return any(estimate.value for found in points.values() for estimate in found.values())
 
 

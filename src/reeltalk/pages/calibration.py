@@ -303,7 +303,7 @@ def _problems(tried: Sequence[Landmark]) -> tuple[str, ...]:
         if one.role == "reference" and models and models[0].share > one.share:
             found.append(f"it prefers {models[0].name} to the references")
         if one.role == "floor" and one.share > BOTTOM:
-            found.append(f"{one.name}, which knows nothing, gets {one.share:.0%} of its scale")
+            found.append(f"{one.name}, which knows nothing of the video, gets {one.share:.0%} of its scale")
         above = [model.name for model in models if one.role == "floor" and model.share <= one.share]
         if above:
             found.append(f"{one.name} is not below {', '.join(above)}")

@@ -69,7 +69,7 @@ class CoverRow:
 
     name: str
     floor: str | None
-    """What it does, where it is a player that knows nothing."""
+    """What it does, if it is a baseline that knows nothing; None for others."""
     cells: tuple[Cell | None, ...]
     """Its number in each group of runs; None where it did not play there."""
 

@@ -60,7 +60,7 @@ def read_dataset(benchmark: Benchmark) -> Dataset:
         DatasetSection("questions", "Questions", tuple(question_panels(found))),
         DatasetSection("kinds", "Kinds of questions", tuple(kind_panels(found))),
         DatasetSection("activities", "Activities", tuple(activity_panels(found))),
-        DatasetSection("beside", "Beside other data sets", comparisons=tuple(dataset_comparisons(found))),
+        DatasetSection("beside", "Compared with other data sets", comparisons=tuple(dataset_comparisons(found))),
     )
     kept = tuple(section for section in sections if section.panels or section.comparisons)
     return Dataset(found.name, _lead(found), tuple(_basics(found)), kept)

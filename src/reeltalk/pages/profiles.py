@@ -232,7 +232,7 @@ def best_model(site: Site, *, beside: int | None = None) -> int | None:
 
 
 def floor_model(site: Site, *, beside: int | None = None) -> int | None:
-    """The best of the players that know nothing; None where there is none.
+    """The best of the baselines that know nothing; None where there is none.
 
     Args:
         site: The report.

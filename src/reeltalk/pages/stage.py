@@ -74,7 +74,7 @@ PAGES: Final = (
     Page(
         "Dataset", DATASET_PAGE, lambda site: site.benchmark is not None and has_dataset(site.benchmark), write_dataset
     ),
-    Page("Beside published numbers", PUBLISHED_PAGE, lambda site: bool(site.settings.published), write_published),
+    Page("Published numbers", PUBLISHED_PAGE, lambda site: bool(site.settings.published), write_published),
 )
 """The pages of a report on runs, in the order of its navigation."""
 

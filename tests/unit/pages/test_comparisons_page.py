@@ -82,7 +82,7 @@ def test_floors_stand_in_the_matrix_and_are_marked(make_paired_run: RunMaker, tm
     (tmp_path / "site").mkdir()
     write_report([run], tmp_path / "site")
     page = page_of(tmp_path / "site")
-    assert '<span class="tag" title="a player that says nothing">floor</span>' in page
+    assert '<span class="tag" title="a baseline that says nothing">floor</span>' in page
     assert "Difference to the floor, C empty" in page
 
 
