@@ -16,7 +16,7 @@ from reeltalk.inference.mini import MiniModel
 from reeltalk.inference.mini_words import TOKENIZER
 from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.streaming.export_onnx import compare, export_mini, rounded
+from reeltalk.streaming.export_onnx import compare_exported, export_mini, rounded
 from reeltalk.streaming.household import filmed_videos
 from reeltalk.streaming.mini_checkpoint import load_mini
 from reeltalk.streaming.network import Mini
@@ -64,7 +64,7 @@ def main() -> None:
         exported = MiniModel(folder)
         benchmark = Benchmark.open(given.benchmark)
         videos = questions(model, benchmark, given.split, given.answers or (50 if given.quick else 1000), given.frames)
-        found = compare(rounded(model), exported, videos)
+        found = compare_exported(rounded(model), exported, videos)
         size = sum(path.stat().st_size for path in folder.iterdir())
     figures = {
         "answers": found.answers,

@@ -18,7 +18,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, VIDEOS
 from reeltalk.world.activities import activities, program
-from reeltalk.world.film import Plan, carry_out_all, clip_graphs, plan
+from reeltalk.world.film import FilmPlan, carry_out_all, clip_graphs, plan
 from reeltalk.world.house import build_house
 from reeltalk.world.settings import FilmSettings
 
@@ -51,7 +51,7 @@ def told(folder: Path, scenarios: int = 20, seed: int = 7, houses: int | None = 
     return benchmark
 
 
-def _made(planned: Plan, settings: FilmSettings) -> tuple[Video, list[Clip], list[str]]:
+def _made(planned: FilmPlan, settings: FilmSettings) -> tuple[Video, list[Clip], list[str]]:
     house = build_house(planned.house)
     parts = carry_out_all(house, planned.start_room, list(planned.activities))
     known = [activities()[name] for name in planned.activities]

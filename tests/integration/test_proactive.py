@@ -17,7 +17,7 @@ from reeltalk.evaluate.proactive.scoring import score_sessions
 from reeltalk.evaluate.proactive.stage import choose_tasks, play_tasks
 from reeltalk.evaluate.proactive.watchers import StreamWatcher
 from reeltalk.evaluate.settings import ProactiveSettings
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import EventLog, read_event_log
@@ -113,13 +113,13 @@ class Knowing:
         self._at_s = pts_s
         return 1.0 if self._due and self._due[0].interval.start_s <= pts_s else 0.0
 
-    def speak(self) -> Spoken:
-        return Spoken(self._due.pop(0).references[0], 0, 0, 0.0, None)
+    def speak(self) -> StreamAnswer:
+        return StreamAnswer(self._due.pop(0).references[0], 0, 0, 0.0, None)
 
     def instruct(self, instruction: str) -> None:
         assert instruction == self._task.instruction
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         raise AssertionError("nobody asks")
 
     def told(self, question: str, answer: str) -> None:

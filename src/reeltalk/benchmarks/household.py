@@ -37,7 +37,7 @@ from reeltalk.stages import construct, curate, film
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.runs import Run
 from reeltalk.store.tables import DIALOGUES, KNOWN_BOXES, VIDEOS
-from reeltalk.world.describe import describe
+from reeltalk.world.describe import describe_films
 from reeltalk.world.files import write_files
 from reeltalk.world.settings import FilmSettings
 
@@ -130,7 +130,7 @@ def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Prog
     steps.say(curation_summary(benchmark))
 
     steps.begin("write down the facts of every clip")
-    describe(filmed, benchmark)
+    describe_films(filmed, benchmark)
     steps.say(facts_summary(benchmark))
 
     at = steps.begin("construct chains, linkages, paths, dialogues and checklists from the facts")

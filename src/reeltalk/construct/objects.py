@@ -18,7 +18,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box
 from reeltalk.schema.media import SampledFrame, Video
 from reeltalk.schema.record import Seconds
-from reeltalk.video.appearance import APPEARANCE_VALUES, colour_name, cut_box, describe
+from reeltalk.video.appearance import APPEARANCE_VALUES, colour_name, cut_box, describe_appearance
 from reeltalk.video.encode import jpeg, upright, within
 from reeltalk.video.frames import frames_at
 from reeltalk.video.sampling import fixed_rate
@@ -108,12 +108,14 @@ def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
             small = np.ascontiguousarray(within(crop, CROP_PX))
             objects.append(
                 DescribedObject(
-                    appearance=pack_appearance(describe(crop)),
+                    appearance=pack_appearance(describe_appearance(crop)),
                     colour=colour_name(crop),
                     crop=base64.b64encode(jpeg(small, quality=CROP_QUALITY)).decode(),
                 )
             )
-        made = DescribedFrame(pts_s=wanted["pts_s"], view=pack_appearance(describe(picture)), objects=tuple(objects))
+        made = DescribedFrame(
+            pts_s=wanted["pts_s"], view=pack_appearance(describe_appearance(picture)), objects=tuple(objects)
+        )
         found.append(made.model_dump(mode="json"))
     return found
 

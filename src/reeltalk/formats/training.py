@@ -174,7 +174,7 @@ DECODE_S: Final = 120.0
 SECONDS_A_FRAME: Final = 10.0
 """Time that a call may take for each frame: a long video whose index is damaged is decoded from its start."""
 WRITE: Final = "reeltalk.video.stills:write"
-LOOK: Final = "reeltalk.video.serving:look"
+LOOK: Final = "reeltalk.video.serving:probe_length"
 HINT: Final = "replace the file, or leave the video out"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 

@@ -153,7 +153,7 @@ def peft_calls() -> Iterator[None]:
         yield
 
 
-def told(error: BaseException) -> str:
+def load_error_text(error: BaseException) -> str:
     """The words of an error in one line, or the name of its class."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 
@@ -165,11 +165,13 @@ def _loaded(what: str, path: Path, load: Callable[[], Any]) -> Any:
     except ModelError:
         raise
     except ImportError as error:
-        raise InputError(f"its {what} needs a package that is not installed: {told(error)}", file=path) from error
+        raise InputError(
+            f"its {what} needs a package that is not installed: {load_error_text(error)}", file=path
+        ) from error
     except Exception as error:
         # transformers raises OSError, ValueError, KeyError and others for what is wrong in a folder.
         raise InputError(
-            f"transformers cannot load its {what}: {told(error)}",
+            f"transformers cannot load its {what}: {load_error_text(error)}",
             file=path,
             hint="the folder must hold what save_pretrained of model and processor wrote",
         ) from error

@@ -40,7 +40,7 @@ Field = Literal["question", "answer"]
 
 
 @dataclass(frozen=True)
-class Block:
+class FeatureBlock:
     """N-grams of one part of a turn."""
 
     field: Field
@@ -54,7 +54,7 @@ class LinearTagger:
     name: str
     vocabularies: Mapping[str, tuple[str, ...]]
     """Tags by vocabulary, one column each, in order."""
-    blocks: tuple[Block, ...]
+    blocks: tuple[FeatureBlock, ...]
     weights: Floats
     """(F, T) of n-grams to tags."""
     intercepts: Floats
@@ -224,7 +224,7 @@ def _check_vocabularies(path: Path, given: Any) -> None:
 
 def _tagger(head: dict[str, Any], arrays: dict[str, Any]) -> LinearTagger:
     weights, intercepts, idf = (arrays[name] for name in ("weights", "intercepts", "idf"))
-    blocks: list[Block] = []
+    blocks: list[FeatureBlock] = []
     start = 0
     for block in head["blocks"]:
         terms = tuple(map(str, block["terms"]))
@@ -234,7 +234,7 @@ def _tagger(head: dict[str, Any], arrays: dict[str, Any]) -> LinearTagger:
         if not 1 <= shortest <= longest <= 10 or len(set(terms)) != len(terms):
             raise ValueError("malformed n-grams")
         blocks.append(
-            Block(
+            FeatureBlock(
                 block["field"],
                 NGrams(block["analyzer"], shortest, longest, terms, idf[start : start + len(terms)]),
             )

@@ -18,7 +18,7 @@ from reeltalk.errors import InputError, ModelError
 from reeltalk.inference.mini_pictures import fitted
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.inference.mini_words import ANSWER, BEGIN, END, INSTRUCTION, QUESTION, SAYS, TOKENIZER, MiniWords
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 from reeltalk.inference.stream_memory import Floats, MemoryPolicy, StreamMemory
 
 FOLDER: Final = Path(__file__).parent / "mini"
@@ -241,7 +241,7 @@ class MiniStream:
             ready = self._see(frames[start : start + at_once], pts_s[start : start + at_once])
         return ready
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         """Ask something now. Question and answer stay in the conversation.
 
         Raises:
@@ -257,7 +257,7 @@ class MiniStream:
         """
         self._tell([INSTRUCTION, *self._model.words.numbers(instruction), END], lasting=True)
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         """Say what there is to say now without being asked.
 
         Raises:
@@ -299,7 +299,7 @@ class MiniStream:
         """
         return self._words(begun, [])
 
-    def _speak(self, begun: list[int]) -> Spoken:
+    def _speak(self, begun: list[int]) -> StreamAnswer:
         model, started = self._model, time.perf_counter()
         times: list[float] = []
         said = self._words(begun, times)
@@ -307,7 +307,7 @@ class MiniStream:
         if not text:
             raise ModelError(f"{model.name} answered with nothing")
         cut_off = len(said) >= model.longest_answer
-        return Spoken(text, len(begun), len(said), times[-1] - started, times[0] - started, cut_off)
+        return StreamAnswer(text, len(begun), len(said), times[-1] - started, times[0] - started, cut_off)
 
     def _words(self, begun: list[int], times: list[float]) -> list[int]:
         longest = self._model.longest_answer

@@ -50,7 +50,7 @@ class NGrams:
             text: As people wrote it; letters' case does not count.
         """
         cut = text[:LONGEST_TEXT_CHARS].lower()
-        runs = words_of(cut, self) if self.analyzer == "word" else characters_of(cut, self)
+        runs = word_ngrams(cut, self) if self.analyzer == "word" else characters_of(cut, self)
         counts = Counter(column for run in runs if (column := self.column.get(run)) is not None)
         columns = np.array(sorted(counts), dtype=np.intp)
         values = np.array([1.0 + math.log(counts[column]) for column in columns]) * self.idf[columns]
@@ -58,7 +58,7 @@ class NGrams:
         return columns, values / length if length else values
 
 
-def words_of(text: str, spec: NGrams) -> Iterator[str]:
+def word_ngrams(text: str, spec: NGrams) -> Iterator[str]:
     """Runs of words of two letters or more, in a text in lower case."""
     words = _WORD.findall(text)
     for n in range(spec.shortest, spec.longest + 1):

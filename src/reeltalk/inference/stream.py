@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Spoken:
+class StreamAnswer:
     """What a model said of a stream."""
 
     text: str
@@ -43,7 +43,7 @@ class Stream(Protocol):
         """
         ...
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         """Ask something now. Question and answer stay in the conversation.
 
         Raises:
@@ -55,7 +55,7 @@ class Stream(Protocol):
         """Say something that is answered later, when it is time to, as `Tell me when the kettle boils`."""
         ...
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         """Say what there is to say now without being asked. What is said stays in the conversation."""
         ...
 

@@ -52,7 +52,7 @@ class MemoryPolicy(BaseModel):
 
 
 @dataclass
-class Entry:
+class MemoryEntry:
     """Tokens of the memory that stay, go or are merged together."""
 
     kind: Literal["sink", "frame", "words"]
@@ -91,8 +91,8 @@ class StreamMemory:
         self._keys: Floats = np.zeros((layers, heads, room, head_width), np.float32)
         self._values: Floats = np.zeros_like(self._keys)
         self._tokens, self._words, self._sinks = 0, 0, 0
-        self._entries: list[Entry] = []
-        self._frames: list[Entry] = []
+        self._entries: list[MemoryEntry] = []
+        self._frames: list[MemoryEntry] = []
         self._open = False
 
     @property
@@ -111,7 +111,7 @@ class StreamMemory:
         return self._tokens
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[MemoryEntry, ...]:
         """What the tokens belong to, in the order of time."""
         return tuple(self._entries)
 
@@ -134,7 +134,7 @@ class StreamMemory:
         other._tokens, other._words, other._sinks = self._tokens, self._words, self._sinks
         other.frames_seen, other.frames_dropped = self.frames_seen, self.frames_dropped
         other.words_dropped, other._open = self.words_dropped, self._open
-        other._entries = [Entry(**vars(entry)) for entry in self._entries]
+        other._entries = [MemoryEntry(**vars(entry)) for entry in self._entries]
         other._frames = [entry for entry in other._entries if entry.kind == "frame"]
         return other
 
@@ -153,7 +153,7 @@ class StreamMemory:
             raise ValueError(f"a frame has {self.frame_tokens} tokens, not {keys.shape[2]}")
         self.end_turn()
         sinking = self.policy is not None and self._sinks < self.policy.sinks
-        entry = Entry("sink" if sinking else "frame", self.frame_tokens, 1, self.frames_seen, pts_s, pts_s)
+        entry = MemoryEntry("sink" if sinking else "frame", self.frame_tokens, 1, self.frames_seen, pts_s, pts_s)
         self._append(keys, values, entry)
         self.frames_seen += 1
         if sinking:
@@ -178,13 +178,13 @@ class StreamMemory:
         count, policy = keys.shape[2], self.policy
         sunk = 0 if policy is None or self._open else min(count, max(0, policy.sinks - self._sinks))
         if sunk:
-            self._append(keys[:, :, :sunk], values[:, :, :sunk], Entry("sink", sunk))
+            self._append(keys[:, :, :sunk], values[:, :, :sunk], MemoryEntry("sink", sunk))
             self._sinks += sunk
             keys, values = keys[:, :, sunk:], values[:, :, sunk:]
         if count == sunk:
             return
         if not self._open:
-            self._entries.append(Entry("words", 0, lasting=lasting))
+            self._entries.append(MemoryEntry("words", 0, lasting=lasting))
             self._open = True
         turn = self._entries[-1]
         if policy is not None:
@@ -200,7 +200,7 @@ class StreamMemory:
         """What is said next begins a new turn."""
         self._open = False
 
-    def _append(self, keys: Floats, values: Floats, entry: Entry | None) -> None:
+    def _append(self, keys: Floats, values: Floats, entry: MemoryEntry | None) -> None:
         end = self._tokens + keys.shape[2]
         self._make_room(end)
         self._keys[:, :, self._tokens : end], self._values[:, :, self._tokens : end] = keys, values
@@ -242,14 +242,14 @@ class StreamMemory:
         self._remove(right)
         del self._frames[at + 1]
 
-    def _drop_turn(self, running: Entry) -> None:
+    def _drop_turn(self, running: MemoryEntry) -> None:
         turns = [entry for entry in self._entries if entry.kind == "words" and entry is not running]
         oldest = next((turn for turn in turns if not turn.lasting), turns[0])
         self._words -= oldest.tokens
         self.words_dropped += oldest.tokens
         self._remove(oldest)
 
-    def _remove(self, entry: Entry) -> None:
+    def _remove(self, entry: MemoryEntry) -> None:
         start = self._starts()[id(entry)]
         end = start + entry.tokens
         for held in (self._keys, self._values):
@@ -265,7 +265,7 @@ class StreamMemory:
             at += entry.tokens
         return starts
 
-    def _of(self, entry: Entry, starts: dict[int, int]) -> Floats:
+    def _of(self, entry: MemoryEntry, starts: dict[int, int]) -> Floats:
         return self._keys[:, :, starts[id(entry)] : starts[id(entry)] + entry.tokens]
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import BenchmarkError, MissingExtraError
-from reeltalk.inference.linear_tagger import Block, LinearTagger, known_vocabularies
-from reeltalk.inference.ngrams import LONGEST_TEXT_CHARS, Analyzer, Floats, NGrams, characters_of, words_of
+from reeltalk.inference.linear_tagger import FeatureBlock, LinearTagger, known_vocabularies
+from reeltalk.inference.ngrams import LONGEST_TEXT_CHARS, Analyzer, Floats, NGrams, characters_of, word_ngrams
 from reeltalk.schema.record import Json
 
 Reads = Literal["question", "question+answer"]
@@ -110,7 +110,7 @@ def target_matrix(
     return np.array(rows, dtype=bool).reshape(len(tags), sum(map(len, vocabularies.values())))
 
 
-def _features(texts: Sequence[tuple[str, str]], reads: Reads) -> tuple[Any, tuple[Block, ...]]:
+def _features(texts: Sequence[tuple[str, str]], reads: Reads) -> tuple[Any, tuple[FeatureBlock, ...]]:
     """N-grams fitted to the texts; those of a part in which no turn has words are left out."""
     from sklearn.compose import ColumnTransformer
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -119,7 +119,7 @@ def _features(texts: Sequence[tuple[str, str]], reads: Reads) -> tuple[Any, tupl
     for place, (field, analyzer, shortest, longest, most) in enumerate(BLOCKS):
         column = 0 if field == "question" else 1
         words = NGrams(analyzer, shortest, longest, (), np.zeros(0))
-        runs = words_of if analyzer == "word" else characters_of
+        runs = word_ngrams if analyzer == "word" else characters_of
         if (field == "answer" and reads == "question") or not any(any(runs(t[column].lower(), words)) for t in texts):
             continue
         vectorizer = TfidfVectorizer(
@@ -135,7 +135,9 @@ def _features(texts: Sequence[tuple[str, str]], reads: Reads) -> tuple[Any, tupl
     for name, _, _, (field, analyzer, shortest, longest, _) in chosen:
         fitted = features.named_transformers_[name]
         terms = tuple(map(str, fitted.get_feature_names_out()))
-        blocks.append(Block(field, NGrams(analyzer, shortest, longest, terms, np.asarray(fitted.idf_, np.float64))))
+        blocks.append(
+            FeatureBlock(field, NGrams(analyzer, shortest, longest, terms, np.asarray(fitted.idf_, np.float64)))
+        )
     return features, tuple(blocks)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from reeltalk.errors import InputError, MissingExtraError, ModelError, SettingError
-from reeltalk.inference.checkpoint import open_checkpoint, told, within_memory
+from reeltalk.inference.checkpoint import load_error_text, open_checkpoint, within_memory
 from reeltalk.inference.processor import frame_options
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -22,7 +22,7 @@ SEED: Final = 17
 """Decoding is greedy; the seed is for what a model draws all the same."""
 
 
-class Spoken(Protocol):
+class ConversationMessage(Protocol):
     """A message of a conversation, as `llm.Message` is one."""
 
     @property
@@ -117,7 +117,7 @@ class LocalVideoModel:
         """The folder's name."""
         return self.path.resolve().name
 
-    def reply(self, messages: Sequence[Spoken]) -> Written:
+    def reply(self, messages: Sequence[ConversationMessage]) -> Written:
         """The next message of the conversation, by greedy decoding.
 
         Args:
@@ -164,7 +164,7 @@ class LocalVideoModel:
         device = int(self._torch.cuda.max_memory_allocated()) if self.device == "cuda" else None
         return PeakMemory(host, device)
 
-    def _inputs(self, messages: Sequence[Spoken]) -> Any:
+    def _inputs(self, messages: Sequence[ConversationMessage]) -> Any:
         chat = []
         pictures: list[Any] = []
         videos: list[list[Any]] = []
@@ -190,7 +190,7 @@ class LocalVideoModel:
             inputs = self._processor(text=text, return_tensors="pt", **more)
         except Exception as error:
             # Processors and templates raise whatever they like.
-            raise ModelError(f"{self.name} cannot be asked this way: {told(error)}") from error
+            raise ModelError(f"{self.name} cannot be asked this way: {load_error_text(error)}") from error
         return self._within_memory(lambda: inputs.to(self.device, dtype=self._model.dtype))
 
     def _within_memory(self, work: Callable[[], Any]) -> Any:
@@ -201,7 +201,7 @@ class LocalVideoModel:
             ):
                 return work()
         except RuntimeError as error:
-            raise ModelError(f"{self.name} failed: {told(error)}") from error
+            raise ModelError(f"{self.name} failed: {load_error_text(error)}") from error
 
 
 class _FirstToken:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 from reeltalk.inference.turn_pieces import TurnPieces
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class VideoStream:
         self._forget()
         return None
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         """Ask something now.
 
         Raises:
@@ -119,7 +119,7 @@ class VideoStream:
             raise
         self._state = "answered"
         self._forget()
-        return Spoken(
+        return StreamAnswer(
             text=text,
             prompt_tokens=asked,
             completion_tokens=len(written),
@@ -134,7 +134,7 @@ class VideoStream:
         self._read_text(self._opening() + instruction + "\n", "turn")
         self._state = "text"
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         """Say what there is to say now.
 
         Raises:

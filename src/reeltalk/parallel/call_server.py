@@ -18,7 +18,7 @@ THREADS_OF_LIBRARIES: Final = dict.fromkeys(
 
 
 @dataclass(frozen=True)
-class Reply:
+class CallOutcome:
     """How a call ended, and what it used."""
 
     outcome: Outcome
@@ -97,7 +97,7 @@ def request_line(function: str, call: Call) -> str:
     return json.dumps(request)
 
 
-def read_reply(function: str, line: str) -> Reply:
+def read_reply(function: str, line: str) -> CallOutcome:
     """What came back from `CallServer.ask`.
 
     Raises:
@@ -106,8 +106,8 @@ def read_reply(function: str, line: str) -> Reply:
     try:
         reply: dict[str, Any] = json.loads(line)
     except ValueError:
-        return Reply(Failure(FailureKind.DIED, "the process that runs the calls died"))
+        return CallOutcome(Failure(FailureKind.DIED, "the process that runs the calls died"))
     if "missing" in reply:
         raise RuntimeError(f"{function} cannot be called: {reply['missing']}")
     outcome = Failure(FailureKind(reply["failure"]), reply["detail"]) if "failure" in reply else reply["result"]
-    return Reply(outcome, reply["cpu_s"], reply["peak_bytes"])
+    return CallOutcome(outcome, reply["cpu_s"], reply["peak_bytes"])

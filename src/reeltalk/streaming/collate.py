@@ -18,7 +18,7 @@ from PIL import Image
 from torch import Tensor
 
 from reeltalk.errors import InputError
-from reeltalk.inference.checkpoint import Checkpoint, told
+from reeltalk.inference.checkpoint import Checkpoint, load_error_text
 from reeltalk.inference.processor import frame_options
 from reeltalk.schema.sft import TrainingFrame, TrainingSample
 from reeltalk.store.sft import read_samples
@@ -28,7 +28,7 @@ DRAWN_FOR_ORDER: Final = 1
 
 
 @dataclass(frozen=True)
-class Dialogue:
+class SampleLine:
     """A sample with where it stands."""
 
     sample: TrainingSample
@@ -83,7 +83,7 @@ class Dialogues:
 
     file: Path
     root: Path
-    rows: tuple[Dialogue, ...]
+    rows: tuple[SampleLine, ...]
     sha256: str
 
     @classmethod
@@ -99,12 +99,12 @@ class Dialogues:
         """
         folder = file.parent if root is None else root
         # Not TRL's rows of one answer each: here loss falls on all answers of a line.
-        rows = tuple(Dialogue(sample, file, line) for line, sample in read_samples(file, "streamingchat"))
+        rows = tuple(SampleLine(sample, file, line) for line, sample in read_samples(file, "streamingchat"))
         if not rows:
             raise InputError("no samples", file=file, hint="export at least one dialogue")
         return cls(file, folder, rows, hashlib.sha256(file.read_bytes()).hexdigest())
 
-    def at(self, position: int, *, seed: int) -> Dialogue:
+    def at(self, position: int, *, seed: int) -> SampleLine:
         """The sample at a position of the endless order; each pass over the samples has an order of its own.
 
         Args:
@@ -173,7 +173,7 @@ class Collator:
             {token.content for token in tokenizer.added_tokens_decoder.values() if token.special} - {" ", ""}
         )
 
-    def collate(self, dialogue: Dialogue, root: Path) -> Sequence:
+    def collate(self, dialogue: SampleLine, root: Path) -> Sequence:
         """The sequence of a dialogue.
 
         Args:
@@ -197,7 +197,7 @@ class Collator:
             )
         except Exception as error:
             # Processors raise whatever they like.
-            raise dialogue.error(f"the processor cannot prepare it: {told(error)}") from error
+            raise dialogue.error(f"the processor cannot prepare it: {load_error_text(error)}") from error
         ids: Tensor = made["input_ids"]
         if ids.shape[1] > self.max_tokens:
             raise self.over_budget(dialogue, ids.shape[1])
@@ -208,7 +208,7 @@ class Collator:
         inputs = {name: value for name, value in made.items() if name not in OFFSETS}
         return Sequence(inputs, labels, len(pictures), dialogue.sample.id)
 
-    def tokens(self, dialogue: Dialogue, root: Path) -> int:
+    def tokens(self, dialogue: SampleLine, root: Path) -> int:
         """How many tokens the sequence of a dialogue has, found out without preparing its pictures.
 
         Raises:
@@ -220,26 +220,28 @@ class Collator:
             self._grown[size] = self._growth(dialogue, size)
         return len(self._processor.tokenizer(text)["input_ids"]) + sum(self._grown[size] for size in sizes)
 
-    def over_budget(self, dialogue: Dialogue, tokens: int) -> InputError:
+    def over_budget(self, dialogue: SampleLine, tokens: int) -> InputError:
         """The error for a sample of too many tokens."""
         return dialogue.error(
             f"{tokens:,} tokens with {len(dialogue.sample.frames):,} frames, {self.max_tokens:,} are allowed",
             hint="export with a smaller token budget, or pass --max-tokens or --over-budget skip",
         )
 
-    def _growth(self, dialogue: Dialogue, size: tuple[int, int]) -> int:
+    def _growth(self, dialogue: SampleLine, size: tuple[int, int]) -> int:
         """By how many tokens a picture of a size is longer than its placeholder."""
         word = self._processor.image_token
         try:
             made = self._processor(text=word, images=[Image.new("RGB", size)], return_tensors="pt", **self._options)
         except Exception as error:
             # Processors raise whatever they like.
-            raise dialogue.error(f"the processor cannot prepare a frame of {size} px: {told(error)}") from error
+            raise dialogue.error(
+                f"the processor cannot prepare a frame of {size} px: {load_error_text(error)}"
+            ) from error
         ids = made["input_ids"][0]
         self._check_frame(dialogue, int((ids == self._image_token).sum()))
         return len(ids) - len(self._processor.tokenizer(word)["input_ids"])
 
-    def _chat(self, dialogue: Dialogue) -> list[dict[str, Any]]:
+    def _chat(self, dialogue: SampleLine) -> list[dict[str, Any]]:
         chat: list[dict[str, Any]] = []
         if self._system is not None:
             chat.append({"role": "system", "content": [{"type": "text", "text": self._system}]})
@@ -259,7 +261,7 @@ class Collator:
             chat.append({"role": message.role, "content": parts})
         return chat
 
-    def _answers(self, dialogue: Dialogue, chat: list[dict[str, Any]]) -> tuple[str, list[tuple[int, int]]]:
+    def _answers(self, dialogue: SampleLine, chat: list[dict[str, Any]]) -> tuple[str, list[tuple[int, int]]]:
         """The rendered conversation, and from where to where its answers go, with what ends them."""
         render = self._processor.apply_chat_template
         try:
@@ -274,7 +276,7 @@ class Collator:
             ]
         except Exception as error:
             # Templates raise whatever they like.
-            raise dialogue.error(f"the chat template cannot write it: {told(error)}") from error
+            raise dialogue.error(f"the chat template cannot write it: {load_error_text(error)}") from error
         for before, through in spans:
             if not (text.startswith(through) and through.startswith(before) and len(through) > len(before)):
                 raise dialogue.error(
@@ -283,7 +285,7 @@ class Collator:
                 )
         return text, [(len(before), len(through)) for before, through in spans]
 
-    def _check_frames(self, dialogue: Dialogue, ids: Tensor, frames: int, replaced: list[dict[str, Any]]) -> None:
+    def _check_frames(self, dialogue: SampleLine, ids: Tensor, frames: int, replaced: list[dict[str, Any]]) -> None:
         if len(replaced) != frames:
             raise dialogue.error(f"the chat template wrote {len(replaced)} placeholders for {frames} frames")
         token = self._processor.image_token
@@ -293,7 +295,7 @@ class Collator:
         if found != sum(counts):
             raise dialogue.error(f"{found} image tokens in the sequence, {sum(counts)} for its {frames} frames")
 
-    def _check_frame(self, dialogue: Dialogue, tokens: int) -> None:
+    def _check_frame(self, dialogue: SampleLine, tokens: int) -> None:
         if tokens > self.frame_tokens:
             raise dialogue.error(
                 f"a frame takes {tokens} tokens, {self.frame_tokens} are allowed",
@@ -301,7 +303,7 @@ class Collator:
             )
 
     def _labels(
-        self, dialogue: Dialogue, ids: Tensor, offsets: list[list[int]], text: str, spans: list[tuple[int, int]]
+        self, dialogue: SampleLine, ids: Tensor, offsets: list[list[int]], text: str, spans: list[tuple[int, int]]
     ) -> Tensor:
         """Labels (1, T) from the places of tokens in the text; answers must come out as they are written later on."""
         labels = torch.full_like(ids, IGNORED)

@@ -4,8 +4,8 @@ Matrices are rounded to 8 bits for each output channel and made floats again bef
 rounded. `rounded` does the same to the torch network, so that both say the same. Normalisation by batches is folded
 into the convolutions before that.
 
-`compare` asks both networks the same questions. The torch side reads each sequence from its beginning, in one piece and
-without a memory, so the comparison covers the export, its rounding, and the memory that the other side keeps.
+`compare_exported` asks both networks the same questions. The torch side reads each sequence from its beginning, in one
+piece and without a memory, so the comparison covers the export, its rounding, and the memory that the other side keeps.
 """
 
 import copy
@@ -308,7 +308,7 @@ def torch_answer(model: Mini, ids: Sequence[int], visual: Tensor, longest: int) 
 
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
-def compare(
+def compare_exported(
     model: Mini,
     exported: MiniModel,
     videos: Iterable[tuple[NDArray[np.uint8], Sequence[float], Sequence[tuple[float, str]]]],

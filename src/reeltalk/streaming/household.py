@@ -27,7 +27,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.documents import read_text
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
-from reeltalk.video.whole_frames import FUNCTION, pixels_of
+from reeltalk.video.whole_frames import FUNCTION, frame_pixels
 
 SINGLE: Final = ("action", "main", "target", "room", "support", "colour")
 """Labels of which a frame has one; index 0 says that there is none."""
@@ -130,7 +130,7 @@ def filmed_videos(
         video = waiting[place]
         if isinstance(outcome, Failure):
             raise BenchmarkError(f"the video '{video.id}' cannot be decoded: {outcome}")
-        small = np.stack([fitted(picture, shape) for picture in pixels_of(outcome)])
+        small = np.stack([fitted(picture, shape) for picture in frame_pixels(outcome)])
         partial = targets[video.id].with_suffix(".part.npy")
         np.save(partial, small, allow_pickle=False)
         partial.replace(targets[video.id])
@@ -144,7 +144,7 @@ def _name(video: Video, shape: MiniShape) -> str:
     return hashlib.sha256(what.encode()).hexdigest()[:24]
 
 
-def grid(duration_s: float, fps: float) -> list[float]:
+def frame_grid(duration_s: float, fps: float) -> list[float]:
     """The times of a video's frames: 0, 1/fps, … before its end."""
     return [n / fps for n in range(max(1, int(np.ceil(duration_s * fps - 1e-6))))]
 
@@ -152,7 +152,7 @@ def grid(duration_s: float, fps: float) -> list[float]:
 def _call(benchmark: Benchmark, video: Video, shape: MiniShape) -> Call:
     argument = {
         "path": str(benchmark.media.whole(video.sha256 or "")),
-        "times_s": grid(video.duration_s or 0.0, shape.fps),
+        "times_s": frame_grid(video.duration_s or 0.0, shape.fps),
         "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
         "longest_px": 640,
     }
@@ -181,7 +181,7 @@ def _read(
                 raise BenchmarkError(f"{benchmark.path} has no graph of clip '{clip.id}'")
             path = benchmark.file(name)
             graphs.append(read_activity(read_text(path), file=path, name=clip.id))
-        times = grid(video.duration_s or 0.0, shape.fps)
+        times = frame_grid(video.duration_s or 0.0, shape.fps)
         begins = [clip.interval.start_s for clip in ordered if clip.interval is not None]
         labels = _labels(
             Story(graphs, begins_s=begins), times, [boxes.get((video.id, n), {}) for n in range(len(times))]

@@ -29,7 +29,7 @@ from torch import Tensor
 
 from reeltalk import __version__
 from reeltalk.errors import BenchmarkError, InputError, MissingExtraError, ModelError, SettingError
-from reeltalk.inference.checkpoint import ADAPTER_CONFIG, Checkpoint, open_checkpoint, told, within_memory
+from reeltalk.inference.checkpoint import ADAPTER_CONFIG, Checkpoint, load_error_text, open_checkpoint, within_memory
 from reeltalk.inference.processor import Tuned, checkpoint_hash
 from reeltalk.progress import Progress
 from reeltalk.schema.lora import LoraSettings
@@ -90,7 +90,7 @@ class LossLog:
                 os.fsync(stream.fileno())
 
 
-def write_run(out: Path, row: dict[str, Any]) -> None:
+def write_training_run(out: Path, row: dict[str, Any]) -> None:
     """Write `run.json`: what is given, and the versions of what computed it."""
     versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
     whole = {"layout": "reeltalk-lora-run-1", "reeltalk": __version__, "versions": versions, **row}
@@ -189,7 +189,8 @@ class Loop:
                     except ValueError as error:
                         # transformers compares image tokens with what the vision encoder gives.
                         raise InputError(
-                            f"sample {sequence.name!r} does not fit the model: {told(error)}", file=self.dialogues.file,
+                            f"sample {sequence.name!r} does not fit the model: {load_error_text(error)}",
+                            file=self.dialogues.file,
                             hint="take processor and weights from one checkpoint",
                         ) from error  # fmt: skip
                     if bad < 0 and not bool(torch.isfinite(loss)):
@@ -426,7 +427,7 @@ def _finish(out: Path, checkpoint: Checkpoint, loop: Loop, losses: list[float], 
         for file in last[0].iterdir():
             if file.name not in (lora_checkpoints.OPTIMIZER, lora_checkpoints.STATE):
                 shutil.copyfile(file, folder / file.name)
-    write_run(
+    write_training_run(
         out,
         {
             "begun": loop.begun.model_dump(mode="json"),

@@ -129,7 +129,7 @@ def rotate(x: Tensor, by: tuple[Tensor, Tensor]) -> Tensor:
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-class Block(nn.Module):
+class DecoderBlock(nn.Module):
     """Attention to everything before, then a gated layer."""
 
     def __init__(self, shape: MiniShape) -> None:
@@ -180,7 +180,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.shape = shape
         self.words = nn.Embedding(shape.vocabulary, shape.width)
-        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.blocks = nn.ModuleList(DecoderBlock(shape) for _ in range(shape.layers))
         self.last = nn.RMSNorm(shape.width, eps=1e-5)
         self.ready = nn.Linear(shape.width, 1)
 

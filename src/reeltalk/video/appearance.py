@@ -43,7 +43,7 @@ def cut_box(rgb: Pixels, box: Box) -> Pixels:
     return rgb[top:bottom, left:right]
 
 
-def describe(rgb: Pixels) -> Appearance:
+def describe_appearance(rgb: Pixels) -> Appearance:
     """The appearance of a crop or of a whole picture.
 
     Args:

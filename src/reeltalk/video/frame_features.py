@@ -139,7 +139,7 @@ def _shares(named: NDArray[np.intp]) -> NDArray[np.float32]:
     return np.asarray(shares, np.float32)
 
 
-def decode(argument: dict[str, Any]) -> dict[str, Any]:
+def decode_features(argument: dict[str, Any]) -> dict[str, Any]:
     """Decode frames and make them small. Runs in a child process.
 
     Args:

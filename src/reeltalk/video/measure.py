@@ -44,7 +44,7 @@ def histogram(hsv: Picture) -> NDArray[np.float32]:
     return share
 
 
-def similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
+def correlate_histograms(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
     """Pearson correlation of two histograms, −1 to 1; 1 for equal ones."""
     return float(cv2.compareHist(first, second, cv2.HISTCMP_CORREL))
 

@@ -80,7 +80,7 @@ def playable(path: Path) -> Playable:
     return Playable(media_type, "", tuple(times))
 
 
-def look(argument: dict[str, Any]) -> dict[str, Any]:
+def check_playable(argument: dict[str, Any]) -> dict[str, Any]:
     """`playable` in a child process.
 
     Args:

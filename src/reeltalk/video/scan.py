@@ -179,7 +179,7 @@ class _Scanner:
         histogram = measure.histogram(seen.hsv)
         similarity = None
         if self.key_histogram is not None:
-            similarity = measure.similarity(histogram, self.key_histogram)
+            similarity = measure.correlate_histograms(histogram, self.key_histogram)
         dropped = None
         if sharpness < self.settings.min_sharpness:
             dropped = "blurred"

@@ -21,7 +21,7 @@ UNWRITABLE: Final = "unwritable"
 """Key of an answer that says why the folder cannot be written: not the video's fault."""
 
 
-def look(argument: dict[str, Any]) -> dict[str, Any]:
+def probe_length(argument: dict[str, Any]) -> dict[str, Any]:
     """Length and rotation of a video.
 
     Args:

@@ -11,11 +11,11 @@ from reeltalk.video.encode import upright, within
 from reeltalk.video.frames import frames_at
 from reeltalk.video.stream import rgb
 
-FUNCTION: Final = "reeltalk.video.whole_frames:decode"
+FUNCTION: Final = "reeltalk.video.whole_frames:decode_whole_frames"
 """Its name for an executor."""
 
 
-def decode(argument: dict[str, Any]) -> dict[str, Any]:
+def decode_whole_frames(argument: dict[str, Any]) -> dict[str, Any]:
     """Decode frames. Runs in a child process.
 
     Args:
@@ -37,6 +37,6 @@ def decode(argument: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def pixels_of(answer: dict[str, Any]) -> NDArray[np.uint8]:
-    """(T, H, W, 3) of what `decode` gave."""
+def frame_pixels(answer: dict[str, Any]) -> NDArray[np.uint8]:
+    """(T, H, W, 3) of what `decode_whole_frames` gave."""
     return np.frombuffer(base64.b64decode(answer["pixels"]), np.uint8).reshape(answer["shape"])

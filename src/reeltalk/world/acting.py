@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from reeltalk.video.canvas import Point
-from reeltalk.world.figure import STRIDE_M, Pose, between, lying, sitting, smooth, standing, walking, within_reach
+from reeltalk.world.figure import STRIDE_M, Pose, between, lying, sitting, smooth, standing_pose, walking, within_reach
 from reeltalk.world.house import House, surface_height_m
 from reeltalk.world.placing import DROP_M, place_of
 from reeltalk.world.shots import path
@@ -55,7 +55,7 @@ def _resting(house: House, step: Step, agent: AgentState) -> tuple[Pose, float]:
     if agent.posture == "climbed" and agent.seat:
         seat = house.things[agent.seat]
         height = surface_height_m(seat) - DROP_M.get(seat.layer, 0.0)
-    base = standing()
+    base = standing_pose()
     return replace(base, hands=(carry[0] or base.hands[0], carry[1] or base.hands[1])), height
 
 
@@ -99,17 +99,17 @@ def _acting(house: House, step: Step, rest: Pose, share: float) -> Pose:
         return _with_hand(both, step, front, smooth(min(share, 1 - share) * 6))
     if action == "squat":
         lower = 0.4 * math.sin(share * math.pi)
-        return standing(((0.42, 1.2 - lower), (0.4, 1.16 - lower)), lower=lower)
+        return standing_pose(((0.42, 1.2 - lower), (0.4, 1.16 - lower)), lower=lower)
     if action == "jump":
         up = math.sin(share * math.pi)
-        return standing(((0.26, 1.75), (-0.22, 1.75)), lift=0.34 * up) if up > 0.25 else standing(lower=0.12)
+        return standing_pose(((0.26, 1.75), (-0.22, 1.75)), lift=0.34 * up) if up > 0.25 else standing_pose(lower=0.12)
     if action == "stretch":
         lean = 0.22 * wave
-        pose = standing(((lean + 0.1, 1.98), (lean - 0.05, 1.98)))
+        pose = standing_pose(((lean + 0.1, 1.98), (lean - 0.05, 1.98)))
         return replace(pose, neck=(lean * 0.4, pose.neck[1]), head=(lean * 0.6 + 0.03, pose.head[1]))
     if action == "dance":
         side = 0.16 * wave
-        pose = standing(((0.36 + side, 1.5 + side), (-0.3 + side, 1.5 - side)), lower=0.06 + 0.05 * abs(wave))
+        pose = standing_pose(((0.36 + side, 1.5 + side), (-0.3 + side, 1.5 - side)), lower=0.06 + 0.05 * abs(wave))
         return replace(pose, feet=((0.16, 0.03 + max(0.0, side) * 0.5), (-0.16, 0.03 + max(0.0, -side) * 0.5)))
     return rest
 
@@ -133,7 +133,7 @@ def _reaching(house: House, step: Step, rest: Pose, share: float, *, sway: float
     aim = y_m + min(height * 0.6, 1.0) + sway * 0.3
     local = ((x_m - agent.x_m) * agent.facing + sway, aim - _resting(house, step, agent)[1])
     low = max(0.0, 0.75 - aim)
-    bent = standing(rest.hands, lower=min(0.45, low * 0.7)) if agent.posture == "stand" and low > 0 else rest
+    bent = standing_pose(rest.hands, lower=min(0.45, low * 0.7)) if agent.posture == "stand" and low > 0 else rest
     pose = between(rest, bent, min(share, 1 - share) * 3)
     hand = within_reach(pose, local)
     return _with_hand(pose, step, hand, smooth(min(share, 1 - share) * 3))
@@ -160,5 +160,5 @@ def _with_hand(pose: Pose, step: Step, point: Point, share: float) -> Pose:
 
 def _falling(first: Pose, second: Pose, share: float) -> Pose:
     # Knees give way, then the body goes down quickly.
-    kneeling = standing(lower=0.4)
+    kneeling = standing_pose(lower=0.4)
     return between(first, kneeling, share * 3) if share < 0.33 else between(kneeling, second, (share - 0.33) * 3)

@@ -16,13 +16,13 @@ from reeltalk.schema.knowledge import Box
 from reeltalk.video.canvas import Canvas, Picture, Point, Stencil
 from reeltalk.world.acting import posed
 from reeltalk.world.drawing import paint
-from reeltalk.world.figure import draw
+from reeltalk.world.figure import draw_person
 from reeltalk.world.house import House
 from reeltalk.world.kinds import KINDS
 from reeltalk.world.palette import GLOW, INK
 from reeltalk.world.placing import drawing_order, place_of
 from reeltalk.world.room_drawing import draw_room
-from reeltalk.world.shots import FLOOR_BELOW_M, Shot, View, moments
+from reeltalk.world.shots import FLOOR_BELOW_M, CameraShot, View, plan_frames
 from reeltalk.world.situation import Situation, Step
 
 SMALLEST_SEEN_PX: Final = 24
@@ -53,7 +53,7 @@ class Camera:
 
         The pictures are (H, W, 3) uint8 RGB, each its own copy.
         """
-        for time_s, step, share, shot in moments(self.house, steps, fps=self.fps, view=self.view):
+        for time_s, step, share, shot in plan_frames(self.house, steps, fps=self.fps, view=self.view):
             yield time_s, self.picture(step, share, shot)
 
     def boxes(self, steps: Sequence[Step], *, fps: float) -> Iterator[tuple[float, str, Box]]:
@@ -67,13 +67,13 @@ class Camera:
             The frame's time in seconds, the object's name, and the box around what shows of it.
         """
         due = 0.0
-        for time_s, step, share, shot in moments(self.house, steps, fps=self.fps, view=self.view):
+        for time_s, step, share, shot in plan_frames(self.house, steps, fps=self.fps, view=self.view):
             if time_s >= due - 1e-9:
                 due = (math.floor(time_s * fps + 1e-6) + 1) / fps
                 for name, box in self.seen(step, share, shot).items():
                     yield time_s, name, box
 
-    def picture(self, step: Step, share: float, shot: Shot) -> Picture:
+    def picture(self, step: Step, share: float, shot: CameraShot) -> Picture:
         """One frame.
 
         Args:
@@ -85,14 +85,14 @@ class Camera:
         seen = self._background(situation, shot)
         canvas = self._canvas(shot, seen.copy())
         agent, x_m, y_m, pose = posed(self.house, step, share)
-        hands = draw(canvas, self.house.person, x_m, y_m, agent.facing, pose)
+        hands = draw_person(canvas, self.house.person, x_m, y_m, agent.facing, pose)
         self._held(canvas, situation, hands)
         self._layer(canvas, situation, shot.room, "front")
         if not self._lit(situation, shot.room):
             canvas.darken(0.5)
         return canvas.pixels
 
-    def seen(self, step: Step, share: float, shot: Shot) -> dict[str, Box]:
+    def seen(self, step: Step, share: float, shot: CameraShot) -> dict[str, Box]:
         """Boxes around what shows of each object and of the person (`character1`) in a frame, by name in order.
 
         What stands behind something else, outside of the picture or in what is closed is left out.
@@ -117,7 +117,7 @@ class Camera:
             stencil.numbers[:] = self._stencilled[1]
         agent, x_m, y_m, pose = posed(self.house, step, share)
         stencil.number = number_of[AGENT]
-        hands = draw(stencil, self.house.person, x_m, y_m, agent.facing, pose)
+        hands = draw_person(stencil, self.house.person, x_m, y_m, agent.facing, pose)
         self._held(stencil, situation, hands, number_of)
         self._layer(stencil, situation, shot.room, "front", number_of)
         return {
@@ -132,7 +132,7 @@ class Camera:
             )
         }
 
-    def _canvas(self, shot: Shot, pixels: Picture | None = None) -> Canvas:
+    def _canvas(self, shot: CameraShot, pixels: Picture | None = None) -> Canvas:
         return Canvas(
             self.width_px,
             self.height_px,
@@ -151,7 +151,7 @@ class Camera:
         )
 
     # What does not move is painted once and kept until something changes.
-    def _background(self, situation: Situation, shot: Shot) -> Picture:
+    def _background(self, situation: Situation, shot: CameraShot) -> Picture:
         key = (id(situation.things), shot)
         if self._painted is None or self._painted[0] != key:
             canvas = self._canvas(shot)

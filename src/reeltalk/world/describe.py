@@ -44,7 +44,7 @@ class TimedStep:
     end_s: float
 
 
-def describe(filmed: Benchmark, curated: Benchmark) -> StageReport:
+def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
     """Write graphs, known boxes and told summaries of filmed videos to a benchmark that curated their files.
 
     A clip that shows the end of no step gets no graph. Videos that were rejected are left out, and others are let be.

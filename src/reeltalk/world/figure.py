@@ -30,7 +30,7 @@ class Pose:
     eyes_shut: bool = False
 
 
-def standing(hands: tuple[Point, Point] | None = None, *, lower: float = 0.0, lift: float = 0.0) -> Pose:
+def standing_pose(hands: tuple[Point, Point] | None = None, *, lower: float = 0.0, lift: float = 0.0) -> Pose:
     """Upright; `lower` bends the knees, `lift` leaves the floor."""
     hip = HIP_M - lower
     bend = 0.04 + lower * 0.75
@@ -151,7 +151,7 @@ def _elbow(shoulder: Point, hand: Point) -> Point:
     return mx + nx * bend, my + ny * bend
 
 
-def draw(canvas: Canvas, person: Person, x_m: float, y_m: float, facing: int, pose: Pose) -> tuple[Point, Point]:
+def draw_person(canvas: Canvas, person: Person, x_m: float, y_m: float, facing: int, pose: Pose) -> tuple[Point, Point]:
     """Draw the person.
 
     Args:

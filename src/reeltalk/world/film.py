@@ -54,7 +54,7 @@ _CARD: Final = re.compile(r"(.+?)(\d+)_scene\d+")
 MEMORY_BYTES: Final = 1 << 30
 
 
-class Plan(BaseModel):
+class FilmPlan(BaseModel):
     """One video to film; what a process that films it is told."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -75,7 +75,7 @@ class Plan(BaseModel):
 class Planned:
     """Videos to film, and what was passed over."""
 
-    plans: tuple[Plan, ...]
+    plans: tuple[FilmPlan, ...]
     passed_over: dict[str, int]
     """Scenarios whose activities could not be carried out one after the other, by reason."""
 
@@ -97,7 +97,7 @@ def plan(settings: FilmSettings) -> Planned:
     per_house = _shares(settings.scenarios, settings.houses)
     numbers: Counter[tuple[str, int]] = Counter()
     passed_over: Counter[str] = Counter()
-    plans: list[Plan] = []
+    plans: list[FilmPlan] = []
     for house, wanted in zip(houses, per_house, strict=True):
         found = 0
         for scenario in _candidates(house, settings):
@@ -120,7 +120,7 @@ def plan(settings: FilmSettings) -> Planned:
                 clips.append(f"{name}{numbers[name, house.number]}_{house.scene}")
             view = settings.view if settings.view != "mixed" else ("switching", "fixed")[len(plans) % 2]
             plans.append(
-                Plan(
+                FilmPlan(
                     id=f"house{house.number}-{found + 1:04d}",
                     house=house.number,
                     start_room=start_room,
@@ -250,7 +250,7 @@ class _Filmed(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    plan: Plan
+    plan: FilmPlan
     settings: FilmSettings
     version: str
     sha256: str
@@ -265,7 +265,7 @@ class _Filmed(BaseModel):
     """Time, object and where it is seen, in the order of time."""
 
 
-def _is_filmed(work: Path, wanted: Plan, settings: FilmSettings) -> bool:
+def _is_filmed(work: Path, wanted: FilmPlan, settings: FilmSettings) -> bool:
     path = work / f"{wanted.id}.json"
     if not path.is_file() or not (work / f"{wanted.id}.mp4").is_file():
         return False
@@ -282,7 +282,7 @@ def film_plan(argument: dict[str, Any]) -> str:
     Returns:
         The video's hash.
     """
-    planned, settings = Plan.model_validate(argument["plan"]), FilmSettings.model_validate(argument["settings"])
+    planned, settings = FilmPlan.model_validate(argument["plan"]), FilmSettings.model_validate(argument["settings"])
     house = build_house(planned.house)
     parts = carry_out_all(house, planned.start_room, list(planned.activities))
     steps = [step for part in parts for step in part]

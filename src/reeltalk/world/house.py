@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from reeltalk.graph.vocabulary import class_of
-from reeltalk.world.kinds import KINDS, Kind, top_m
+from reeltalk.world.kinds import KINDS, ObjectKind, top_m
 
 ROOM_WIDTH_M: Final = 6.4
 ROOM_HEIGHT_M: Final = 3.6
@@ -42,7 +42,7 @@ class Thing:
     states: tuple[str, ...] = ()
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ObjectKind:
         """Its class."""
         return KINDS[self.class_name]
 

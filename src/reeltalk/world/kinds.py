@@ -20,7 +20,7 @@ COLOURS: Final = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class ObjectKind:
     """A class of objects."""
 
     width_m: float
@@ -32,8 +32,8 @@ class Kind:
     """Colours that objects of the class come in; none where it always looks the same."""
 
 
-def _kind(width_m: float, height_m: float, can: str = "", states: str = "CLEAN", colours: str = "") -> Kind:
-    return Kind(width_m, height_m, frozenset(can.split()), tuple(sorted(states.split())), tuple(colours.split()))
+def _kind(width_m: float, height_m: float, can: str = "", states: str = "CLEAN", colours: str = "") -> ObjectKind:
+    return ObjectKind(width_m, height_m, frozenset(can.split()), tuple(sorted(states.split())), tuple(colours.split()))
 
 
 KINDS: Final = {

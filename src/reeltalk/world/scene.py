@@ -10,7 +10,7 @@ from reeltalk.world.situation import Situation, ThingState
 REACH_M: Final = 1.3
 
 
-class Scene:
+class SituatedCommand:
     """A command in its situation, with the checks that rules need."""
 
     def __init__(self, house: House, command: Command, situation: Situation) -> None:

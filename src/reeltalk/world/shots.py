@@ -17,7 +17,7 @@ MARGIN_M: Final = 0.75
 
 
 @dataclass(frozen=True)
-class Shot:
+class CameraShot:
     """A part of a room that is seen without moving the camera."""
 
     room: str
@@ -25,7 +25,9 @@ class Shot:
     width_m: float
 
 
-def moments(house: House, steps: Sequence[Step], *, fps: int, view: View) -> Iterator[tuple[float, Step, float, Shot]]:
+def plan_frames(
+    house: House, steps: Sequence[Step], *, fps: int, view: View
+) -> Iterator[tuple[float, Step, float, CameraShot]]:
     """When a frame is due, and what it shows.
 
     Args:
@@ -50,13 +52,13 @@ def moments(house: House, steps: Sequence[Step], *, fps: int, view: View) -> Ite
         yield time_s, steps[index], share, shots[index][_part(house, steps[index], share)]
 
 
-def _shots(house: House, steps: Sequence[Step], view: View) -> list[tuple[Shot, Shot]]:
+def _shots(house: House, steps: Sequence[Step], view: View) -> list[tuple[CameraShot, CameraShot]]:
     """The view of each step before and after the person changed rooms; a near view is kept while it serves."""
-    chosen: list[tuple[Shot, Shot]] = []
-    last: Shot | None = None
+    chosen: list[tuple[CameraShot, CameraShot]] = []
+    last: CameraShot | None = None
     for step in steps:
         before, after = step.before.agent, step.after.agent
-        whole = [Shot(room, 0.0, ROOM_WIDTH_M) for room in (before.room, after.room)]
+        whole = [CameraShot(room, 0.0, ROOM_WIDTH_M) for room in (before.room, after.room)]
         if view == "fixed" or step.command.action == "walk":
             chosen.append((whole[0], whole[1]))
             last = None
@@ -75,14 +77,14 @@ def _shots(house: House, steps: Sequence[Step], view: View) -> list[tuple[Shot, 
     return chosen
 
 
-def _near(room: str, points: Sequence[float], top_m: float, last: Shot | None) -> Shot:
+def _near(room: str, points: Sequence[float], top_m: float, last: CameraShot | None) -> CameraShot:
     low, high = min(points) - MARGIN_M, max(points) + MARGIN_M
     if last is not None and last.room == room and last.left_m <= low and high <= last.left_m + last.width_m:
         return last
     if high - low > NEAR_WIDTH_M or top_m > NEAR_WIDTH_M * 9 / 16 - FLOOR_BELOW_M:
-        return Shot(room, 0.0, ROOM_WIDTH_M)
+        return CameraShot(room, 0.0, ROOM_WIDTH_M)
     left = min(max((low + high - NEAR_WIDTH_M) / 2, 0.0), ROOM_WIDTH_M - NEAR_WIDTH_M)
-    return Shot(room, round(left, 2), NEAR_WIDTH_M)
+    return CameraShot(room, round(left, 2), NEAR_WIDTH_M)
 
 
 def path(house: House, step: Step) -> list[tuple[float, float]]:

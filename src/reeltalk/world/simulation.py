@@ -10,7 +10,7 @@ from typing import Final
 
 from reeltalk.world.house import DOOR_X_M, ROOM_WIDTH_M, House
 from reeltalk.world.program import DURATIONS_S, CannotError, Command
-from reeltalk.world.scene import Scene
+from reeltalk.world.scene import SituatedCommand
 from reeltalk.world.situation import Situation, Step
 from reeltalk.world.step_rules import RULES
 
@@ -49,7 +49,7 @@ def do(house: House, command: Command, situation: Situation) -> Step:
     rule = RULES.get(command.action)
     if rule is None:
         raise CannotError(f"{command.action!r} is no action")
-    after = rule(Scene(house, command, situation))
+    after = rule(SituatedCommand(house, command, situation))
     return Step(command, DURATIONS_S[command.action], situation, after)
 
 

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from reeltalk.construct.memory import MemoryBank, MemorySettings, Observation
 from reeltalk.schema.knowledge import Box
-from reeltalk.video.appearance import APPEARANCE_VALUES, COLOUR_VALUES, PATCH_SIDE, colour_name, describe, similarity
+from reeltalk.video.appearance import (
+    APPEARANCE_VALUES,
+    COLOUR_VALUES,
+    PATCH_SIDE,
+    colour_name,
+    describe_appearance,
+    similarity,
+)
 
 
 def look(name: str) -> NDArray[np.float32]:
@@ -219,7 +226,7 @@ def test_appearance_has_a_form_and_its_similarity_a_range() -> None:
         plain((30, 30, 200)),
         np.random.default_rng(1).integers(0, 256, (33, 50, 3), np.uint8),
     ]
-    looks = [describe(picture) for picture in pictures]
+    looks = [describe_appearance(picture) for picture in pictures]
     for one in looks:
         assert one.shape == (APPEARANCE_VALUES,)
         assert one.dtype == np.float32
@@ -229,6 +236,6 @@ def test_appearance_has_a_form_and_its_similarity_a_range() -> None:
             assert 0 <= similarity(one, other) <= 1
             assert similarity(one, other) == pytest.approx(similarity(other, one), abs=1e-6)
     assert similarity(looks[0], looks[1]) < 0.05
-    assert similarity(looks[0], describe(plain((190, 40, 34), 80, 44))) > 0.7
+    assert similarity(looks[0], describe_appearance(plain((190, 40, 34), 80, 44))) > 0.7
     near = pictures[2].repeat(3, axis=0).repeat(3, axis=1)
-    assert similarity(looks[2], describe(near)) > 0.8
+    assert similarity(looks[2], describe_appearance(near)) > 0.8

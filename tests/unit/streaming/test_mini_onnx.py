@@ -19,7 +19,7 @@ from reeltalk.streaming.export_onnx import (
     VISION,
     Reading,
     Vision,
-    compare,
+    compare_exported,
     embedded,
     export_mini,
     rounded,
@@ -120,10 +120,10 @@ def test_agreement_counts_what_is_answered_otherwise(small: Mini, exported: Mini
     pixels = draw.integers(0, 256, (2, 6, SHAPE.height_px, SHAPE.width_px, 3), dtype=np.uint8)
     questions = [(1.5, "where is the cup?"), (4.0, "what is on the table?")]
     videos = [(video, [float(n) for n in range(6)], questions) for video in pixels]
-    found = compare(small, exported, videos)
+    found = compare_exported(small, exported, videos)
     assert (found.answers, found.same, found.different) == (4, 4, ())
     assert found.largest < 1e-4
-    other = compare(rounded(write_mini_sample.tiny(seed=2)), exported, videos)
+    other = compare_exported(rounded(write_mini_sample.tiny(seed=2)), exported, videos)
     assert other.largest > 1e-2
 
 

@@ -8,7 +8,7 @@ from sample_videos import Numbered, beeping, cached
 
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.cut import cut_clip
-from reeltalk.video.playable import MP4, WEBM, look, playable
+from reeltalk.video.playable import MP4, WEBM, check_playable, playable
 from reeltalk.video.stream import VideoError, open_video
 
 FAST = {"deadline": "realtime", "cpu-used": "8"}
@@ -93,4 +93,4 @@ def test_what_is_no_video_is_refused(tmp_path: Path) -> None:
     for name in ("short.mp4", "text.mp4", "missing.mp4"):
         with pytest.raises(VideoError):
             playable(tmp_path / name)
-        assert "refused" in look({"path": str(tmp_path / name)})
+        assert "refused" in check_playable({"path": str(tmp_path / name)})

@@ -21,7 +21,7 @@ from reeltalk.schema.media import Clip
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.store.validate import validate
-from reeltalk.world.describe import TimedStep, describe, filmed_steps, told_of
+from reeltalk.world.describe import TimedStep, describe_films, filmed_steps, told_of
 from reeltalk.world.files import write_files
 from reeltalk.world.film import film
 from reeltalk.world.house import build_house
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_files(filmed, folder / "files")
     curated = Benchmark.create(folder / "curated")
     curate([folder / "files"], curated, CURATED, executor=LocalExecutor(2))
-    describe(filmed, curated)
+    describe_films(filmed, curated)
     return folder
 
 
@@ -108,13 +108,13 @@ def test_again_nothing_changes(folder: Path) -> None:
     assert files[0].read_bytes() == whole
     assert files[1].stat().st_mtime_ns == written_ns
     assert not curate([folder / "files"], curated, CURATED, executor=LocalExecutor(1)).counts
-    assert not describe(filmed, Benchmark.open(folder / "curated")).counts
+    assert not describe_films(filmed, Benchmark.open(folder / "curated")).counts
     assert Benchmark.open(folder / "curated").manifest.content_hash == before
 
 
 def test_videos_of_something_else_are_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BenchmarkError, match="holds none of the 2 videos"):
-        describe(Benchmark.open(folder / "filmed"), Benchmark.create(tmp_path / "other"))
+        describe_films(Benchmark.open(folder / "filmed"), Benchmark.create(tmp_path / "other"))
 
 
 def test_a_film_of_another_household_is_refused(folder: Path) -> None:

@@ -31,7 +31,7 @@ from reeltalk.world.house import build_house
 from reeltalk.world.kinds import COLOURS
 from reeltalk.world.program import CannotError
 from reeltalk.world.settings import FilmSettings
-from reeltalk.world.shots import Shot
+from reeltalk.world.shots import CameraShot
 from reeltalk.world.situation import Step, begin
 
 SMALL = FilmSettings(scenarios=3, houses=3, seed=5, width_px=320, fps=2, max_duration_s=75)
@@ -125,7 +125,7 @@ def test_a_picture_follows_the_state() -> None:
     """The same room differs where the fridge is open, and is darker where the light is off."""
     house = build_house(1)
     kitchen = next(iter(house.rooms))
-    shot = Shot(kitchen, 0.0, 6.4)
+    shot = CameraShot(kitchen, 0.0, 6.4)
     steps = perform(house, activities()["Drink_milk"], begin(house, kitchen))
     camera = Camera(house, view="fixed")
     opened = next(step for step in steps if step.command.action == "open")
@@ -178,16 +178,16 @@ def test_what_is_shut_away_or_outside_of_the_picture_has_no_box() -> None:
     kitchen = next(iter(house.rooms))
     steps = perform(house, activities()["Drink_milk"], begin(house, kitchen))
     camera = Camera(house, view="fixed")
-    shot = Shot(kitchen, 0.0, 6.4)
+    shot = CameraShot(kitchen, 0.0, 6.4)
     opened = next(step for step in steps if step.command.action == "open")
     milk = house.of_class("milk")[0].name
     assert milk not in camera.seen(opened, 0.0, shot)
     assert milk in camera.seen(opened, 1.0, shot)
     whole = camera.seen(opened, 0.0, shot)
-    near = camera.seen(opened, 0.0, Shot(kitchen, 1.8, 4.6))
+    near = camera.seen(opened, 0.0, CameraShot(kitchen, 1.8, 4.6))
     assert set(near) < set(whole)
     other = list(house.rooms)[1]
-    elsewhere = camera.seen(opened, 0.0, Shot(other, 0.0, 6.4))
+    elsewhere = camera.seen(opened, 0.0, CameraShot(other, 0.0, 6.4))
     rooms = {name: house.things[name].room for name in elsewhere if name in house.things}
     assert set(rooms.values()) == {other}
 

@@ -11,7 +11,7 @@ from typing import IO, Final, Protocol, Self
 from reeltalk.errors import BenchmarkError, ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.chat.lines import COMMANDS, ChatLine, ChatLines, ScriptedLines
 from reeltalk.evaluate.chat.playback import Playback, PlayedFrame
-from reeltalk.inference.stream import Spoken, Stream, StreamingModel
+from reeltalk.inference.stream import Stream, StreamAnswer, StreamingModel
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.stream import StreamEvent, StreamEventKind
 from reeltalk.store.atomic import storage_errors, write_bytes
@@ -293,7 +293,7 @@ class Conversation:
             case "quit":
                 self._stop.set()
 
-    def _answer(self, asked: str | None, say: Callable[[], Spoken], at_s: float) -> None:
+    def _answer(self, asked: str | None, say: Callable[[], StreamAnswer], at_s: float) -> None:
         before = self._doing
         hold = self._settings.pause_to_answer and not self._watching.live
         if hold:

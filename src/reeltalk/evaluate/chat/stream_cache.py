@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from reeltalk.errors import InputError, ModelError
-from reeltalk.inference.stream import Rewinding, Spoken, Stream
+from reeltalk.inference.stream import Rewinding, Stream, StreamAnswer
 from reeltalk.llm.model import Message
 from reeltalk.video.encode import pixels_of
 
@@ -40,7 +40,7 @@ class _Kept:
 class CachedAnswer:
     """An answer, with the number of frames that were read and kept for it."""
 
-    spoken: Spoken
+    spoken: StreamAnswer
     new_frames: int
     """Frames that were read for it; all others were kept."""
     kept_events: int

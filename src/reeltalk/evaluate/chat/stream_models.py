@@ -24,7 +24,7 @@ from reeltalk.evaluate.playing.play import HistoryTurn, Player, ShownFrame, Turn
 from reeltalk.evaluate.playing.script import Step
 from reeltalk.evaluate.proactive.watchers import streaming_model
 from reeltalk.extension import loaded_class
-from reeltalk.inference.stream import Spoken, StreamingModel
+from reeltalk.inference.stream import StreamAnswer, StreamingModel
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.schema.dialogue import Turn
@@ -73,7 +73,7 @@ class ChatModel:
         """A new conversation about a video that begins now."""
         return ChatStream(self, self._model.sees_images, self._most_frames)
 
-    def answer(self, conversation: Sequence[Message]) -> Spoken:
+    def answer(self, conversation: Sequence[Message]) -> StreamAnswer:
         """The model's next message.
 
         Args:
@@ -89,7 +89,7 @@ class ChatModel:
         text = strip_thoughts(reply.text)
         if not text:
             raise ModelError(f"{self.name} thought aloud and gave no answer; allow a longer reply")
-        return Spoken(
+        return StreamAnswer(
             text=text,
             prompt_tokens=reply.prompt_tokens or 0,
             completion_tokens=reply.completion_tokens or 0,
@@ -134,7 +134,7 @@ class ChatStream:
             self._forget_frames()
         return None
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         """Ask with all that is kept.
 
         Raises:
@@ -149,7 +149,7 @@ class ChatStream:
         """Keep an instruction, which goes with the next question."""
         self._instructions.append(instruction)
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         """Say what there is to say of what it was told to look out for.
 
         Raises:
@@ -230,7 +230,7 @@ class PlayerStream:
                 del self._frames[next(iter(self._frames))]
         return None
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         """Ask with all that is kept.
 
         Raises:
@@ -243,13 +243,13 @@ class PlayerStream:
             raise ModelError(f"{self._player.name} has no answer: {said.reason or 'it gave no reason'}")
         self.told(question, said.text)
         took_s = said.took_s if said.took_s is not None else time.monotonic() - began_s
-        return Spoken(said.text, said.prompt_tokens or 0, said.completion_tokens or 0, took_s, said.first_token_s)
+        return StreamAnswer(said.text, said.prompt_tokens or 0, said.completion_tokens or 0, took_s, said.first_token_s)
 
     def instruct(self, instruction: str) -> None:
         """Keep an instruction, which goes with the next question."""
         self._instructions.append(instruction)
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         """Say what there is to say of what it was told to look out for.
 
         Raises:

@@ -30,7 +30,7 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.record import Seconds
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.video.appearance import describe
+from reeltalk.video.appearance import describe_appearance
 from reeltalk.video.encode import pixels_of
 from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
 
@@ -342,10 +342,10 @@ def _appearance(decoded: Mapping[str, tuple[list[float], NDArray[np.uint8]]]) ->
 
 
 def mean_appearance(frames: Frames) -> NDArray[np.float32]:
-    """(192,) the mean of `video.appearance.describe` over at most 16 frames, made small and spread evenly."""
+    """(192,) the mean of `describe_appearance` over at most 16 frames, made small and spread evenly."""
     step = max(1, -(-len(frames) // NEAREST_FRAMES))
     small = [shrunk(np.asarray(frame, np.uint8)) for frame in frames[::step]]
-    mean: NDArray[np.float32] = np.mean([describe(frame) for frame in small], axis=0, dtype=np.float32)
+    mean: NDArray[np.float32] = np.mean([describe_appearance(frame) for frame in small], axis=0, dtype=np.float32)
     return mean
 
 
@@ -383,7 +383,7 @@ def _decoded(
         }
         calls.append(Call(argument, Limits(wall_s=CALL_S, memory_bytes=MEMORY_BYTES)))
     found: dict[str, tuple[list[float], NDArray[np.uint8]]] = {}
-    for place, outcome in executor.map("reeltalk.video.frame_features:decode", calls):
+    for place, outcome in executor.map("reeltalk.video.frame_features:decode_features", calls):
         video = there[place]
         if isinstance(outcome, Failure):
             raise BenchmarkError(f"the video {video.id!r} cannot be decoded: {outcome}")

@@ -119,7 +119,7 @@ def loop_time(time_s: float, duration_s: float) -> float:
     return time_s % duration_s if time_s > duration_s > 0 else time_s if duration_s > 0 else 0.0
 
 
-LOOK: Final = "reeltalk.video.serving:look"
+LOOK: Final = "reeltalk.video.serving:probe_length"
 SERVE: Final = "reeltalk.video.serving:serve"
 MADE_BY: Final = 1
 """Increase it when a frame of the same size is encoded differently: kept pictures are then made again."""

@@ -18,7 +18,7 @@ from reeltalk.errors import ModelError
 from reeltalk.evaluate.playing.chat import question_text
 from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
 from reeltalk.inference.processor import checkpoint_hash
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 from reeltalk.inference.video_model import LocalVideoModel
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.record import Json
@@ -118,7 +118,7 @@ class Forking(Protocol):
         """Take in several frames, (H, W, 3) uint8 each, with their times in seconds."""
         ...
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         """Ask something now."""
         ...
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from reeltalk.errors import ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.playing.chat import strip_thoughts
 from reeltalk.evaluate.settings import ProactiveSettings
-from reeltalk.inference.stream import Spoken, Stream, StreamingModel
+from reeltalk.inference.stream import Stream, StreamAnswer, StreamingModel
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 from reeltalk.metrics.agree import polarity
@@ -425,21 +425,21 @@ class _OwnStream:
             raise ModelError(f"{self._name}: see() gave {readiness!r}, not a readiness from 0 to 1, or None")
         return number
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         return self._spoken("ask", question)
 
     def instruct(self, instruction: str) -> None:
         self._called("instruct", instruction)
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         return self._spoken("speak")
 
     def told(self, question: str, answer: str) -> None:
         self._called("told", question, answer)
 
-    def _spoken(self, method: str, *arguments: Any) -> Spoken:
+    def _spoken(self, method: str, *arguments: Any) -> StreamAnswer:
         said = self._called(method, *arguments)
-        if not isinstance(said, Spoken):
+        if not isinstance(said, StreamAnswer):
             raise ModelError(f"{self._name}: {method}() gave {type(said).__name__}, not Spoken")
         return said
 

@@ -15,7 +15,7 @@ from reeltalk.errors import BenchmarkError, InputError, ModelError, SettingError
 from reeltalk.evaluate.chat.conversation import Conversation, ConversationLog, Status, TalkSettings, format_bytes
 from reeltalk.evaluate.chat.lines import ChatLines, ScriptedLines, TypedLines
 from reeltalk.evaluate.chat.playback import Playback, VideoAddress, video_address
-from reeltalk.inference.stream import Spoken, Stream
+from reeltalk.inference.stream import Stream, StreamAnswer
 from reeltalk.schema.stream import StreamEvent
 
 WEBCAM = VideoAddress("camera:0", {"device": "testsrc=size=64x48:rate=30,realtime", "format": "lavfi"}, live=True)
@@ -44,17 +44,17 @@ class Watcher:
         self.seen.append(number_of(rgb) if rgb.shape[1] == 320 else -1)
         return None if self.readiness is None else self.readiness.get(len(self.seen), 0.0)
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         self.asked += 1
         if question == "fail":
             raise ModelError("the server is gone")
-        return Spoken(f"{question} {self.seen[-1] if self.seen else 'nothing'}", 1, 1, 0.25, None)
+        return StreamAnswer(f"{question} {self.seen[-1] if self.seen else 'nothing'}", 1, 1, 0.25, None)
 
     def instruct(self, instruction: str) -> None:
         self.told_to.append(instruction)
 
-    def speak(self) -> Spoken:
-        return Spoken(f"ready at {self.seen[-1]}", 1, 1, 0.25, None)
+    def speak(self) -> StreamAnswer:
+        return StreamAnswer(f"ready at {self.seen[-1]}", 1, 1, 0.25, None)
 
     def told(self, question: str, answer: str) -> None:
         raise AssertionError("nobody tells it")
@@ -180,7 +180,7 @@ class Forgetful(Watcher):
     def instruct(self, instruction: str) -> None:
         raise ModelError("too long")
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         raise ModelError("nothing to say")
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import InputError, ModelError, SettingError
 from reeltalk.evaluate.chat.stream_cache import StreamCache
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 from reeltalk.llm.model import Message
 from reeltalk.llm.wire import data_url
 from reeltalk.video.encode import jpeg
@@ -48,13 +48,13 @@ class Plain:
         self.knows.append(f"frame {int(rgb.mean())} at {pts_s:g}")
         return None
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         self.knows.append(f"asked {question}")
         if question == "fail":
             raise ModelError("gone")
         answer = f"<{'; '.join(self.knows)}>"
         self.knows.append(f"said {len(answer)}")
-        return Spoken(answer, 5, 3, 0.1, None)
+        return StreamAnswer(answer, 5, 3, 0.1, None)
 
     def told(self, question: str, answer: str) -> None:
         # As if it had said it itself.
@@ -63,7 +63,7 @@ class Plain:
     def instruct(self, instruction: str) -> None:
         raise AssertionError("nobody instructs it")
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         raise AssertionError("nobody lets it speak")
 
 

@@ -13,7 +13,7 @@ from reeltalk.evaluate.proactive.stage import play_tasks
 from reeltalk.evaluate.proactive.tuning import TUNED, Tuning, tune
 from reeltalk.evaluate.proactive.watchers import Always, StreamWatcher, check_rule
 from reeltalk.evaluate.settings import ProactiveSettings
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.stream import Moment, ProactiveTask
@@ -44,10 +44,10 @@ class Untold:
     def instruct(self, instruction: str) -> None:
         pass
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         raise AssertionError("it is never ready")
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         raise AssertionError("nobody asks")
 
     def told(self, question: str, answer: str) -> None:

@@ -12,7 +12,7 @@ from reeltalk.errors import BudgetError, ModelError
 from reeltalk.evaluate.playing.play import ShownFrame
 from reeltalk.evaluate.proactive.stage import play_task
 from reeltalk.evaluate.proactive.watchers import Always, Never, PollWatcher, StreamWatcher, Watcher
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
@@ -66,10 +66,10 @@ class Ready:
     def instruct(self, instruction: str) -> None:
         self.heard.append((instruction, self._at_s))
 
-    def speak(self) -> Spoken:
-        return Spoken(self._text, 0, 0, 0.25, None)
+    def speak(self) -> StreamAnswer:
+        return StreamAnswer(self._text, 0, 0, 0.25, None)
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         raise AssertionError("nobody asks")
 
     def told(self, question: str, answer: str) -> None:
