@@ -18,7 +18,7 @@ from reeltalk.errors import ModelError
 from reeltalk.llm.model import AsyncModel, Message, Model, Reply
 from reeltalk.llm.own_words import why_not_own, without_wrapping
 from reeltalk.llm.prompts import Prompt
-from reeltalk.llm.wire import first_problem, on_one_line
+from reeltalk.llm.wire import first_problem, start_on_one_line
 from reeltalk.schema.record import Json
 
 REPAIR: Final = Path(__file__).parent / "repair.md"
@@ -126,7 +126,7 @@ def _objects(answer: str) -> tuple[list[Json], list[str], str | None]:
             where = "before its end" if ends else f"is broken at {answer[error.pos : error.pos + 20]!r}"
             return objects, around, f"the JSON {'stops ' if ends else ''}{where}: {error.msg}"
         except (ValueError, RecursionError) as error:
-            return objects, around, f"the JSON cannot be read: {on_one_line(str(error))}"
+            return objects, around, f"the JSON cannot be read: {start_on_one_line(str(error))}"
         objects.append(found)
     return objects, [*around, answer[position:]], None
 

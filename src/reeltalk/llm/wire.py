@@ -314,7 +314,7 @@ def data_url(jpeg: bytes) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
 
 
-def on_one_line(text: str) -> str:
+def start_on_one_line(text: str) -> str:
     """The first 300 characters of a message, on one line."""
     return " ".join(text.split())[:300]
 
@@ -324,7 +324,7 @@ def first_problem(error: ValidationError) -> str:
     problem = error.errors(include_input=False, include_url=False, include_context=False)[0]
     field = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")
-    return on_one_line(f"{field}: {message}" if field else message)
+    return start_on_one_line(f"{field}: {message}" if field else message)
 
 
 def wire_message(message: Message) -> dict[str, Any]:
