@@ -17,8 +17,7 @@ pytest.importorskip("transformers", reason="the train extra is not installed")
 from tiny_architectures import ARCHITECTURES, save_tiny
 from tiny_checkpoint import save_tiny_checkpoint
 
-from reeltalk.inference.streaming_model import StreamingVideoModel
-from reeltalk.inference.video_stream import MOST_TURNS, VideoStream
+from reeltalk.inference.streaming_model import MOST_TURNS, StreamingVideoModel, VideoStream
 
 KINDS = (*ARCHITECTURES, "llava")
 PLAIN = tuple(kind for kind in KINDS if not kind.startswith("qwen"))
