@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.construct.chain_steps import CHAIN_STEPS
 from reeltalk.construct.dialogue_steps import DIALOGUE_STEPS
 from reeltalk.construct.gate_steps import GATE_STEP

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.curate import filters
 from reeltalk.curate.calls import KEY_FRAMES, SHEETS, STAGE, Calls, Candidate, sheet_path
 from reeltalk.curate.filters import near_duplicates

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, ReeltalkError
 from reeltalk.evaluate.answers import AnswerSet
 from reeltalk.evaluate.settings import ScoreSettings

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.evaluate.answers import AnswerSet
 from reeltalk.evaluate.latency import latency_measures
 from reeltalk.evaluate.score import ScoredAnswers, score_sets

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.analysis.calibration import (
     Calibration,
     CalibrationSettings,

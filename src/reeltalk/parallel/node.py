@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.parallel.call_server import CallServer
 
 

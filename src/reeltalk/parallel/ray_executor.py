@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import ClusterError, MissingExtraError
 from reeltalk.parallel.call_server import read_reply, request_line
 from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 from starlette.types import Scope
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.credentials import decoy_hash
 from reeltalk.review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized

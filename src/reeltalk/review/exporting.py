@@ -16,7 +16,7 @@ from sqlalchemy import Text as AnyText
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.review.database import Database
 from reeltalk.review.events import broken_links

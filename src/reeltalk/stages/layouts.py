@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.formats.registry import load_format
 from reeltalk.schema.outcomes import StageReport

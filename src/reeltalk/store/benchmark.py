@@ -15,7 +15,7 @@ from typing import IO, Any, Final, TypeVar
 
 from filelock import FileLock, Timeout
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, FrozenError, InputError, shorten
 from reeltalk.schema.record import Json, Record
 from reeltalk.schema.texts import folded

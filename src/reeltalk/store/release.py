@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, SettingError
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Video

@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError, MissingExtraError, ModelError, SettingError
 from reeltalk.inference.checkpoint import ADAPTER_CONFIG, Checkpoint, load_error_text, open_checkpoint, within_memory
 from reeltalk.inference.processor import Tuned, checkpoint_hash

@@ -21,7 +21,7 @@ from safetensors.torch import save
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from torch import Tensor, nn
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import InputError
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.inference.mini_words import SPECIAL, TOKENIZER, UNKNOWN, MiniWords

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.rdf import parse_rdf, quads_of
