@@ -19,8 +19,8 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, Field
 
 from reeltalk.errors import InputError
+from reeltalk.formats.layout import in_its_form, with_form
 from reeltalk.formats.parquet import read_arrow_rows, write_arrow_rows
-from reeltalk.formats.source_form import in_its_form, with_form
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import FrameRate, Video
 from reeltalk.schema.outcomes import SourceFile

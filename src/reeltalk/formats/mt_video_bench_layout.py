@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from reeltalk.formats.source_form import in_its_form
+from reeltalk.formats.layout import in_its_form
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Checklist, Dialogue, Turn
 from reeltalk.schema.labels import Task

@@ -12,6 +12,7 @@ from typing import Any, Final
 from reeltalk.errors import InputError
 from reeltalk.formats import mt_video_bench_layout as layout
 from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours
+from reeltalk.formats.layout import with_form
 from reeltalk.formats.mt_video_bench_layout import (
     FORMAT,
     ORDER,
@@ -22,7 +23,6 @@ from reeltalk.formats.mt_video_bench_layout import (
     number_of,
     round_of,
 )
-from reeltalk.formats.source_form import with_form
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from reeltalk.errors import InputError
-from reeltalk.formats.source_form import in_its_form
+from reeltalk.formats.layout import in_its_form
 from reeltalk.metrics.tokenise import languages_of
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeVar
 from reeltalk.errors import InputError
 from reeltalk.formats import svbench_layout as layout
 from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours
-from reeltalk.formats.source_form import with_form
+from reeltalk.formats.layout import with_form
 from reeltalk.formats.svbench_layout import (
     ABSENT,
     END,

@@ -1,4 +1,4 @@
-"""What became of records on their way: kept, rejected, and where they came from."""
+"""What a stage or a check reports: rejected records, screened videos, imported files, counts and problems."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -97,3 +97,24 @@ class StageReport(Record):
         hidden = max(0, len(self.rejected) - shown) + max(0, len(self.warnings) - shown)
         if hidden:
             yield f"  … and {hidden:,} more"
+
+
+Status = Literal["ok", "optional", "warning", "problem"]
+"""`optional` is what is not there and is needed only for what the check names."""
+
+
+class Check(Record):
+    """One thing that was looked at."""
+
+    area: Name
+    """What it belongs to, as `codecs` or `media`."""
+    subject: Name
+    status: Status
+    found: str
+    advice: str = ""
+    """What to do next; empty where nothing is to be done."""
+
+    def __str__(self) -> str:
+        return f"{self.status:<8}  {self.area}: {self.subject}: {self.found}" + (
+            f"; {self.advice}" if self.advice else ""
+        )

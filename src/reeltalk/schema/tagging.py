@@ -1,6 +1,8 @@
-"""Tags that a machine proposed for a turn, each with how likely it is, until a person looks at them."""
+"""Tags that a tagger proposed for a turn, with their probabilities, and the manual that people and models tag by."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -33,3 +35,13 @@ class TagProposal(Record):
     """Why there are no tags."""
     raw: tuple[str, ...] = ()
     """Replies of a model that could not be used, as they came."""
+
+
+_FOLDER: Final = Path(__file__).parent
+TAGGING_MANUAL: Final = _FOLDER / "tagging_manual.md"
+"""CogME's vocabularies (CogSci 2024, tables 1 to 3) and VDAct's question types (AAAI 2025, table 1), in our words.
+
+A change of it is another version, and shows in what it tagged.
+"""
+TAGGING_MANUALS: Final[Mapping[str, Path]] = {"en": TAGGING_MANUAL, "zh": _FOLDER / "tagging_manual_zh.md"}
+"""The manual by language."""

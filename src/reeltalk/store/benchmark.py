@@ -23,7 +23,7 @@ from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors
 from reeltalk.store.checked import OPENINGS, Checked, ReplacedError, mark_of
 from reeltalk.store.content import Content
 from reeltalk.store.documents import read_text
-from reeltalk.store.inside import check_folder, file_name_problem, inside, names_problems
+from reeltalk.store.foreign import check_folder, file_name_problem, inside, names_problems
 from reeltalk.store.manifest import MANIFEST, REMOVED, RESERVED, FileEntry, Manifest, Origin, hash_file, read_manifest
 from reeltalk.store.media import MediaStore
 from reeltalk.store.tables import TABLES, Table, open_rows, write_rows

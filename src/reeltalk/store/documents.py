@@ -20,8 +20,7 @@ from pydantic_core import ErrorDetails
 from reeltalk.errors import InputError
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import code_point, refused_in_text
-from reeltalk.store.foreign import open_file
-from reeltalk.store.inside import MOST_DOCUMENT_BYTES, inside
+from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, inside, open_file
 
 T = TypeVar("T")
 

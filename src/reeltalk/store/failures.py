@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.checks import Check
+from reeltalk.schema.outcomes import Check
 from reeltalk.schema.runs import CONTROLS, SummaryRow
 from reeltalk.schema.scoring import NOTHING_TO_JUDGE, JudgedScore, ScoreState
 from reeltalk.store.benchmark import Benchmark

@@ -1,19 +1,22 @@
-"""Files and folders that come from strangers: regular files alone are opened, no link leads out, walks are bounded.
+"""Files and folders that somebody else made: only regular files are opened, and no link leads out of a folder.
 
-A link is followed to a file inside the folder. In the cache of a hub, whose `snapshots/REVISION` is made of links, the
-content lies in `blobs` beside `snapshots`, and belongs to the folder.
+A benchmark and a run hold files and folders of their own and no links: `check_folder` and `inside` refuse a link, a
+pipe or a device in one of them. The folder itself may be reached through a link, since you name it. In a folder that is
+imported, `walk` follows a link to a file inside that folder. The cache of a hub is such a folder: its
+`snapshots/REVISION` is made of links to `blobs` beside `snapshots`.
 """
 
 import errno
 import itertools
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reeltalk.errors import InputError
-from reeltalk.schema.texts import DEEPEST_PATH, name_problem
+from reeltalk.errors import BenchmarkError, InputError
+from reeltalk.schema.texts import DEEPEST_PATH, folded, name_problem, path_problem
+from reeltalk.store.atomic import PARTIAL_PREFIX
 
 MOST_ENTRIES: Final = 1_000_000
 """Files and folders below a folder that is read."""
@@ -106,7 +109,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """
     if (folder / "blobs").is_dir() and (folder / "snapshots").is_dir():
         raise InputError("a hub's cache of all revisions", file=shown(folder), hint="give a folder below its snapshots")
-    inside, waiting, entries = _inside(folder), [(folder, 0)], 0
+    roots, waiting, entries = _roots_of(folder), [(folder, 0)], 0
     while waiting:
         current, depth = waiting.pop()
         try:
@@ -129,7 +132,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
                     raise InputError(f"more than {DEEPEST_PATH} folders deep", file=shown(path), hint="give a part")
                 waiting.append((path, depth + 1))
             else:
-                is_file, problem = _look(path, inside)
+                is_file, problem = _look(path, roots)
                 if is_file or problem:
                     yield path, problem
 
@@ -141,27 +144,27 @@ def file_inside(folder: Path, name: str) -> Path | None:
         InputError: A link on the way leads out of the folder, or it is neither file nor folder.
     """
     path = folder / name
-    is_file, problem = _look(path, _inside(folder))
+    is_file, problem = _look(path, _roots_of(folder))
     if problem is not None:
         raise InputError(problem, file=shown(path), hint="put a copy of the file in its place")
     return path if is_file else None
 
 
-def _look(path: Path, inside: tuple[Path, ...]) -> tuple[bool, str | None]:
+def _look(path: Path, roots: tuple[Path, ...]) -> tuple[bool, str | None]:
     """Whether a path is a file, and why it is refused, when all links are followed."""
     try:
         real = Path(os.path.realpath(path))
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
         return False, None  # Nothing there, a circle of links, or a name that no file can have.
-    if not any(real.is_relative_to(root) for root in inside):
+    if not any(real.is_relative_to(root) for root in roots):
         return False, f"a link that leads out of the folder, to {shown(real)}"
     if stat.S_ISREG(mode):
         return True, None
     return False, None if stat.S_ISDIR(mode) else _KINDS.get(stat.S_IFMT(mode), "not a file")
 
 
-def _inside(folder: Path) -> tuple[Path, ...]:
+def _roots_of(folder: Path) -> tuple[Path, ...]:
     """Where the files of a folder may lie: in it or, of a snapshot in the cache of a hub, in the blobs beside it."""
     real = folder.resolve()
     blobs = real.parent.parent / "blobs"
@@ -173,3 +176,139 @@ def _inside(folder: Path) -> tuple[Path, ...]:
 def shown(path: Path) -> str:
     """A path for people: what cannot be printed stands as its number."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
+
+
+MOST_PARTS: Final = 2
+"""A table, or a file in a folder."""
+MOST_DOCUMENT_BYTES: Final = 256 << 20
+"""Largest JSON document of a benchmark or run, as its manifest: beyond this it fills the memory and says nothing."""
+
+
+def file_name_problem(name: str) -> str | None:
+    """Why a path cannot be that of a file in a benchmark, in words; None where it can."""
+    if (problem := path_problem(name)) is not None:
+        return problem
+    parts = name.split("/")
+    if any(part.startswith(".") for part in parts):
+        return "a hidden name"
+    return "more than one folder deep" if len(parts) > MOST_PARTS else None
+
+
+def names_problems(names: Iterable[str], *, reserved: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each name that cannot be that of a file in one folder, beside the others, with what is wrong.
+
+    Args:
+        names: With forward slashes.
+        reserved: Files and folders that no name may stand for.
+    """
+    kept = {folded(name) for name in reserved}
+    files: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    for name in names:
+        problem = file_name_problem(name)
+        if problem is None:
+            key = folded(name)
+            top = key.split("/")[0]
+            if top in kept:
+                problem = "the name of a file or folder that is no table or picture"
+            elif key in files:
+                problem = f"a name that is hard to tell from {files[key]!r}"
+            elif key in folders or ("/" in name and top in files):
+                problem = "the name of both a file and a folder"
+            elif "/" in name and folders.setdefault(top, name.split("/")[0]) != name.split("/")[0]:
+                problem = f"a folder that is hard to tell from {folders[top]!r}"
+            else:
+                files[key] = name
+        if problem is not None:
+            yield name, problem
+
+
+def foreign_entries(folder: Path, hidden: Container[str] = ()) -> Iterator[tuple[str, str]]:
+    """Each entry of a benchmark or run, at any depth, that is neither a folder nor a regular file.
+
+    Args:
+        folder: The benchmark or run.
+        hidden: Hidden names that we read and write there. What else is hidden, as `.git`, is never looked into.
+
+    Yields:
+        Its path relative to `folder`, and what it is.
+    """
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        try:
+            with os.scandir(folder / below) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except FileNotFoundError:
+            continue  # another process has removed it
+        except OSError as error:
+            yield shown(Path(below)), f"cannot be read: {error.strerror}"
+            continue
+        for entry in found:
+            own = entry.name in hidden or entry.name.startswith(PARTIAL_PREFIX)
+            if not below and entry.name.startswith(".") and not own:
+                continue
+            name = f"{below}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(f"{name}/")
+            elif not entry.is_file(follow_symlinks=False) and (problem := _what(folder / name)) is not None:
+                yield shown(Path(name)), problem
+
+
+def check_folder(folder: Path, hidden: Container[str] = ()) -> None:
+    """Refuse a benchmark or run that holds a link, a pipe or a device.
+
+    Args:
+        folder: The benchmark or run.
+        hidden: As of `foreign_entries`.
+
+    Raises:
+        BenchmarkError: It does; names the first and counts the others.
+    """
+    found = list(foreign_entries(folder, hidden))
+    if found:
+        name, problem = found[0]
+        more = f", and {len(found) - 1:,} more like it" if len(found) > 1 else ""
+        raise BenchmarkError(
+            f"{folder / name} {problem}{more}; a benchmark or run holds only folders and files of its own: put a copy "
+            "in its place if you trust it, or delete it"
+        )
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of a file in a folder. It need not be there; what is there is a regular file, and no link is on the way.
+
+    Raises:
+        BenchmarkError: The name leads out of the folder, or a link, pipe or device is there.
+    """
+    at = os.fspath(folder)
+    if name.startswith("/") or any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name:
+        raise BenchmarkError(f"{name!r} is no name of a file in {folder}")
+    for part in (parts := name.split("/")):
+        at = os.path.join(at, part)
+        try:
+            mode = os.lstat(at).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            break
+        except OSError as error:
+            raise BenchmarkError(f"cannot read {at}: {error.strerror}") from None
+        if stat.S_ISLNK(mode) or (part == parts[-1] and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)):
+            raise BenchmarkError(f"{at} {_what(Path(at))}; put a copy in its place if you trust it, or delete it")
+    return folder / name
+
+
+def _what(path: Path) -> str | None:
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            return f"is a link to {shown(Path(os.readlink(path)))}"
+    except FileNotFoundError:
+        return None  # another process has removed it
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return f"is {_kind(mode)}"
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder", stat.S_IFREG: "a file"}
+    return kinds.get(stat.S_IFMT(mode), "a device")

@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.record import Json
 from reeltalk.store.documents import parse, read_document, write_json
-from reeltalk.store.foreign import open_file, visible_files
-from reeltalk.store.inside import names_problems
+from reeltalk.store.foreign import names_problems, open_file, visible_files
 
 MANIFEST: Final = "manifest.json"
 SCHEMA_VERSION: Final = 2

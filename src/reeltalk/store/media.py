@@ -9,8 +9,7 @@ from typing import Final
 from reeltalk.errors import BenchmarkError
 from reeltalk.store.atomic import writing
 from reeltalk.store.checked import Checked
-from reeltalk.store.foreign import open_file
-from reeltalk.store.inside import inside
+from reeltalk.store.foreign import inside, open_file
 from reeltalk.store.manifest import HASH_BLOCK_BYTES, MEDIA, hash_file
 
 NAME: Final = re.compile("[0-9a-f]{64}")

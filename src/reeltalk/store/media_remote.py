@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.errors import BenchmarkError, InputError, ReeltalkError, RemoteError, SettingError
 from reeltalk.progress import Progress, unseen
-from reeltalk.schema.checks import Check
+from reeltalk.schema.outcomes import Check
 from reeltalk.store.arriving import AT_ONCE, Traffic, fetch, several
 from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes
 from reeltalk.store.benchmark import Benchmark

@@ -14,8 +14,7 @@ from reeltalk.schema.media import Video
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.foreign import open_file
-from reeltalk.store.inside import inside
+from reeltalk.store.foreign import inside, open_file
 from reeltalk.store.links import LinkReport, read_links
 from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file
 from reeltalk.store.text_tables import escape_card, markdown_table

@@ -21,7 +21,7 @@ from reeltalk.store.atomic import REPLIES as REPLIES
 from reeltalk.store.atomic import storage_errors, sync_directory, write_bytes, writing, writing_directory
 from reeltalk.store.checked import OPENINGS, Checked, Mark, ReplacedError, mark_of, standing
 from reeltalk.store.documents import parse, read_document, write_json
-from reeltalk.store.inside import check_folder, inside
+from reeltalk.store.foreign import check_folder, inside
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import open_rows, read_rows, write_rows
 

@@ -26,8 +26,7 @@ from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.benchmark import COMMIT, HIDDEN, LOCK, WORK, Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_document
-from reeltalk.store.foreign import shown
-from reeltalk.store.inside import foreign_entries, inside
+from reeltalk.store.foreign import foreign_entries, inside, shown
 from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file, read_manifest
 from reeltalk.store.runs import (
     CURVES,

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reeltalk.formats.source_form import difference, restored
+from reeltalk.formats.layout import difference, restored
 
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.floats(0, 1) | st.text(max_size=2)
 VALUES = st.recursive(

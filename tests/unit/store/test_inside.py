@@ -18,7 +18,7 @@ from reeltalk.schema.media import Video
 from reeltalk.store import checked
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.inside import file_name_problem, names_problems
+from reeltalk.store.foreign import file_name_problem, names_problems
 from reeltalk.store.release import freeze
 from reeltalk.store.runs import read_run
 from reeltalk.store.tables import DIALOGUES, VIDEOS

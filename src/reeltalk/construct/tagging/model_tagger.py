@@ -21,7 +21,7 @@ from reeltalk.llm.structured import REPAIR
 from reeltalk.parallel.threads import map_threads
 from reeltalk.progress import Progress
 from reeltalk.schema.labels import Content, Target, Thinking
-from reeltalk.schema.manuals import TAGGING_MANUAL
+from reeltalk.schema.tagging import TAGGING_MANUAL
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
 PROMPT_GROUP: Final = PromptGroup(
