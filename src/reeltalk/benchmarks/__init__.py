@@ -1,4 +1,4 @@
-"""Published designs: how each paper plays its dialogues and judges the answers."""
+"""The papers' settings as presets, and the demo that shows the whole in a few verbs.
 
 from typing import Final
 

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, FetchError, InputError, MissingExtraError, SettingError
+from reeltalk.formats import load_format
 from reeltalk.formats.folder import VIDEO_SUFFIXES
-from reeltalk.formats.registry import load_format
 from reeltalk.schema.texts import path_problem, twins
 from reeltalk.store.archives import is_archive_name
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, write_bytes

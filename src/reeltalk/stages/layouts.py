@@ -7,7 +7,7 @@ from typing import Final
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import load_format
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.store.archives import is_archive_name
 from reeltalk.store.atomic import writing_directory

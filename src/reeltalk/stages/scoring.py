@@ -8,7 +8,7 @@ from reeltalk.errors import BenchmarkError, MissingToolError, SettingError
 from reeltalk.evaluate.answers import AnswerSet, answer_sets, expected_items, with_distinct_names
 from reeltalk.evaluate.score import ScoredAnswers, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import load_format
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.parallel import Executor
 from reeltalk.progress import Tell, silent

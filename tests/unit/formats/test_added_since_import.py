@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import load_format
 from reeltalk.schema.ids import DialogueId
 from reeltalk.schema.record import Json
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import InputError
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import load_format
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef

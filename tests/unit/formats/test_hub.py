@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reeltalk.errors import InputError
-from reeltalk.formats import hub
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import hub, load_format
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import (
     Checklist,

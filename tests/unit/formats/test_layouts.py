@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import InputError
-from reeltalk.formats import FORMATS
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import FORMATS, load_format
 from reeltalk.schema.intervals import Interval
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content

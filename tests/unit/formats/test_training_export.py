@@ -10,8 +10,7 @@ import pytest
 from sample_videos import Numbered, number_of
 
 from reeltalk.cli import run
-from reeltalk.formats import TRAINING
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import TRAINING, load_format
 from reeltalk.formats.training import frame_folder
 from reeltalk.formats.training_units import Cutter, UnitKind, conversations
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef

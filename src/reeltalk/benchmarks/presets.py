@@ -1,0 +1,83 @@
+"""Published designs: how each paper plays its dialogues and judges the answers."""
+
+from typing import Final
+
+from reeltalk.evaluate.frame_settings import FrameSettings
+from reeltalk.evaluate.preset import Preset
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.judge.settings import JudgeSettings
+
+SVBENCH: Final = Preset(
+    name="svbench",
+    paper="arXiv 2502.10810",
+    play=PlaySettings(
+        mode="dialogue",
+        history="golden",
+        prompt="svbench",
+        frames=FrameSettings(policy="per-clip", frames=10),
+    ),
+    judging=JudgeSettings(protocols=("svbench", "gpt-score"), metrics=("meteor",)),
+    also={"mode": ("streaming",)},
+    # The paper does not say whose answers stand in the history, nor how many frames each model was shown.
+    ours=("history", "frames.policy", "frames.frames", "frames.fps", "frames.longest_side_px", "frames.square_px"),
+)
+"""SVBench (Yang et al., ICLR 2025, arXiv 2502.10810): chains in order, or streams along fixed paths."""
+
+MT_VIDEO_BENCH: Final = Preset(
+    name="mt-video-bench",
+    paper="arXiv 2510.17722",
+    play=PlaySettings(
+        mode="dialogue",
+        history="golden",
+        rounds="mt-video-bench",
+        prompt="mt-video-bench",
+        units=("dialogue",),
+        frames=FrameSettings(policy="uniform", frames=128, longest_side_px=720),
+    ),
+    judging=JudgeSettings(protocols=("checklist",), eval_rounds=3, checklist_version="v2"),
+    # Ablations of the paper, and the sizes that InternVL and InternVideo2.5 are given.
+    also={"history": ("predicted-all", "none"), "frames.square_px": (448, 728)},
+)
+"""MT-Video-Bench (arXiv 2510.17722, version 2): six tasks, golden context, yes/no checklists judged three times."""
+
+VDACT: Final = Preset(
+    name="vdact",
+    paper="AAAI 2025",
+    play=PlaySettings(
+        mode="dialogue",
+        history="golden",
+        prompt="vdact",
+        units=("dialogue",),
+        frames=FrameSettings(policy="first-turn", frames=8),
+    ),
+    judging=JudgeSettings(
+        protocols=("vdeval",),
+        metrics=("bleu", "meteor", "rouge_l", "cider"),
+        judge_history="judged",
+        judge_summary="refined",
+        judge_shots=1,
+    ),
+    also={"frames.frames": (16, 100)},
+    ours=("frames.longest_side_px", "frames.square_px", "frames.quality"),
+)
+"""VDAct with VDEval (AAAI 2025): the video with the first question, reference answers as history, one judge a turn."""
+
+DRAMAQA: Final = Preset(
+    name="dramaqa",
+    paper="arXiv 2005.03356; CogSci 2024",
+    play=PlaySettings(
+        mode="single",
+        history="none",
+        prompt="dramaqa",
+        subtitles=True,
+        units=("dialogue",),
+        frames=FrameSettings(policy="per-clip", frames=16),
+    ),
+    judging=JudgeSettings(protocols=("choice", "cogme")),
+    # How many frames a video LLM sees is no part of the data set.
+    ours=("frames.policy", "frames.frames", "frames.fps", "frames.longest_side_px", "frames.square_px"),
+)
+"""DramaQA with CogME's tags (CogSci 2024): five options about a shot or a scene, with the lines that were spoken."""
+
+PRESETS: Final[dict[str, Preset]] = {preset.name: preset for preset in (SVBENCH, MT_VIDEO_BENCH, VDACT, DRAMAQA)}
+"""Presets by the name that `reeltalk evaluate --preset` calls them."""
