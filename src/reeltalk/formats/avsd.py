@@ -12,7 +12,15 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from reeltalk.formats.export_losses import added_since_import, fields_left_out, labels_left_out, tables_left_out
-from reeltalk.formats.layout import Document, Index, Kind, Layout, as_file_stem, lost_beyond_dialogues, unsaid_splits
+from reeltalk.formats.layout import (
+    DocumentKind,
+    Index,
+    Layout,
+    SourceDocument,
+    as_file_stem,
+    lost_beyond_dialogues,
+    lost_splits,
+)
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
@@ -27,45 +35,45 @@ UNDISCLOSED: Final = "__UNDISCLOSED__"
 DESCRIPTIONS: Final = ("caption", "summary")
 
 
-class Reason(SourceModel):
+class AVSDReason(SourceModel):
     """Why an answer holds: an interval in seconds, in either order, and usually a sentence."""
 
     timestamp: Annotated[list[Annotated[Finite, Field(ge=0)]], Field(min_length=2, max_length=2)]
     sentence: str | None = None
 
 
-class TurnRow(SourceModel):
+class AVSDTurn(SourceModel):
     """One turn."""
 
     question: str
     answer: str | list[str]
-    reason: list[Reason] | None = None
+    reason: list[AVSDReason] | None = None
 
 
-class DialogueRow(SourceModel):
+class AVSDDialogue(SourceModel):
     """One dialogue about one video."""
 
     image_id: Name
-    dialog: list[TurnRow]
+    dialog: list[AVSDTurn]
     caption: str | None = None
     summary: str | None = None
 
 
-def _decode(document: Document) -> Iterator[str]:
+def _decode(document: SourceDocument) -> Iterator[str]:
     rows = parse(dict[str, object], document.value, file=document.path)["dialogs"]
     if not isinstance(rows, list):
         raise document.error("must be a list of dialogues", "$.dialogs", rows)
     seen: Counter[str] = Counter()
     for index, item in enumerate(rows):
         place = f"$.dialogs[{index}]"
-        row = parse(DialogueRow, item, file=document.path, place=place)
+        row = parse(AVSDDialogue, item, file=document.path, place=place)
         seen[row.image_id] += 1
         with placed(document.path, place):
             dialogue = _dialogue(document, place, row, seen[row.image_id])
             yield document.records.add_dialogue(document, f"{place}.image_id", dialogue)
 
 
-def _dialogue(document: Document, place: str, row: DialogueRow, number: int) -> Dialogue:
+def _dialogue(document: SourceDocument, place: str, row: AVSDDialogue, number: int) -> Dialogue:
     warnings = document.records.content.warnings
     if number > 1:
         warnings.append(f"{document.name} has {number} dialogues about video {row.image_id}")
@@ -88,7 +96,7 @@ def _dialogue(document: Document, place: str, row: DialogueRow, number: int) -> 
     )
 
 
-def _turn(row: TurnRow) -> Turn:
+def _turn(row: AVSDTurn) -> Turn:
     texts = row.answer if isinstance(row.answer, list) else [row.answer]
     reasons = row.reason or []
     beside = [_beside(reason) for reason in reasons]
@@ -100,7 +108,7 @@ def _turn(row: TurnRow) -> Turn:
     )
 
 
-def _beside(reason: Reason) -> dict[str, Json]:
+def _beside(reason: AVSDReason) -> dict[str, Json]:
     """What a reason says beside its interval, and the order of its ends where that is the wrong one."""
     more = {} if reason.sentence is None else {"sentence": reason.sentence}
     reversed_ends = reason.timestamp[0] > reason.timestamp[1]
@@ -111,7 +119,7 @@ def _encode(index: Index, file: SourceFile) -> Json:
     rows = []
     for name in file.records:
         dialogue = index.dialogues[DialogueId(name)]
-        extra = {name: value for name, value in dialogue.extra.items() if name not in DialogueRow.model_fields}
+        extra = {name: value for name, value in dialogue.extra.items() if name not in AVSDDialogue.model_fields}
         row: dict[str, Json] = {"image_id": dialogue.video_id}
         described = index.videos[dialogue.video_id].summaries | dialogue.extra
         row |= {name: text for name in DESCRIPTIONS if isinstance(text := described.get(name), str)}
@@ -130,7 +138,7 @@ def _turn_row(turn: Turn) -> dict[str, Json]:
         beside = [about for about in kept if isinstance(about, dict)] if isinstance(kept, list) else []
         more = [*beside, *({} for _ in turn.evidence)]
         row["reason"] = [_reason(interval, about) for interval, about in zip(turn.evidence, more, strict=False)]
-    return row | {name: value for name, value in turn.extra.items() if name not in TurnRow.model_fields}
+    return row | {name: value for name, value in turn.extra.items() if name not in AVSDTurn.model_fields}
 
 
 def _reason(interval: Interval, beside: dict[str, Json]) -> dict[str, Json]:
@@ -169,7 +177,7 @@ def _lost(content: Content) -> list[str]:
         *(f"{what}: {count:,}" for what, count in counts.items() if count),
         *tables_left_out(content),
         *fields_left_out("videos", content.videos, {"id", "split", "summaries"}),
-        *unsaid_splits(content.videos, _file_name),
+        *lost_splits(content.videos, _file_name),
         *fields_left_out("dialogues", dialogues, {"id", "video_id", "turns", "extra", "clip_ids"}),
         *fields_left_out("turns", turns, held),
         *labels_left_out(turns, ()),
@@ -182,7 +190,7 @@ def _is_avsd(_: str, value: Json) -> bool:
 
 LAYOUT: Final = Layout(
     FORMAT,
-    [Kind("dialogues", _is_avsd, _decode, _encode)],
+    [DocumentKind("dialogues", _is_avsd, _decode, _encode)],
     '{"dialogs": [{"image_id", "dialog": [{"question", "answer"}]}]}',
     _default_files,
     _lost,

@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from reeltalk.formats.export_losses import added_since_import, fields_left_out
-from reeltalk.formats.layout import Document, Index, Kind, Layout, as_file_stem, unsaid_splits
+from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem, lost_splits
 from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId
@@ -36,7 +36,7 @@ EXTENT: Final = "dramaqa.extent"
 LABELS: Final = (EXTENT, *(f"dramaqa.{name}" for name in LEVELS), *(f"cogme.{name}" for name in TAGS))
 
 
-class Line(SourceModel):
+class SpokenLine(SourceModel):
     """A spoken line; times are strings of seconds."""
 
     speaker: str
@@ -45,15 +45,15 @@ class Line(SourceModel):
     et: str
 
 
-class Script(SourceModel):
+class ClipScript(SourceModel):
     """The lines of a clip."""
 
     st: str
     et: str
-    contained_subs: list[Line]
+    contained_subs: list[SpokenLine]
 
 
-class Question(SourceModel):
+class DramaQAQuestion(SourceModel):
     """One row of a question file; test questions hide the answer.
 
     `correct_idx` counts from 0, as the official loader takes it, whatever the data set's page says of 1 to 5.
@@ -69,13 +69,13 @@ class Question(SourceModel):
     q_level_logic: int | None = None
     q_level_mem: int | None = None
     shot_contained: list[int] | None = None
-    subtitle: Script | Literal["."] | None = None
+    subtitle: ClipScript | Literal["."] | None = None
     target: str | list[str] | None = None
     content: str | list[str] | None = None
     thinking: str | list[str] | None = None
 
 
-class Box(SourceModel):
+class DramaQABox(SourceModel):
     """A rectangle in pixels."""
 
     min_x: float
@@ -90,8 +90,8 @@ class PersonInfo(SourceModel):
     behavior: str | None = None
     emotion: str | None = None
     predicate: str | None = None
-    full_rect: Box | Literal[""] | None = None
-    face_rect: Box | Literal[""] | None = None
+    full_rect: DramaQABox | Literal[""] | None = None
+    face_rect: DramaQABox | Literal[""] | None = None
 
 
 class RelatedObject(SourceModel):
@@ -100,7 +100,7 @@ class RelatedObject(SourceModel):
     related_object_id: str
 
 
-class Person(SourceModel):
+class FramePerson(SourceModel):
     """A person in a frame."""
 
     person_id: str
@@ -114,16 +114,16 @@ class VisibleObject(SourceModel):
     object_id: str
 
 
-class Frame(SourceModel):
+class AnnotatedFrame(SourceModel):
     """What one frame shows."""
 
     frame_id: str
-    persons: list[Person]
+    persons: list[FramePerson]
     place: str | None = None
     objects: list[VisibleObject] = Field(default_factory=list)
 
 
-def _clip_of(document: Document, place: str, name: str) -> tuple[VideoId, ClipId]:
+def _clip_of(document: SourceDocument, place: str, name: str) -> tuple[VideoId, ClipId]:
     found = CLIP_NAME.fullmatch(name)
     if found is None:
         raise document.error("not a clip of the form AnotherMissOh14_001_0000", place, name)
@@ -136,11 +136,11 @@ def _extent(clip_name: str) -> str:
     return "scene" if clip_name.endswith(WHOLE_SCENE) else "shot"
 
 
-def _decode_questions(document: Document) -> Iterator[str]:
+def _decode_questions(document: SourceDocument) -> Iterator[str]:
     seen: set[str] = set()
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
-        row = parse(Question, item, file=document.path, place=place)
+        row = parse(DramaQAQuestion, item, file=document.path, place=place)
         with placed(document.path, place):
             dialogue = _question(document, place, item, row)
             known = document.records.dialogues.get(dialogue.id)
@@ -152,7 +152,7 @@ def _decode_questions(document: Document) -> Iterator[str]:
             yield dialogue.id
 
 
-def _merged(document: Document, place: str, known: Dialogue, dialogue: Dialogue) -> Dialogue:
+def _merged(document: SourceDocument, place: str, known: Dialogue, dialogue: Dialogue) -> Dialogue:
     """A question of a list with script, which repeats that of the list it is derived from and may leave fields out."""
     before, now = known.turns[0], dialogue.turns[0]
     labels = {**now.labels, **before.labels}
@@ -163,7 +163,7 @@ def _merged(document: Document, place: str, known: Dialogue, dialogue: Dialogue)
     return known.model_copy(update={"turns": turns, "extra": {**dialogue.extra, **known.extra}})
 
 
-def _question(document: Document, place: str, item: Json, row: Question) -> Dialogue:
+def _question(document: SourceDocument, place: str, item: Json, row: DramaQAQuestion) -> Dialogue:
     if row.correct_idx is not None and row.correct_idx >= len(row.answers):
         raise document.error(
             f"there are {len(row.answers)} answers", f"{place}.correct_idx", row.correct_idx, "they count from 0"
@@ -173,7 +173,7 @@ def _question(document: Document, place: str, item: Json, row: Question) -> Dial
         document.records.content.warnings.append(
             f"{document.name} calls {row.vid} a {row.videoType} at {place}; by its name it is a {_extent(row.vid)}"
         )
-    if isinstance(row.subtitle, Script):
+    if isinstance(row.subtitle, ClipScript):
         _add_script(document, f"{place}.subtitle", clip_id, item["subtitle"], row.subtitle, whole=False)
     labels = {f"dramaqa.{name}": (str(level),) for name in LEVELS if (level := getattr(row, name)) is not None}
     for name in TAGS:
@@ -225,7 +225,7 @@ def _question_row(index: Index, name: str, unique: bool) -> dict[str, Json]:
     for tag in TAGS:
         if (tags := turn.labels.get(f"cogme.{tag}")) is not None:
             row[tag] = tags[0] if tag == "thinking" and len(tags) == 1 else list(tags)
-    kept = {key: value for key, value in dialogue.extra.items() if key not in Question.model_fields}
+    kept = {key: value for key, value in dialogue.extra.items() if key not in DramaQAQuestion.model_fields}
     shots = dialogue.extra.get("shot_contained")
     return row | ({"shot_contained": shots} if shots is not None else {}) | kept
 
@@ -238,14 +238,14 @@ def _encode_with_script(index: Index, file: SourceFile) -> Json:
     return rows
 
 
-def _seconds(document: Document, place: str, text: str) -> float:
+def _seconds(document: SourceDocument, place: str, text: str) -> float:
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?", text):
         raise document.error("not a number of seconds", place, text)
     return float(text)
 
 
 def _add_script(
-    document: Document, place: str, clip_id: ClipId, item: Json, row: Script, *, whole: bool = True
+    document: SourceDocument, place: str, clip_id: ClipId, item: Json, row: ClipScript, *, whole: bool = True
 ) -> None:
     """Give a clip its time and lines; the script file (`whole`) has the last word over lists derived from it."""
     start_s, end_s = (_seconds(document, f"{place}.{key}", getattr(row, key)) for key in ("st", "et"))
@@ -265,10 +265,10 @@ def _add_script(
     document.records.clips[clip_id] = clip.model_copy(update={"interval": interval, "extra": extra})
 
 
-def _decode_script(document: Document) -> Iterator[str]:
+def _decode_script(document: SourceDocument) -> Iterator[str]:
     for name, item in document.value.items():
         place = f"$.{name}"
-        row = parse(Script, item, file=document.path, place=place)
+        row = parse(ClipScript, item, file=document.path, place=place)
         with placed(document.path, place):
             _, clip_id = _clip_of(document, place, name)
             _add_script(document, place, clip_id, item, row)
@@ -289,10 +289,10 @@ def _script_row(clip: Clip) -> dict[str, Json]:
     }
 
 
-def _decode_visual(document: Document) -> Iterator[str]:
+def _decode_visual(document: SourceDocument) -> Iterator[str]:
     for name, frames in document.value.items():
         place = f"$.{name}"
-        parse(list[Frame], frames, file=document.path, place=place)
+        parse(list[AnnotatedFrame], frames, file=document.path, place=place)
         with placed(document.path, place):
             video_id, clip_id = _clip_of(document, place, name)
             known = document.records.clips[clip_id].extra.get("frames", frames)
@@ -344,7 +344,7 @@ def _lost(content: Content) -> list[str]:
     return [
         *lost_beyond_questions(content, labels=LABELS, dialogue={"clip_ids"}),
         *fields_left_out("videos", content.videos, {"id", "split"}),
-        *unsaid_splits(content.videos, _file_name),
+        *lost_splits(content.videos, _file_name),
         *([f"questions about clips that are not named as DramaQA's are left out: {misfits:,}"] if misfits else []),
         *([f"clips that are not named as DramaQA's are left out: {unnamed:,}"] if unnamed else []),
     ]
@@ -361,10 +361,10 @@ def _is_visual(_: str, value: Json) -> bool:
 LAYOUT: Final = Layout(
     FORMAT,
     [
-        Kind("questions with script", _is_list_with_script, _decode_questions, _encode_with_script),
-        Kind("questions", lambda _, value: isinstance(value, list), _decode_questions, _encode_questions),
-        Kind("visual", _is_visual, _decode_visual, _encode_visual),
-        Kind("script", lambda _, value: isinstance(value, dict), _decode_script, _encode_script),
+        DocumentKind("questions with script", _is_list_with_script, _decode_questions, _encode_with_script),
+        DocumentKind("questions", lambda _, value: isinstance(value, list), _decode_questions, _encode_questions),
+        DocumentKind("visual", _is_visual, _decode_visual, _encode_visual),
+        DocumentKind("script", lambda _, value: isinstance(value, dict), _decode_script, _encode_script),
     ],
     "AnotherMissOhQA_{train,val,test}_set.json, AnotherMissOh_script.json, AnotherMissOh_visual.json",
     _default_files,

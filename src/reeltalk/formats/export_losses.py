@@ -41,7 +41,7 @@ def is_ours(key: str) -> bool:
     return key in _OURS or _REVIEWED.fullmatch(key) is not None
 
 
-def of_the_source(extra: Mapping[str, Json], named: Collection[str] = ()) -> dict[str, Json]:
+def source_fields(extra: Mapping[str, Json], named: Collection[str] = ()) -> dict[str, Json]:
     """What of an imported record's `extra` its source has written.
 
     Args:
@@ -51,15 +51,15 @@ def of_the_source(extra: Mapping[str, Json], named: Collection[str] = ()) -> dic
     return {key: value for key, value in extra.items() if key in named or not is_ours(key)}
 
 
-def without_ours(unit: Unit, named: Collection[str]) -> Unit:
+def without_our_fields(unit: Unit, named: Collection[str]) -> Unit:
     """A dialogue or chain with those fields of `extra` alone, its own and its turns', that its source has written.
 
     Args:
         unit: It.
-        named: See `of_the_source`.
+        named: See `source_fields`.
     """
-    turns = tuple(turn.model_copy(update={"extra": of_the_source(turn.extra, named)}) for turn in unit.turns)
-    return unit.model_copy(update={"extra": of_the_source(unit.extra, named), "turns": turns})
+    turns = tuple(turn.model_copy(update={"extra": source_fields(turn.extra, named)}) for turn in unit.turns)
+    return unit.model_copy(update={"extra": source_fields(unit.extra, named), "turns": turns})
 
 
 def fields_like_ours(extras: Iterable[Mapping[str, Json]]) -> list[str]:
@@ -67,7 +67,7 @@ def fields_like_ours(extras: Iterable[Mapping[str, Json]]) -> list[str]:
     return sorted({key for extra in extras for key in extra if is_ours(key)})
 
 
-def named_by_sources(files: Iterable[SourceFile]) -> frozenset[str]:
+def source_keys_like_ours(files: Iterable[SourceFile]) -> frozenset[str]:
     """All keys of `FILE_FIELDS` of some files."""
     return frozenset(key for file in files for key in file.extra.get(FILE_FIELDS, ()))
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, Field
 
 from reeltalk.errors import InputError
-from reeltalk.formats.layout import in_its_form, with_form
+from reeltalk.formats.layout import keep_form, restore_form
 from reeltalk.formats.parquet import read_arrow_rows, write_arrow_rows
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import FrameRate, Video
@@ -56,7 +56,7 @@ def _text_of_integer(value: object) -> object:
 Whole = Annotated[int | None, BeforeValidator(_whole)]
 
 
-class Row(SourceModel):
+class FolderRow(SourceModel):
     """One row; everything but `file_name` may be missing. `license` is read as `licence`."""
 
     file_name: Annotated[str, Field(min_length=1)]
@@ -73,18 +73,18 @@ class Row(SourceModel):
     split: str | None = None
 
 
-def stays_inside(name: str) -> bool:
+def _stays_inside(name: str) -> bool:
     """True if a name is a path below a folder that any system can write. Empty parts and `.` are passed over."""
     return not name.startswith("/") and path_problem(PurePosixPath(name).as_posix()) is None
 
 
-def split_of(name: str) -> str | None:
+def _split_in_path(name: str) -> str | None:
     """The split that the outermost folder names, as VideoFolder reads it."""
     first, *rest = PurePosixPath(name).parts
     return first if first in SPLITS and rest else None
 
 
-def row_of(video: Video, name: str, folder: str, suffix: str) -> dict[str, Json]:
+def _make_row(video: Video, name: str, folder: str, suffix: str) -> dict[str, Json]:
     """The row of a video whose file is `name`, in the metadata file of `folder`.
 
     Args:
@@ -98,22 +98,22 @@ def row_of(video: Video, name: str, folder: str, suffix: str) -> dict[str, Json]
         row["id"] = video.id
     for column in KNOWN:
         value = getattr(video, column)
-        if value is not None and not (column == "split" and value == split_of(name)):
+        if value is not None and not (column == "split" and value == _split_in_path(name)):
             row[column] = str(value) if isinstance(value, Fraction) else value
-    row |= {key: value for key, value in video.extra.items() if key not in Row.model_fields}
-    return {key: csv_cell(value) for key, value in row.items()} if suffix == ".csv" else row
+    row |= {key: value for key, value in video.extra.items() if key not in FolderRow.model_fields}
+    return {key: _csv_cell(value) for key, value in row.items()} if suffix == ".csv" else row
 
 
-def csv_cell(value: Json) -> str:
+def _csv_cell(value: Json) -> str:
     """A value as text; what is neither text nor number as JSON."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    return repr(value) if isinstance(value, float) else json_text(value)
+    return repr(value) if isinstance(value, float) else _json_text(value)
 
 
-def json_text(value: Json) -> str:
+def _json_text(value: Json) -> str:
     """A value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False)
 
@@ -142,7 +142,7 @@ def read(source: Path) -> Content:
         if name not in reader.rows_of_files:
             if metadata:
                 reader.content.warnings.append(f"{name} has no row of metadata")
-            reader.add(Row(file_name=name), name, present[name], "$", None)
+            reader.add(FolderRow(file_name=name), name, present[name], "$", None)
     for name, path in present.items():
         if path.stat().st_size == 0:
             reader.content.warnings.append(f"{name} is empty: the download may have been cut off")
@@ -166,7 +166,7 @@ class _Reader:
         folder = path.relative_to(self.root).parent.as_posix()
         for line, place, cells in _read_rows(path, extra):
             typed = _typed(cells, path, line) if path.suffix == ".csv" else cells
-            row = parse(Row, _with_main_column(typed, path, line, place), file=path, line=line, place=place)
+            row = parse(FolderRow, _with_main_column(typed, path, line, place), file=path, line=line, place=place)
             name = _inside(folder, row.file_name, path, line, place)
             if name in self.rows_of_files:
                 raise InputError(
@@ -181,10 +181,10 @@ class _Reader:
             records=tuple(ids),
             extra=extra,
         )
-        ours = [row_of(self.videos[name], self.videos[name].file or name, folder, path.suffix) for name in ids]
-        self.content.source_files.append(with_form(file, rows, ours))
+        ours = [_make_row(self.videos[name], self.videos[name].file or name, folder, path.suffix) for name in ids]
+        self.content.source_files.append(keep_form(file, rows, ours))
 
-    def add(self, row: Row, name: str, path: Path, place: str, line: int | None) -> str:
+    def add(self, row: FolderRow, name: str, path: Path, place: str, line: int | None) -> str:
         """Make the video of a row, or of a file without one; its identifier."""
         if row.licence and row.license and row.licence != row.license:
             raise InputError(
@@ -216,7 +216,7 @@ class _Reader:
                 height_px=row.height_px,
                 licence=row.licence or row.license,
                 source=row.source,
-                split=row.split or split_of(name),
+                split=row.split or _split_in_path(name),
                 extra=row.unknown,
             )
         self.rows_of_files[name] = identifier
@@ -264,7 +264,7 @@ def _typed(cells: dict[str, Json], path: Path, line: int | None) -> dict[str, Js
     """A CSV row with numbers where numbers belong; an empty cell is no value."""
     typed: dict[str, Json] = {}
     for column, text in cells.items():
-        if text == "" and column in Row.model_fields and column != "file_name":
+        if text == "" and column in FolderRow.model_fields and column != "file_name":
             continue
         typed[column] = text
         if column in ("duration_s", "width_px", "height_px"):
@@ -297,7 +297,7 @@ def _with_main_column(cells: dict[str, Json], path: Path, line: int | None, plac
 def _inside(folder: str, file_name: str, path: Path, line: int | None, place: str) -> str:
     """The path of a file, relative to the folder that is read."""
     name = (PurePosixPath(folder) / file_name).as_posix()
-    if not stays_inside(file_name) or not stays_inside(name):
+    if not _stays_inside(file_name) or not _stays_inside(name):
         raise InputError(
             "not a path of a file inside the folder", file=path, line=line, place=f"{place}.file_name", value=file_name
         )
@@ -347,11 +347,12 @@ def write(content: Content, folder: Path) -> list[str]:
         kept = set(ids)
         # The form of a row is known by its place in the file that was read, so rows that are gone keep theirs.
         rows: list[Json] = [
-            row_of(videos[VideoId(name)], paths[name], above, suffix) if name in kept else None for name in file.records
+            _make_row(videos[VideoId(name)], paths[name], above, suffix) if name in kept else None
+            for name in file.records
         ]
-        rows = in_its_form(file, rows)
+        rows = restore_form(file, rows)
         added = [name for name in ids if name not in file.records]
-        rows += [row_of(videos[VideoId(name)], paths[name], above, suffix) for name in added]
+        rows += [_make_row(videos[VideoId(name)], paths[name], above, suffix) for name in added]
         rows = [row for row in rows if isinstance(row, dict)]
         lost += _write_rows(folder / path, file, rows)
     for video in videos.values():
@@ -369,7 +370,7 @@ def _left_out(content: Content) -> list[str]:
     counts["graphs"] = len(content.graphs)
     counts["summaries of videos"] = sum(bool(video.summaries) for video in content.videos)
     counts["media files of no video"] = len(set(content.media) - {video.sha256 for video in content.videos})
-    reserved = Counter(key for video in content.videos for key in video.extra if key in Row.model_fields)
+    reserved = Counter(key for video in content.videos for key in video.extra if key in FolderRow.model_fields)
     counts |= {f"extra fields '{key}', which are columns of ours,": count for key, count in reserved.items()}
     doubled = len(content.videos) - len({video.id for video in content.videos})
     counts["videos whose identifier stands twice"] = doubled
@@ -399,7 +400,7 @@ def _safe(name: str) -> str:
     """The name itself where it is a path below the folder; otherwise one made of it that is."""
     path = PurePosixPath(name)
     if (
-        stays_inside(name)
+        _stays_inside(name)
         and name == path.as_posix()
         and path.name not in METADATA
         and not any(character < " " for character in name)
@@ -419,7 +420,11 @@ def _safe(name: str) -> str:
 
 
 def _needs_a_row(video: Video, path: str, content: Content) -> bool:
-    bare = Video(id=VideoId(path), file=path, sha256=video.sha256, split=split_of(path)) if path == video.id else None
+    bare = (
+        Video(id=VideoId(path), file=path, sha256=video.sha256, split=_split_in_path(path))
+        if path == video.id
+        else None
+    )
     seen = PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES and not any(
         part.startswith(".") for part in PurePosixPath(path).parts
     )
@@ -438,7 +443,7 @@ def _write_rows(path: Path, file: SourceFile, rows: list[dict[str, Json]]) -> li
             with path.open("w", encoding="utf-8", newline="") as stream:
                 writer = csv.writer(stream, lineterminator="\n")
                 writer.writerow(columns)
-                writer.writerows([csv_cell(row.get(name)) for name in columns] for row in rows)
+                writer.writerows([_csv_cell(row.get(name)) for name in columns] for row in rows)
         else:
             lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows]
             path.write_bytes("".join(lines).encode())

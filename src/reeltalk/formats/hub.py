@@ -39,18 +39,18 @@ ENGLISH: Final = frozenset({"vdact", "mt-video-bench", "dramaqa", "avsd", "video
 """Layouts whose questions are in English throughout."""
 
 
-def title_of(content: Content) -> str:
+def _title(content: Content) -> str:
     """What to call the data set, from the layout it was imported from."""
     formats = sorted({file.format for file in content.source_files} & set(FORMATS))
     return f"{formats[0]} in reeltalk's tables" if len(formats) == 1 else "a benchmark of dialogue about video"
 
 
-def licences_of(content: Content) -> Counter[str]:
+def _licences(content: Content) -> Counter[str]:
     """How many videos have each licence."""
     return Counter(video.licence or "not stated" for video in content.videos)
 
 
-def languages_of(content: Content) -> list[str]:
+def _languages(content: Content) -> list[str]:
     """Languages of the questions, as far as the imported files tell."""
     found: set[str] = set()
     for file in content.source_files:
@@ -62,7 +62,7 @@ def languages_of(content: Content) -> list[str]:
     return sorted(found)
 
 
-def card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
+def _card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
     """The card as Markdown.
 
     Args:
@@ -70,14 +70,14 @@ def card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
         configs: For each part that can be loaded alone its splits, as name of the split and path; the first is the
             default.
     """
-    title = title_of(content)
+    title = _title(content)
     turns = [turn for chain in content.chains for turn in chain.turns]
     turns += [turn for dialogue in content.dialogues for turn in dialogue.turns]
     tasks = ["video-text-to-text", "question-answering"]
     if any(turn.options for turn in turns):
         tasks.append("multiple-choice")
     front: dict[str, Any] = {"pretty_name": title, "license": "other", "license_name": "see-card"}
-    if languages := languages_of(content):
+    if languages := _languages(content):
         front["language"] = languages
     front |= {
         "task_categories": tasks,
@@ -151,7 +151,7 @@ FLAT_TURN: Final = {
 """Columns of the flat table of turns."""
 
 
-def schema_of(kind: type[BaseModel]) -> Any:
+def arrow_schema(kind: type[BaseModel]) -> Any:
     """The Arrow schema of a record."""
     pyarrow, _ = pyarrow_modules()
     return pyarrow.schema([(name, _arrow(hint)) for name, hint in _hints(kind).items()])
@@ -529,14 +529,14 @@ def write(content: Content, folder: Path) -> list[str]:
         if records:
             kind, path = TABLES[name].record, f"data/{name}.parquet"
             columns = [to_columns(row, kind, f"{name} row {number}") for number, row in enumerate(records)]
-            _write_table(folder / path, columns, schema_of(kind))
+            _write_table(folder / path, columns, arrow_schema(kind))
             configs[name] = [(FULL, path)]
     lost = _write_graphs(content, folder)
     if content.media:
         _write_media(content, folder)
         configs["media"] = [(FULL, "videos/*")]
-    (folder / "README.md").write_text(card(content, configs), encoding="utf-8", newline="\n")
-    document = croissant(folder, name=title_of(content), licences=licences_of(content))
+    (folder / "README.md").write_text(_card(content, configs), encoding="utf-8", newline="\n")
+    document = croissant(folder, name=_title(content), licences=_licences(content))
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     (folder / "croissant.json").write_text(text, encoding="utf-8", newline="\n")
     return lost

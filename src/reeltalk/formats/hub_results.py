@@ -21,7 +21,7 @@ SHA: Final = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
-class Source:
+class ResultSource:
     """Where a result can be looked up."""
 
     url: str
@@ -40,7 +40,7 @@ class BenchmarkOnHub:
     """Git hash of the data set."""
     date: str | None = None
     """ISO 8601, when the evaluation ran; the Hub takes the time of the commit where there is none."""
-    source: Source | None = None
+    source: ResultSource | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class HubResult:
     notes: str
 
 
-def check(benchmark: BenchmarkOnHub) -> None:
+def check_hub_benchmark(benchmark: BenchmarkOnHub) -> None:
     """Refuse what the Hub would refuse.
 
     Raises:

@@ -25,20 +25,20 @@ from reeltalk.formats.label_studio_layout import (
     REASON_WORDS,
     Annotation,
     LabelStudioOptions,
+    LabelStudioTask,
+    NumberedRow,
     Range,
     Region,
-    Row,
-    Said,
-    Task,
+    TurnRegions,
     draft_regions,
+    interval_ticks,
     label_paths,
+    marked_interval,
     moment_of,
     read_regions,
     read_tasks,
-    seconds,
-    ticks,
 )
-from reeltalk.formats.label_studio_write import GRAPHS, VIDEOS, Writer
+from reeltalk.formats.label_studio_write import GRAPHS, VIDEOS, LabelStudioWriter
 from reeltalk.schema.dialogue import REWORDING, Dialogue, QAChain, Turn, without_facts
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.outcomes import Rejected
@@ -85,7 +85,7 @@ class Annotations:
     """What a person should know, in words, with how often."""
     _seen: set[tuple[Any, ...]] = field(default_factory=set)
 
-    def add(self, task: Task, units: list[tuple[Row, QAChain | Dialogue]]) -> None:
+    def add(self, task: LabelStudioTask, units: list[tuple[NumberedRow, QAChain | Dialogue]]) -> None:
         """Read all annotations of a task.
 
         Raises:
@@ -120,7 +120,13 @@ class Annotations:
                 self._add_turn(voice, row, unit, index, read.turns[number], drafts[number])
 
     def _add_turn(
-        self, voice: "_Voice", row: Row, unit: QAChain | Dialogue, index: int, said: Said, draft: Said
+        self,
+        voice: "_Voice",
+        row: NumberedRow,
+        unit: QAChain | Dialogue,
+        index: int,
+        said: TurnRegions,
+        draft: TurnRegions,
     ) -> None:
         before, rate_hz = unit.turns[index], voice.task.source.rate_hz
         try:
@@ -161,7 +167,7 @@ class Annotations:
 class _Voice:
     """One annotation, and how it is referred to."""
 
-    task: Task
+    task: LabelStudioTask
     annotation: Annotation
     place: str
 
@@ -189,11 +195,11 @@ class _Voice:
 
     def review(
         self,
-        row: Row,
+        row: NumberedRow,
         unit: QAChain | Dialogue,
         index: int | None,
         decision: Decision,
-        said: Said | None = None,
+        said: TurnRegions | None = None,
         before: Turn | None = None,
         after: Turn | None = None,
     ) -> Review:
@@ -217,7 +223,7 @@ class _Voice:
                 extra=extra,
             )
 
-    def rejected(self, unit: QAChain | Dialogue, index: int, reason: str, said: Said) -> Rejected:
+    def rejected(self, unit: QAChain | Dialogue, index: int, reason: str, said: TurnRegions) -> Rejected:
         content = {name: value for name, value in vars(said).items() if value}
         return Rejected(
             table="annotations",
@@ -246,7 +252,7 @@ def _decision(words: tuple[str, ...]) -> Decision | None:
     raise _RefusedError(f"an unknown decision: {words[0]!r:.60}")
 
 
-def _reworded(turn: Turn, said: Said, draft: Said, rate_hz: float) -> Turn:
+def _reworded(turn: Turn, said: TurnRegions, draft: TurnRegions, rate_hz: float) -> Turn:
     """The turn with what differs from the draft; all else as it was, to the bit.
 
     Raises:
@@ -307,9 +313,9 @@ def _evidence(turn: Turn, ranges: Iterable[Range], rate_hz: float) -> tuple[Inte
     """Marks as intervals; one that nobody moved is the draft's own, not its ticks."""
     known: dict[Range, list[Interval]] = defaultdict(list)
     for interval in turn.evidence:
-        found = ticks(interval, rate_hz)
+        found = interval_ticks(interval, rate_hz)
         known[float(found["start"]), float(found["end"])].append(interval)
-    intervals = [known[ends].pop(0) if known.get(ends) else seconds(ends, rate_hz) for ends in ranges]
+    intervals = [known[ends].pop(0) if known.get(ends) else marked_interval(ends, rate_hz) for ends in ranges]
     return tuple(sorted(intervals, key=lambda interval: (interval.start_s, interval.end_s)))
 
 
@@ -328,7 +334,7 @@ LONGEST_GRAPH_NAME_BYTES: Final = 200
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
-class Reader:
+class _Reader:
     """Reads one file or folder.
 
     Args:
@@ -364,7 +370,7 @@ class Reader:
         self._tell_left_behind(tasks, kept)
         return self.content
 
-    def _tasks(self) -> list[Task]:
+    def _tasks(self) -> list[LabelStudioTask]:
         if not self.source.exists():
             raise InputError("no such file or folder", file=self.source, hint="check the path")
         if not self.source.is_dir():
@@ -378,7 +384,7 @@ class Reader:
             )
         return [task for path in paths for task in read_tasks(path, read_json(path))]
 
-    def _add(self, row: Row, file: Path, place: str, *, unit: bool = False) -> None:
+    def _add(self, row: NumberedRow, file: Path, place: str, *, unit: bool = False) -> None:
         if row.table not in (UNITS if unit else TABLES):
             known = ", ".join(UNITS if unit else TABLES)
             raise InputError("no such table", file=file, place=place, value=row.table, hint=f"known are {known}")
@@ -416,10 +422,10 @@ class Reader:
                         )
                     self.content.graphs[graph["name"]] = graph["quads"]
                     continue
-                self._add(parse(Row, value, file=path, line=line), path, f"line {line}")
+                self._add(parse(NumberedRow, value, file=path, line=line), path, f"line {line}")
         return found
 
-    def _read_annotations(self, tasks: list[Task]) -> None:
+    def _read_annotations(self, tasks: list[LabelStudioTask]) -> None:
         annotations = Annotations()
         for task in tasks:
             units = [(row, self.records[row.table][row.row]) for row in task.source.units]
@@ -447,7 +453,7 @@ class Reader:
         if strange:
             self.content.warnings.append(f"videos that are not named by their hash are not taken in: {strange:,}")
 
-    def _tell_left_behind(self, tasks: list[Task], kept: set[str]) -> None:
+    def _tell_left_behind(self, tasks: list[LabelStudioTask], kept: set[str]) -> None:
         counts: dict[str, int] = {}
         for task in tasks:
             counts |= task.source.kept
@@ -470,7 +476,7 @@ def read(source: Path) -> Content:
     Raises:
         InputError: A file is damaged, or its tasks did not come from reeltalk.
     """
-    return Reader(source).read()
+    return _Reader(source).read()
 
 
 def write(content: Content, folder: Path, options: LabelStudioOptions = DEFAULTS) -> list[str]:
@@ -480,4 +486,4 @@ def write(content: Content, folder: Path, options: LabelStudioOptions = DEFAULTS
         InputError: A video cannot be copied.
         SettingError: The address of the videos is none.
     """
-    return Writer(content, folder, options).write()
+    return LabelStudioWriter(content, folder, options).write()

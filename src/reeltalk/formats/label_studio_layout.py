@@ -53,7 +53,7 @@ MIN_OWN: Final = {"id", "annotator", "annotation_id", "created_at", "updated_at"
 """What JSON-MIN writes beside data and controls."""
 
 
-class Row(BaseModel):
+class NumberedRow(BaseModel):
     """A row of a table with its place in it, so that rows of many tasks come back in order."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -63,15 +63,15 @@ class Row(BaseModel):
     record: dict[str, Json]
 
 
-class Source(BaseModel):
+class TaskSource(BaseModel):
     """What we keep in a task's data."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     layout: int
-    units: list[Row]
+    units: list[NumberedRow]
     """The chains and dialogues whose turns the task has, in order."""
-    rows: list[Row] = Field(default_factory=list)
+    rows: list[NumberedRow] = Field(default_factory=list)
     """Their videos, clips and linkages."""
     rate_hz: Annotated[float, Field(gt=0, le=1000)]
     """Ticks per second of the time line."""
@@ -109,12 +109,12 @@ class FullTask(SourceModel):
 
 
 @dataclass
-class Task:
+class LabelStudioTask:
     """A task as it came back, from whichever form."""
 
     file: Path
     place: str
-    source: Source
+    source: TaskSource
     id: int | str | None = None
     annotations: list[tuple[str, Annotation]] = field(default_factory=list)
     """Each with its JSON path."""
@@ -122,7 +122,7 @@ class Task:
     """How much was begun and not submitted."""
 
 
-def read_tasks(file: Path, value: Json) -> list[Task]:
+def read_tasks(file: Path, value: Json) -> list[LabelStudioTask]:
     """The tasks of an export, or of a file of tasks.
 
     Raises:
@@ -140,14 +140,14 @@ def read_tasks(file: Path, value: Json) -> list[Task]:
     return tasks
 
 
-def _full_task(file: Path, place: str, item: Json) -> Task:
+def _full_task(file: Path, place: str, item: Json) -> LabelStudioTask:
     full = parse(FullTask, item, file=file, place=place)
     source = _source(file, f"{place}.data", full.data)
     annotations = [(f"{place}.annotations[{number}]", annotation) for number, annotation in enumerate(full.annotations)]
-    return Task(file, place, source, full.id, annotations, len(full.drafts or ()))
+    return LabelStudioTask(file, place, source, full.id, annotations, len(full.drafts or ()))
 
 
-def _min_task(file: Path, place: str, item: dict[str, Any]) -> Task:
+def _min_task(file: Path, place: str, item: dict[str, Any]) -> LabelStudioTask:
     source = _source(file, place, item)
     regions = [
         {"from_name": name, "value": found}
@@ -161,7 +161,7 @@ def _min_task(file: Path, place: str, item: dict[str, Any]) -> Task:
         "completed_by": item.get("annotator"),
         **{key: item.get(key) for key in ("created_at", "updated_at")},
     }
-    task = Task(file, place, source, item.get("id"))
+    task = LabelStudioTask(file, place, source, item.get("id"))
     # A task without annotations is a row too.
     if item.get("annotation_id") is not None or regions:
         task.annotations.append((place, parse(Annotation, given, file=file, place=place)))
@@ -186,7 +186,7 @@ def _min_values(name: str, value: Json) -> list[dict[str, Any]]:
     return found
 
 
-def _source(file: Path, place: str, data: dict[str, Any]) -> Source:
+def _source(file: Path, place: str, data: dict[str, Any]) -> TaskSource:
     if SOURCE not in data:
         raise InputError(
             f"not a task that reeltalk exported: its data has no '{SOURCE}'",
@@ -194,7 +194,7 @@ def _source(file: Path, place: str, data: dict[str, Any]) -> Source:
             place=place,
             hint="import the tasks of 'reeltalk export label-studio' into Label Studio, and keep their data",
         )
-    source = parse(Source, data[SOURCE], file=file, place=f"{place}.{SOURCE}")
+    source = parse(TaskSource, data[SOURCE], file=file, place=f"{place}.{SOURCE}")
     if source.layout != LAYOUT:
         raise InputError(
             "exported by another version of reeltalk",
@@ -251,7 +251,7 @@ Range = tuple[float, float]
 
 
 @dataclass
-class Said:
+class TurnRegions:
     """What the controls of one turn hold; an empty tuple where a control holds nothing."""
 
     question: tuple[str, ...] = ()
@@ -281,7 +281,7 @@ def expressible(label: str) -> bool:
     return label != "" and label == label.strip() and label.isprintable() and label[0] != "$" and "{{" not in label
 
 
-def ticks(interval: Interval, rate_hz: float) -> dict[str, Json]:
+def interval_ticks(interval: Interval, rate_hz: float) -> dict[str, Json]:
     """An interval on the time line, whose first tick is 1.
 
     Label Studio shows second `tick / rate`, whatever frames the file has: so ticks are times, and no frame is counted.
@@ -290,7 +290,7 @@ def ticks(interval: Interval, rate_hz: float) -> dict[str, Json]:
     return {"start": start, "end": end}
 
 
-def seconds(ends: Range, rate_hz: float) -> Interval:
+def marked_interval(ends: Range, rate_hz: float) -> Interval:
     """The interval that a person marked. The first tick stands for the start of the video."""
     start, end = ends
     return Interval(start_s=0.0 if start <= 1 else start / rate_hz, end_s=end / rate_hz)
@@ -347,27 +347,27 @@ def mark(name: str, label: str, interval: Interval, rate_hz: float) -> dict[str,
         "from_name": EVIDENCE,
         "to_name": VIDEO,
         "type": TIMELINE,
-        "value": {"ranges": [ticks(interval, rate_hz)], TIMELINE: [label]},
+        "value": {"ranges": [interval_ticks(interval, rate_hz)], TIMELINE: [label]},
     }
 
 
 @dataclass
-class Read:
+class AnnotationRegions:
     """What an annotation holds, by turn, and what none of our controls is."""
 
-    turns: dict[int, Said] = field(default_factory=lambda: defaultdict(Said))
+    turns: dict[int, TurnRegions] = field(default_factory=lambda: defaultdict(TurnRegions))
     strange: list[str] = field(default_factory=list)
     """Names of controls that are not ours, and what else was not understood."""
 
 
-def read_regions(regions: Iterable[Region], places: int) -> Read:
+def read_regions(regions: Iterable[Region], places: int) -> AnnotationRegions:
     """What stands in the controls.
 
     Args:
         regions: The regions of an annotation.
         places: How many turns the task has.
     """
-    read = Read()
+    read = AnnotationRegions()
     numbers = {turn_name(number): number for number in range(places)}
     for region in regions:
         if region.from_name == EVIDENCE:
@@ -383,7 +383,7 @@ def read_regions(regions: Iterable[Region], places: int) -> Read:
     return read
 
 
-def _read_marks(value: Mapping[str, Any], numbers: Mapping[str, int], read: Read) -> None:
+def _read_marks(value: Mapping[str, Any], numbers: Mapping[str, int], read: AnnotationRegions) -> None:
     ranges, labels = value.get("ranges"), value.get(TIMELINE)
     ends = [
         (item["start"], item["end"])
@@ -403,7 +403,7 @@ def _read_marks(value: Mapping[str, Any], numbers: Mapping[str, int], read: Read
         said.evidence += tuple((float(start), float(end)) for start, end in ends)
 
 
-def _values(name: str, value: Mapping[str, Any], control: str, read: Read) -> tuple[Any, ...]:
+def _values(name: str, value: Mapping[str, Any], control: str, read: AnnotationRegions) -> tuple[Any, ...]:
     """What a region says: texts, a number, names, or paths; each of the type that its control has."""
     found = value.get(VALUE_KEYS[KINDS[name]])
     items = found if isinstance(found, list) else [] if found is None else [found]

@@ -33,13 +33,13 @@ from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
 
 
-def scenes_of(clips: Iterable[Clip]) -> list[Clip]:
+def _scenes_in_order(clips: Iterable[Clip]) -> list[Clip]:
     """Each clip once, in the order of time; those without a time last."""
     once = list({clip.id: clip for clip in clips}.values())
     return sorted(once, key=lambda clip: (clip.interval is None, clip.interval.start_s if clip.interval else 0.0))
 
 
-def title(video_id: str, scenes: Iterable[Clip], units: Iterable[QAChain | Dialogue]) -> str:
+def _title(video_id: str, scenes: Iterable[Clip], units: Iterable[QAChain | Dialogue]) -> str:
     """One line over a task."""
     where = [
         f"{_clock(clip.interval.start_s)}–{_clock(clip.interval.end_s)} ({clip.id})" if clip.interval else str(clip.id)
@@ -49,7 +49,7 @@ def title(video_id: str, scenes: Iterable[Clip], units: Iterable[QAChain | Dialo
     return f"{video_id}: {about}; {', '.join(str(unit.id) for unit in units)}"
 
 
-def heading(unit: QAChain | Dialogue, index: int, number: int) -> str:
+def _heading(unit: QAChain | Dialogue, index: int, number: int) -> str:
     """One line over a turn; numbers from 1."""
     kind = "chain" if isinstance(unit, QAChain) else "dialogue"
     asked_at_s = unit.turns[index].asked_at_s
@@ -93,7 +93,7 @@ def _clock(moment_s: float) -> str:
 SHOWN: Final = 20
 
 
-def readme(tasks: int, turns: int, kept: Mapping[str, int], missing: Sequence[str], media_url: str | None) -> str:
+def _readme(tasks: int, turns: int, kept: Mapping[str, int], missing: Sequence[str], media_url: str | None) -> str:
     """The text.
 
     Args:
@@ -187,7 +187,7 @@ class Unit:
         return self.record.clip_ids
 
 
-class Writer:
+class LabelStudioWriter:
     """Writes one benchmark.
 
     Args:
@@ -230,7 +230,7 @@ class Writer:
         config = labelling_config(turns, most=max(map(len, by_task), default=0))
         (self.folder / CONFIG).write_text(config, encoding="utf-8", newline="\n")
         missing = sorted({names[unit.record.video_id] for units, _ in groups for unit in units if self._absent(unit)})
-        text = readme(len(tasks), len(turns), kept, missing, self.options.media_url)
+        text = _readme(len(tasks), len(turns), kept, missing, self.options.media_url)
         (self.folder / README).write_text(text, encoding="utf-8", newline="\n")
         return [] if tasks else ["there is no turn to review, so that no task was made"]
 
@@ -278,7 +278,7 @@ class Writer:
         rate_hz = _rate_hz(video)
         places = [(unit, index, turn) for unit in units for index, turn in enumerate(unit.record.turns)]
         clips = [self.clips[name][1] for unit in units for name in unit.clip_ids if name in self.clips]
-        scenes = scenes_of(clips)
+        scenes = _scenes_in_order(clips)
         regions = [
             mark(f"scene{place}", SCENE, clip.interval, rate_hz) for place, clip in enumerate(scenes) if clip.interval
         ]
@@ -294,10 +294,10 @@ class Writer:
         data = {
             VIDEO: self.prefix + quote(names[video_id]),
             "fps": rate_hz,
-            "title": title(video_id, scenes, [unit.record for unit in units]),
+            "title": _title(video_id, scenes, [unit.record for unit in units]),
             "turns": [
                 {
-                    "heading": heading(unit.record, index, number),
+                    "heading": _heading(unit.record, index, number),
                     "text": self.remarks.text(unit.record, index),
                 }
                 for number, (unit, index, _) in enumerate(places)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import InputError
-from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours, named_by_sources, without_ours
+from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours, source_keys_like_ours, without_our_fields
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId
 from reeltalk.schema.media import Clip, Video
@@ -28,13 +28,13 @@ SPLIT_IN_NAME: Final = re.compile(r"(?:^|[^a-z])(train|val|valid|validation|dev|
 
 
 @dataclass
-class Document:
+class SourceDocument:
     """A file that is being read, and the records it is read into."""
 
     path: Path
     name: str
     value: Json
-    records: "Records"
+    records: "LayoutRecords"
 
     @property
     def stem(self) -> str:
@@ -53,7 +53,7 @@ class Document:
 
 
 @dataclass
-class Records:
+class LayoutRecords:
     """Records of a layout while its files are read; a video or clip may be named by several files."""
 
     content: Content = field(default_factory=Content)
@@ -61,7 +61,7 @@ class Records:
     clips: dict[str, Clip] = field(default_factory=dict)
     dialogues: dict[str, Dialogue] = field(default_factory=dict)
 
-    def add_video(self, document: Document, place: str, video: Video) -> None:
+    def add_video(self, document: SourceDocument, place: str, video: Video) -> None:
         """Add a video, or fill in what an earlier file left open.
 
         Raises:
@@ -93,7 +93,7 @@ class Records:
             )
         self.clips[clip.id] = clip
 
-    def add_dialogue(self, document: Document, place: str, dialogue: Dialogue) -> str:
+    def add_dialogue(self, document: SourceDocument, place: str, dialogue: Dialogue) -> str:
         """Add a dialogue and return its identifier.
 
         Raises:
@@ -141,13 +141,13 @@ def chain_as_dialogue(chain: QAChain) -> Dialogue:
 
 
 @dataclass(frozen=True)
-class Kind:
+class DocumentKind:
     """One kind of document in a layout."""
 
     name: str
     recognises: Callable[[str, Json], bool]
     """From the file's name (in lower case) and its value."""
-    decode: Callable[[Document], Iterable[str]]
+    decode: Callable[[SourceDocument], Iterable[str]]
     """Add records; give their identifiers in the document's order."""
     encode: Callable[[Index, SourceFile], Json]
     """The document that holds the records of a file."""
@@ -158,7 +158,7 @@ class Layout:
     """A published layout of JSON documents."""
 
     name: str
-    kinds: Sequence[Kind]
+    kinds: Sequence[DocumentKind]
     expected: str
     """What an importer looks for, in words."""
     default_files: Callable[[Index], list[SourceFile]]
@@ -179,7 +179,7 @@ class Layout:
             raise InputError("no such file or folder", file=source, hint="check the path")
         root = source if source.is_dir() else source.parent
         paths = visible_files(source) if source.is_dir() else [source]
-        records, files, values = Records(), [], []
+        records, files, values = LayoutRecords(), [], []
         for path in paths:
             value = self.read_file(path)
             if value is None:
@@ -189,7 +189,7 @@ class Layout:
             if kind is None:
                 raise InputError(f"not a file of {self.name}", file=path, value=value, hint=f"expected {self.expected}")
             with placed(path, "$"):
-                ids = tuple(kind.decode(Document(path, name, value, records)))
+                ids = tuple(kind.decode(SourceDocument(path, name, value, records)))
                 files.append(SourceFile(format=self.name, path=name, kind=kind.name, records=ids))
             values.append((kind, value))
         if not files:
@@ -202,7 +202,7 @@ class Layout:
         if own:
             files = [file.model_copy(update={"extra": {**file.extra, FILE_FIELDS: own}}) for file in files]
         content.source_files = [
-            with_form(file, value, kind.encode(index, file)) for file, (kind, value) in zip(files, values, strict=True)
+            keep_form(file, value, kind.encode(index, file)) for file, (kind, value) in zip(files, values, strict=True)
         ]
         return content
 
@@ -210,9 +210,9 @@ class Layout:
         """Write into an empty folder; what the layout cannot express is returned, a line each."""
         files = content.source_files_of(self.name)
         lost = [] if files else self.lost(content)
-        named = named_by_sources(files)
-        dialogues = [without_ours(dialogue, named) for dialogue in content.dialogues]
-        chains = [without_ours(chain, named) for chain in content.chains]
+        named = source_keys_like_ours(files)
+        dialogues = [without_our_fields(dialogue, named) for dialogue in content.dialogues]
+        chains = [without_our_fields(chain, named) for chain in content.chains]
         if not files:
             changed = zip((*dialogues, *chains), (*content.dialogues, *content.chains), strict=True)
             count = sum(one != other for one, other in changed)
@@ -225,7 +225,7 @@ class Layout:
         for file in files:
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.write_file(path, in_its_form(file, kinds[file.kind].encode(index, file)))
+            self.write_file(path, restore_form(file, kinds[file.kind].encode(index, file)))
         return lost
 
 
@@ -260,6 +260,8 @@ def lost_beyond_dialogues(content: Content, *, options: bool, several_turns: boo
 
 
 LONGEST_STEM: Final = 80
+LONGEST_NAME_BYTES: Final = 100
+"""A longer name of a video, model or judge does not become the name of a file or folder of an export."""
 FORBIDDEN: Final = frozenset('/\\:*?"<>|')
 
 
@@ -269,7 +271,7 @@ def as_file_stem(text: str, *, otherwise: str) -> str:
     return safe[:LONGEST_STEM].strip(". ") or otherwise
 
 
-def unsaid_splits(videos: Iterable[Video], file_name: Callable[[str | None], str]) -> list[str]:
+def lost_splits(videos: Iterable[Video], file_name: Callable[[str | None], str]) -> list[str]:
     """A line where a split cannot be read back from the name of the file that it makes."""
     count = 0
     for video in videos:
@@ -282,15 +284,15 @@ FORM: Final = "form"
 """Under which key of `SourceFile.extra` the difference is kept."""
 
 
-def with_form(file: SourceFile, theirs: Json, ours: Json) -> SourceFile:
+def keep_form(file: SourceFile, theirs: Json, ours: Json) -> SourceFile:
     """`file`, with what turns `ours` into `theirs` in its `extra`; unchanged where the two are the same."""
     found = difference(theirs, ours)
     return file if found is None else file.model_copy(update={"extra": {**file.extra, FORM: found}})
 
 
-def in_its_form(file: SourceFile, ours: Json) -> Json:
+def restore_form(file: SourceFile, ours: Json) -> Json:
     """The document as the source had it, as far as the records still say the same."""
-    return restored(ours, file.extra[FORM]) if isinstance(file.extra.get(FORM), dict) else ours
+    return apply_difference(ours, file.extra[FORM]) if isinstance(file.extra.get(FORM), dict) else ours
 
 
 def difference(theirs: Json, ours: Json) -> dict[str, Json] | None:
@@ -325,18 +327,18 @@ def _difference_of_objects(theirs: dict[str, Json], ours: dict[str, Json]) -> di
     return {part: members for part, members in parts.items() if members} or None
 
 
-def restored(ours: Json, found: dict[str, Json]) -> Json:
+def apply_difference(ours: Json, found: dict[str, Json]) -> Json:
     """Apply a difference where our side is still what it was when the difference was taken."""
     if "theirs" in found:
         return found["theirs"] if _same(ours, found["ours"]) else ours
     if "items" in found and isinstance(ours, list) and len(ours) >= found["length"]:
         items: dict[str, Json] = found["items"]
-        return [restored(member, items[str(i)]) if str(i) in items else member for i, member in enumerate(ours)]
+        return [apply_difference(member, items[str(i)]) if str(i) in items else member for i, member in enumerate(ours)]
     if "items" in found or not isinstance(ours, dict):
         return ours
     keys, renamed, absent = (found.get(part, {}) for part in ("keys", "renamed", "absent"))
     members = {
-        renamed.get(key, key): restored(member, keys[key]) if key in keys else member
+        renamed.get(key, key): apply_difference(member, keys[key]) if key in keys else member
         for key, member in ours.items()
         if not (key in absent and _same(member, absent[key]))
     }

@@ -19,12 +19,13 @@ from reeltalk.formats.export_losses import (
     UNHELD,
     fields_left_out,
     labels_left_out,
-    named_by_sources,
-    of_the_source,
+    source_fields,
+    source_keys_like_ours,
     tables_left_out,
 )
-from reeltalk.formats.mt_video_bench_layout import ABILITY_LABEL, FORMAT, TASK_LABEL, Documents, number_of
-from reeltalk.formats.mt_video_bench_read import Reader
+from reeltalk.formats.layout import LONGEST_NAME_BYTES
+from reeltalk.formats.mt_video_bench_layout import ABILITY_LABEL, FORMAT, TASK_LABEL, MTVideoDocuments, round_number
+from reeltalk.formats.mt_video_bench_read import MTVideoReader
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.ids import DialogueId, derive_id
@@ -35,11 +36,9 @@ from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
 
-LONGEST_NAME_BYTES: Final = 100
-
 
 @dataclass
-class Writer:
+class _Writer:
     """Plans the files, then writes them."""
 
     content: Content
@@ -68,7 +67,7 @@ class Writer:
         self._plan_answers()
         self._plan_results()
         self._what_is_lost()
-        documents = Documents(self.content)
+        documents = MTVideoDocuments(self.content)
         for file in self.files:
             path = self.folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,11 +157,11 @@ class Writer:
 
     def _as_it_goes_out(self, dialogue: Dialogue, *, is_source: bool) -> Dialogue:
         """A dialogue with the fields of its source alone, and an ability in each round that we made."""
-        fields = named_by_sources(self.files)
+        fields = source_keys_like_ours(self.files)
         is_listed = dialogue.id in self._covered("checklist")
 
         def extra(record: Record, *, kept: bool) -> dict[str, Json]:
-            return of_the_source(record.extra, fields) if kept else {}
+            return source_fields(record.extra, fields) if kept else {}
 
         turns = []
         for turn in dialogue.turns:
@@ -225,8 +224,8 @@ class Writer:
         gaps = 0
         for (model, unit_id), answers in answered.items():
             turns = self.dialogues[unit_id].turns
-            numbers = {number_of(turns[answer.turn_index], answer.turn_index) for answer in answers}
-            known = {number_of(turn, index) for index, turn in enumerate(turns)}
+            numbers = {round_number(turns[answer.turn_index], answer.turn_index) for answer in answers}
+            known = {round_number(turn, index) for index, turn in enumerate(turns)}
             gaps += (model, unit_id) not in covered and any(
                 number in known and number not in numbers for number in range(1, max(numbers))
             )
@@ -299,7 +298,7 @@ def _is_result(score: JudgedScore, dialogue: Dialogue) -> bool:
 LOOKED_FOR: Final = "expected a model's folder with <task>.json in it: {video: {event: [an answer for each round]}}"
 
 
-class AnswerReader(Reader):
+class _AnswerReader(MTVideoReader):
     """Reads the answers and results that lie at `source`, and nothing else of a release.
 
     Args:
@@ -311,9 +310,9 @@ class AnswerReader(Reader):
         super().__init__(source)
         self.elsewhere = "--bench must name the benchmark that the answers are about"
         dialogues = {dialogue.id: dialogue for dialogue in about.dialogues}
-        for name, own in Writer(about, Path()).named().items():
+        for name, own in _Writer(about, Path()).named().items():
             dialogue = self.dialogues[name] = dialogues[own]  # type: ignore[index]
-            self.rounds[own] = {number_of(turn, index): index for index, turn in enumerate(dialogue.turns)}
+            self.rounds[own] = {round_number(turn, index): index for index, turn in enumerate(dialogue.turns)}
 
     def read(self) -> Content:
         """Read the answers, each about a dialogue of the benchmark.
@@ -325,7 +324,7 @@ class AnswerReader(Reader):
         folder = self.source.absolute() if self.source.is_dir() else self.source.absolute().parent
         for file in files:
             # Where only the given folder can name the model, it belongs to the files' paths.
-            if file.kind in ("answers", "results") and not layout.names_above(file.name):
+            if file.kind in ("answers", "results") and not layout.unknown_folders(file.name):
                 file.name = f"{folder.name}/{file.name}"
         if not any(file.kind == "answers" for file in files):
             raise InputError("no models' answers to MT-Video-Bench here", file=self.source, hint=LOOKED_FOR)
@@ -340,7 +339,7 @@ def read(source: Path) -> Content:
     Raises:
         InputError: A file is damaged, contradicts another, or nothing of MT-Video-Bench lies at `source`.
     """
-    return Reader(source).read()
+    return MTVideoReader(source).read()
 
 
 def read_answers(source: Path, about: Content) -> Content:
@@ -349,9 +348,9 @@ def read_answers(source: Path, about: Content) -> Content:
     Raises:
         InputError: A file is damaged, is about another benchmark, or there are no answers at `source`.
     """
-    return AnswerReader(source, about).read()
+    return _AnswerReader(source, about).read()
 
 
 def write(content: Content, folder: Path) -> list[str]:
     """Write MT-Video-Bench's layout into an empty folder; what it cannot express is returned, a line each."""
-    return Writer(content, folder).write()
+    return _Writer(content, folder).write()

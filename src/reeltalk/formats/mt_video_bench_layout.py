@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from reeltalk.formats.layout import in_its_form
+from reeltalk.formats.layout import restore_form
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Checklist, Dialogue, Turn
 from reeltalk.schema.labels import Task
@@ -66,7 +66,7 @@ EventIndex = Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=0, lt
 Accuracy = Annotated[float, Field(ge=0, le=1)]
 
 
-class Round(SourceModel):
+class DialogueRound(SourceModel):
     """One round of a dialogue. `Assistant` has other names in version 1."""
 
     User: str
@@ -74,7 +74,7 @@ class Round(SourceModel):
     Ability: str | None = None
 
 
-class Run(SourceModel):
+class JudgeRun(SourceModel):
     """One run of a judge over one round."""
 
     run_id: Annotated[int, Field(ge=0, lt=10**9)] | str
@@ -87,7 +87,7 @@ class RoundResult(SourceModel):
 
     CHECKLISTS_EVAL: dict[str, Any] | None = None
     ACC: Accuracy | None
-    ALL_RUNS: list[Run] = Field(default_factory=list)
+    ALL_RUNS: list[JudgeRun] = Field(default_factory=list)
 
 
 class TaskMean(SourceModel):
@@ -103,14 +103,14 @@ Checklists = dict[str, dict[str, list[dict[str, Any]]]]
 Results = dict[str, dict[str, dict[str, Any]]]
 
 
-def task_of(stem: str) -> str:
+def task_of_stem(stem: str) -> str:
     """The task of a file: one of the six however it is spelled, or the file's own word."""
     word = stem.removesuffix(CHECKLIST_SUFFIX).removesuffix(CHECKLIST_SUFFIX.lower())
     found = _TASK_SPELLINGS.get(re.sub(r"[ -]", "_", word.strip()).casefold())
     return found.value if found else word
 
 
-def labels_of(ability: str | None) -> dict[str, tuple[str, ...]]:
+def labels_of_ability(ability: str | None) -> dict[str, tuple[str, ...]]:
     """A turn's labels for the source's `Ability`."""
     if ability is None:
         return {}
@@ -155,7 +155,7 @@ def round_prefix(key: str) -> str:
     return match[1] if match else "Round "
 
 
-def answer_key(fields: dict[str, Any]) -> str:
+def reference_key(fields: dict[str, Any]) -> str:
     """Under which key a round holds its reference answer; version 1 says `Bot`, or another word with A."""
     if "Assistant" in fields:
         return "Assistant"
@@ -170,7 +170,7 @@ def state_of(text: str) -> AnswerState:
     return AnswerState.FAILED if text.lstrip().startswith(ERROR_MARK) else AnswerState.ANSWERED
 
 
-def kind_of(value: Json, path: str) -> str | None:
+def kind_of_mtqa_file(value: Json, path: str) -> str | None:
     """What a JSON file is: by its name, its folders, and else by what it holds; None where it is nothing of these."""
     place = PurePosixPath(path)
     rows = value if isinstance(value, list) else [value]
@@ -199,7 +199,7 @@ def _kind_of_video(video: Json) -> str | None:
     return None
 
 
-def names_above(path: str) -> list[str]:
+def unknown_folders(path: str) -> list[str]:
     """The folders above a file that the layout does not name: of a model, or of a model and its judge."""
     names: list[str] = []
     for folder in PurePosixPath(path).parts[:-1]:
@@ -212,7 +212,7 @@ ORDER: Final = "rounds"
 
 
 @dataclass(frozen=True)
-class Shape:
+class EntryShape:
     """How an entry of an `mtqa` file is nested; the defaults are version 2's."""
 
     by_name: bool = False
@@ -223,7 +223,7 @@ class Shape:
     """Rounds stand in the entry itself, not under `mtqa`."""
 
 
-def number_of(turn: Turn, index: int) -> int:
+def round_number(turn: Turn, index: int) -> int:
     """The number of a round, from 1."""
     return (index if turn.position is None else turn.position) + 1
 
@@ -233,7 +233,7 @@ def event_in(dialogue: Dialogue) -> str:
     return dialogue.id.removeprefix(f"{dialogue.task}/{dialogue.video_id}/")
 
 
-class Documents:
+class MTVideoDocuments:
     """Looks records up by what files name them by, and gives each file's document."""
 
     def __init__(self, content: Content) -> None:
@@ -249,7 +249,7 @@ class Documents:
 
     def document(self, file: SourceFile) -> Json:
         """What the file holds, in the source's own form."""
-        return in_its_form(file, self.plain(file))
+        return restore_form(file, self.plain(file))
 
     def plain(self, file: SourceFile) -> Json:
         """What the file holds, in our form."""
@@ -277,7 +277,7 @@ class Documents:
         shapes = file.extra.get("shapes", {})
         usual = file.extra.get("shape", {})
         for dialogue in self._dialogues(file.records):
-            shape = Shape(**shapes.get(dialogue.id, usual))
+            shape = EntryShape(**shapes.get(dialogue.id, usual))
             entry = self._entry(file, dialogue, shape)
             key = file.extra.get("event_prefix", "") + event_in(dialogue)
             if shape.by_name:
@@ -292,9 +292,9 @@ class Documents:
             by_video.setdefault(video, [])
         return by_video
 
-    def _entry(self, file: SourceFile, dialogue: Dialogue, shape: Shape) -> dict[str, Json]:
+    def _entry(self, file: SourceFile, dialogue: Dialogue, shape: EntryShape) -> dict[str, Json]:
         rounds = {
-            f"{file.extra.get('round_prefix', 'Round ')}{number_of(turn, index)}": _round(
+            f"{file.extra.get('round_prefix', 'Round ')}{round_number(turn, index)}": _round(
                 turn, file.extra.get("answer_key", "Assistant")
             )
             for index, turn in enumerate(dialogue.turns)
@@ -310,7 +310,7 @@ class Documents:
     @staticmethod
     def _checklists(file: SourceFile, dialogue: Dialogue) -> list[Json]:
         found = {
-            number_of(turn, index): turn.checklist
+            round_number(turn, index): turn.checklist
             for index, turn in enumerate(dialogue.turns)
             if turn.checklist is not None
         }
@@ -320,7 +320,7 @@ class Documents:
     def _answers(self, file: SourceFile, dialogue: Dialogue) -> list[str]:
         answers = self.answers[file.extra["model"], dialogue.id]
         texts = {
-            number_of(dialogue.turns[index], index): answer.text
+            round_number(dialogue.turns[index], index): answer.text
             for index, answer in answers.items()
             if index < len(dialogue.turns)
         }
@@ -329,7 +329,7 @@ class Documents:
     def _results(self, file: SourceFile, dialogue: Dialogue) -> dict[str, Json]:
         scored = self.scores[file.extra["model"], file.extra["judge"], dialogue.id]
         return {
-            f"Round {number_of(dialogue.turns[index], index)}": _result(scores)
+            f"Round {round_number(dialogue.turns[index], index)}": _result(scores)
             for index, scores in sorted(scored.items())
             if index < len(dialogue.turns)
         }
@@ -363,6 +363,6 @@ def _result(scores: list[JudgedScore]) -> dict[str, Json]:
     return row
 
 
-def as_extra(shape: Shape) -> dict[str, bool]:
+def shape_as_extra(shape: EntryShape) -> dict[str, bool]:
     """What of a shape differs from version 2."""
     return {name: value for name, value in asdict(shape).items() if value}

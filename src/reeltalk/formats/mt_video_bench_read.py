@@ -12,16 +12,16 @@ from typing import Any, Final
 from reeltalk.errors import InputError
 from reeltalk.formats import mt_video_bench_layout as layout
 from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours
-from reeltalk.formats.layout import with_form
+from reeltalk.formats.layout import keep_form
 from reeltalk.formats.mt_video_bench_layout import (
     FORMAT,
     ORDER,
-    Documents,
-    Shape,
-    as_extra,
+    EntryShape,
+    MTVideoDocuments,
     event_of,
-    number_of,
+    round_number,
     round_of,
+    shape_as_extra,
 )
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Turn
@@ -48,34 +48,34 @@ class SourceJson:
     @property
     def task(self) -> str:
         """The task that its name says."""
-        return layout.task_of(self.path.stem)
+        return layout.task_of_stem(self.path.stem)
 
 
 @dataclass
-class Entry:
+class _Entry:
     """One dialogue of an `mtqa` file, however it is nested."""
 
     event: str | int
     rounds: dict[str, Any]
     unknown: dict[str, Json]
-    shape: Shape
+    shape: EntryShape
     place: str
     rounds_place: str
 
 
-def entries_of(value: Json, file: SourceJson, place: str) -> Iterator[Entry]:
+def _read_entries(value: Json, file: SourceJson, place: str) -> Iterator[_Entry]:
     """Dialogues of an `mtqa` file."""
     if isinstance(value, dict):
         for key, member in value.items():
             fields = parse(dict[str, Any], member, file=file.path, place=f"{place}.{key}")
-            yield _entry(key, fields, file, f"{place}.{key}", Shape(by_name=True, keyed=True))
+            yield _entry(key, fields, file, f"{place}.{key}", EntryShape(by_name=True, keyed=True))
         return
     for index, item in enumerate(parse(list[dict[str, Any]], value, file=file.path, place=place)):
         at = f"{place}[{index}]"
         names = [key for key in item if layout.is_event_key(key)]
         if "event_index" not in item and len(item) == 1 and names:
             fields = parse(dict[str, Any], item[names[0]], file=file.path, place=f"{at}.{names[0]}")
-            yield _entry(names[0], fields, file, f"{at}.{names[0]}", Shape(keyed=True))
+            yield _entry(names[0], fields, file, f"{at}.{names[0]}", EntryShape(keyed=True))
             continue
         if "event_index" not in item:
             raise InputError("a required field is missing", file=file.path, place=f"{at}.event_index", value=None)
@@ -85,23 +85,23 @@ def entries_of(value: Json, file: SourceJson, place: str) -> Iterator[Entry]:
             file=file.path,
             place=f"{at}.event_index",
         )
-        yield _entry(event, item, file, at, Shape())
+        yield _entry(event, item, file, at, EntryShape())
 
 
-def _entry(event: str | int, fields: dict[str, Any], file: SourceJson, place: str, shape: Shape) -> Entry:
+def _entry(event: str | int, fields: dict[str, Any], file: SourceJson, place: str, shape: EntryShape) -> _Entry:
     unknown = {key: member for key, member in fields.items() if shape.keyed or key != "event_index"}
     if "mtqa" in fields:
         rounds = parse(dict[str, Any], unknown.pop("mtqa"), file=file.path, place=f"{place}.mtqa")
-        return Entry(event, rounds, unknown, shape, place, f"{place}.mtqa")
+        return _Entry(event, rounds, unknown, shape, place, f"{place}.mtqa")
     rounds = {key: member for key, member in fields.items() if round_of(key) is not None}
     if not rounds:
         raise InputError("neither mtqa nor rounds", file=file.path, place=place, value=sorted(fields))
     unknown = {key: member for key, member in unknown.items() if key not in rounds}
-    direct = Shape(by_name=shape.by_name, keyed=shape.keyed, direct=True)
-    return Entry(event, rounds, unknown, direct, place, place)
+    direct = EntryShape(by_name=shape.by_name, keyed=shape.keyed, direct=True)
+    return _Entry(event, rounds, unknown, direct, place, place)
 
 
-def round_index_of(row: dict[str, Any], file: SourceJson, place: str) -> int:
+def _read_round_index(row: dict[str, Any], file: SourceJson, place: str) -> int:
     """The number of a round, from 1."""
     if "round index" not in row:
         raise InputError("a required field is missing", file=file.path, place=f"{place}.round index")
@@ -113,7 +113,7 @@ def round_index_of(row: dict[str, Any], file: SourceJson, place: str) -> int:
     return value
 
 
-def checklist_of(row: dict[str, Any], file: SourceJson, place: str) -> Checklist:
+def _read_checklist(row: dict[str, Any], file: SourceJson, place: str) -> Checklist:
     """The checklist of a round."""
     parts: dict[int, dict[str, str]] = {}
     extra: dict[str, Json] = {}
@@ -139,7 +139,7 @@ def checklist_of(row: dict[str, Any], file: SourceJson, place: str) -> Checklist
     return Checklist(items=tuple(items), extra=extra)
 
 
-def scores_of(
+def _read_scores(
     file: SourceJson, place: str, unit: tuple[str, str, str], turn_index: int, row: layout.RoundResult
 ) -> Iterator[JudgedScore]:
     """The scores of a round: its own, and one for each run of the judge."""
@@ -183,7 +183,7 @@ UNNAMED_JUDGE: Final = "unnamed"
 
 
 @dataclass
-class Reader:
+class MTVideoReader:
     """Reads whatever of MT-Video-Bench lies at `source`."""
 
     source: Path
@@ -213,11 +213,11 @@ class Reader:
             raise InputError("nothing of MT-Video-Bench here", file=self.source, hint=LOOKED_FOR)
         self._read_kinds(files, "mtqa", "checklist", "answers", "results", "summary")
         self._assemble()
-        documents = Documents(self.content)
+        documents = MTVideoDocuments(self.content)
         for file in files:
             record = self.files[file.name]
             record = record.model_copy(update={"extra": {"version": self.version, **record.extra}})
-            self.content.source_files.append(with_form(record, file.value, documents.plain(record)))
+            self.content.source_files.append(keep_form(record, file.value, documents.plain(record)))
         return self.content
 
     def _read_kinds(self, files: list[SourceJson], *kinds: str) -> None:
@@ -253,7 +253,7 @@ class Reader:
                 self.content.warnings.append(f"{name}: not part of MT-Video-Bench's layout; left out")
                 continue
             value = read_json(path)
-            kind = layout.kind_of(value, name)
+            kind = layout.kind_of_mtqa_file(value, name)
             if kind is None:
                 raise InputError("not a file of MT-Video-Bench", file=path, place="$", value=value, hint=LOOKED_FOR)
             files.append(SourceJson(name, path, kind, value))
@@ -270,14 +270,14 @@ class Reader:
 
     def _read_mtqa(self, file: SourceJson) -> None:
         ids: list[str] = []
-        shapes: list[Shape] = []
+        shapes: list[EntryShape] = []
         answer_keys: list[str] = []
         round_keys: list[str] = []
         event_keys: list[str] = []
         for video, value in parse(layout.Videos, file.value, file=file.path).items():
             _name(video, file, f"$.{video}")
             self.videos.setdefault(video, Video(id=VideoId(video), file=f"{video.removesuffix('.mp4')}.mp4"))
-            for entry in entries_of(value, file, f"$.{video}"):
+            for entry in _read_entries(value, file, f"$.{video}"):
                 dialogue_id = _name(f"{file.task}/{video}/{event_of(entry.event)}", file, entry.place)
                 if dialogue_id in self.dialogues:
                     raise InputError(
@@ -288,7 +288,7 @@ class Reader:
                         hint="1, '1' and 'event_1' are one event; import versions separately",
                     )
                 answer_keys += [
-                    layout.answer_key(row)
+                    layout.reference_key(row)
                     for key, row in entry.rounds.items()
                     if round_of(key) is not None and isinstance(row, dict)
                 ]
@@ -306,12 +306,12 @@ class Reader:
                         turns=turns,
                         extra={**spelling, **entry.unknown},
                     )
-                self.rounds[dialogue_id] = {number_of(turn, index): index for index, turn in enumerate(turns)}
+                self.rounds[dialogue_id] = {round_number(turn, index): index for index, turn in enumerate(turns)}
                 ids.append(dialogue_id)
                 shapes.append(entry.shape)
-        usual = shapes[0] if shapes else Shape()
+        usual = shapes[0] if shapes else EntryShape()
         answer_key = answer_keys[0] if answer_keys else "Assistant"
-        if any(shape != Shape() for shape in shapes) or any(key != "Assistant" for key in answer_keys):
+        if any(shape != EntryShape() for shape in shapes) or any(key != "Assistant" for key in answer_keys):
             self.version = "v1"
         own = [self.dialogues[dialogue_id] for dialogue_id in ids]
         self._add_file(
@@ -319,9 +319,11 @@ class Reader:
             ids,
             task=file.task,
             **{FILE_FIELDS: fields_like_ours(one.extra for row in own for one in (row, *row.turns))},
-            shape=as_extra(usual),
+            shape=shape_as_extra(usual),
             shapes={
-                dialogue_id: as_extra(shape) for dialogue_id, shape in zip(ids, shapes, strict=True) if shape != usual
+                dialogue_id: shape_as_extra(shape)
+                for dialogue_id, shape in zip(ids, shapes, strict=True)
+                if shape != usual
             },
             empty_videos=[video for video, value in file.value.items() if not value],
             answer_key=None if answer_key == "Assistant" else answer_key,
@@ -329,7 +331,7 @@ class Reader:
             event_prefix=_event_prefix(event_keys),
         )
 
-    def _turns(self, file: SourceJson, entry: Entry, dialogue_id: str) -> tuple[Turn, ...]:
+    def _turns(self, file: SourceJson, entry: _Entry, dialogue_id: str) -> tuple[Turn, ...]:
         numbered: dict[int, Turn] = {}
         for key, value in entry.rounds.items():
             number, place = round_of(key), f"{entry.rounds_place}.{key}"
@@ -338,14 +340,14 @@ class Reader:
             if number in numbered:
                 raise InputError(f"round {number} stands twice", file=file.path, place=place, value=key)
             fields = parse(dict[str, Any], value, file=file.path, place=place)
-            alias = layout.answer_key(fields)
+            alias = layout.reference_key(fields)
             renamed = {"Assistant" if name == alias else name: member for name, member in fields.items()}
-            row = parse(layout.Round, renamed, file=file.path, place=place)
+            row = parse(layout.DialogueRound, renamed, file=file.path, place=place)
             with placed(file.path, place):
                 numbered[number] = Turn(
                     question=row.User,
                     references=(row.Assistant,),
-                    labels=layout.labels_of(row.Ability),
+                    labels=layout.labels_of_ability(row.Ability),
                     extra=row.unknown,
                 )
         if list(range(1, len(numbered) + 1)) != sorted(numbered):
@@ -393,12 +395,12 @@ class Reader:
                 found: list[int] = []
                 for index, row in enumerate(rows):
                     place = f"$.{video}.{event}[{index}]"
-                    number = round_index_of(row, file, place)
+                    number = _read_round_index(row, file, place)
                     turn_index = self._turn_index(file, f"{place}.round index", dialogue, number)
                     if number in found:
                         raise InputError(f"round {number} has two checklists", file=file.path, place=place)
                     found.append(number)
-                    checklist = self.checklists[dialogue.id][turn_index] = checklist_of(row, file, place)
+                    checklist = self.checklists[dialogue.id][turn_index] = _read_checklist(row, file, place)
                     extras.append(checklist.extra)
                 if found != sorted(found):
                     order[dialogue.id] = [*found]
@@ -410,7 +412,7 @@ class Reader:
     # ── answers and results ───────────────────────────────────────────────────────────────────────────────────────
 
     def _read_answers(self, file: SourceJson) -> None:
-        names = layout.names_above(file.name)
+        names = layout.unknown_folders(file.name)
         if not names:
             raise InputError(
                 "no folder names the model", file=file.path, hint="put the file in model_answers/<model>/<task>.json"
@@ -455,13 +457,13 @@ class Reader:
                     row = parse(layout.RoundResult, value, file=file.path, place=place)
                     turn_index = self._turn_index(file, place, dialogue, number)
                     unit = (model, judge, dialogue.id)
-                    self.scores.setdefault(unit, []).extend(scores_of(file, place, unit, turn_index, row))
+                    self.scores.setdefault(unit, []).extend(_read_scores(file, place, unit, turn_index, row))
                 ids.append(dialogue.id)
                 keys.append(event)
         self._add_file(file, ids, task=file.task, model=model, judge=judge, event_prefix=_event_prefix(keys))
 
     def _model_and_judge(self, file: SourceJson) -> tuple[str, str]:
-        names = layout.names_above(file.name)
+        names = layout.unknown_folders(file.name)
         if not names:
             raise InputError(
                 "no folder names model and judge",

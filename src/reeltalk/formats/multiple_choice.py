@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from reeltalk.formats.export_losses import fields_left_out, labels_left_out, more_references_left_out, tables_left_out
-from reeltalk.formats.layout import Document, Index, lost_beyond_dialogues
+from reeltalk.formats.layout import Index, SourceDocument, lost_beyond_dialogues
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.ids import DialogueId, derive_id
 from reeltalk.store.content import Content
@@ -14,7 +14,7 @@ TURN_FIELDS: Final = ("question", "references", "options", "correct_option", "la
 """What every such layout holds of a turn, or what has a line of its own where it does not."""
 
 
-def option_of_letter(document: Document, place: str, letter: str, options: Sequence[str]) -> int:
+def option_of_letter(document: SourceDocument, place: str, letter: str, options: Sequence[str]) -> int:
     """The index that an answer letter means.
 
     Raises:
@@ -26,7 +26,7 @@ def option_of_letter(document: Document, place: str, letter: str, options: Seque
     return index
 
 
-def option_of_text(document: Document, place: str, text: str, options: Sequence[str]) -> int:
+def option_of_text(document: SourceDocument, place: str, text: str, options: Sequence[str]) -> int:
     """The index of the option that an answer repeats.
 
     Raises:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from reeltalk.formats.export_losses import added_since_import, fields_left_out
-from reeltalk.formats.layout import Document, Index, Kind, Layout, as_file_stem
+from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem
 from reeltalk.formats.multiple_choice import lost_beyond_questions, option_of_text, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId
@@ -58,7 +58,7 @@ BOUND: Final = {
 """The tasks that show the part from `start` to `end`; the others show the whole video whatever a row says."""
 
 
-class Row(SourceModel):
+class MVBenchRow(SourceModel):
     """One question; `start` and `end` are seconds. `fps` is the rate at which a folder of frames was extracted."""
 
     video: Name
@@ -69,11 +69,11 @@ class Row(SourceModel):
     end: Finite | None = None
 
 
-def _decode(document: Document) -> Iterator[str]:
+def _decode(document: SourceDocument) -> Iterator[str]:
     seen: Counter[object] = Counter()
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
-        row = parse(Row, item, file=document.path, place=place)
+        row = parse(MVBenchRow, item, file=document.path, place=place)
         same = (row.video, row.question, tuple(row.candidates), row.start, row.end)
         if seen[same]:
             document.records.content.warnings.append(f"{document.name} asks the same again at {place}: {row.question}")
@@ -83,7 +83,7 @@ def _decode(document: Document) -> Iterator[str]:
             yield document.records.add_dialogue(document, place, _question(document, place, row, name))
 
 
-def _question(document: Document, place: str, row: Row, name: DialogueId) -> Dialogue:
+def _question(document: SourceDocument, place: str, row: MVBenchRow, name: DialogueId) -> Dialogue:
     task = document.stem
     file = f"{FOLDERS[task]}/{row.video}" if task in FOLDERS else row.video
     document.records.add_video(document, place, Video(id=VideoId(file), file=file))
@@ -104,7 +104,7 @@ def _question(document: Document, place: str, row: Row, name: DialogueId) -> Dia
     return Dialogue(id=name, video_id=VideoId(file), clip_ids=clip_ids, turns=(turn,), extra=unused | row.unknown)
 
 
-def _part(document: Document, place: str, row: Row) -> Interval | None:
+def _part(document: SourceDocument, place: str, row: MVBenchRow) -> Interval | None:
     if row.start is None and row.end is None:
         return None
     if row.start is None or row.end is None:
@@ -134,7 +134,7 @@ def _row(index: Index, name: str, folder: str | None) -> dict[str, Json]:
         row |= {"start": interval.start_s, "end": interval.end_s}
     elif folder and all(isinstance(dialogue.extra.get(key), int | float) for key in BOUNDS):
         row |= {key: dialogue.extra[key] for key in BOUNDS}
-    return row | {key: value for key, value in dialogue.extra.items() if key not in Row.model_fields}
+    return row | {key: value for key, value in dialogue.extra.items() if key not in MVBenchRow.model_fields}
 
 
 def _shown(index: Index, dialogue: Dialogue) -> Interval | None:
@@ -184,7 +184,7 @@ def _lost(content: Content) -> list[str]:
 
 LAYOUT: Final = Layout(
     FORMAT,
-    [Kind("questions", lambda _, value: isinstance(value, list), _decode, _encode)],
+    [DocumentKind("questions", lambda _, value: isinstance(value, list), _decode, _encode)],
     "json/<task>.json, lists of video, question, candidates, answer",
     _default_files,
     _lost,

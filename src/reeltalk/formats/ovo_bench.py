@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from reeltalk.formats.export_losses import added_since_import, fields_left_out
-from reeltalk.formats.layout import Document, Index, Kind, Layout
+from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument
 from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
@@ -38,10 +38,10 @@ COUNTING: Final = re.compile(r"How many times did they (?P<activity>.*)\?", re.D
 """The question that the official prompt makes of an activity."""
 YES_NO: Final = {0: "No", 1: "Yes"}
 
-Moment = Annotated[Finite, Field(ge=0)]
+ProbeTime = Annotated[Finite, Field(ge=0)]
 
 
-class Row(SourceModel):
+class OVOBenchRow(SourceModel):
     """What every question has."""
 
     id: int
@@ -49,71 +49,71 @@ class Row(SourceModel):
     video: Name
 
 
-class ChoiceRow(Row):
+class ChoiceRow(OVOBenchRow):
     """A question with options at one moment; `gt` is the index of the right one, and `answer` its text."""
 
     question: str
     options: list[str]
     gt: Annotated[int, Field(ge=0)]
-    realtime: Moment
+    realtime: ProbeTime
     answer: str | None = None
 
 
-class Counted(SourceModel):
+class CountProbe(SourceModel):
     """A probe of REC: how often it was done so far."""
 
-    realtime: Moment
+    realtime: ProbeTime
     count: int
 
 
-class Judged(SourceModel):
+class YesNoProbe(SourceModel):
     """A probe of CRR: whether there is enough to answer."""
 
-    realtime: Moment
+    realtime: ProbeTime
     type: Literal[0, 1]
 
 
-class Step(Judged):
+class StepProbe(YesNoProbe):
     """A probe of SSR: whether this step is being done."""
 
     step: str
 
 
-class CountRow(Row):
+class CountRow(OVOBenchRow):
     """How often do they do it?"""
 
-    test_info: Annotated[list[Counted], Field(min_length=1)]
+    test_info: Annotated[list[CountProbe], Field(min_length=1)]
     activity: str
 
 
-class StepRow(Row):
+class StepRow(OVOBenchRow):
     """Which step is being done?"""
 
-    test_info: Annotated[list[Step], Field(min_length=1)]
+    test_info: Annotated[list[StepProbe], Field(min_length=1)]
 
 
-class ClueRow(Row):
+class ClueRow(OVOBenchRow):
     """Is there enough to answer `question`? `answer` is what it will turn out to be."""
 
-    test_info: Annotated[list[Judged], Field(min_length=1)]
+    test_info: Annotated[list[YesNoProbe], Field(min_length=1)]
     question: str
     answer: str | None = None
 
 
-ROWS: Final[dict[str, type[Row]]] = {"REC": CountRow, "SSR": StepRow, "CRR": ClueRow}
+ROWS: Final[dict[str, type[OVOBenchRow]]] = {"REC": CountRow, "SSR": StepRow, "CRR": ClueRow}
 
 
-def _decode(document: Document) -> Iterator[str]:
+def _decode(document: SourceDocument) -> Iterator[str]:
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
-        row = parse(Row, item, file=document.path, place=place)
+        row = parse(OVOBenchRow, item, file=document.path, place=place)
         with placed(document.path, place):
             document.records.add_video(document, place, Video(id=VideoId(row.video), file=row.video))
             full = parse(ROWS.get(row.task, ChoiceRow), item, file=document.path, place=place)
             yield document.records.add_dialogue(document, f"{place}.id", _dialogue(document, place, full))
 
 
-def _dialogue(document: Document, place: str, row: Row) -> Dialogue:
+def _dialogue(document: SourceDocument, place: str, row: OVOBenchRow) -> Dialogue:
     labels: dict[str, tuple[str, ...]] = {TASK: (row.task,)}
     if row.task in MODES:
         labels[MODE] = (MODES[row.task],)
@@ -150,7 +150,7 @@ def _dialogue(document: Document, place: str, row: Row) -> Dialogue:
     )
 
 
-def _probe(probe: Counted | Judged, question: str, reference: str, labels: dict[str, tuple[str, ...]]) -> Turn:
+def _probe(probe: CountProbe | YesNoProbe, question: str, reference: str, labels: dict[str, tuple[str, ...]]) -> Turn:
     return Turn(
         question=question, references=(reference,), asked_at_s=probe.realtime, labels=labels, extra=probe.unknown
     )
@@ -270,7 +270,7 @@ def _lost(content: Content) -> list[str]:
 
 LAYOUT: Final = Layout(
     FORMAT,
-    [Kind("questions", lambda _, value: isinstance(value, list), _decode, _encode)],
+    [DocumentKind("questions", lambda _, value: isinstance(value, list), _decode, _encode)],
     "a JSON list of rows with id, task, video and either question, options, gt, realtime or test_info",
     _default_files,
     _lost,

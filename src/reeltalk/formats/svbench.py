@@ -19,12 +19,21 @@ from reeltalk.formats.export_losses import (
     UNHELD,
     fields_left_out,
     labels_left_out,
-    named_by_sources,
-    of_the_source,
+    source_fields,
+    source_keys_like_ours,
     tables_left_out,
 )
-from reeltalk.formats.svbench_layout import ABSENT, FORMAT, LANGUAGE, Documents, first, language_of, slots
-from reeltalk.formats.svbench_read import File, Reader
+from reeltalk.formats.layout import LONGEST_NAME_BYTES
+from reeltalk.formats.svbench_layout import (
+    ABSENT,
+    FORMAT,
+    LANGUAGE,
+    SVBenchDocuments,
+    first_reference,
+    language_of,
+    slots,
+)
+from reeltalk.formats.svbench_read import File, SVBenchReader
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.ids import ChainId, PathId, derive_id
@@ -42,12 +51,12 @@ _HELD_OF_CHAINS: Final = frozenset({"id", "video_id", "clip_id", "turns"})
 _HELD_OF_TURNS: Final = frozenset({"question", "references", "asked_at_s", "labels"})
 
 
-def named_in(files: Iterable[SourceFile], *kinds: str) -> set[str]:
+def _records_in(files: Iterable[SourceFile], *kinds: str) -> set[str]:
     """The records that stand in files of some kinds."""
     return {record for file in files if file.kind in kinds for record in (*file.records, *file.extra.get("twins", ()))}
 
 
-def left_out(content: Content, files: list[SourceFile]) -> list[str]:
+def _lost(content: Content, files: list[SourceFile]) -> list[str]:
     """A line for each thing that the layout cannot express.
 
     Args:
@@ -55,8 +64,8 @@ def left_out(content: Content, files: list[SourceFile]) -> list[str]:
         files: The files that are written, imported ones among them.
     """
     imported = content.source_files_of("svbench")
-    streamed = named_in(imported, *OF_DIALOGUES)
-    paths, chains = named_in(imported, "path"), named_in(imported, *OF_CHAINS)
+    streamed = _records_in(imported, *OF_DIALOGUES)
+    paths, chains = _records_in(imported, "path"), _records_in(imported, *OF_CHAINS)
     own = [chain for chain in content.chains if chain.id not in chains]
     turns = [turn for chain in content.chains for turn in chain.turns]
     steps = [step.turn for path in content.paths if path.id not in paths for step in path.steps if step.turn]
@@ -118,11 +127,8 @@ def _counted(counts: dict[str, int]) -> list[str]:
     return [f"{what}: {count:,}" for what, count in counts.items() if count]
 
 
-LONGEST_NAME_BYTES: Final = 100
-
-
 @dataclass
-class Writer:
+class _Writer:
     """Plans the files, then writes them."""
 
     content: Content
@@ -141,10 +147,10 @@ class Writer:
         """Write everything; one line for each thing that the layout cannot express."""
         whole = self.content
         self.plan()
-        self.lost += left_out(whole, self.files)
+        self.lost += _lost(whole, self.files)
         if not self.files:
             self.lost.append("the benchmark holds nothing that this layout can hold")
-        documents = Documents(self.content, self.files)
+        documents = SVBenchDocuments(self.content, self.files)
         for file in self.files:
             path = self.folder / file.path
             document = documents.document(file)
@@ -180,12 +186,12 @@ class Writer:
 
     def _without_ours(self) -> None:
         """Take our own keys from what goes out: a chain or path that no file holds has none of its own."""
-        fields = named_by_sources(self.files)
-        chains, paths = named_in(self.files, *OF_CHAINS), named_in(self.files, "path")
+        fields = source_keys_like_ours(self.files)
+        chains, paths = _records_in(self.files, *OF_CHAINS), _records_in(self.files, "path")
         self.content = replace(
             self.content,
             chains=[
-                chain.model_copy(update={"extra": of_the_source(chain.extra, fields) if chain.id in chains else {}})
+                chain.model_copy(update={"extra": source_fields(chain.extra, fields) if chain.id in chains else {}})
                 for chain in self.content.chains
             ],
             paths=[path if path.id in paths else _at_chain_times(path) for path in self.content.paths],
@@ -234,14 +240,14 @@ class Writer:
         return self.names[key]
 
     def _plan_videos(self) -> None:
-        covered = named_in(self.files, "meta", "scenes")
+        covered = _records_in(self.files, "meta", "scenes")
         if self.files:
             units: list[QAChain | DialoguePath | Dialogue] = [
                 *self.content.chains,
                 *self.content.paths,
                 *self.content.dialogues,
             ]
-            recorded = named_in(self.files, *{file.kind for file in self.files})
+            recorded = _records_in(self.files, *{file.kind for file in self.files})
             covered |= {unit.video_id for unit in units if unit.id in recorded}
             covered |= {str(file.extra["video"]) for file in self.files if "video" in file.extra}
         tables: dict[tuple[str, str | None], list[str]] = defaultdict(list)
@@ -255,7 +261,7 @@ class Writer:
             self._add("meta", path, ids, columns=list(layout.META_COLUMNS), split=split, language=language)
 
     def _plan_chains(self) -> None:
-        covered = named_in(self.files, *OF_CHAINS)
+        covered = _records_in(self.files, *OF_CHAINS)
         renamed = 0
         by_video: dict[tuple[str, str], list[str]] = defaultdict(list)
         for chain in self.content.chains:
@@ -308,7 +314,7 @@ class Writer:
             self._add("con", path, pair, video=chain.video_id, language=language)
 
     def _plan_paths(self) -> None:
-        covered = named_in(self.files, "path")
+        covered = _records_in(self.files, "path")
         by_video: dict[str, dict[str, list[DialoguePath]]] = defaultdict(lambda: defaultdict(list))
         unfit = 0
         for path in self.content.paths:
@@ -322,7 +328,7 @@ class Writer:
         self._lose(unfit, "paths along dialogues or through several videos are left out")
         new = {path.id for by_language in by_video.values() for paths in by_language.values() for path in paths}
         self._part_languages(by_video)
-        numbers = Documents(self.content, self.files).numbers
+        numbers = SVBenchDocuments(self.content, self.files).numbers
         for video, by_language in by_video.items():
             self._plan_path_files(video, by_language, numbers)
             for language, paths in by_language.items():
@@ -357,7 +363,7 @@ class Writer:
         """Take up again the paths of a file for all languages that no longer says the same."""
         for file in self.content.source_files_of(FORMAT, "path"):
             video, languages = file.extra["video"], file.extra["languages"]
-            for_all = layout.Place.of(file.path).language is None
+            for_all = layout.FolderFacts.of(file.path).language is None
             if for_all and (video in by_video or self.spoken[video] != set(languages)):
                 self.files.remove(file)
                 self.places.clear()
@@ -414,7 +420,7 @@ class Writer:
 
     def _unit_numbers(self) -> dict[str, int]:
         """The place of each chain and path in the file that numbers it."""
-        numbers = dict(Documents(self.content, self.files).numbers)
+        numbers = dict(SVBenchDocuments(self.content, self.files).numbers)
         for file in self.files:
             if file.kind == "path":
                 languages = file.extra["languages"]
@@ -505,7 +511,7 @@ LOOKED_FOR: Final = (
 WHICH: Final = "give the folder of answers to the benchmark that --bench names, or name the one that they are about"
 
 
-class AnswerReader(Reader):
+class _AnswerReader(SVBenchReader):
     """Reads the answers and judgements that lie at `source`, and nothing else of a release.
 
     Args:
@@ -515,10 +521,10 @@ class AnswerReader(Reader):
 
     def __init__(self, source: Path, about: Content) -> None:
         super().__init__(source)
-        writer = Writer(about, Path())
+        writer = _Writer(about, Path())
         files = writer.plan()
         self.named = {used: name.removeprefix("video ") for name, used in writer.names.items()}
-        numbers = Documents(about, files).numbers
+        numbers = SVBenchDocuments(about, files).numbers
         for chain in about.chains:
             self.chains[chain.video_id, language_of(chain)][numbers[chain.id]] = chain
         self.clips = {clip.id: clip for clip in about.clips}
@@ -535,7 +541,10 @@ class AnswerReader(Reader):
             for dialogue in about.dialogues:
                 if dialogue.id in file.records:
                     language = dialogue.id.removeprefix(f"{dialogue.video_id}/").split("/")[0]
-                    texts = [turn.question for turn in dialogue.turns], [first(t.references) for t in dialogue.turns]
+                    texts = (
+                        [turn.question for turn in dialogue.turns],
+                        [first_reference(t.references) for t in dialogue.turns],
+                    )
                     self.linked[repr((dialogue.video_id, language, *texts, dialogue.extra))] = dialogue.id
                     self.dialogues[dialogue.id] = dialogue
 
@@ -584,7 +593,7 @@ def read(source: Path) -> Content:
     Raises:
         InputError: A file is damaged, contradicts another, or nothing of SVBench lies at `source`.
     """
-    return Reader(source).read()
+    return SVBenchReader(source).read()
 
 
 def read_answers(source: Path, about: Content) -> Content:
@@ -593,9 +602,9 @@ def read_answers(source: Path, about: Content) -> Content:
     Raises:
         InputError: A file is damaged, is about another benchmark, or there are no answers at `source`.
     """
-    return AnswerReader(source, about).read()
+    return _AnswerReader(source, about).read()
 
 
 def write(content: Content, folder: Path) -> list[str]:
     """Write SVBench's layout into an empty folder; what it cannot express is returned, a line each."""
-    return Writer(content, folder).write()
+    return _Writer(content, folder).write()

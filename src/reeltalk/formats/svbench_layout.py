@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from reeltalk.errors import InputError
-from reeltalk.formats.layout import in_its_form
+from reeltalk.formats.layout import restore_form
 from reeltalk.metrics.tokenise import languages_of
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn
@@ -229,7 +229,7 @@ class JudgedScene(SourceModel):
 
 
 @dataclass(frozen=True)
-class Place:
+class FolderFacts:
     """What the folders above a file say about it."""
 
     kind: str | None
@@ -241,7 +241,7 @@ class Place:
     """The folders that the layout does not name: of a model, of a judge and a model."""
 
     @classmethod
-    def of(cls, path: str) -> "Place":
+    def of(cls, path: str) -> "FolderFacts":
         """Read the folders of a path; one further down says more."""
         section, kind, language, unit = "", None, None, "chain"
         names: list[str] = []
@@ -273,7 +273,7 @@ def is_layout_folder(name: str) -> bool:
     return _LAYOUT_FOLDER.fullmatch(name) is not None
 
 
-def kind_of(value: Json, place: Place) -> str | None:
+def kind_of_svbench_file(value: Json, place: FolderFacts) -> str | None:
     """What a JSON file is, by what it holds and, where that leaves it open, by its folder."""
     if isinstance(value, dict):
         return "path" if "Paths" in value else place.kind
@@ -332,7 +332,7 @@ def csv_text(header: list[str], rows: list[dict[str, str]]) -> str:
     return stream.getvalue()
 
 
-def scenes_of(literal: str) -> list[tuple[str, str]]:
+def parse_scenes(literal: str) -> list[tuple[str, str]]:
     """The scenes of a `timestamp` field, a Python list of pairs of strings.
 
     Raises:
@@ -346,12 +346,12 @@ def scenes_of(literal: str) -> list[tuple[str, str]]:
     return [(start, end) for _, start, _, end in found]
 
 
-def scene_literal(scenes: list[tuple[str, str]]) -> str:
+def format_scenes(scenes: list[tuple[str, str]]) -> str:
     """A `timestamp` field."""
     return repr([list(scene) for scene in scenes])
 
 
-def clock(seconds: float) -> str:
+def clock_time(seconds: float) -> str:
     """`"HH:MM:SS.ffffff"`."""
     micros = round(seconds * 1_000_000)
     whole, fraction = divmod(micros, 1_000_000)
@@ -372,12 +372,12 @@ def slots(records: Iterable[str], empty: Iterable[int]) -> list[str | None]:
     return entries
 
 
-def first(texts: tuple[str, ...]) -> str:
+def first_reference(texts: tuple[str, ...]) -> str:
     """The preferred reference; empty where the source withholds it."""
     return texts[0] if texts else ""
 
 
-class Documents:
+class SVBenchDocuments:
     """Looks records up by what files name them by, and gives each file's document."""
 
     def __init__(self, content: Content, files: Iterable[SourceFile]) -> None:
@@ -419,7 +419,7 @@ class Documents:
 
     def document(self, file: SourceFile) -> Json:
         """What the file holds, in the source's own form; of a CSV file, its rows."""
-        return in_its_form(file, self.plain(file))
+        return restore_form(file, self.plain(file))
 
     def plain(self, file: SourceFile) -> Json:
         """What the file holds, in our form."""
@@ -466,9 +466,9 @@ class Documents:
         for clip_id in clip_ids:
             start, end = self._clip_times(clip_id)
             if start is not None and end is not None:
-                scenes.append(tuple(t if isinstance(t, str) else clock(t) for t in (start, end)))
+                scenes.append(tuple(t if isinstance(t, str) else clock_time(t) for t in (start, end)))
         path = (video.file if video else None) or video_id
-        known = {"path": path, "timestamp": scene_literal(scenes)}  # type: ignore[arg-type]
+        known = {"path": path, "timestamp": format_scenes(scenes)}  # type: ignore[arg-type]
         extra = video.extra if video else {}
         return {column: known[column] if column in known else str(extra.get(column, "")) for column in columns}
 
@@ -477,15 +477,15 @@ class Documents:
         if clip is None or clip.interval is None:
             return None, None
         return (
-            spelled(clip.interval.start_s, clip.extra.get(START)),
-            spelled(clip.interval.end_s, clip.extra.get(END)),
+            spell_time(clip.interval.start_s, clip.extra.get(START)),
+            spell_time(clip.interval.end_s, clip.extra.get(END)),
         )
 
     def _pair_of_lists(self, turns: Iterable[Turn]) -> dict[str, Json]:
         listed = list(turns)
         return {
             "questions": [turn.question for turn in listed],
-            "answers": [first(turn.references) for turn in listed],
+            "answers": [first_reference(turn.references) for turn in listed],
         }
 
     def _chain(self, chain_id: str | None) -> dict[str, Json]:
@@ -515,7 +515,7 @@ class Documents:
             rows["relationship"] = {
                 "chainBefore": [row.source.turn_index for row in linkages],
                 "chainAfter": [row.target.turn_index for row in linkages],
-                "relationship": [relation_as_spelled(row) for row in linkages],
+                "relationship": [spell_relation(row) for row in linkages],
             }
             return rows
         texts = [self._linkage_texts(row, before, after) for row in linkages]
@@ -539,10 +539,10 @@ class Documents:
         target = self.chains[after].turns[linkage.target.turn_index]
         return {
             "questionsBefore": source.question,
-            "answersBefore": first(source.references),
+            "answersBefore": first_reference(source.references),
             "questionsAfter": target.question,
-            "answersAfter": first(target.references),
-            "relationship": relation_as_spelled(linkage),
+            "answersAfter": first_reference(target.references),
+            "relationship": spell_relation(linkage),
         }
 
     def _streaming(self, unit_id: str) -> dict[str, Json]:
@@ -577,7 +577,7 @@ class Documents:
         start, end = (
             own if isinstance(own, list) and len(own) == 2 else self._clip_times(chain.clip_id if chain else None)
         )
-        return [spelled(interval.start_s, start), spelled(interval.end_s, end)]
+        return [spell_time(interval.start_s, start), spell_time(interval.end_s, end)]
 
     def turn_of(self, unit: str, unit_id: str, index: int) -> Turn:
         """The turn that an answer answers; one without text where the content does not have it."""
@@ -598,7 +598,7 @@ class Documents:
                 turn.question if row.asked_as is None else row.asked_as for row, turn in zip(rows, turns, strict=True)
             ],
             "gt_answers": [
-                first(turn.references if row.referred_to is None else row.referred_to)
+                first_reference(turn.references if row.referred_to is None else row.referred_to)
                 for row, turn in zip(rows, turns, strict=True)
             ],
             "answers": [row.text for row in rows],
@@ -634,7 +634,7 @@ class Documents:
         answered = self._answered(file, dialogue_id) or {"questions": [], "gt_answers": [], "answers": []}
         row: dict[str, Json] = {
             "video_name": self._video_of(dialogue_id),
-            **{key: nested(texts, shape) for key, texts in answered.items()},
+            **{key: nest(texts, shape) for key, texts in answered.items()},
         }
         if dialogue and "relationships" in dialogue.extra:
             row["relationships"] = dialogue.extra["relationships"]
@@ -655,7 +655,7 @@ class Documents:
                 {
                     "question_id": index,
                     "question": turn.question if asked is None else asked,
-                    "gt_answer": first(turn.references if referred is None else referred),
+                    "gt_answer": first_reference(turn.references if referred is None else referred),
                     "model_response": answer.text if answer else "",
                     "evaluation": next((row.explanation for row in scores if row.explanation is not None), None),
                     "question_scores": _score_fields(scores),
@@ -664,7 +664,7 @@ class Documents:
         return {"video_name": self._video_of(chain_id), "scene_id": self._unit_number(chain_id), "scores": rows}
 
 
-def spelled(seconds: float, spelling: Json) -> str | float:
+def spell_time(seconds: float, spelling: Json) -> str | float:
     """The source's spelling where it still means these seconds, else the seconds in the same style."""
     if isinstance(spelling, str | int | float) and not isinstance(spelling, bool):
         try:
@@ -672,11 +672,11 @@ def spelled(seconds: float, spelling: Json) -> str | float:
                 return spelling
         except ValueError:
             return seconds
-        return clock(seconds) if isinstance(spelling, str) else seconds
+        return clock_time(seconds) if isinstance(spelling, str) else seconds
     return seconds
 
 
-def relation_as_spelled(linkage: Linkage) -> str:
+def spell_relation(linkage: Linkage) -> str:
     """The source's word for a relation, where the record still means it."""
     own = linkage.extra.get("relationship")
     if isinstance(own, str):
@@ -697,7 +697,7 @@ def _turn_times(turn: Turn) -> list[Json]:
         return [None, None]
     own = turn.extra.get("timestamps")
     start, end = own if isinstance(own, list) and len(own) == 2 else (None, None)
-    return [spelled(turn.evidence[0].start_s, start), spelled(turn.evidence[0].end_s, end)]
+    return [spell_time(turn.evidence[0].start_s, start), spell_time(turn.evidence[0].end_s, end)]
 
 
 def _score_fields(scores: list[JudgedScore]) -> dict[str, Json]:
@@ -715,7 +715,7 @@ def _score_fields(scores: list[JudgedScore]) -> dict[str, Json]:
     return fields
 
 
-def nested(texts: Json, shape: Json) -> Json:
+def nest(texts: Json, shape: Json) -> Json:
     """Put a flat list into the nesting of `shape`: None for one text, a list for a list."""
     if not isinstance(shape, list) or not isinstance(texts, list):
         return texts
@@ -755,7 +755,7 @@ def join_inputs(content: Content) -> list[JoinInput]:
         content: The benchmark.
     """
     files = content.source_files_of(FORMAT)
-    documents = Documents(content, files)
+    documents = SVBenchDocuments(content, files)
     found: dict[tuple[str, str], JoinInput] = {}
     for chain in content.chains:
         own = (str(chain.video_id), language_of(chain))
@@ -783,21 +783,21 @@ def join_inputs(content: Content) -> list[JoinInput]:
     return list(found.values())
 
 
-def _add_chains(into: JoinInput, documents: Documents, file: SourceFile) -> None:
+def _add_chains(into: JoinInput, documents: SVBenchDocuments, file: SourceFile) -> None:
     rows = documents.document(file)
     for chain_id, row in zip(slots(file.records, file.extra.get("empty", ())), rows, strict=True):
         into.chain_ids.append(chain_id)
         into.chains.append({START: row[START]} if chain_id and START in row else {})
 
 
-def _add_links(into: JoinInput, documents: Documents, file: SourceFile) -> None:
+def _add_links(into: JoinInput, documents: SVBenchDocuments, file: SourceFile) -> None:
     pairs = zip(file.records[::PER_PAIR], file.records[1::PER_PAIR], strict=True)
     for row in documents.document(file):
         if row and row["chain_1"]:
             into.links.append(_link(documents, *next(pairs), row["chain_1"].get(START)))
 
 
-def _link(documents: Documents, before: str, after: str, start: Json) -> dict[str, Json]:
+def _link(documents: SVBenchDocuments, before: str, after: str, start: Json) -> dict[str, Json]:
     linkages = documents.linkages[before, after]
     relationship: dict[str, Json] = {
         "chainBefore": [linkage.source.turn_index for linkage in linkages],
@@ -806,6 +806,6 @@ def _link(documents: Documents, before: str, after: str, start: Json) -> dict[st
     return {"chain_1": {START: start}, "relationship": relationship}
 
 
-def _plain_start(documents: Documents, chain_id: str) -> Json:
+def _plain_start(documents: SVBenchDocuments, chain_id: str) -> Json:
     clip = documents.clips.get(documents.chains[chain_id].clip_id)  # type: ignore[arg-type]
     return clip.interval.start_s if clip is not None and clip.interval is not None else None

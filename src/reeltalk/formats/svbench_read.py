@@ -9,16 +9,16 @@ from typing import Any, Final, Literal, TypeVar
 from reeltalk.errors import InputError
 from reeltalk.formats import svbench_layout as layout
 from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours
-from reeltalk.formats.layout import with_form
+from reeltalk.formats.layout import keep_form
 from reeltalk.formats.svbench_layout import (
     ABSENT,
     END,
     FORMAT,
     LANGUAGE,
     START,
-    Documents,
-    Place,
-    first,
+    FolderFacts,
+    SVBenchDocuments,
+    first_reference,
     relation_of,
     seconds_of,
 )
@@ -54,9 +54,9 @@ class File:
     lines: list[int] = field(default_factory=list)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> FolderFacts:
         """What the folders above say."""
-        return Place.of(self.name)
+        return FolderFacts.of(self.name)
 
     @property
     def language(self) -> str:
@@ -70,7 +70,7 @@ class File:
 
 
 @dataclass
-class Records:
+class _Records:
     """The records made so far, and what the files of every kind need to add to them."""
 
     source: Path
@@ -114,7 +114,7 @@ class Records:
     def video(self, video_id: str, file: File, place: str) -> VideoId:
         """The video of that name, made where it is new."""
         if video_id not in self.videos:
-            check_name(video_id, file, place)
+            _check_name(video_id, file, place)
             self.videos[video_id] = Video(id=VideoId(video_id))
         return VideoId(video_id)
 
@@ -164,7 +164,7 @@ class Records:
                 id=ChainId(f"{video_id}/{language}/{number}"),
                 video_id=VideoId(video_id),
                 clip_id=clip_id,
-                turns=tuple(turn_in(question, answer, language, asked_at_s) for question, answer in pairs),
+                turns=tuple(_make_turn(question, answer, language, asked_at_s) for question, answer in pairs),
                 extra=extra or {},
             )
         self.chains[key][number] = chain
@@ -175,26 +175,26 @@ class Records:
         before, after = self.interval(earlier), self.interval(later)
         if before and after and before != after:
             return after.start_s < before.start_s
-        return number_of(later) < number_of(earlier)
+        return _chain_number(later) < _chain_number(earlier)
 
 
-def check_name(text: str, file: File, place: str, line: int | None = None) -> str:
+def _check_name(text: str, file: File, place: str, line: int | None = None) -> str:
     """The text, if it can be an identifier."""
     return parse(Name, text, file=file.path, place=place, line=line)
 
 
-def rows_of(file: File) -> list[Json]:
+def _read_rows(file: File) -> list[Json]:
     """The entries of a file that is a list."""
     return parse(list[Any], file.value, file=file.path)
 
 
-def entries_of(file: File, kind: type[Entry], empty: list[int]) -> Iterator[tuple[int, str, Entry]]:
+def _read_entries(file: File, kind: type[Entry], empty: list[int]) -> Iterator[tuple[int, str, Entry]]:
     """Index, JSON path and value of each entry of a file that is a list; the indices of `{}` go to `empty`.
 
     Raises:
         InputError: An entry does not fit.
     """
-    for index, item in enumerate(rows_of(file)):
+    for index, item in enumerate(_read_rows(file)):
         if item == {}:
             empty.append(index)
             continue
@@ -202,17 +202,17 @@ def entries_of(file: File, kind: type[Entry], empty: list[int]) -> Iterator[tupl
         yield index, place, parse(kind, item, file=file.path, place=place)
 
 
-def number_of(chain: QAChain) -> int:
+def _chain_number(chain: QAChain) -> int:
     """A chain's place in its file."""
     return int(chain.id.rpartition("/")[2])
 
 
-def turn_in(question: str, answer: str, language: str, asked_at_s: float | None) -> Turn:
+def _make_turn(question: str, answer: str, language: str, asked_at_s: float | None) -> Turn:
     """A turn of a language."""
     return Turn(question=question, references=(answer,), asked_at_s=asked_at_s, labels={LANGUAGE: (language,)})
 
 
-def refuse_unequal(lists: dict[str, Any], file: File, place: str) -> None:
+def _refuse_unequal(lists: dict[str, Any], file: File, place: str) -> None:
     """Refuse parallel lists that differ in length."""
     lengths = {name: len(values) for name, values in lists.items()}
     if len(set(lengths.values())) > 1:
@@ -220,15 +220,15 @@ def refuse_unequal(lists: dict[str, Any], file: File, place: str) -> None:
         raise InputError(f"parallel lists differ in length: {counts}", file=file.path, place=place)
 
 
-def pairs_of(chain: QAChain) -> list[tuple[str, str]]:
+def _question_pairs(chain: QAChain) -> list[tuple[str, str]]:
     """A chain's questions and answers."""
-    return [(turn.question, first(turn.references)) for turn in chain.turns]
+    return [(turn.question, first_reference(turn.references)) for turn in chain.turns]
 
 
 UNNAMED: Final = "unnamed"
 
 
-class JudgedReader(Records):
+class JudgedReader(_Records):
     """Reads each kind of file that a model or a judge left."""
 
     def _read_answers(self, file: File) -> None:
@@ -237,9 +237,9 @@ class JudgedReader(Records):
         self.once(file, model, unit, *key)
         ids: list[str] = []
         empty: list[int] = []
-        for index, place, row in entries_of(file, layout.AnsweredEntry, empty):
+        for index, place, row in _read_entries(file, layout.AnsweredEntry, empty):
             lists = {"questions": row.questions, "gt_answers": row.gt_answers, "answers": row.answers}
-            refuse_unequal(lists, file, place)
+            _refuse_unequal(lists, file, place)
             ids.append(self._answered(file, place, model, unit, key, index, row))
         self.add_file(file, ids, empty=empty, model=model, unit=unit, video=file.video, language=file.language)
 
@@ -292,10 +292,10 @@ class JudgedReader(Records):
             self.derived.add(key)
         chain = self.chains[key].get(number)
         if key in self.derived and (chain is None or len(chain.turns) < len(pairs)):
-            known = [] if chain is None else pairs_of(chain)
+            known = [] if chain is None else _question_pairs(chain)
             if chain is None:
                 return self.new_chain(file, place, key, number, pairs)
-            more = tuple(turn_in(*pair, key[1], None) for pair in pairs[len(known) :])
+            more = tuple(_make_turn(*pair, key[1], None) for pair in pairs[len(known) :])
             chain = chain.model_copy(update={"turns": (*chain.turns, *more)})
             self.chains[key][number] = chain
         if chain is None:
@@ -334,7 +334,7 @@ class JudgedReader(Records):
                     turn_index=index,
                     text=text,
                     asked_as=None if question == turn.question else question,
-                    referred_to=None if reference == first(turn.references) else (reference,),
+                    referred_to=None if reference == first_reference(turn.references) else (reference,),
                 )
 
     def _model(self, file: File) -> str:
@@ -355,9 +355,9 @@ class JudgedReader(Records):
         model, judge, unit = self._model(file), self._judge(file), file.place.unit
         ids: list[str] = []
         empty: list[int] = []
-        for _, place, row in entries_of(file, layout.JudgedChain, empty):
+        for _, place, row in _read_entries(file, layout.JudgedChain, empty):
             lists = {"questions": row.questions, "gt_answers": row.gt_answers, "answers": row.answers}
-            refuse_unequal(lists, file, place)
+            _refuse_unequal(lists, file, place)
             at = f"{place}.video_name"
             key = self.key_of(file, self.video(layout.video_id_of(row.video_name), file, at), at)
             unit_id = self._answered(file, place, model, unit, key, int(row.scene_id), row)
@@ -375,7 +375,7 @@ class JudgedReader(Records):
         model, judge = self._model(file), self._judge(file)
         ids: list[str] = []
         empty: list[int] = []
-        for _, place, row in entries_of(file, layout.JudgedScene, empty):
+        for _, place, row in _read_entries(file, layout.JudgedScene, empty):
             at = f"{place}.video_name"
             key = self.key_of(file, self.video(layout.video_id_of(row.video_name), file, at), at)
             pairs = [(question.question, question.gt_answer) for question in row.scores]
@@ -394,7 +394,9 @@ class JudgedReader(Records):
                             turn_index=turn_index,
                             text=question.model_response,
                             asked_as=None if question.question == turn.question else question.question,
-                            referred_to=None if question.gt_answer == first(turn.references) else (question.gt_answer,),
+                            referred_to=None
+                            if question.gt_answer == first_reference(turn.references)
+                            else (question.gt_answer,),
                         )
                 self._add_scores(
                     file,
@@ -409,7 +411,7 @@ class JudgedReader(Records):
     def _read_judged_con(self, file: File) -> None:
         model, judge = self._model(file), self._judge(file)
         ids: list[str] = []
-        for index, item in enumerate(rows_of(file)):
+        for index, item in enumerate(_read_rows(file)):
             place = f"$[{index}]"
             row = parse(layout.JudgedLinks, item, file=file.path, place=place)
             video_id = self.video(layout.video_id_of(row.video_name), file, f"{place}.video_name")
@@ -417,7 +419,7 @@ class JudgedReader(Records):
                 name: list(_texts(getattr(row, name), file, f"{place}.{name}"))
                 for name in ("questions", "gt_answers", "answers")
             }
-            refuse_unequal(lists, file, place)
+            _refuse_unequal(lists, file, place)
             dialogue = self._linked_dialogue(file, place, video_id, row, lists)
             self._refuse_repeat(file, f"{place}.video_name", dialogue.id, ids)
             pairs = list(zip(lists["questions"], lists["gt_answers"], strict=True))
@@ -444,7 +446,7 @@ class JudgedReader(Records):
                     id=DialogueId(f"{stem}/{same + 1}" if same else stem),
                     video_id=video_id,
                     turns=tuple(
-                        turn_in(question, answer, file.language, None)
+                        _make_turn(question, answer, file.language, None)
                         for question, answer in zip(lists["questions"], lists["gt_answers"], strict=True)
                     ),
                     extra=extra,
@@ -544,13 +546,13 @@ def _reading(criterion: str, value: layout.Score) -> dict[str, Any]:
 SPLITS: Final = ("train", "dev", "test")
 
 
-class ReleaseReader(Records):
+class ReleaseReader(_Records):
     """Reads each kind of file of the release."""
 
     def _read_meta(self, file: File) -> None:
         ids: list[str] = []
         for line, row in zip(file.lines, file.value, strict=True):
-            video_id = check_name(layout.video_id_of(row["Video_Name"]), file, "Video_Name", line)
+            video_id = _check_name(layout.video_id_of(row["Video_Name"]), file, "Video_Name", line)
             if video_id in ids:
                 raise InputError(
                     "this video stands twice", file=file.path, line=line, place="Video_Name", value=video_id
@@ -580,7 +582,7 @@ class ReleaseReader(Records):
         ids: list[str] = []
         clips: list[Json] = []
         for line, row in zip(file.lines, file.value, strict=True):
-            video_id = check_name(PurePosixPath(row["path"].replace("\\", "/")).stem, file, "path", line)
+            video_id = _check_name(PurePosixPath(row["path"].replace("\\", "/")).stem, file, "path", line)
             if video_id in ids:
                 raise InputError("this video stands twice", file=file.path, line=line, place="path", value=row["path"])
             if video_id not in self.videos:
@@ -588,7 +590,7 @@ class ReleaseReader(Records):
                 with placed(file.path, "row", line=line):
                     self.videos[video_id] = Video(id=VideoId(video_id), file=row["path"] or None, extra=extra)
             try:
-                scenes = layout.scenes_of(row["timestamp"])
+                scenes = layout.parse_scenes(row["timestamp"])
                 for start, end in scenes:
                     seconds_of(start)
                     seconds_of(end)
@@ -607,7 +609,7 @@ class ReleaseReader(Records):
         ids: list[str] = []
         empty: list[int] = []
         extras: list[dict[str, Json]] = []
-        for index, place, row in entries_of(file, layout.ChainEntry, empty):
+        for index, place, row in _read_entries(file, layout.ChainEntry, empty):
             pairs = _pairs(row.chain.questions, row.chain.answers, file, f"{place}.chain")
             times = (row.qac_timestamps_start, row.qac_timestamps_end)
             ids.append(self.new_chain(file, place, key, index, pairs, times, row.unknown).id)
@@ -625,7 +627,7 @@ class ReleaseReader(Records):
         empty: list[int] = []
         by_text: list[int] = []
         pairs: set[tuple[str, str]] = set()
-        for index, place, row in entries_of(file, layout.LinkEntry, empty):
+        for index, place, row in _read_entries(file, layout.LinkEntry, empty):
             if not row.chain_1 or not row.chain_2:
                 if any(row.relationship.values()):
                     raise InputError(
@@ -669,7 +671,7 @@ class ReleaseReader(Records):
             found = [chain for chain in known if (at := self.interval(chain)) and (at.start_s, at.end_s) == wanted]
         else:
             found = known
-        same = [chain for chain in found or known if pairs_of(chain) == pairs]
+        same = [chain for chain in found or known if _question_pairs(chain) == pairs]
         if same or (len(found) == 1 and times[0] is not None):
             return (same or found)[0]
         if key in self.derived:
@@ -685,7 +687,7 @@ class ReleaseReader(Records):
         place = f"{place}.relationship"
         links = parse(layout.LinksByIndex, row.relationship, file=file.path, place=place)
         lists = {"chainBefore": links.chainBefore, "chainAfter": links.chainAfter, "relationship": links.relationship}
-        refuse_unequal(lists, file, place)
+        _refuse_unequal(lists, file, place)
         for name, chain, indices in (
             ("chainBefore", before, links.chainBefore),
             ("chainAfter", after, links.chainAfter),
@@ -724,7 +726,7 @@ class ReleaseReader(Records):
         place = f"$[{index}].relationship"
         links = parse(layout.LinksByText, row.relationship, file=file.path, place=place)
         lists: dict[str, list[str]] = {name: getattr(links, name) for name in layout.LinksByText.model_fields}
-        refuse_unequal(lists, file, place)
+        _refuse_unequal(lists, file, place)
         chain_1 = parse(layout.LinkedChain, row.chain_1, file=file.path, place=f"$[{index}].chain_1")
         chain_2 = parse(layout.LinkedChain, row.chain_2, file=file.path, place=f"$[{index}].chain_2")
         for position in range(len(links.relationship)):
@@ -811,7 +813,7 @@ class ReleaseReader(Records):
         self.once(file, *key)
         rows = [
             parse(layout.StreamingEntry, item, file=file.path, place=f"$[{index}]")
-            for index, item in enumerate(rows_of(file))
+            for index, item in enumerate(_read_rows(file))
         ]
         paths = self.paths.get(key)
         ids: list[str] = []
@@ -825,7 +827,7 @@ class ReleaseReader(Records):
         for index, row in enumerate(rows):
             place = f"$[{index}]"
             lists = {"questions": row.questions, "answers": row.answers, "timestamps": row.timestamps}
-            refuse_unequal(lists, file, place)
+            _refuse_unequal(lists, file, place)
             if paths is None:
                 ids.append(self._streamed_dialogue(file, key, index, row))
                 continue
@@ -852,7 +854,7 @@ class ReleaseReader(Records):
                 if start is not None and end is not None
                 else ()
             )
-        turn = turn_in(
+        turn = _make_turn(
             row.questions[position], row.answers[position], language, evidence[0].end_s if evidence else None
         )
         return turn.model_copy(update={"evidence": evidence})
@@ -900,7 +902,7 @@ def _with_extra(turn: Turn, times: list[str | int | float | None]) -> Turn:
 
 
 def _pairs(questions: list[str], answers: list[str], file: File, place: str) -> Iterator[tuple[str, str]]:
-    refuse_unequal({"questions": questions, "answers": answers}, file, place)
+    _refuse_unequal({"questions": questions, "answers": answers}, file, place)
     return zip(questions, answers, strict=True)
 
 
@@ -931,7 +933,7 @@ READING_ORDER: Final = (
 )
 
 
-class Reader(ReleaseReader, JudgedReader):
+class SVBenchReader(ReleaseReader, JudgedReader):
     """Reads whatever of SVBench lies at `source`."""
 
     def read(self) -> Content:
@@ -948,9 +950,9 @@ class Reader(ReleaseReader, JudgedReader):
                 if file.kind == kind:
                     getattr(self, f"_read_{kind.replace(' ', '_')}")(file)
         self._assemble()
-        documents = Documents(self.content, self.files.values())
+        documents = SVBenchDocuments(self.content, self.files.values())
         self.content.source_files = [
-            with_form(self.files[file.name], file.value, documents.plain(self.files[file.name])) for file in files
+            keep_form(self.files[file.name], file.value, documents.plain(self.files[file.name])) for file in files
         ]
         return self.content
 
@@ -980,7 +982,7 @@ class Reader(ReleaseReader, JudgedReader):
                 files.append(file)
         # Where only the imported folder itself can name the model, it belongs to the files' paths.
         unnamed = [file for file in files if file.kind.startswith(("answers", "judged")) and not file.place.names]
-        if any(Place.of(f"{root.name}/{file.name}").names for file in unnamed):
+        if any(FolderFacts.of(f"{root.name}/{file.name}").names for file in unnamed):
             for file in files:
                 file.name = f"{root.name}/{file.name}"
         return files
@@ -989,7 +991,7 @@ class Reader(ReleaseReader, JudgedReader):
         suffix = path.suffix.lower()
         if suffix == ".json":
             value = read_json(path)
-            if kind := layout.kind_of(value, Place.of(name)):
+            if kind := layout.kind_of_svbench_file(value, FolderFacts.of(name)):
                 return File(name, path, kind, value)
             raise InputError("not a file of SVBench", file=path, place="$", value=value, hint=LOOKED_FOR)
         if suffix == ".csv":

@@ -16,7 +16,14 @@ from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.formats import TRAINING
-from reeltalk.formats.training_units import Conversation, Cutter, Found, FrameRule, TrainingOptions, conversations
+from reeltalk.formats.training_units import (
+    Cutter,
+    FrameRule,
+    TrainingConversation,
+    TrainingOptions,
+    TrainingUnits,
+    conversations,
+)
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.media import Video
@@ -35,7 +42,7 @@ MEMORY_BYTES: Final = 1 << 30
 
 
 @dataclass
-class Checked:
+class SampleCheck:
     """What a file of samples holds and what is wrong with it."""
 
     samples: int = 0
@@ -49,7 +56,7 @@ class Checked:
     problems: list[InputError] = field(default_factory=list)
 
 
-def check(
+def check_samples(
     path: Path,
     *,
     limits: SampleLimits,
@@ -58,7 +65,7 @@ def check(
     layout: SampleLayout | None = None,
     root: Path | None = None,
     progress: Progress = unseen,
-) -> Checked:
+) -> SampleCheck:
     """Check a file of samples; problems are collected, not raised.
 
     Args:
@@ -73,7 +80,7 @@ def check(
     Raises:
         InputError: The file cannot be read.
     """
-    checked = Checked()
+    checked = SampleCheck()
     shown: dict[str, tuple[int, int]] = {}
     lines_of: dict[str, int] = {}
     for line, text in enumerate(read_text(path).split("\n"), start=1):
@@ -102,7 +109,7 @@ def _problems(
     limits: SampleLimits,
     count: TokenCounter,
     lines_of: dict[str, int],
-    checked: Checked,
+    checked: SampleCheck,
     *,
     path: Path,
     line: int,
@@ -180,7 +187,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
 
 @dataclass(frozen=True)
-class Film:
+class _FilmFile:
     """A video whose pictures are made."""
 
     video: Video
@@ -201,7 +208,9 @@ def frame_folder(video_id: str) -> str:
     return f"{FRAMES}/{stem}-{sha256(video_id.encode()).hexdigest()[:8]}"
 
 
-def films(videos: Iterable[Video], media: Callable[[Video], Path | None], executor: Executor) -> dict[str, Film]:
+def _find_films(
+    videos: Iterable[Video], media: Callable[[Video], Path | None], executor: Executor
+) -> dict[str, _FilmFile]:
     """The videos that are at hand, by identifier, with their lengths, which are read where they are not known.
 
     Raises:
@@ -214,12 +223,12 @@ def films(videos: Iterable[Video], media: Callable[[Video], Path | None], execut
     for place, outcome in executor.map(LOOK, calls) if calls else ():
         video, path = unknown[place]
         lengths[video.id] = _number(_answer(outcome, path), "duration_s", path)
-    return {video.id: Film(video, path, lengths[video.id]) for video, path in there}
+    return {video.id: _FilmFile(video, path, lengths[video.id]) for video, path in there}
 
 
 def write_frames(
     samples: Iterable[TrainingSample],
-    films: Mapping[str, Film],
+    films: Mapping[str, _FilmFile],
     root: Path,
     *,
     size: int,
@@ -285,7 +294,7 @@ def write_frames(
     return total, to_do
 
 
-def _claim(folder: Path, film: Film, *, size: int, quality: int, overwrite: bool, shared: Sequence[str]) -> None:
+def _claim(folder: Path, film: _FilmFile, *, size: int, quality: int, overwrite: bool, shared: Sequence[str]) -> None:
     """Make sure that pictures in a folder are of this video and made in this way."""
     made = {"made_by": MADE_BY, "video": film.video.sha256 or str(film.path), "size": size, "quality": quality}
     file = folder / MADE_AS
@@ -346,12 +355,12 @@ class Selection:
 
 
 @dataclass
-class Exported:
+class TrainingExport:
     """What was written."""
 
     file: Path
-    checked: Checked
-    found: Found
+    checked: SampleCheck
+    found: TrainingUnits
     pictures: int = 0
     decoded: int = 0
     told: list[str] = field(default_factory=list)
@@ -371,7 +380,7 @@ def export_training(
     overwrite: bool = False,
     provenance: dict[str, Json] | None = None,
     progress: Progress = unseen,
-) -> Exported:
+) -> TrainingExport:
     """Write pictures, samples and what a trainer finds them by. Run again, it decodes only what is not there.
 
     Args:
@@ -417,14 +426,14 @@ def export_training(
             stream.write(line_text(line).encode())
         stream.flush()
         # What is not valid never gets its name.
-        checked = check(Path(stream.name), limits=options.limits, count=count, executor=executor, layout=layout,
+        checked = check_samples(Path(stream.name), limits=options.limits, count=count, executor=executor, layout=layout,
                         root=root, progress=progress)  # fmt: skip
         if checked.problems:
             raise BenchmarkError(
                 f"what was to be written is not valid: {checked.problems[0]}; where a picture is damaged, remove "
                 f"{root / FRAMES} and run this again"
             )
-    exported = Exported(file, checked, found, pictures, decoded)
+    exported = TrainingExport(file, checked, found, pictures, decoded)
     counts = found.counts + cutter.counts
     exported.told = [f"{what}: {number:,}" for what, number in counts.items() if number]
     _write_about(exported, layout, root, selection, options, provenance or {}, rows=len(lines))
@@ -433,13 +442,13 @@ def export_training(
 
 def _films(
     content: Content,
-    found: Found,
+    found: TrainingUnits,
     media: Callable[[Video], Path | None],
     options: TrainingOptions,
     executor: Executor,
-) -> dict[str, Film]:
+) -> dict[str, _FilmFile]:
     wanted = {conversation.video_id for conversation in found.conversations}
-    known = films([video for video in content.videos if video.id in wanted], media, executor)
+    known = _find_films([video for video in content.videos if video.id in wanted], media, executor)
     missing = sorted(wanted - set(known))
     if missing and not options.skip_missing:
         raise BenchmarkError(
@@ -458,7 +467,9 @@ def _films(
     return known
 
 
-def _samples(conversations: Sequence[Conversation], films: dict[str, Film], cutter: Cutter) -> list[TrainingSample]:
+def _samples(
+    conversations: Sequence[TrainingConversation], films: dict[str, _FilmFile], cutter: Cutter
+) -> list[TrainingSample]:
     samples = [
         sample
         for one in conversations
@@ -483,7 +494,7 @@ def _lines(samples: Sequence[TrainingSample], layout: SampleLayout, *, answer_ro
 
 
 def _write_about(
-    exported: Exported,
+    exported: TrainingExport,
     layout: SampleLayout,
     root: Path,
     selection: Selection,

@@ -114,7 +114,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class TrainingConversation:
     """What becomes one sample, or several where it is too long."""
 
     id: str
@@ -123,10 +123,10 @@ class Conversation:
 
 
 @dataclass
-class Found:
+class TrainingUnits:
     """Conversations, and what was left out or changed."""
 
-    conversations: list[Conversation] = field(default_factory=list)
+    conversations: list[TrainingConversation] = field(default_factory=list)
     units: UnitKind = "path"
     choices: bool = True
     """Options are told with their questions."""
@@ -143,7 +143,7 @@ def conversations(
     tasks: Sequence[str] = (),
     limit: int | None = None,
     choices: bool = True,
-) -> Found:
+) -> TrainingUnits:
     """The conversations of a split.
 
     Args:
@@ -160,7 +160,7 @@ def conversations(
     """
     chosen = _videos(content, split)
     clips = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
-    found = Found(choices=choices)
+    found = TrainingUnits(choices=choices)
     held: dict[UnitKind, bool] = {
         "path": any(path.video_id in chosen for path in content.paths),
         "chain": any(chain.video_id in chosen for chain in content.chains),
@@ -202,7 +202,7 @@ def _videos(content: Content, split: str | None) -> set[VideoId]:
     return by_split[wanted]
 
 
-def _taught(turn: Turn, asked_at_s: float | None, found: Found) -> TaughtTurn | None:
+def _taught(turn: Turn, asked_at_s: float | None, found: TrainingUnits) -> TaughtTurn | None:
     """A turn as text, or None where it has no question or no answer."""
     answer = turn.references[0] if turn.references else ""
     question = turn.question
@@ -227,7 +227,7 @@ def option_label(index: int) -> str:
     return letter if index < 26 else f"{letter}{index // 26}"
 
 
-def _add(name: str, video_id: VideoId, parts: Iterable[Part], made: list[Conversation]) -> None:
+def _add(name: str, video_id: VideoId, parts: Iterable[Part], made: list[TrainingConversation]) -> None:
     """Add a conversation; neighbours with the same key are one segment."""
     segments: list[Segment] = []
     last: object = None
@@ -240,7 +240,7 @@ def _add(name: str, video_id: VideoId, parts: Iterable[Part], made: list[Convers
             segments.append(Segment(clips, (turn,)))
         last = key
     if segments:
-        made.append(Conversation(name, video_id, tuple(segments)))
+        made.append(TrainingConversation(name, video_id, tuple(segments)))
 
 
 def _intervals(names: Iterable[ClipId | None], clips: Mapping[ClipId, Interval]) -> tuple[Interval, ...]:
@@ -255,11 +255,11 @@ def _moment(turn: Turn, clips: tuple[Interval, ...]) -> float | None:
 
 
 def _paths(
-    content: Content, chosen: set[VideoId], clips: Mapping[ClipId, Interval], found: Found
-) -> list[Conversation]:
+    content: Content, chosen: set[VideoId], clips: Mapping[ClipId, Interval], found: TrainingUnits
+) -> list[TrainingConversation]:
     units: dict[tuple[str, str], QAChain | Dialogue] = {("chain", chain.id): chain for chain in content.chains}
     units |= {("dialogue", dialogue.id): dialogue for dialogue in content.dialogues}
-    made: list[Conversation] = []
+    made: list[TrainingConversation] = []
     for path in content.paths:
         if path.video_id in chosen:
             _add(path.id, path.video_id, _steps(path, units, clips, found), made)
@@ -270,7 +270,7 @@ def _steps(
     path: DialoguePath,
     units: Mapping[tuple[str, str], QAChain | Dialogue],
     clips: Mapping[ClipId, Interval],
-    found: Found,
+    found: TrainingUnits,
 ) -> Iterable[Part]:
     for step in path.steps:
         unit = units.get((step.ref.unit, step.ref.unit_id))
@@ -285,13 +285,13 @@ def _steps(
 
 
 def _chains(
-    chains: Iterable[QAChain], chosen: set[VideoId], clips: Mapping[ClipId, Interval], found: Found
-) -> list[Conversation]:
+    chains: Iterable[QAChain], chosen: set[VideoId], clips: Mapping[ClipId, Interval], found: TrainingUnits
+) -> list[TrainingConversation]:
     by_video: dict[VideoId, list[QAChain]] = defaultdict(list)
     for chain in chains:
         if chain.video_id in chosen:
             by_video[chain.video_id].append(chain)
-    made: list[Conversation] = []
+    made: list[TrainingConversation] = []
     for video_id, own in by_video.items():
         own.sort(key=lambda chain: _begins(chain, clips))
         parts = [
@@ -322,15 +322,15 @@ def _dialogues(
     chosen: set[VideoId],
     clips: Mapping[ClipId, Interval],
     tasks: Sequence[str],
-    found: Found,
-) -> list[Conversation]:
+    found: TrainingUnits,
+) -> list[TrainingConversation]:
     dialogues = list(dialogues)
     known = {dialogue.task for dialogue in dialogues}
     for task in tasks:
         if task not in known:
             there = ", ".join(sorted(name for name in known if name)) or "none"
             raise SettingError(f"no dialogue has task '{task}'; the benchmark's tasks: {there}")
-    made: list[Conversation] = []
+    made: list[TrainingConversation] = []
     for dialogue in dialogues:
         if dialogue.video_id not in chosen or (tasks and dialogue.task not in tasks):
             continue
@@ -381,7 +381,7 @@ class Cutter:
     carry_over: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
-    def samples(self, conversation: Conversation, *, duration_s: float, folder: str) -> list[TrainingSample]:
+    def samples(self, conversation: TrainingConversation, *, duration_s: float, folder: str) -> list[TrainingSample]:
         """The samples of a conversation, in order.
 
         Args:
@@ -415,7 +415,7 @@ class Cutter:
             for number, part in enumerate(parts, start=1)
         ]
 
-    def _segments(self, conversation: Conversation, duration_s: float, folder: str) -> list[list[TrainingTurn]]:
+    def _segments(self, conversation: TrainingConversation, duration_s: float, folder: str) -> list[list[TrainingTurn]]:
         """Turns with the frames that are new at each; what brings no new frame belongs to the segment before."""
         found: list[list[TrainingTurn]] = []
         shown_s = -1.0
@@ -478,7 +478,7 @@ class Cutter:
         if room < 1 or not there:
             self.counts[TOO_LONG] += 1
             return None
-        kept = evenly(there, room)
+        kept = evenly_spaced(there, room)
         self.counts[DROPPED] += len(there) - len(kept)
         self.counts[THINNED] += 1
         return [
@@ -502,7 +502,7 @@ class _Part:
     turns: list[TrainingTurn]
 
 
-def evenly(items: Sequence[T], count: int) -> list[T]:
+def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
     """`count` of the items from first to last, the last of all where it is one; all where there are fewer."""
     if len(items) <= count:
         return list(items)

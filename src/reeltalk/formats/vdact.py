@@ -30,9 +30,9 @@ from reeltalk.formats.export_losses import (
     fields_left_out,
     fields_like_ours,
     labels_left_out,
-    named_by_sources,
+    source_keys_like_ours,
     tables_left_out,
-    without_ours,
+    without_our_fields,
 )
 from reeltalk.graph.rdf import quads_from_triples, triples_from_quads
 from reeltalk.graph.reading import graph_of_clip
@@ -57,7 +57,7 @@ SCENE_FOLDER: Final = re.compile(r"scene\d+")
 SUMMARY_FOLDER: Final = re.compile(r"scenario_(?P<kind>template|refine)_summaries")
 
 
-class OutputRow(SourceModel):
+class VDActOutput(SourceModel):
     """One row of a model output file."""
 
     id: str
@@ -68,7 +68,7 @@ class OutputRow(SourceModel):
     gen_answer: str
 
 
-class TurnRow(SourceModel):
+class VDActTurn(SourceModel):
     """One turn of `dialogue.json`."""
 
     question: str
@@ -76,11 +76,11 @@ class TurnRow(SourceModel):
     types: list[str] | None = None
 
 
-class DialogueRow(SourceModel):
+class VDActDialogue(SourceModel):
     """One dialogue of `dialogue.json`."""
 
     id: Annotated[str, Field(min_length=SCENARIO_SUFFIX_DIGITS + 1)]
-    turns: list[TurnRow]
+    turns: list[VDActTurn]
     scenario_video: str | None = None
     activity_videos: list[str] | None = None
 
@@ -90,7 +90,7 @@ def scenario_of(dialogue_id: str) -> VideoId:
     return VideoId(dialogue_id[:-SCENARIO_SUFFIX_DIGITS])
 
 
-def activity_of(path: str) -> str:
+def activity_in_path(path: str) -> str:
     """The activity that a path of `activity_videos` names, as its graph is called.
 
     The official inference code takes it from the file's name and a folder above, as `scene1`; without such a folder it
@@ -210,7 +210,7 @@ class _Reader:
     def _read_dialogues(self, name: str, path: Path, value: Json) -> None:
         ids: list[str] = []
         for index, item in enumerate(value):
-            row = parse(DialogueRow, item, file=path, place=f"$[{index}]")
+            row = parse(VDActDialogue, item, file=path, place=f"$[{index}]")
             if row.id in self.dialogues:
                 raise InputError("this dialogue stands twice", file=path, place=f"$[{index}].id", value=row.id)
             turns = tuple(
@@ -254,7 +254,7 @@ class _Reader:
         """Activities become clips of the scenarios that name them; what no scenario names is a video."""
         for dialogue in self.dialogues.values():
             if named := dialogue.extra.get("activity_videos"):
-                self.parts.setdefault(dialogue.video_id, [activity_of(path) for path in named])
+                self.parts.setdefault(dialogue.video_id, [activity_in_path(path) for path in named])
         for scenario, activities in self.parts.items():
             for index, activity in enumerate(activities):
                 room = {"initial_room": self.rooms[activity]} if activity in self.rooms else {}
@@ -314,7 +314,7 @@ class _Reader:
 
     def _read_outputs(self, outputs: list[tuple[str, Path, list[Json]]]) -> None:
         stems = Counter(path.stem for _, path, _ in outputs)
-        parsed: list[tuple[str, Path, str, list[OutputRow]]] = []
+        parsed: list[tuple[str, Path, str, list[VDActOutput]]] = []
         turns: dict[str, dict[int, Turn]] = defaultdict(dict)
         for name, path, value in outputs:
             rows = [self._output_row(item, path, index) for index, item in enumerate(value)]
@@ -343,8 +343,8 @@ class _Reader:
             self._add_answers(name, path, model, rows)
 
     @staticmethod
-    def _output_row(item: Json, path: Path, index: int) -> OutputRow:
-        row = parse(OutputRow, item, file=path, place=f"$[{index}]")
+    def _output_row(item: Json, path: Path, index: int) -> VDActOutput:
+        row = parse(VDActOutput, item, file=path, place=f"$[{index}]")
         if row.id != f"{row.dial_id}{row.turn_num:02d}":
             raise InputError(
                 f"id does not consist of dial_id and turn_num ('{row.dial_id}' and {row.turn_num:02d})",
@@ -354,7 +354,7 @@ class _Reader:
             )
         return row
 
-    def _add_answers(self, name: str, path: Path, model: str, rows: list[OutputRow]) -> None:
+    def _add_answers(self, name: str, path: Path, model: str, rows: list[VDActOutput]) -> None:
         first: dict[str, int] = {}
         index_of = {
             dialogue_id: {turn_number(turn, index): index for index, turn in enumerate(dialogue.turns)}
@@ -415,7 +415,7 @@ def _kind_of(value: Json, path: Path) -> str:
             file=path,
             place="$[0]",
             value=value[0],
-            hint=f"model output rows have {', '.join(OutputRow.model_fields)}; dialogues have id, turns",
+            hint=f"model output rows have {', '.join(VDActOutput.model_fields)}; dialogues have id, turns",
         )
     if isinstance(value, dict):
         if all(isinstance(member, str) for member in value.values()):
@@ -470,9 +470,9 @@ class _Writer:
 
     def _write_files(self, files: list[SourceFile]) -> None:
         self.lost += added_since_import(self.content, FORMAT, ADDED)
-        fields = named_by_sources(files)
+        fields = source_keys_like_ours(files)
         videos = {video.id: video for video in self.content.videos}
-        dialogues = {dialogue.id: without_ours(dialogue, fields) for dialogue in self.content.dialogues}
+        dialogues = {dialogue.id: without_our_fields(dialogue, fields) for dialogue in self.content.dialogues}
         for file in files:
             path = self.folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from pydantic import AliasChoices, Field
 
 from reeltalk.errors import InputError
 from reeltalk.formats.export_losses import ADDED_LATER, added_since_import, fields_left_out
-from reeltalk.formats.layout import Document, Index, Kind, Layout, as_file_stem
+from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem
 from reeltalk.formats.multiple_choice import (
     LETTERS,
     lost_beyond_questions,
@@ -41,7 +41,7 @@ MODEL: Final = "model"
 """Where a file that is no import's keeps the model's name, which its own name may be unable to spell."""
 
 
-class Row(SourceModel):
+class VideoMMERow(SourceModel):
     """One question. `duration` is a class (short, medium, long); `options` begin with their letter."""
 
     video_id: Name
@@ -57,7 +57,7 @@ class Row(SourceModel):
     answer: str
 
 
-class Asked(SourceModel):
+class VideoMMEQuestion(SourceModel):
     """One question of a video, with a model's response in a file of results."""
 
     question_id: Name
@@ -75,7 +75,7 @@ class VideoMMEVideo(SourceModel):
     duration: str = Field(validation_alias=AliasChoices("duration", "duration_category"))
     domain: str = Field(validation_alias=AliasChoices("domain", "video_category"))
     sub_category: str = Field(validation_alias=AliasChoices("sub_category", "video_subcategory", "video_sub_category"))
-    questions: list[Asked]
+    questions: list[VideoMMEQuestion]
     url: str | None = None
     missing: bool | None = None
 
@@ -92,7 +92,7 @@ def _turn(document: Document, place: str, video: Row | VideoMMEVideo, asked: Row
     )
 
 
-def _add_video(document: Document, place: str, video: Video) -> None:
+def _add_video(document: SourceDocument, place: str, video: Video) -> None:
     document.records.add_video(document, place, video)
     known = document.records.videos[video.id]
     for name, given, kept in (("file", video.file, known.file), ("url", video.source, known.source)):
@@ -100,10 +100,10 @@ def _add_video(document: Document, place: str, video: Video) -> None:
             raise document.error(f"video '{video.id}' has the {name} {kept!r} elsewhere", place, given)
 
 
-def _decode_rows(document: Document) -> Iterator[str]:
+def _decode_rows(document: SourceDocument) -> Iterator[str]:
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
-        row = parse(Row, item, file=document.path, place=place)
+        row = parse(VideoMMERow, item, file=document.path, place=place)
         with placed(document.path, place):
             file = f"{row.videoID}.mp4"
             video = Video(id=VideoId(row.video_id), file=file, source=row.url, split=document.split)
@@ -118,7 +118,7 @@ def _decode_rows(document: Document) -> Iterator[str]:
             )
 
 
-def _make_way(document: Document, place: str, name: DialogueId, turn: Turn) -> None:
+def _make_way(document: SourceDocument, place: str, name: DialogueId, turn: Turn) -> None:
     """Let a row take the place of a question that is known from a file of results only."""
     known, provisional = document.records.dialogues.get(name), document.records.content.dialogues
     for number, dialogue in enumerate(provisional):
@@ -128,7 +128,7 @@ def _make_way(document: Document, place: str, name: DialogueId, turn: Turn) -> N
             return
 
 
-def _warn_of_other_wording(document: Document, place: str, known: Turn, turn: Turn) -> None:
+def _warn_of_other_wording(document: SourceDocument, place: str, known: Turn, turn: Turn) -> None:
     if (known.options, known.correct_option, known.labels) != (turn.options, turn.correct_option, turn.labels):
         document.records.content.warnings.append(
             f"{document.name} has other options, another right one or other categories at {place} than another file; "
@@ -136,7 +136,7 @@ def _warn_of_other_wording(document: Document, place: str, known: Turn, turn: Tu
         )
 
 
-def _decode_videos(document: Document) -> Iterator[str]:
+def _decode_videos(document: SourceDocument) -> Iterator[str]:
     seen: Counter[str] = Counter()
     asked_here: Counter[str] = Counter()
     answered = {answer.model for answer in document.records.content.answers}
@@ -212,7 +212,7 @@ def _letter(turn: Turn) -> str:
 def _row(index: Index, name: str) -> dict[str, Json]:
     dialogue, number = question_named(index, name)
     turn, video = dialogue.turns[number], index.videos[dialogue.video_id]
-    extra = {key: value for key, value in dialogue.extra.items() if key not in Row.model_fields}
+    extra = {key: value for key, value in dialogue.extra.items() if key not in VideoMMERow.model_fields}
     return {
         "video_id": video.id,
         **{key: _label(turn, key) for key in VIDEO_LABELS},
@@ -258,7 +258,7 @@ def _asked_row(name: str, turn: Turn, answer: Answer | None) -> dict[str, Json]:
     }
     if answer is None:
         return row
-    extra = {key: value for key, value in answer.extra.items() if key not in Asked.model_fields}
+    extra = {key: value for key, value in answer.extra.items() if key not in VideoMMEQuestion.model_fields}
     response = answer.text if answer.text or answer.state is not AnswerState.FAILED else None
     return row | {"question": answer.asked_as or turn.question, "response": response} | extra
 
@@ -368,8 +368,8 @@ def _has_videos(_: str, value: Json) -> bool:
 LAYOUT: Final = Layout(
     FORMAT,
     [
-        Kind("videos", _has_videos, _decode_videos, _encode_videos),
-        Kind("questions", lambda _, value: isinstance(value, list), _decode_rows, _encode_rows),
+        DocumentKind("videos", _has_videos, _decode_videos, _encode_videos),
+        DocumentKind("questions", lambda _, value: isinstance(value, list), _decode_rows, _encode_rows),
     ],
     "a Parquet file or JSON list of rows with video_id, question_id, question, options, answer, "
     "or a JSON list of videos with questions and responses",

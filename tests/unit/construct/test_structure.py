@@ -15,7 +15,7 @@ def turn(ability: Ability = PLAIN, about: str = "video", answer: str = "A dog, a
     return Turn(
         question="What is there?",
         references=(answer,),
-        labels=mt_video_bench_layout.labels_of(ability.value),
+        labels=mt_video_bench_layout.labels_of_ability(ability.value),
         extra={ABOUT: about},
     )
 

@@ -10,8 +10,8 @@ from reeltalk.errors import SettingError
 from reeltalk.formats.hub_results import (
     BenchmarkOnHub,
     HubResult,
-    Source,
-    check,
+    ResultSource,
+    check_hub_benchmark,
     write_benchmark,
     write_results,
 )
@@ -20,7 +20,7 @@ REVISION = "5503434ddd753f426f4b38109466949a1217c2bb"
 
 
 def test_the_hubs_parser_reads_back_what_was_written(tmp_path: Path) -> None:
-    source = Source("https://example.org/report", "Report", "someone", "some-org")
+    source = ResultSource("https://example.org/report", "Report", "someone", "some-org")
     benchmark = BenchmarkOnHub("me/kitchen", REVISION, "2026-11-22", source)
     path = write_results([HubResult("agree", 23.5, "n = 2: ü"), HubResult("words", 0.25, "x")], benchmark, tmp_path)
     assert path == tmp_path / ".eval_results" / "kitchen.yaml"
@@ -52,12 +52,12 @@ def test_the_benchmarks_side_names_the_same_tasks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dataset", ["kitchen", "a/b/c", "/kitchen", "me/", "me/kit chen", "me/--", ""])
 def test_what_is_no_name_of_a_data_set_is_refused(dataset: str) -> None:
     with pytest.raises(SettingError, match="OWNER/NAME"):
-        check(BenchmarkOnHub(dataset))
+        check_hub_benchmark(BenchmarkOnHub(dataset))
 
 
 def test_revision_and_date_have_their_form() -> None:
-    check(BenchmarkOnHub("me/kitchen", REVISION, "2026-11-22T10:30:00+00:00"))
+    check_hub_benchmark(BenchmarkOnHub("me/kitchen", REVISION, "2026-11-22T10:30:00+00:00"))
     with pytest.raises(SettingError, match="40 hexadecimal"):
-        check(BenchmarkOnHub("me/kitchen", "main"))
+        check_hub_benchmark(BenchmarkOnHub("me/kitchen", "main"))
     with pytest.raises(SettingError, match="2026-11-22"):
-        check(BenchmarkOnHub("me/kitchen", None, "last week"))
+        check_hub_benchmark(BenchmarkOnHub("me/kitchen", None, "last week"))

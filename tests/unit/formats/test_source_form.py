@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reeltalk.formats.layout import difference, restored
+from reeltalk.formats.layout import apply_difference, difference
 
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.floats(0, 1) | st.text(max_size=2)
 VALUES = st.recursive(
@@ -20,7 +20,7 @@ VALUES = st.recursive(
 def test_a_difference_turns_ours_into_theirs_down_to_the_order_of_keys(theirs: Any, ours: Any) -> None:
     found = difference(theirs, ours)
     stored = json.loads(json.dumps(found))
-    assert json.dumps(ours if stored is None else restored(ours, stored)) == json.dumps(theirs)
+    assert json.dumps(ours if stored is None else apply_difference(ours, stored)) == json.dumps(theirs)
 
 
 def test_an_edit_wins_over_the_source() -> None:
@@ -30,11 +30,11 @@ def test_an_edit_wins_over_the_source() -> None:
         "renamed": {"Assistant": "Bot"},
         "added": {"mood": 1},
     }
-    assert restored({"at": 2.0, "Assistant": "Blue."}, found) == {"at": 2.0, "Bot": "Blue.", "mood": 1}
+    assert apply_difference({"at": 2.0, "Assistant": "Blue."}, found) == {"at": 2.0, "Bot": "Blue.", "mood": 1}
 
 
 def test_a_shorter_list_is_left_as_it_is() -> None:
     found = difference([1, "2"], [1, 2])
     assert found is not None
-    assert restored([1, 2, 3], found) == [1, "2", 3]
-    assert restored([2], found) == [2]
+    assert apply_difference([1, 2, 3], found) == [1, "2", 3]
+    assert apply_difference([2], found) == [2]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from reeltalk.errors import InputError
 from reeltalk.formats.svbench import read, write
-from reeltalk.formats.svbench_layout import clock, scenes_of, seconds_of
+from reeltalk.formats.svbench_layout import clock_time, parse_scenes, seconds_of
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
@@ -583,8 +583,8 @@ def test_a_path_without_its_chains_is_refused(samples: Path) -> None:
 def test_spellings_of_times() -> None:
     assert seconds_of("01:02:03.250000") == 3723.25
     assert seconds_of("15.5") == 15.5
-    assert clock(3723.25) == "01:02:03.250000"
-    assert scenes_of('[("0:0:1", "0:0:2"), [\'0:0:2\', "0:0:3"],]') == [("0:0:1", "0:0:2"), ("0:0:2", "0:0:3")]
+    assert clock_time(3723.25) == "01:02:03.250000"
+    assert parse_scenes('[("0:0:1", "0:0:2"), [\'0:0:2\', "0:0:3"],]') == [("0:0:1", "0:0:2"), ("0:0:2", "0:0:3")]
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\t\n\r"), max_size=10)

@@ -15,13 +15,13 @@ from reeltalk.formats.training_units import (
     TOO_EARLY,
     TOO_LONG,
     UNCARRIED,
-    Conversation,
     Cutter,
     FrameRule,
     Segment,
     TaughtTurn,
+    TrainingConversation,
     conversations,
-    evenly,
+    evenly_spaced,
 )
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
@@ -38,7 +38,7 @@ def segment(start_s: float, end_s: float, *questions: str, asked_at_s: float | N
 
 
 def cut(segments: list[Segment], cutter: Cutter, duration_s: float = 1000.0) -> list[TrainingSample]:
-    return cutter.samples(Conversation("talk", "v", tuple(segments)), duration_s=duration_s, folder="frames/v")  # type: ignore[arg-type]
+    return cutter.samples(TrainingConversation("talk", "v", tuple(segments)), duration_s=duration_s, folder="frames/v")  # type: ignore[arg-type]
 
 
 def times(sample: TrainingSample) -> list[list[float | None]]:
@@ -170,9 +170,9 @@ def test_turns_are_carried_as_far_as_there_is_room() -> None:
 
 
 def test_evenly_keeps_first_and_last() -> None:
-    assert evenly(range(10), 4) == [0, 3, 6, 9]
-    assert evenly(range(10), 1) == [9]
-    assert evenly(range(3), 5) == [0, 1, 2]
+    assert evenly_spaced(range(10), 4) == [0, 3, 6, 9]
+    assert evenly_spaced(range(10), 1) == [9]
+    assert evenly_spaced(range(3), 5) == [0, 1, 2]
 
 
 def benchmark(split: str | None = "train") -> Content:

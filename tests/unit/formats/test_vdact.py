@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reeltalk.errors import InputError
 from reeltalk.formats import vdact
-from reeltalk.formats.vdact import activity_of
+from reeltalk.formats.vdact import activity_in_path
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, VideoId
@@ -255,7 +255,7 @@ def test_what_our_stages_add_to_an_imported_turn_stays_here_and_new_dialogues_ar
     ],
 )
 def test_an_activity_is_called_as_the_official_script_calls_it(path: str, activity: str) -> None:
-    assert activity_of(path) == activity
+    assert activity_in_path(path) == activity
 
 
 def test_an_activity_that_no_scenario_names_is_a_video(samples: Path, tmp_path: Path) -> None:
