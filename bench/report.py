@@ -18,7 +18,7 @@ from pathlib import Path
 
 from record import Measure, at_most, options_of, record
 from reeltalk import __version__
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.runs import CurvePoint, ItemScores, ModelInfo, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore, ScoreState
@@ -81,7 +81,7 @@ class Drawn:
                     labels={"vdact.question_type": (kind,), "cogme.target": ("Object",)},
                     task=task,
                     asked_at_s=20.0 * (turn + 1),
-                    played=Played(
+                    played=PlayDetails(
                         frames_s=tuple(20.0 * turn + 2.5 * step for step in range(8)),
                         new_frames=8,
                         took_s=round(own.uniform(0.4, 4.0), 3),

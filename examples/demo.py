@@ -6,7 +6,7 @@ python examples/demo.py build/little 4
 import sys
 from pathlib import Path
 
-from reeltalk.benchmarks.household import SMALL, build
+from reeltalk.benchmarks.household import SMALL, build_household
 from reeltalk.stages import ConstructSettings
 
 
@@ -29,7 +29,7 @@ def main(out: str, scenarios: str = "4") -> None:
             "players": ("baseline:blind", "oracle"),
         }
     )
-    print(build(Path(out), little, tell=print, progress=show))
+    print(build_household(Path(out), little, tell=print, progress=show))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ python examples/object_stores.py benchmarks/kitchen file:///mnt/share/kitchen
 import sys
 
 from reeltalk import Benchmark
-from reeltalk.store.media_remote import pull, push, recorded_remote
+from reeltalk.store.media_remote import pull, push, read_remote
 
 
 def main(benchmark: str, address: str) -> None:
@@ -16,7 +16,7 @@ def main(benchmark: str, address: str) -> None:
     planned = push(opened, address, dry_run=True)
     print(f"{planned.files} files of {planned.size_bytes / 1e6:.1f} MB to write, {planned.there} are there")
     pushed = push(opened, address, verify=True)
-    print(f"{pushed.files} files written and read back; noted as {recorded_remote(opened.path)}")
+    print(f"{pushed.files} files written and read back; noted as {read_remote(opened.path)}")
     pulled = pull(opened)
     print(f"{pulled.files} files brought here, {len(pulled.absent)} are nowhere")
 

@@ -11,7 +11,7 @@ import scripted_vision
 from sample_videos import Numbered
 from scripted_server import Body, serve
 
-from reeltalk.benchmarks.household import Household, build
+from reeltalk.benchmarks.household import Household, build_household
 from reeltalk.cli import run
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.pages.settings import ReportSettings
@@ -65,9 +65,9 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     told: list[str] = []
     for part in STOPPED_AT:
         with pytest.raises(KeyboardInterrupt):
-            build(out, WALK, tell=lambda line: None, progress=stopping(part, 2))
+            build_household(out, WALK, tell=lambda line: None, progress=stopping(part, 2))
         assert not (out / "site").exists()
-    page = build(out, WALK, tell=told.append, progress=lambda *_: None)
+    page = build_household(out, WALK, tell=told.append, progress=lambda *_: None)
     assert page == out / "site" / "index.html"
     return out, told
 
@@ -118,7 +118,7 @@ def test_the_first_page_says_what_is_weak_and_every_link_works(walked: tuple[Pat
 def test_a_second_walk_finds_all_done(walked: tuple[Path, list[str]]) -> None:
     before = {path: path.stat().st_mtime_ns for path in (walked[0] / "site").rglob("*.html")}
     worked: list[str] = []
-    build(walked[0], WALK, tell=lambda line: None, progress=lambda what, *_: worked.append(what))
+    build_household(walked[0], WALK, tell=lambda line: None, progress=lambda what, *_: worked.append(what))
     assert {path: path.stat().st_mtime_ns for path in (walked[0] / "site").rglob("*.html")} == before
     assert not [what for what in worked if what.endswith(("filming", "playing", "writing pages", "decoding"))]
 
@@ -128,7 +128,7 @@ def test_other_settings_are_played_anew(walked: tuple[Path, list[str]], tmp_path
     fewer = WALK.model_copy(
         update={"plays": (PlaySettings(mode="streaming", frames=seen, history="none"),), "players": ("oracle",)}
     )
-    build(walked[0], fewer, tell=lambda line: None, progress=lambda *_: None)
+    build_household(walked[0], fewer, tell=lambda line: None, progress=lambda *_: None)
     play = read_run(walked[0] / "runs" / "oracle-streaming").info.settings["play"]
     assert isinstance(play, dict)
     assert play["history"] == "none"

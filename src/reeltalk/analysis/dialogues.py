@@ -353,7 +353,7 @@ def _fill(cell: ShownAnswer, turn: ShownTurn, answer: AnsweredTurn, scores: dict
         cell.other_references = answer.references
 
 
-def _facts(played: Played | None, history: str | None) -> tuple[str, ...]:
+def _facts(played: PlayDetails | None, history: str | None) -> tuple[str, ...]:
     """How an answer came about, as words."""
     if played is None:
         return ()
@@ -374,7 +374,7 @@ def _facts(played: Played | None, history: str | None) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _frames(played: Played) -> str:
+def _frames(played: PlayDetails) -> str:
     times = played.frames_s
     if not times:
         return "no frames"

@@ -101,7 +101,7 @@ PLAYERS: Final = (
 """What the first page's table is of."""
 
 
-def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Progress) -> Path:
+def build_household(out: Path, household: Household = SMALL, *, tell: Tell, progress: Progress) -> Path:
     """Film, curate, construct, play, judge, report.
 
     Args:
@@ -154,7 +154,7 @@ def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Prog
             groups.setdefault(play.mode, []).append(run)
 
     at = steps.begin("write the report")
-    cover = cover_of(filmed, benchmark, groups)
+    cover = _cover(filmed, benchmark, groups)
     return write_site(
         out / "site",
         benchmark,
@@ -176,7 +176,7 @@ def _playable(benchmark: Benchmark, plays: Iterable[PlaySettings]) -> Iterator[P
         yield play.model_copy(update={"tasks": tasks, "units": units})
 
 
-def cover_of(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]) -> Cover:
+def _cover(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]) -> Cover:
     """What the first page says."""
     tested = sum(video.split == "test" for video in benchmark.read(VIDEOS))
     videos = "1 test video" if tested == 1 else f"{tested} test videos"
@@ -185,8 +185,8 @@ def cover_of(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run
         title="A household, from film to leaderboard",
         lead="A simulated household filmed these videos. reeltalk curated them by their pixels, wrote questions from "
         "the facts, and asked baselines and reeltalk-mini. This took no network, no GPU and no language model.",
-        looking=" ".join(filter(None, (looking_told(mode, runs) for mode, runs in groups.items()))),
-        finding=" ".join((PLAYERS, *(order_told(mode, runs) for mode, runs in groups.items()))),
+        looking=" ".join(filter(None, (_describe_looking(mode, runs) for mode, runs in groups.items()))),
+        finding=" ".join((PLAYERS, *(_describe_order(mode, runs) for mode, runs in groups.items()))),
         weak=(
             f"The sample is small: {videos}. Do not rank two models whose intervals overlap. "
             "make bench-household compares the baselines on many more videos.",
@@ -219,7 +219,7 @@ def cover_of(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run
     )  # fmt: skip
 
 
-def order_told(mode: str, runs: list[Run]) -> str:
+def _describe_order(mode: str, runs: list[Run]) -> str:
     """Whether the estimates lie in the order of what players know, in words."""
     values = {model: row.value for run in runs for model, row in _rows(run).items() if row.value is not None}
     known = [name for name in ORDER if name in values]
@@ -236,7 +236,7 @@ def order_told(mode: str, runs: list[Run]) -> str:
     return f"In mode {mode} {what}: {told}.{shown_nothing}"
 
 
-def looking_told(mode: str, runs: list[Run]) -> str:
+def _describe_looking(mode: str, runs: list[Run]) -> str:
     """The value of the pictures for each model that was also run under controls, in plain words."""
     told = []
     for run, controls in separate_controls(runs)[1]:

@@ -57,7 +57,7 @@ WORDS: Final = ("bleu", "rouge_l", "token_f1")
 
 
 @dataclass(frozen=True)
-class Asked:
+class DemoModels:
     """The model that writes and answers, and the one that judges."""
 
     model: str
@@ -171,7 +171,7 @@ class _Group:
     players: tuple[str, ...]
 
 
-def build(videos: Sequence[Path], out: Path, asked: Asked, *, tell: Tell, progress: Progress) -> Path:
+def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, tell: Tell, progress: Progress) -> Path:
     """Curate, construct, play, judge, report.
 
     Args:
@@ -233,13 +233,13 @@ def build(videos: Sequence[Path], out: Path, asked: Asked, *, tell: Tell, progre
             groups.setdefault(group.name, []).append(run)
 
     at = steps.begin("write the report")
-    cover = cover_of(benchmark, asked, groups)
+    cover = _cover(benchmark, asked, groups)
     settings = ReportSettings(media="cut", frames=4)
     metrics = {name: asked.metric(name) for name in groups}
     return write_site(out / "site", benchmark, groups, cover, settings=settings, metrics=metrics, progress=at)
 
 
-def _groups(asked: Asked, videos: int) -> list[_Group]:
+def _groups(asked: DemoModels, videos: int) -> list[_Group]:
     """What is played to whom. Baselines answer each video from the others, so they need more than one."""
     baselines = ("baseline:copied-question", *(("baseline:blind", "baseline:history") if videos > 1 else ()))
     dialogue = PlaySettings(mode="dialogue", frames=FRAMES)
@@ -258,7 +258,7 @@ def _can_be_played(benchmark: Benchmark, play: PlaySettings) -> bool:
     return any(benchmark.rows(table) for table in tables)
 
 
-def cover_of(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequence[Run]]) -> Cover:
+def _cover(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Sequence[Run]]) -> Cover:
     """What the first page says."""
     judged = f"judged by {asked.judge}" if asked.judge else "compared with the references by their words"
     finding = (
@@ -287,7 +287,7 @@ def cover_of(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequence[R
     )
 
 
-def weak_points(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequence[Run]]) -> list[str]:
+def weak_points(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Sequence[Run]]) -> list[str]:
     """All that makes the numbers say less than they seem to, counted where it can be.
 
     Args:

@@ -16,9 +16,9 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.project.sections import REQUIRED, Command, Option
 
 if TYPE_CHECKING:
-    from reeltalk.project.reading import Project
-    from reeltalk.project.sections import Command
-    from reeltalk.project.steps import Step
+    from reeltalk.project.reading import ProjectFile
+    from reeltalk.project.sections import CommandSpec
+    from reeltalk.project.steps import ProjectStep
 
 PROJECT_FILE = Path("project.yaml")
 STEP_NAMES = Parameter(negative="")
@@ -38,7 +38,7 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
         that others released.
     """
     from reeltalk.project.reading import NAME
-    from reeltalk.project.sections import schema_of
+    from reeltalk.project.sections import project_schema
     from reeltalk.project.writing import SCHEMA, TEMPLATES, project_text
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.documents import write_json
@@ -50,7 +50,7 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
     if file.exists():
         raise BenchmarkError(f"{file} exists; choose another name")
     commands = section_commands()
-    write_bytes(name / SCHEMA, write_json(schema_of(commands)).encode())
+    write_bytes(name / SCHEMA, write_json(project_schema(commands)).encode())
     write_bytes(file, project_text(TEMPLATES[template], called, commands).encode())
     print(f"project: {file}")
     say(f"next: cd {name}, look at {PROJECT_FILE}, then reeltalk run")
@@ -95,7 +95,7 @@ def run_project(
 
     read, steps = project_steps(project)
     runner = Runner(read.folder, run, say, version=__version__)
-    code = runner.run(steps, Chosen(tuple(only), since, tuple(force)))
+    code = runner.run(steps, StepChoice(tuple(only), since, tuple(force)))
     folder = project if project.is_dir() else project.parent
     for step in steps if not only else ():
         # A report that was written now has said where it lies, seen from the project.
@@ -109,7 +109,7 @@ def _plan_run(project: Path) -> int:
     from reeltalk.cli.commands import run
     from reeltalk.project.forecasting import tell_plan
     from reeltalk.project.records import Fingerprints, read_records
-    from reeltalk.project.running import standings
+    from reeltalk.project.running import step_statuses
 
     read, steps = project_steps(project)
     folder, records = read.folder, read_records(read.folder)
@@ -138,19 +138,19 @@ def status(project: Path = PROJECT_FILE, /) -> int:
     return 0 if done else 1
 
 
-def project_steps(project: Path) -> "tuple[Project, tuple[Step, ...]]":
+def project_steps(project: Path) -> "tuple[ProjectFile, tuple[ProjectStep, ...]]":
     """The project, by its full path, and its steps; a folder stands for the file in it."""
     from reeltalk.project.reading import read_project
-    from reeltalk.project.steps import steps_of
+    from reeltalk.project.steps import steps_of_project
 
     file = (project / PROJECT_FILE if project.is_dir() else project).resolve()
     commands = section_commands()
     read = read_project(file, commands)
-    return read, steps_of(read, commands)
+    return read, steps_of_project(read, commands)
 
 
 @functools.cache
-def section_commands() -> "dict[str, Command]":
+def section_commands() -> "dict[str, CommandSpec]":
     """The command of each section of a project file, by the section's name."""
     from reeltalk.project.sections import SECTIONS
 

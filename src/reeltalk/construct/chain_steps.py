@@ -16,11 +16,11 @@ from reeltalk.construct.quality import (
 from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
 from reeltalk.construct.writers import ChecksEntrances, Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
+from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.paths import PathStatistics, draw_paths
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.schema.standing import TOLD, Entered, Standing, by_rule
 from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, VIDEOS
 
 
@@ -138,10 +138,10 @@ def write_paths(run: ConstructRun) -> StepResult:
 def _stands(run: ConstructRun, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
     """Whether a path may land here. The writer decides if it can, otherwise the rule; a draft must reveal no answer."""
     if entered.reworded and _gives_away(entered):
-        return Standing(False, TOLD)
+        return EntranceVerdict(False, TOLD)
     if isinstance(run.writer, ChecksEntrances):
         return run.writer.stands(video, entered, before, after)
-    return by_rule(entered)
+    return verdict_by_rule(entered)
 
 
 def _gives_away(entered: Entered) -> bool:

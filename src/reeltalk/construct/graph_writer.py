@@ -27,22 +27,22 @@ from reeltalk.questions.asking import stories
 from reeltalk.questions.question import Question
 from reeltalk.questions.wording import form_of, question_labels, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.entrances import (
+    FOLLOWING,
+    NO_DRAFT,
+    Entrance,
+    EntranceVerdict,
+    follows,
+    is_graph_written,
+    refers_back,
+    resolves,
+    verdict_by_rule,
+)
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.ids import ChainId, DialogueId, derive_id
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.schema.standing import (
-    FOLLOWING,
-    NO_DRAFT,
-    Entered,
-    Standing,
-    by_rule,
-    follows,
-    is_graph_written,
-    refers_back,
-    resolves,
-)
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 
 SIGNATURE = "graph"
@@ -249,15 +249,15 @@ class GraphWriter:
         turns = (*entered.before[-1:], entered.turn, *entered.following)
         found = self._part(video, [before.clip_id or "", after.clip_id or ""])
         if isinstance(found, Unwritten) or not all(map(is_graph_written, turns)):
-            return by_rule(entered)
+            return verdict_by_rule(entered)
         checker = found[1].checker
         if entered.reworded:
             _check(found[1], [entered.turn], after.id)
         elif refers_back(entered.turn) and (
             not resolves(entered.before[-1], entered.turn) or checker.disagreements([entered.turn])
         ):
-            return Standing(False, NO_DRAFT)
-        return Standing(True) if follows(turns[1:]) else Standing(False, FOLLOWING)
+            return EntranceVerdict(False, NO_DRAFT)
+        return EntranceVerdict(True) if follows(turns[1:]) else EntranceVerdict(False, FOLLOWING)
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
         """The room of the person and the first actions."""

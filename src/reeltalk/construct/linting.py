@@ -18,10 +18,10 @@ from reeltalk.construct.wording import han_share, normalise, text_words, topic_w
 from reeltalk.construct.writers import Language
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.entrances import REFERENCE_WORDS, REFERENCE_WORDS_ZH
 from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
 from reeltalk.schema.labels import Task
 from reeltalk.schema.settings import Count, Share
-from reeltalk.schema.standing import REFERENCE_WORDS, REFERENCE_WORDS_ZH
 
 Found = Iterator[tuple[int, str]]
 """Pairs of a turn's index, from 0, and its fault."""

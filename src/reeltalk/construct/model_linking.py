@@ -19,13 +19,13 @@ from reeltalk.construct.wording import normalise, topic_words
 from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef, without_facts
+from reeltalk.schema.entrances import MODEL_SAYS, NO_DRAFT, NO_REPLY, Entrance, EntranceVerdict, refers_back
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue
-from reeltalk.schema.standing import MODEL_SAYS, NO_DRAFT, NO_REPLY, Entered, Standing, refers_back
 
 
 class MatchSettings(BaseModel):
@@ -263,7 +263,7 @@ def judge_standing(judge: PromptedModel, entered: Entered) -> Standing:
         BudgetError: A limit would be exceeded.
     """
     if not entered.reworded and refers_back(entered.turn):
-        return Standing(False, NO_DRAFT)
+        return EntranceVerdict(False, NO_DRAFT)
     asked = judge.ask(
         "standing",
         StandingReply,
@@ -274,9 +274,9 @@ def judge_standing(judge: PromptedModel, entered: Entered) -> Standing:
         },
     )
     if asked.record is None:
-        return Standing(False, NO_REPLY, raw=asked.replies)
+        return EntranceVerdict(False, NO_REPLY, raw=asked.replies)
     stands = asked.record.stands == "Yes"
-    return Standing(stands, None if stands else MODEL_SAYS, said=None if stands else asked.record.reason)
+    return EntranceVerdict(stands, None if stands else MODEL_SAYS, said=None if stands else asked.record.reason)
 
 
 def evidence_of(linkage: Linkage, before: QAChain, after: QAChain) -> tuple[Interval, ...]:

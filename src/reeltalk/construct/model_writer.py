@@ -46,12 +46,12 @@ from reeltalk.construct.writers import ChainJudgement, Language, Unwritten
 from reeltalk.llm import Model
 from reeltalk.llm.prompts import Prompts
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.entrances import Entrance, EntranceVerdict
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.schema.standing import Entered, Standing
 
 TEXT_ONLY: Final = "writer:text-only"
 """Part of the signature of a writer that sees no images."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.entrances import Entrance, EntranceVerdict
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.schema.standing import Entered, Standing
 
 T = TypeVar("T")
 Language = Literal["en", "zh"]

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from reeltalk.errors import InputError
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import LONGEST_NAME
-from reeltalk.schema.texts import folded, name_problem
+from reeltalk.schema.texts import fold_name, name_problem
 from reeltalk.store.documents import read_json
 from reeltalk.store.foreign import file_inside, walk
-from reeltalk.store.sources import Brought
+from reeltalk.store.sources import FetchedSources
 
 VIDEO_SUFFIXES: Final = frozenset(
     ".3gp .avi .asf .dv .f4v .flv .ivf .m2ts .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .nut .obu .ogg .ogv .rm .ts .vob "
@@ -71,7 +71,7 @@ def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], li
         if reason is None:
             reason = _reason_against(source.path)
         stem = Path(safe).with_suffix("").as_posix()
-        if reason is None and (first := first_of.setdefault(folded(stem), stem)) != stem:
+        if reason is None and (first := first_of.setdefault(fold_name(stem), stem)) != stem:
             reason = f"its name differs from {first} only in case or in how its letters are encoded; rename it"
         if reason is not None:
             reasons[identifier] = reason
@@ -105,7 +105,7 @@ def _printable(name: str) -> str:
 def _named(inputs: Sequence[Path | Brought]) -> Iterator[tuple[SourceVideo, str | None]]:
     """Every file that may be a video, still without an identifier, and the reason if it is refused unread."""
     for source in inputs:
-        if isinstance(source, Brought):
+        if isinstance(source, FetchedSources):
             yield from _brought(source)
         elif source.is_dir() and not source.is_symlink():
             for path, problem in sorted(walk(source)):
@@ -123,7 +123,7 @@ def _here(path: Path, name: str, folder: Path) -> SourceVideo:
     return SourceVideo("", path, name, str(path), next(filter(None, beside), None))
 
 
-def _brought(source: Brought) -> Iterator[tuple[SourceVideo, str | None]]:
+def _brought(source: FetchedSources) -> Iterator[tuple[SourceVideo, str | None]]:
     by_name = {file.name: file for file in source.files}
     beside = {sidecar for name in by_name for sidecar in sidecar_names(name)}
     for file in source.files:

@@ -26,14 +26,14 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, Screening, StageReport
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.sources import Brought
+from reeltalk.store.sources import FetchedSources
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
 
 TABLES_WRITTEN: Final = (VIDEOS, SCREENINGS, SHOTS, FRAMES, CLIPS, REJECTED)
 
 
 def curate(
-    inputs: Sequence[Path | Brought],
+    inputs: Sequence[Path | FetchedSources],
     benchmark: Benchmark,
     settings: CurateSettings,
     *,

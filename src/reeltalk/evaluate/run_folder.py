@@ -25,9 +25,9 @@ from reeltalk.store.runs import (
     REPLIES,
     REQUEST,
     check_run_folder,
-    locked,
-    remove,
-    settle,
+    install_remade_run,
+    lock_run,
+    remove_files,
     write_scores,
     write_tables,
 )
@@ -45,8 +45,8 @@ def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
     """
     check_run_folder(path)
     if (path / REMADE).is_dir():
-        with locked(path):
-            settle(path)
+        with lock_run(path):
+            install_remade_run(path)
     if not (path / INFO).is_file() or not (path / REQUEST).is_file():
         return False
     return bool(read_json(path / REQUEST) == json.loads(json.dumps(request)))
@@ -88,7 +88,7 @@ class RunFolder:
                 raise BenchmarkError(f"{path} is a file; choose a folder")
             make_directory(path)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(locked(path))
+            stack.enter_context(lock_run(path))
             self._begin(overwrite, again)
             if delete_replies:
                 with storage_errors(path):
@@ -104,7 +104,7 @@ class RunFolder:
             # Left by a process that was killed while it wrote.
             for partial in path.rglob(f"{PARTIAL_PREFIX}*"):
                 partial.unlink()
-        settle(path)
+        install_remade_run(path)
         begun, whole = (path / REQUEST).is_file(), (path / INFO).is_file()
         strange = [entry for entry in path.iterdir() if entry.name != LOCK and not entry.name.startswith(REPLIES)]
         if strange and not begun and not whole:
@@ -123,9 +123,9 @@ class RunFolder:
                     "choose another folder, or pass --overwrite to begin anew"
                 )
         with storage_errors(path):
-            remove(path, but=(LOCK, FRAMES, CONTROLS_FOLDER))
+            remove_files(path, but=(LOCK, FRAMES, CONTROLS_FOLDER))
             if (path / CONTROLS_FOLDER).is_dir():
-                remove(path / CONTROLS_FOLDER, but=(FRAMES,))
+                remove_files(path / CONTROLS_FOLDER, but=(FRAMES,))
         write_bytes(path / REQUEST, write_json(self._request).encode())
 
     def _begin_again(self, overwrite: bool, again: bool, differing: list[str]) -> None:
@@ -224,7 +224,7 @@ class RunFolder:
             with storage_errors(self.path):
                 self._work.rename(self.path / REMADE)
                 sync_directory(self.path)
-            settle(self.path)
+            install_remade_run(self.path)
 
     def __enter__(self) -> "RunFolder":
         return self

@@ -18,7 +18,7 @@ from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit,
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm.prompts import prompts_in
 from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.scoring import plain, short_hash
+from reeltalk.schema.scoring import plain_value, short_hash
 
 ASKED: Final = (
     "item_id", "video_id", "unit", "turn_index", "question", "references", "options", "correct_option", "asked_at_s",
@@ -179,4 +179,4 @@ def scripts_hash(scripts: Iterable[Script], of: Callable[[Script], object]) -> s
 
 
 def _sorted(rows: Iterable[object]) -> list[object]:
-    return sorted((plain(row) for row in rows), key=lambda row: json.dumps(row, sort_keys=True))
+    return sorted((plain_value(row) for row in rows), key=lambda row: json.dumps(row, sort_keys=True))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from reeltalk.errors import SettingError
 from reeltalk.store.content import Content
-from reeltalk.store.documents import placed
+from reeltalk.store.documents import record_errors
 
 FORMATS: dict[str, str] = {
     "vdact": "VDAct: dialogues, released model outputs, activity graphs (AAAI 2025)",
@@ -61,14 +61,14 @@ def load_format(name: str) -> Format:
 
     def read(source: Path) -> Content:
         # A reader names the file and place itself; this is for a record of ours that none of its checks foresaw.
-        with placed(source, "$"):
+        with record_errors(source, "$"):
             content: Content = module.read(source)
         return content
 
     def read_answers(source: Path, about: Content) -> Content:
         if not hasattr(module, "read_answers"):
             return read(source)
-        with placed(source, "$"):
+        with record_errors(source, "$"):
             answers: Content = module.read_answers(source, about)
         return answers
 

@@ -28,7 +28,7 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Finite, Json, Name
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, placed
+from reeltalk.store.documents import SourceModel, parse, record_errors
 
 FORMAT: Final = "avsd"
 UNDISCLOSED: Final = "__UNDISCLOSED__"
@@ -68,7 +68,7 @@ def _decode(document: SourceDocument) -> Iterator[str]:
         place = f"$.dialogs[{index}]"
         row = parse(AVSDDialogue, item, file=document.path, place=place)
         seen[row.image_id] += 1
-        with placed(document.path, place):
+        with record_errors(document.path, place):
             dialogue = _dialogue(document, place, row, seen[row.image_id])
             yield document.records.add_dialogue(document, f"{place}.image_id", dialogue)
 

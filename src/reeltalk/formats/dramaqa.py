@@ -23,7 +23,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json, Name
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, placed
+from reeltalk.store.documents import SourceModel, parse, record_errors
 
 FORMAT: Final = "dramaqa"
 CLIP_NAME: Final = re.compile(r"(?P<episode>\w+?\d\d)_(?P<scene>\d{3})_(?P<shot>\d{4})")
@@ -141,7 +141,7 @@ def _decode_questions(document: SourceDocument) -> Iterator[str]:
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
         row = parse(DramaQAQuestion, item, file=document.path, place=place)
-        with placed(document.path, place):
+        with record_errors(document.path, place):
             dialogue = _question(document, place, item, row)
             known = document.records.dialogues.get(dialogue.id)
             if known is None or dialogue.id in seen:
@@ -269,7 +269,7 @@ def _decode_script(document: SourceDocument) -> Iterator[str]:
     for name, item in document.value.items():
         place = f"$.{name}"
         row = parse(ClipScript, item, file=document.path, place=place)
-        with placed(document.path, place):
+        with record_errors(document.path, place):
             _, clip_id = _clip_of(document, place, name)
             _add_script(document, place, clip_id, item, row)
         yield clip_id
@@ -293,7 +293,7 @@ def _decode_visual(document: SourceDocument) -> Iterator[str]:
     for name, frames in document.value.items():
         place = f"$.{name}"
         parse(list[AnnotatedFrame], frames, file=document.path, place=place)
-        with placed(document.path, place):
+        with record_errors(document.path, place):
             video_id, clip_id = _clip_of(document, place, name)
             known = document.records.clips[clip_id].extra.get("frames", frames)
             if known != frames:

@@ -27,7 +27,7 @@ from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import path_problem
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, placed, read_json_lines, read_text
+from reeltalk.store.documents import SourceModel, parse, read_json_lines, read_text, record_errors
 from reeltalk.store.foreign import file_inside, visible_files
 from reeltalk.store.manifest import hash_file
 
@@ -205,7 +205,7 @@ class _Reader:
             raise InputError(
                 "this identifier stands twice", file=path, line=line, place=f"{place}.id", value=identifier
             )
-        with placed(path, place, line=line):
+        with record_errors(path, place, line=line):
             self.videos[identifier] = Video(
                 id=VideoId(identifier),
                 file=name,

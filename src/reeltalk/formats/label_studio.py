@@ -45,7 +45,7 @@ from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, FieldEdit, Review
 from reeltalk.store.content import Content
-from reeltalk.store.documents import parse, placed, read_json, read_json_lines
+from reeltalk.store.documents import parse, read_json, read_json_lines, record_errors
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import TABLES
@@ -209,7 +209,7 @@ class _Voice:
             extra["turn_index"] = index
         if self.annotation.ground_truth:
             extra["ground_truth"] = True
-        with placed(self.task.file, self.place):
+        with record_errors(self.task.file, self.place):
             return Review(
                 target_table=row.table,
                 target_id=unit.id,
@@ -398,7 +398,7 @@ class _Reader:
                     hint="files of one export belong together; keep those of others in folders of their own",
                 )
             return
-        with placed(file, place):
+        with record_errors(file, place):
             self.records[row.table][row.row] = TABLES[row.table].record.model_validate(row.record)
 
     def _files(self, suffix: str, folder: str = "") -> list[Path]:

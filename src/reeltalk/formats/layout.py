@@ -21,7 +21,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
-from reeltalk.store.documents import placed, read_json, write_json
+from reeltalk.store.documents import read_json, record_errors, write_json
 from reeltalk.store.foreign import visible_files
 
 SPLIT_IN_NAME: Final = re.compile(r"(?:^|[^a-z])(train|val|valid|validation|dev|test)(?:$|[^a-z])")
@@ -188,7 +188,7 @@ class Layout:
             kind = next((kind for kind in self.kinds if kind.recognises(path.name.lower(), value)), None)
             if kind is None:
                 raise InputError(f"not a file of {self.name}", file=path, value=value, hint=f"expected {self.expected}")
-            with placed(path, "$"):
+            with record_errors(path, "$"):
                 ids = tuple(kind.decode(SourceDocument(path, name, value, records)))
                 files.append(SourceFile(format=self.name, path=name, kind=kind.name, records=ids))
             values.append((kind, value))

@@ -31,7 +31,7 @@ from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
-from reeltalk.store.documents import parse, placed, read_json
+from reeltalk.store.documents import parse, read_json, record_errors
 from reeltalk.store.foreign import visible_files
 
 
@@ -145,7 +145,7 @@ def _read_scores(
     """The scores of a round: its own, and one for each run of the judge."""
 
     def score(criterion: str, value: float | None, extra: dict[str, Json], at: str) -> JudgedScore:
-        with placed(file.path, at):
+        with record_errors(file.path, at):
             return JudgedScore(
                 unit="turn",
                 unit_id=unit[2],
@@ -261,7 +261,7 @@ class MTVideoReader:
 
     def _add_file(self, file: SourceJson, records: Iterable[str], **extra: Json) -> None:
         kept = {key: value for key, value in extra.items() if value not in (None, "", {}, [])}
-        with placed(file.path, "file name"):
+        with record_errors(file.path, "file name"):
             self.files[file.name] = SourceFile(
                 format=FORMAT, path=file.name, kind=file.kind, records=tuple(records), extra=kept
             )
@@ -298,7 +298,7 @@ class MTVideoReader:
                 spelling = (
                     {} if entry.shape.keyed or entry.event == event_of(entry.event) else {"event_index": entry.event}
                 )
-                with placed(file.path, entry.place):
+                with record_errors(file.path, entry.place):
                     self.dialogues[dialogue_id] = Dialogue(
                         id=DialogueId(dialogue_id),
                         video_id=VideoId(video),
@@ -343,7 +343,7 @@ class MTVideoReader:
             alias = layout.reference_key(fields)
             renamed = {"Assistant" if name == alias else name: member for name, member in fields.items()}
             row = parse(layout.DialogueRound, renamed, file=file.path, place=place)
-            with placed(file.path, place):
+            with record_errors(file.path, place):
                 numbered[number] = Turn(
                     question=row.User,
                     references=(row.Assistant,),
@@ -431,7 +431,7 @@ class MTVideoReader:
                     if state is AnswerState.NOT_ASKED and position + 1 not in self.rounds[dialogue.id]:
                         continue
                     turn_index = self._turn_index(file, place, dialogue, position + 1)
-                    with placed(file.path, place):
+                    with record_errors(file.path, place):
                         rows.append(
                             Answer(model=model, unit_id=dialogue.id, turn_index=turn_index, text=text, state=state)
                         )

@@ -19,7 +19,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Finite, Json, Name
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, placed
+from reeltalk.store.documents import SourceModel, parse, record_errors
 
 FORMAT: Final = "mvbench"
 TASK: Final = "mvbench.task"
@@ -78,7 +78,7 @@ def _decode(document: SourceDocument) -> Iterator[str]:
         if seen[same]:
             document.records.content.warnings.append(f"{document.name} asks the same again at {place}: {row.question}")
         seen[same] += 1
-        with placed(document.path, place):
+        with record_errors(document.path, place):
             name = DialogueId(f"{document.name.removesuffix('.json')}/{index}")
             yield document.records.add_dialogue(document, place, _question(document, place, row, name))
 

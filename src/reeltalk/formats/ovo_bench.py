@@ -22,7 +22,7 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Finite, Json, Name
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, placed
+from reeltalk.store.documents import SourceModel, parse, record_errors
 
 FORMAT: Final = "ovo-bench"
 TASK: Final = "ovo_bench.task"
@@ -107,7 +107,7 @@ def _decode(document: SourceDocument) -> Iterator[str]:
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
         row = parse(OVOBenchRow, item, file=document.path, place=place)
-        with placed(document.path, place):
+        with record_errors(document.path, place):
             document.records.add_video(document, place, Video(id=VideoId(row.video), file=row.video))
             full = parse(ROWS.get(row.task, ChoiceRow), item, file=document.path, place=place)
             yield document.records.add_dialogue(document, f"{place}.id", _dialogue(document, place, full))

@@ -31,7 +31,7 @@ from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
-from reeltalk.store.documents import parse, placed, read_json
+from reeltalk.store.documents import parse, read_json, record_errors
 from reeltalk.store.foreign import visible_files
 
 Entry = TypeVar("Entry")
@@ -98,7 +98,7 @@ class _Records:
     def add_file(self, file: File, records: Iterable[str], **extra: Json) -> None:
         """Record a file with the identifiers it holds, in order; what is empty in `extra` is left out."""
         kept = {key: value for key, value in extra.items() if value not in (None, [])}
-        with placed(file.path, "file name"):
+        with record_errors(file.path, "file name"):
             self.files[file.name] = SourceFile(
                 format=FORMAT, path=file.name, kind=file.kind, records=tuple(records), extra=kept
             )
@@ -128,7 +128,7 @@ class _Records:
         key = (video_id, seconds_of(start), seconds_of(end))
         if key not in self.clip_of:
             spelling = {name: time for name, time in ((START, start), (END, end)) if not isinstance(time, float)}
-            with placed(file.path, place, line=line):
+            with record_errors(file.path, place, line=line):
                 clip = Clip(
                     id=ClipId(f"{video_id}/{self.clip_counts[video_id]}"),
                     video_id=VideoId(video_id),
@@ -159,7 +159,7 @@ class _Records:
         self.video(video_id, file, "file name")
         clip_id = self.clip(video_id, times, file, place)
         asked_at_s = seconds_of(times[1]) if times[1] is not None else None
-        with placed(file.path, place):
+        with record_errors(file.path, place):
             chain = QAChain(
                 id=ChainId(f"{video_id}/{language}/{number}"),
                 video_id=VideoId(video_id),
@@ -326,7 +326,7 @@ class JudgedReader(_Records):
                         "that one is kept as the answer"
                     )
                 continue
-            with placed(file.path, place):
+            with record_errors(file.path, place):
                 rows[index] = Answer(
                     model=model,
                     unit=unit,
@@ -386,7 +386,7 @@ class JudgedReader(_Records):
             for position, (turn_index, question) in enumerate(zip(turns, row.scores, strict=True)):
                 at, turn = f"{place}.scores[{position}]", chain.turns[turn_index]
                 if turn_index not in answers:
-                    with placed(file.path, at):
+                    with record_errors(file.path, at):
                         answers[turn_index] = Answer(
                             model=model,
                             unit="chain",
@@ -441,7 +441,7 @@ class JudgedReader(_Records):
         stem = f"{video_id}/{file.language}/linked"
         if content not in self.linked:
             same = self.linked_counts[stem]
-            with placed(file.path, place):
+            with record_errors(file.path, place):
                 dialogue = Dialogue(
                     id=DialogueId(f"{stem}/{same + 1}" if same else stem),
                     video_id=video_id,
@@ -475,7 +475,7 @@ class JudgedReader(_Records):
         carrier = expected[-1]
         for criterion in (*expected, *(name for name in given if name not in expected)):
             reading = _reading(criterion, given[criterion]) if criterion in given else _unscored(ABSENT)
-            with placed(file.path, f"{place}.scores.{criterion}"):
+            with record_errors(file.path, f"{place}.scores.{criterion}"):
                 score = JudgedScore(
                     unit=unit,
                     unit_id=unit_id,
@@ -572,7 +572,7 @@ class ReleaseReader(_Records):
                 )
             if known is None:
                 extra = {column: cell for column, cell in row.items() if column not in layout.META_COLUMNS}
-                with placed(file.path, "row", line=line):
+                with record_errors(file.path, "row", line=line):
                     self.videos[video_id] = Video(
                         id=VideoId(video_id), file=row["Path_of_Video"] or None, split=split, extra=extra
                     )
@@ -587,7 +587,7 @@ class ReleaseReader(_Records):
                 raise InputError("this video stands twice", file=file.path, line=line, place="path", value=row["path"])
             if video_id not in self.videos:
                 extra = {column: cell for column, cell in row.items() if column not in layout.SCENE_COLUMNS}
-                with placed(file.path, "row", line=line):
+                with record_errors(file.path, "row", line=line):
                     self.videos[video_id] = Video(id=VideoId(video_id), file=row["path"] or None, extra=extra)
             try:
                 scenes = layout.parse_scenes(row["timestamp"])
@@ -712,7 +712,7 @@ class ReleaseReader(_Records):
         self, file: File, place: str, source: tuple[QAChain, int], target: tuple[QAChain, int], word: str
     ) -> None:
         relation = relation_of(word)
-        with placed(file.path, place):
+        with record_errors(file.path, place):
             self.content.linkages.append(
                 Linkage(
                     source=TurnRef(unit_id=source[0].id, turn_index=source[1]),
@@ -738,7 +738,7 @@ class ReleaseReader(_Records):
                 self._link(file, at, (before, source), (after, target), text["relationship"])
                 continue
             side, why = ("Before", source) if isinstance(source, str) else ("After", target)
-            with placed(file.path, at):
+            with record_errors(file.path, at):
                 self.content.rejected.append(
                     Rejected(
                         table="linkages",
@@ -803,7 +803,7 @@ class ReleaseReader(_Records):
                 )
             last = (chain, question)
             steps.append(PathStep(ref=TurnRef(unit_id=chain.id, turn_index=question)))
-        with placed(file.path, f"$.Paths[{number}]"):
+        with record_errors(file.path, f"$.Paths[{number}]"):
             return DialoguePath(
                 id=PathId(f"{key[0]}/{key[1]}/path/{number}"), video_id=VideoId(key[0]), steps=tuple(steps)
             )
@@ -848,7 +848,7 @@ class ReleaseReader(_Records):
         start, end = row.timestamps[position]
         if (start is None) != (end is None):
             raise InputError("one of the two times is null", file=file.path, place=f"{place}.timestamps[{position}]")
-        with placed(file.path, f"{place}.timestamps[{position}]"):
+        with record_errors(file.path, f"{place}.timestamps[{position}]"):
             evidence = (
                 (Interval(start_s=seconds_of(start), end_s=seconds_of(end)),)
                 if start is not None and end is not None
@@ -866,7 +866,7 @@ class ReleaseReader(_Records):
             turn if all(isinstance(time, float | None) for time in times) else _with_extra(turn, times)
             for turn, times in zip(turns, row.timestamps, strict=True)
         ]
-        with placed(file.path, place):
+        with record_errors(file.path, place):
             dialogue = Dialogue(
                 id=DialogueId(f"{key[0]}/{key[1]}/streaming/{index}"), video_id=VideoId(key[0]), turns=tuple(spelt)
             )

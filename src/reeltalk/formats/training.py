@@ -32,7 +32,7 @@ from reeltalk.schema.sft import SampleLimits, TokenCounter, TrainingSample, samp
 from reeltalk.store.atomic import storage_errors, write_bytes, writing
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse_json, read_text, write_json
-from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_line, to_answer_line, to_line
+from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_sample, to_answer_line, to_line
 from reeltalk.video.serving import REFUSED, UNWRITABLE
 
 UNREADABLE: Final = "reeltalk.video.stills:unreadable"
@@ -88,7 +88,7 @@ def check_samples(
             continue
         try:
             value = parse_json(text, file=path, line=line)
-            sample = read_line(value, layout or layout_of(value, file=path, line=line), file=path, line=line)
+            sample = read_sample(value, layout or layout_of(value, file=path, line=line), file=path, line=line)
         except InputError as error:
             checked.problems.append(error)
             continue

@@ -26,7 +26,7 @@ from reeltalk.schema.sft import (
     TrainingSample,
     TrainingTurn,
     carried_text,
-    escaped,
+    escape_reserved,
     reserved_in,
     text_tokens,
 )
@@ -217,7 +217,7 @@ def _taught(turn: Turn, asked_at_s: float | None, found: TrainingUnits) -> Taugh
         return None
     if reserved_in(question) or reserved_in(answer):
         found.counts[ESCAPED] += 1
-        question, answer = escaped(question), escaped(answer)
+        question, answer = escape_reserved(question), escape_reserved(answer)
     return TaughtTurn(question, answer, asked_at_s)
 
 

@@ -44,7 +44,7 @@ from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import Json, Name
 from reeltalk.store.archives import read_zip
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, placed, read_json, read_text, write_json
+from reeltalk.store.documents import SourceModel, parse, read_json, read_text, record_errors, write_json
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.tables import ANSWERS
 
@@ -131,7 +131,7 @@ class _Reader:
         outputs: list[tuple[str, Path, list[Json]]] = []
         for path in paths:
             name = path.relative_to(root).as_posix()
-            with placed(path, "$"):
+            with record_errors(path, "$"):
                 self._read_file(name, path, outputs)
         self._read_outputs(outputs)
         if not self.content.source_files:
@@ -145,7 +145,7 @@ class _Reader:
         self._place_activities()
         for scenario, (split, _) in self.splits.items():
             self._video(scenario)["split"] = split
-        with placed(self.source, "$"):
+        with record_errors(self.source, "$"):
             self.content.videos = [Video(id=VideoId(key), **fields) for key, fields in sorted(self.videos.items())]
         return self.content
 
@@ -227,7 +227,7 @@ class _Reader:
                 if key in row.model_fields_set:
                     extra[key] = getattr(row, key)
             scenario = scenario_of(row.id)
-            with placed(path, f"$[{index}]"):
+            with record_errors(path, f"$[{index}]"):
                 self.dialogues[row.id] = Dialogue(id=DialogueId(row.id), video_id=scenario, turns=turns, extra=extra)
                 self._video(scenario).setdefault("file", row.scenario_video)
             ids.append(row.id)
@@ -258,7 +258,7 @@ class _Reader:
         for scenario, activities in self.parts.items():
             for index, activity in enumerate(activities):
                 room = {"initial_room": self.rooms[activity]} if activity in self.rooms else {}
-                with placed(self.source, f"activity {index} of scenario {scenario}"):
+                with record_errors(self.source, f"activity {index} of scenario {scenario}"):
                     self.content.clips.append(
                         Clip(
                             id=ClipId(f"{scenario}/{index}"),
@@ -371,7 +371,7 @@ class _Reader:
                     value=row.turn_num,
                 )
             turn = self.dialogues[row.dial_id].turns[turn_index]
-            with placed(path, place):
+            with record_errors(path, place):
                 answer = Answer(
                     model=model,
                     unit_id=row.dial_id,

@@ -32,7 +32,7 @@ from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json, Name
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, placed, read_json, write_json
+from reeltalk.store.documents import SourceModel, parse, read_json, record_errors, write_json
 
 FORMAT: Final = "video-mme"
 VIDEO_LABELS: Final = ("duration", "domain", "sub_category")
@@ -104,7 +104,7 @@ def _decode_rows(document: SourceDocument) -> Iterator[str]:
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
         row = parse(VideoMMERow, item, file=document.path, place=place)
-        with placed(document.path, place):
+        with record_errors(document.path, place):
             file = f"{row.videoID}.mp4"
             video = Video(id=VideoId(row.video_id), file=file, source=row.url, split=document.split)
             _add_video(document, place, video)
@@ -146,7 +146,7 @@ def _decode_videos(document: SourceDocument) -> Iterator[str]:
         seen[row.video_id] += 1
         if seen[row.video_id] > 1:
             raise document.error("this video stands twice in one file", f"{place}.video_id", row.video_id)
-        with placed(document.path, place):
+        with record_errors(document.path, place):
             # The name of a file of results speaks of its model: `qwen_train.json` says no split.
             _add_video(document, place, Video(id=VideoId(row.video_id), source=row.url))
         for number, asked in enumerate(row.questions):
@@ -154,7 +154,7 @@ def _decode_videos(document: SourceDocument) -> Iterator[str]:
             asked_here[asked.question_id] += 1
             if asked_here[asked.question_id] > 1:
                 raise document.error("this identifier stands twice", f"{at}.question_id", asked.question_id)
-            with placed(document.path, at):
+            with record_errors(document.path, at):
                 _add_question(document, at, row, asked)
                 if "response" not in asked.model_fields_set:
                     if asked.unknown:

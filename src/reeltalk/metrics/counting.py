@@ -15,7 +15,7 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome
 from reeltalk.schema.labels import Skill
 from reeltalk.schema.paths import LANDING, WALK
-from reeltalk.schema.rewriting import RESTS_ON, catalogue, published
+from reeltalk.schema.rewriting import RESTS_ON, catalogue, published_methods
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
 
@@ -136,7 +136,7 @@ def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
         by_graph |= linkage.extra.get("writer") == GRAPH
     if by_graph:
         offered = {method.skill for method in catalogue().values() if method.kinds}
-        found.not_offered = tuple(name for name, method in published().items() if not method.kinds)
+        found.not_offered = tuple(name for name, method in published_methods().items() if not method.kinds)
         found.skills_not_offered = tuple(skill for skill in Skill if skill not in offered)
     for rewrite in benchmark.read(REWRITES):
         found.skills[rewrite.skill] += 1
@@ -210,8 +210,8 @@ def format_counts(found: BenchmarkCounts) -> Iterable[str]:
         yield f"linkages that name what both turns share: {found.grounded:,} of {found.relations.total():,}"
     if found.not_offered:
         yield (
-            f"rewriting from graphs: {len(found.not_offered)} of SVBench's {len(published())} methods are not offered, "
-            f"and no question for the skills {', '.join(found.skills_not_offered)}"
+            f"rewriting from graphs: {len(found.not_offered)} of SVBench's {len(published_methods())} methods are not "
+            f"offered, and no question for the skills {', '.join(found.skills_not_offered)}"
         )
     for task in dict.fromkeys(task for task, _ in sorted(found.tasks)):
         kinds = ", ".join(f"{kind} {n:,}" for (name, kind), n in sorted(found.tasks.items()) if name == task)

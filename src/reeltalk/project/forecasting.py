@@ -21,8 +21,8 @@ def forecast_arguments(step: Step) -> tuple[str, ...] | None:
 
 
 def tell_plan(
-    steps: Sequence[Step],
-    found: Sequence[Standing],
+    steps: Sequence[ProjectStep],
+    found: Sequence[StepStatus],
     folder: Path,
     run_command: RunCommand,
     write: Callable[[str], None],
@@ -64,7 +64,7 @@ def tell_plan(
     return worst
 
 
-def status_lines(steps: Sequence[Step], folder: Path, version: str) -> tuple[list[str], bool]:
+def status_lines(steps: Sequence[ProjectStep], folder: Path, version: str) -> tuple[list[str], bool]:
     """How each step stands, as lines of a table, and whether all is done.
 
     Args:
@@ -73,7 +73,7 @@ def status_lines(steps: Sequence[Step], folder: Path, version: str) -> tuple[lis
         version: This reeltalk's.
     """
     records = read_records(folder)
-    found = standings(tuple(steps), records, Fingerprints(folder, dict(records.files)), folder, version)
+    found = step_statuses(tuple(steps), records, Fingerprints(folder, dict(records.files)), folder, version)
     wide = max((len(step.name) for step in steps), default=0)
     shown = max((len(step.result) for step in steps), default=0)
     lines = []
@@ -85,13 +85,13 @@ def status_lines(steps: Sequence[Step], folder: Path, version: str) -> tuple[lis
             f"{step.name:<{wide}}",
             f"{where:<{shown}}",
             f"{_STATES[standing.kind]:<11}",
-            standing_text(standing, when),
+            status_text(standing, when),
         )
         lines.append("  ".join(parts).rstrip())
     return lines, all(standing.kind == "done" for standing in found)
 
 
-def standing_text(standing: Standing, when: str) -> str:
+def status_text(standing: StepStatus, when: str) -> str:
     """Why a step stands as it does, and when it was run where it is done."""
     parts: Iterator[str] = (part for part in (standing.why if standing.why != "done" else "", when) if part)
     return "; ".join(parts)

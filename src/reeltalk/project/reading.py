@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from reeltalk.errors import InputError
-from reeltalk.project.sections import MODELS, SECTIONS, SHARED, SOURCES, Command, Option
+from reeltalk.project.sections import MODELS, SECTIONS, SHARED, SOURCES, CommandSpec, Option
 from reeltalk.schema.server_address import without_user
 from reeltalk.store.documents import read_text
 
@@ -26,7 +26,7 @@ DEEPEST: Final = 16
 
 
 @dataclass(frozen=True)
-class Document:
+class YamlFile:
     """A YAML file: its value, and the line of every key and list item."""
 
     file: Path
@@ -36,15 +36,15 @@ class Document:
     def wrong(self, problem: str, place: Place = (), *, hint: str | None = None) -> InputError:
         """An error that names file, line and key."""
         line = next((self.lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in self.lines), None)
-        return InputError(problem, file=self.file, line=line, place=dotted(place) or None, hint=hint)
+        return InputError(problem, file=self.file, line=line, place=dotted_key(place) or None, hint=hint)
 
 
-def dotted(place: Place) -> str:
+def dotted_key(place: Place) -> str:
     """A place as people write it: `evaluate.models.qwen`."""
     return ".".join(str(part) for part in place)
 
 
-def read_document(file: Path) -> Document:
+def read_yaml(file: Path) -> YamlFile:
     """Read a YAML file whose top is a mapping.
 
     Raises:
@@ -69,7 +69,7 @@ def read_document(file: Path) -> Document:
         raise InputError(f"a value cannot be read: {error}", file=file) from None
     if not isinstance(value, dict):
         raise InputError("a project is a list of settings, each as 'key: value'", file=file, hint="see 'reeltalk new'")
-    return Document(file, value, lines)
+    return YamlFile(file, value, lines)
 
 
 def _look_at(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[int], file: Path) -> None:
@@ -88,7 +88,7 @@ def _look_at(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[i
             below = (*place, key.value)
             if below in lines:
                 raise InputError(
-                    f"'{dotted(below)}' stands twice, first on line {lines[below]}",
+                    f"'{dotted_key(below)}' stands twice, first on line {lines[below]}",
                     file=file,
                     line=at,
                     hint="keep one of them",
@@ -100,7 +100,7 @@ def _look_at(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[i
             lines[*place, number] = child.start_mark.line + 1
             _look_at(child, (*place, number), lines, seen, file)
     elif node.tag == "tag:yaml.org,2002:timestamp":
-        raise InputError("a date", file=file, line=line, place=dotted(place), hint="put it in quotes")
+        raise InputError("a date", file=file, line=line, place=dotted_key(place), hint="put it in quotes")
 
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -112,7 +112,7 @@ Values = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Model:
+class ProjectModel:
     """One model of `evaluate`."""
 
     name: str
@@ -125,7 +125,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Project:
+class ProjectFile:
     """A project file that was read."""
 
     file: Path
@@ -133,7 +133,7 @@ class Project:
     """Folder of the benchmark, from the project's folder."""
     sections: dict[str, Values]
     """What was given in each section that is there, but for `evaluate`."""
-    models: tuple[Model, ...] = field(default=())
+    models: tuple[ProjectModel, ...] = field(default=())
 
     @property
     def folder(self) -> Path:
@@ -141,7 +141,7 @@ class Project:
         return self.file.parent
 
 
-def read_project(file: Path, commands: Mapping[str, Command]) -> Project:
+def read_project(file: Path, commands: Mapping[str, CommandSpec]) -> ProjectFile:
     """Read and check a project file.
 
     Args:
@@ -153,7 +153,7 @@ def read_project(file: Path, commands: Mapping[str, Command]) -> Project:
     """
     if not file.is_file():
         raise InputError("no such project", file=file, hint="'reeltalk new NAME' makes one")
-    read = read_document(file)
+    read = read_yaml(file)
     _Checked(read).keys(read.value, (), ("benchmark", *SHARED, *SECTIONS))
     return _Checked(read).project(commands)
 
@@ -162,9 +162,9 @@ def read_project(file: Path, commands: Mapping[str, Command]) -> Project:
 class _Checked:
     """The checks of one document."""
 
-    read: Document
+    read: YamlFile
 
-    def project(self, commands: Mapping[str, Command]) -> Project:
+    def project(self, commands: Mapping[str, CommandSpec]) -> ProjectFile:
         value = self.read.value
         benchmark = value.get("benchmark")
         if not isinstance(benchmark, str) or not benchmark.strip():
@@ -178,7 +178,7 @@ class _Checked:
             )
         shared = self._shared(commands)
         sections: dict[str, Values] = {}
-        models: tuple[Model, ...] = ()
+        models: tuple[ProjectModel, ...] = ()
         for name in (name for name in SECTIONS if name in value):
             given = self._mapping(value[name], (name,))
             command = commands[name]
@@ -187,7 +187,7 @@ class _Checked:
                 models = self._models(given, command, own)
             else:
                 sections[name] = own | self._values(given, (name,), command, SECTIONS[name].filled)
-        return Project(self.read.file, str(Path(benchmark)), sections, models)
+        return ProjectFile(self.read.file, str(Path(benchmark)), sections, models)
 
     def keys(self, given: Mapping[str, Any], place: Place, known: Iterable[str]) -> None:
         """Refuse keys that are not known, and say which was meant."""
@@ -203,7 +203,7 @@ class _Checked:
                     hint="put it into an environment variable and name that: api_key_env: MY_KEY",
                 )
             near = difflib.get_close_matches(key, names, n=1)
-            within = f"'{dotted(place)}' has no '{key}'" if place else f"a project has no '{key}'"
+            within = f"'{dotted_key(place)}' has no '{key}'" if place else f"a project has no '{key}'"
             hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(names)}"
             raise self.read.wrong(within, here, hint=hint)
 
@@ -214,7 +214,7 @@ class _Checked:
             raise self.read.wrong("settings are expected here, each as 'key: value'", place)
         return value
 
-    def _shared(self, commands: Mapping[str, Command]) -> Values:
+    def _shared(self, commands: Mapping[str, CommandSpec]) -> Values:
         found: Values = {}
         for key in (key for key in SHARED if key in self.read.value):
             option = next((known for c in commands.values() if (known := c.option(key)) is not None), None)
@@ -224,7 +224,13 @@ class _Checked:
         return found
 
     def _values(
-        self, given: Mapping[str, Any], place: Place, command: Command, without: Iterable[str], *, whole: bool = True
+        self,
+        given: Mapping[str, Any],
+        place: Place,
+        command: CommandSpec,
+        without: Iterable[str],
+        *,
+        whole: bool = True,
     ) -> Values:
         """Checked settings of a command; `whole` also refuses where a required one is missing."""
         options = {option.key: option for option in command.options if option.key not in set(without)}
@@ -232,7 +238,7 @@ class _Checked:
         found = {key: self._value(options[key], value, (*place, key)) for key, value in given.items()}
         for key, option in options.items():
             if whole and option.required and found.get(key) in (None, (), []):
-                raise self.read.wrong(f"'{dotted((*place, key))}' is missing", place, hint=option.help)
+                raise self.read.wrong(f"'{dotted_key((*place, key))}' is missing", place, hint=option.help)
         self._fit_together(found, options.values(), place)
         return {key: value for key, value in found.items() if value is not None}
 
@@ -273,7 +279,7 @@ class _Checked:
                 at = tuple(part for part in first["loc"][:1] if part in values) or (next(iter(values)),)
                 raise self.read.wrong(first["msg"].removeprefix("Value error, "), (*place, *at)) from None
 
-    def _models(self, given: dict[str, Any], command: Command, own: Values) -> tuple[Model, ...]:
+    def _models(self, given: dict[str, Any], command: CommandSpec, own: Values) -> tuple[ProjectModel, ...]:
         filled = SECTIONS["evaluate"].filled
         named = self._mapping(given.get(MODELS), ("evaluate", MODELS))
         if not named:
@@ -292,10 +298,12 @@ class _Checked:
             modes, settings = self._modes(settings, place, command)
             values = self._values(settings, place, command, filled)
             chosen = modes or shared_modes
-            models.append(Model(name, shared | values, chosen or (None,), len(chosen) > 1))
+            models.append(ProjectModel(name, shared | values, chosen or (None,), len(chosen) > 1))
         return tuple(models)
 
-    def _modes(self, given: dict[str, Any], place: Place, command: Command) -> tuple[tuple[str, ...], dict[str, Any]]:
+    def _modes(
+        self, given: dict[str, Any], place: Place, command: CommandSpec
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The modes, which may be a list, and the other settings."""
         option = command.option("mode")
         if option is None or given.get("mode") is None:

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.errors import InputError
-from reeltalk.project.steps import Read
+from reeltalk.project.steps import StepInput
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.foreign import visible_files
@@ -25,7 +25,7 @@ RECORDS: Final = f"{HIDDEN}/steps.json"
 Ended = Literal["begun", "done", "failed", "interrupted"]
 
 
-class Record(BaseModel):
+class StepRecord(BaseModel):
     """How a step ended when it was last run, and what it rested on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,18 +57,18 @@ class KnownFile(BaseModel):
     sha256: str
 
 
-class Records(BaseModel):
+class ProjectRecords(BaseModel):
     """All that is remembered."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal[1] = 1
-    steps: dict[str, Record] = Field(default_factory=dict)
+    steps: dict[str, StepRecord] = Field(default_factory=dict)
     files: dict[str, KnownFile] = Field(default_factory=dict)
     """Source files by path, so that a folder of videos is not read again and again."""
 
 
-def read_records(folder: Path) -> Records:
+def read_records(folder: Path) -> ProjectRecords:
     """What is remembered of the project in `folder`; nothing where it never ran.
 
     Raises:
@@ -76,9 +76,9 @@ def read_records(folder: Path) -> Records:
     """
     path = folder / RECORDS
     if not path.is_file():
-        return Records()
+        return ProjectRecords()
     try:
-        return parse(Records, read_json(path), file=path)
+        return parse(ProjectRecords, read_json(path), file=path)
     except InputError as error:
         raise InputError(
             f"the project's memory cannot be read: {error.problem}",
@@ -87,7 +87,7 @@ def read_records(folder: Path) -> Records:
         ) from None
 
 
-def write_records(folder: Path, records: Records) -> None:
+def write_records(folder: Path, records: ProjectRecords) -> None:
     """Remember, whole or not at all.
 
     Raises:
@@ -113,7 +113,7 @@ class Fingerprints:
         """
         self._folder, self.files = folder, files
 
-    def of(self, read: Read) -> str:
+    def of(self, read: StepInput) -> str:
         """The hash of what a step reads.
 
         Raises:

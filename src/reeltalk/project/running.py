@@ -13,9 +13,17 @@ from typing import Final, Literal
 from filelock import FileLock, Timeout
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.project.records import HIDDEN, Ended, Fingerprints, Record, Records, read_records, write_records
+from reeltalk.project.records import (
+    HIDDEN,
+    Ended,
+    Fingerprints,
+    ProjectRecords,
+    StepRecord,
+    read_records,
+    write_records,
+)
 from reeltalk.project.sections import SOURCES
-from reeltalk.project.steps import Step
+from reeltalk.project.steps import ProjectStep
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.failures import outlook_of
@@ -25,7 +33,7 @@ Kind = Literal["done", "new", "changed", "failed", "interrupted", "waits"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class StepStatus:
     """How a step stands."""
 
     kind: Kind
@@ -38,7 +46,9 @@ class Standing:
         return self.kind not in ("done", "waits")
 
 
-def standing_of(step: Step, record: Record | None, reads: dict[str, str], folder: Path, version: str) -> Standing:
+def step_status(
+    step: ProjectStep, record: StepRecord | None, reads: dict[str, str], folder: Path, version: str
+) -> StepStatus:
     """Decide whether a step must run.
 
     Args:
@@ -49,27 +59,27 @@ def standing_of(step: Step, record: Record | None, reads: dict[str, str], folder
         version: This reeltalk's.
     """
     if record is None:
-        return Standing("new", "not run yet")
+        return StepStatus("new", "not run yet")
     if record.ended == "failed":
-        return Standing("failed", f"failed when it was last run (exit code {record.code})")
+        return StepStatus("failed", f"failed when it was last run (exit code {record.code})")
     if record.ended != "done":
-        return Standing("interrupted", "was interrupted, and goes on")
+        return StepStatus("interrupted", "was interrupted, and goes on")
     if not step.whole(folder):
-        return Standing("changed", f"its result, {step.result}, is not there")
+        return StepStatus("changed", f"its result, {step.result}, is not there")
     if record.version != version:
-        return Standing("changed", f"reeltalk was {record.version} and is {version}")
+        return StepStatus("changed", f"reeltalk was {record.version} and is {version}")
     if record.decides != step.decides:
-        return Standing("changed", _difference(record.decides, step.decides))
+        return StepStatus("changed", _difference(record.decides, step.decides))
     differing = [path for path, sha256 in reads.items() if record.reads.get(path) != sha256]
     if differing:
-        return Standing("changed", f"{' and '.join(differing)} {'has' if len(differing) == 1 else 'have'} changed")
+        return StepStatus("changed", f"{' and '.join(differing)} {'has' if len(differing) == 1 else 'have'} changed")
     if record.code and step.kind == "run":
         outlook = outlook_of(folder / step.result)
         if outlook == "worth a retry":
-            return Standing("failed", "turns or judgings in it failed, and are asked again")
+            return StepStatus("failed", "turns or judgings in it failed, and are asked again")
         if outlook == "whole":
-            return Standing("changed", "what failed in it was asked again since")
-    return Standing("done", "done, with findings" if record.code else "done")
+            return StepStatus("changed", "what failed in it was asked again since")
+    return StepStatus("done", "done, with findings" if record.code else "done")
 
 
 def _difference(before: tuple[str, ...], now: tuple[str, ...]) -> str:
@@ -80,18 +90,18 @@ def _difference(before: tuple[str, ...], now: tuple[str, ...]) -> str:
     return "; ".join(parts) or "its settings stand in another order"
 
 
-def standings(
-    steps: tuple[Step, ...], records: Records, prints: Fingerprints, folder: Path, version: str
-) -> list[Standing]:
+def step_statuses(
+    steps: tuple[ProjectStep, ...], records: ProjectRecords, prints: Fingerprints, folder: Path, version: str
+) -> list[StepStatus]:
     """How all steps stand now; one that rests on a step that must run waits for what that makes."""
-    found: list[Standing] = []
+    found: list[StepStatus] = []
     to_come: dict[str, str] = {}
     for step in steps:
         reads = {read.path: prints.of(read) for read in step.reads}
-        now = standing_of(step, records.steps.get(step.name), reads, folder, version)
+        now = step_status(step, records.steps.get(step.name), reads, folder, version)
         rests_on = next((to_come[path] for path in reads if path in to_come), None)
         if now.kind == "done" and rests_on is not None:
-            now = Standing("waits", f"runs again if {rests_on} changes what it reads")
+            now = StepStatus("waits", f"runs again if {rests_on} changes what it reads")
         if now.kind != "done":
             to_come[step.result] = step.name
         found.append(now)
@@ -108,7 +118,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Chosen:
+class StepChoice:
     """Which steps are run."""
 
     only: tuple[str, ...] = ()
@@ -119,12 +129,12 @@ class Chosen:
     """These, though nothing changed."""
 
 
-def typed(arguments: Sequence[str]) -> str:
+def command_text(arguments: Sequence[str]) -> str:
     """A command line as a person types it."""
     return shlex.join(["reeltalk", *arguments])
 
 
-def chosen_steps(steps: tuple[Step, ...], chosen: Chosen) -> tuple[Step, ...]:
+def choose_steps(steps: tuple[ProjectStep, ...], chosen: StepChoice) -> tuple[ProjectStep, ...]:
     """The steps that are looked at.
 
     Raises:
@@ -180,10 +190,10 @@ class Runner:
         self._folder, self._run_command, self._say, self._version = folder, run_command, say, version
         self.ran: list[str] = []
         """Steps that were run to their end."""
-        self._records = Records()
+        self._records = ProjectRecords()
         self._prints = Fingerprints(folder, {})
 
-    def run(self, steps: tuple[Step, ...], chosen: Chosen) -> int:
+    def run(self, steps: tuple[ProjectStep, ...], chosen: StepChoice) -> int:
         """Run what must run.
 
         Args:
@@ -197,7 +207,7 @@ class Runner:
             SettingError: A step that is named does not exist, or is left out by what else is chosen.
             BenchmarkError: Another process runs the project, or what people reviewed would be made anew.
         """
-        wanted = chosen_steps(steps, chosen)
+        wanted = choose_steps(steps, chosen)
         with _alone(self._folder), contextlib.chdir(self._folder):
             self._records = read_records(self._folder)
             self._prints = Fingerprints(self._folder, dict(self._records.files))
@@ -225,28 +235,28 @@ class Runner:
             self._say(ending)
             return FINDINGS if findings else 0
 
-    def _tell_stopped(self, step: Step, code: int, left: int) -> None:
+    def _tell_stopped(self, step: ProjectStep, code: int, left: int) -> None:
         after = f"; {left:,} {'step is' if left == 1 else 'steps are'} left after it" if left else ""
         if code == INTERRUPTED:
             self._say(f"stopped in {step.name}{after}; 'reeltalk run' goes on from here")
         else:
             self._say(f"{step.name} failed{after}; mend what it says above, then 'reeltalk run' goes on from here")
 
-    def _reads(self, step: Step) -> dict[str, str]:
+    def _reads(self, step: ProjectStep) -> dict[str, str]:
         return {read.path: self._prints.of(read) for read in step.reads}
 
-    def _standing(self, step: Step) -> Standing:
+    def _standing(self, step: ProjectStep) -> StepStatus:
         record = self._records.steps.get(step.name)
-        return standing_of(step, record, self._reads(step), self._folder, self._version)
+        return step_status(step, record, self._reads(step), self._folder, self._version)
 
-    def _step(self, step: Step, *, forced: bool) -> int:
+    def _step(self, step: ProjectStep, *, forced: bool) -> int:
         remembered = self._records
         before = remembered.steps.get(step.name)
         arguments = step.arguments
         aside = self._make_room(step, before, forced=forced) if step.section in SOURCES else None
         if step.replaces and self._is_to_be_replaced(step, before, forced=forced):
             arguments = (*arguments, "--overwrite")
-        self._say(f"$ {typed(arguments)}")
+        self._say(f"$ {command_text(arguments)}")
         at, clock = datetime.now(UTC), time.monotonic()
         ended: Ended = "begun"
         code = 0
@@ -262,11 +272,11 @@ class Runner:
             rests_on |= {path: sha256 for path, sha256 in self._reads(step).items() if path == step.result}
             self._remember(step, ended, code, at, time.monotonic() - clock, rests_on)
         if ended == "failed" and aside is not None and self._put_back(step, aside):
-            self._records = Records(steps=remembered.steps, files=self._prints.files)
+            self._records = ProjectRecords(steps=remembered.steps, files=self._prints.files)
             write_records(self._folder, self._records)
         return code
 
-    def _is_to_be_replaced(self, step: Step, before: Record | None, *, forced: bool) -> bool:
+    def _is_to_be_replaced(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> bool:
         """Whether what is there is this project's, and not a part of what is made now."""
         if not (self._folder / step.result).exists():
             return False
@@ -280,11 +290,11 @@ class Runner:
         asks_again = step.kind == "run" and before.version == self._version and before.ended == "done"
         return step.whole(self._folder) and not asks_again
 
-    def _make_room(self, step: Step, before: Record | None, *, forced: bool) -> Path | None:
+    def _make_room(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> Path | None:
         """Set a whole benchmark aside before another is begun in its place; what is not made yet is gone on with."""
         path = self._folder / step.result
         kept = {n: r for n, r in self._records.steps.items() if n == step.name or r.result != step.result}
-        self._records = Records(steps=kept, files=self._prints.files)
+        self._records = ProjectRecords(steps=kept, files=self._prints.files)
         whole = (path / MANIFEST).is_file() and bool(files := read_manifest(path).files)
         if not whole or not (forced or (before is not None and before.ended == "done")):
             return None
@@ -308,7 +318,7 @@ class Runner:
         self._say(f"{step.result} is set aside as {aside.name}; delete it when you no longer need it")
         return aside
 
-    def _put_back(self, step: Step, aside: Path) -> bool:
+    def _put_back(self, step: ProjectStep, aside: Path) -> bool:
         """Take the old benchmark again where the new one could not even be begun, as where a path was mistyped."""
         path = self._folder / step.result
         if (path / MANIFEST).is_file() and read_manifest(path).files:
@@ -322,10 +332,10 @@ class Runner:
         return True
 
     def _remember(
-        self, step: Step, ended: Ended, code: int, at: datetime, took_s: float, reads: dict[str, str]
+        self, step: ProjectStep, ended: Ended, code: int, at: datetime, took_s: float, reads: dict[str, str]
     ) -> None:
-        steps: Mapping[str, Record] = self._records.steps | {
-            step.name: Record(
+        steps: Mapping[str, StepRecord] = self._records.steps | {
+            step.name: StepRecord(
                 ended=ended,
                 code=code,
                 decides=step.decides,
@@ -336,5 +346,5 @@ class Runner:
                 result=step.result,
             )
         }
-        self._records = Records(steps=dict(steps), files=self._prints.files)
+        self._records = ProjectRecords(steps=dict(steps), files=self._prints.files)
         write_records(self._folder, self._records)

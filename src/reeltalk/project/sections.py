@@ -58,7 +58,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandSpec:
     """One command of reeltalk."""
 
     words: tuple[str, ...]
@@ -73,7 +73,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Section:
+class ProjectSection:
     """One section of a project file."""
 
     name: str
@@ -128,7 +128,7 @@ WRITTEN: Final = frozenset({"into", "out", "replies"})
 """Options that name what a command writes; all other paths are read."""
 
 
-def schema_of(commands: Mapping[str, Command]) -> dict[str, Json]:
+def project_schema(commands: Mapping[str, CommandSpec]) -> dict[str, Json]:
     """The schema.
 
     Args:
@@ -153,7 +153,7 @@ def schema_of(commands: Mapping[str, Command]) -> dict[str, Json]:
     }
 
 
-def _of_section(name: str, command: Command) -> dict[str, Json]:
+def _of_section(name: str, command: CommandSpec) -> dict[str, Json]:
     options = [option for option in command.options if option.key not in SECTIONS[name].filled]
     properties = {option.key: _of_option(option) for option in options}
     found: dict[str, Json] = {

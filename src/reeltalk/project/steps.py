@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from reeltalk.project.reading import Project, Values, refuse_same_results
-from reeltalk.project.sections import HOW, READ, SOURCES, WRITTEN, Command
+from reeltalk.project.reading import ProjectFile, Values, refuse_same_results
+from reeltalk.project.sections import HOW, READ, SOURCES, WRITTEN, CommandSpec
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import INFO
 
@@ -21,7 +21,7 @@ WHOLE: Final[dict[Result, str]] = {"benchmark": MANIFEST, "run": INFO, "site": "
 
 
 @dataclass(frozen=True)
-class Read:
+class StepInput:
     """Something that a step reads."""
 
     path: str
@@ -30,7 +30,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProjectStep:
     """One command line of a project."""
 
     name: str
@@ -40,7 +40,7 @@ class Step:
     """What is typed after `reeltalk`, before the options."""
     options: tuple[tuple[str, tuple[str, ...]], ...]
     """Options by key, each as it is typed."""
-    reads: tuple[Read, ...]
+    reads: tuple[StepInput, ...]
     result: str
     """What it writes, from the project's folder."""
     kind: Result
@@ -66,7 +66,7 @@ class Step:
         return name in (self.name, self.section)
 
 
-def steps_of(project: Project, commands: dict[str, Command]) -> tuple[Step, ...]:
+def steps_of_project(project: ProjectFile, commands: dict[str, CommandSpec]) -> tuple[ProjectStep, ...]:
     """The steps of a project in the order in which they are run.
 
     Raises:
@@ -79,12 +79,12 @@ def steps_of(project: Project, commands: dict[str, Command]) -> tuple[Step, ...]
 
 
 class _Steps:
-    def __init__(self, project: Project, commands: dict[str, Command]) -> None:
+    def __init__(self, project: ProjectFile, commands: dict[str, CommandSpec]) -> None:
         self._project, self._commands = project, commands
         self._benchmark = project.benchmark
 
-    def all(self) -> Iterator[Step]:
-        given, bench = self._project.sections, Read(self._benchmark)
+    def all(self) -> Iterator[ProjectStep]:
+        given, bench = self._project.sections, StepInput(self._benchmark)
         if "fetch" in given:
             yield self._step("fetch", given["fetch"], result=str(given["fetch"]["into"]), kind="folder")
         for name in (name for name in SOURCES if name in given):
@@ -92,7 +92,7 @@ class _Steps:
             yield self._step(name, given[name] | wired, result=self._benchmark, kind="benchmark")
         if "construct" in given:
             wired = {"benchmark": self._benchmark}
-            reads = (Read(self._benchmark, drafts=False),)
+            reads = (StepInput(self._benchmark, drafts=False),)
             yield self._step("construct", given["construct"] | wired, reads, result=self._benchmark, kind="benchmark")
         runs = []
         for label, values in self._runs():
@@ -104,7 +104,7 @@ class _Steps:
             for place, (label, out) in enumerate(runs):
                 judged = f"{out}-judged"
                 wired_run = {"replies": REPLIES} | given["judge"] | {"sources": (out,), "out": judged}
-                yield self._step("judge", wired_run, (Read(out), bench), result=judged, kind="run", label=label)
+                yield self._step("judge", wired_run, (StepInput(out), bench), result=judged, kind="run", label=label)
                 runs[place] = label, judged
         yield from self._shown(given, tuple(out for _, out in runs), bench)
         if "release" in given:
@@ -112,8 +112,8 @@ class _Steps:
             wired = {"benchmark": self._benchmark, "release": out}
             yield self._step("release", given["release"] | wired, (bench,), result=out, kind="benchmark")
 
-    def _shown(self, given: dict[str, Values], runs: tuple[str, ...], bench: Read) -> Iterator[Step]:
-        reads = tuple(Read(out) for out in runs)
+    def _shown(self, given: dict[str, Values], runs: tuple[str, ...], bench: StepInput) -> Iterator[ProjectStep]:
+        reads = tuple(StepInput(out) for out in runs)
         if "compare" in given:
             out = f"comparison.{COMPARISONS[given['compare'].get('format', 'text')]}"
             yield self._step("compare", given["compare"] | {"runs": runs, "out": out}, reads, result=out, kind="file")
@@ -133,12 +133,12 @@ class _Steps:
         self,
         section: str,
         values: Values,
-        reads: tuple[Read, ...] = (),
+        reads: tuple[StepInput, ...] = (),
         *,
         result: str,
         kind: Result,
         label: str = "",
-    ) -> Step:
+    ) -> ProjectStep:
         command = self._commands[section]
         places = [o for o in command.options if o.flag is None]
         words = [*command.words, *(word for o in places for word in o.words(values.get(o.key)))]
@@ -147,13 +147,13 @@ class _Steps:
         ]
         known = {read.path for read in reads} | {result, self._benchmark}
         files = [
-            Read(path)
+            StepInput(path)
             for key, value in values.items()
             if key not in WRITTEN
             for path in (map(str, _parts(value)) if key in READ else _paths_in(value, self._project.folder))
             if path not in known
         ]
-        return Step(
+        return ProjectStep(
             f"{section}:{label}" if label else section,
             section,
             tuple(words),

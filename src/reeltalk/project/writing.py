@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from reeltalk.project.records import HIDDEN
-from reeltalk.project.sections import MODELS, SECTIONS, SHARED, Command, Option
+from reeltalk.project.sections import MODELS, SECTIONS, SHARED, CommandSpec, Option
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def without_marks(text: str) -> str:
     return MARKED.sub(r"\1", text)
 
 
-def project_text(template: Template, name: str, commands: Mapping[str, Command]) -> str:
+def project_text(template: Template, name: str, commands: Mapping[str, CommandSpec]) -> str:
     """The project file.
 
     Args:
@@ -108,7 +108,7 @@ def project_text(template: Template, name: str, commands: Mapping[str, Command])
     return "\n".join(_lines(template, name, commands)) + "\n"
 
 
-def _lines(template: Template, name: str, commands: Mapping[str, Command]) -> Iterator[str]:
+def _lines(template: Template, name: str, commands: Mapping[str, CommandSpec]) -> Iterator[str]:
     benchmark = f"benchmarks/{name}"
     yield f"# yaml-language-server: $schema={SCHEMA}"
     about = template.about

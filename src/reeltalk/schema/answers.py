@@ -50,7 +50,7 @@ class Answer(Record):
     """The references as this model's source has them, where they differ from the benchmark's."""
 
 
-class Played(BaseModel):
+class PlayDetails(BaseModel):
     """How an answer came about, where we played the dialogue ourselves."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -106,7 +106,7 @@ class AnsweredTurn(Record):
     checklist: Checklist | None = None
     rubric: TurnRubric | None = None
     key: AnswerKey | None = None
-    played: Played | None = None
+    played: PlayDetails | None = None
 
     @property
     def has_failed(self) -> bool:

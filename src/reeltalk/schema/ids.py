@@ -10,7 +10,7 @@ from typing import Annotated, NewType
 
 from pydantic import AfterValidator, Field
 
-from reeltalk.schema.record import LONGEST_NAME, one_line
+from reeltalk.schema.record import LONGEST_NAME, check_one_line
 
 VideoId = NewType("VideoId", str)
 ClipId = NewType("ClipId", str)
@@ -21,13 +21,13 @@ EntityId = NewType("EntityId", str)
 EventId = NewType("EventId", str)
 
 # The checks of `Name`, spelled out: as metadata of another `Annotated`, `Name` itself would check nothing.
-VideoKey = Annotated[VideoId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
-ClipKey = Annotated[ClipId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
-ChainKey = Annotated[ChainId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
-DialogueKey = Annotated[DialogueId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
-PathKey = Annotated[PathId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
-EntityKey = Annotated[EntityId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
-EventKey = Annotated[EventId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
+VideoKey = Annotated[VideoId, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
+ClipKey = Annotated[ClipId, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
+ChainKey = Annotated[ChainId, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
+DialogueKey = Annotated[DialogueId, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
+PathKey = Annotated[PathId, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
+EntityKey = Annotated[EntityId, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
+EventKey = Annotated[EventId, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
 
 ID_HEX_DIGITS = 16
 """64 bits: at a million records the chance of any collision is below 3e-8."""

@@ -27,11 +27,11 @@ from typing import Any, Final
 
 from reeltalk.errors import BrokenInvariantError
 from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.entrances import Entrance, EntranceVerdict, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.ids import PathId, derive_id
 from reeltalk.schema.record import Json
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.schema.standing import Entered, Standing, by_rule
 
 WALK: Final = "walk"
 """In a path's `extra`: `drawn`, how many of the walks drawn were this one, and the `chances` and `jumps` of one."""
@@ -66,7 +66,7 @@ Walk = tuple[tuple[Place, Jump | None], ...]
 
 
 @dataclass(frozen=True)
-class Link:
+class TurnLink:
     """All linkages between the same two turns. That there are several makes no jump more likely."""
 
     source: Place
@@ -79,10 +79,10 @@ class Link:
 class Landing:
     """What was found about a link."""
 
-    link: Link
+    link: TurnLink
     jump: Jump | None
     """None where a walk cannot land."""
-    standing: Standing
+    standing: EntranceVerdict
     asked: tuple[tuple[str, bool], ...] = ()
     """Signatures of the entrances that were looked at, and whether they stand."""
 
@@ -105,7 +105,7 @@ class Landing:
         )
 
 
-Decide = Callable[[Entered, QAChain, QAChain], Standing]
+Decide = Callable[[Entrance, QAChain, QAChain], EntranceVerdict]
 """Says whether an entrance stands; the chains are the one that the link leads from and the one that it leads to."""
 
 
@@ -147,7 +147,7 @@ class PathStatistics:
                 self.refused[landing.standing.reason or ""] += 1
 
 
-def links_of(chains: Sequence[QAChain], linkages: Iterable[Linkage], rewrites: Iterable[Rewrite]) -> list[Link]:
+def links_of(chains: Sequence[QAChain], linkages: Iterable[Linkage], rewrites: Iterable[Rewrite]) -> list[TurnLink]:
     """The links between some chains, with their drafts, in the order of their sources.
 
     Args:
@@ -173,7 +173,7 @@ def links_of(chains: Sequence[QAChain], linkages: Iterable[Linkage], rewrites: I
             drafts[_ends(rewrite.linkage)].append(rewrite)
     ordered = sorted(found, key=lambda ends: [(number[name], turn) for name, turn in ends])
     return [
-        Link(*ends, tuple(sorted(drafts[ends], key=lambda row: (not row.extra.get(ACCEPTED), row.position))))
+        TurnLink(*ends, tuple(sorted(drafts[ends], key=lambda row: (not row.extra.get(ACCEPTED), row.position))))
         for ends in ordered
     ]
 
@@ -183,7 +183,7 @@ def _ends(linkage: Linkage) -> tuple[Place, Place]:
     return (source.unit_id, source.turn_index), (target.unit_id, target.turn_index)
 
 
-def landings(chains: Sequence[QAChain], links: Sequence[Link], decide: Decide) -> list[Landing]:
+def find_landings(chains: Sequence[QAChain], links: Sequence[TurnLink], decide: Decide) -> list[Landing]:
     """Where walks land, link by link: at the first draft that stands, else at the chain's own words if these do.
 
     Links are decided in the order of their sources, for how a turn can be reached says what was asked before it. A
@@ -204,14 +204,14 @@ def landings(chains: Sequence[QAChain], links: Sequence[Link], decide: Decide) -
         (name, turn), (there, index) = link.source, link.target
         if landing.jump and landing.jump.turn is None and index == 0 and onward.get(name) == there:
             if turn == len(by_id[name].turns) - 1:
-                landing = Landing(link, None, Standing(False, ANYWAY))
+                landing = Landing(link, None, EntranceVerdict(False, ANYWAY))
         found.append(landing)
         if landing.jump is not None:
             reached[link.target].append(landing.jump)
     return found
 
 
-def found_before(gates: Iterable[GateResult]) -> Decide:
+def recorded_verdicts(gates: Iterable[GateResult]) -> Decide:
     """Decides as was decided when the benchmark's own paths were drawn; by the rule where something else is asked now.
 
     Args:
@@ -222,27 +222,27 @@ def found_before(gates: Iterable[GateResult]) -> Decide:
         if gate.gate.endswith(f":{LANDING}"):
             known |= gate.extra.get(ASKED, {})
 
-    def decide(entered: Entered, before: QAChain, after: QAChain) -> Standing:
+    def decide(entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
         stands = known.get(entered.signature)
-        return by_rule(entered) if stands is None else Standing(stands, None if stands else BEFORE)
+        return verdict_by_rule(entered) if stands is None else EntranceVerdict(stands, None if stands else BEFORE)
 
     return decide
 
 
 def _landing(
-    chains: Mapping[str, QAChain], link: Link, reached: Mapping[Place, Sequence[Jump]], decide: Decide
+    chains: Mapping[str, QAChain], link: TurnLink, reached: Mapping[Place, Sequence[Jump]], decide: Decide
 ) -> Landing:
     (name, index), histories = link.target, _histories(chains, link.source, reached)
     turns = chains[name].turns
     asked: list[tuple[str, bool]] = []
-    first: Standing | None = None
+    first: EntranceVerdict | None = None
     for draft in (*link.drafts, None):
         jump = Jump(link.source, link.target, draft.draft if draft else None)
         if (draft is None and index == 0) or (draft is not None and draft.extra.get(ACCEPTED)):
-            return Landing(link, jump, Standing(True), tuple(asked))
-        standing = Standing(True)
+            return Landing(link, jump, EntranceVerdict(True), tuple(asked))
+        standing = EntranceVerdict(True)
         for history in histories:
-            entered = Entered(
+            entered = Entrance(
                 before=history,
                 skipped=turns[:index],
                 turn=draft.draft if draft else turns[index],
@@ -418,7 +418,7 @@ def draw_paths(
     for language, own in spoken.items():
         names = {chain.id for chain in own}
         linked = [row for row in linkages if {row.source.unit_id, row.target.unit_id} <= names]
-        landed = landings(own, links_of(own, linked, rewrites), decide)
+        landed = find_landings(own, links_of(own, linked, rewrites), decide)
         statistics.count(landed)
         jumps = [landing.jump for landing in landed if landing.jump is not None]
         walker = Walker(own, jumps, jump_probability=jump_probability)

@@ -13,7 +13,7 @@ Json = Any
 """A JSON value. Not pydantic's `JsonValue`, which validates every value and costs more than all else together."""
 
 
-def one_line(text: str) -> str:
+def check_one_line(text: str) -> str:
     """The text itself.
 
     Raises:
@@ -32,7 +32,7 @@ def _is_finite(value: float) -> float:
     return value
 
 
-Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
+Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(check_one_line)]
 """An identifier or name: one line, 1 to 512 characters."""
 
 Finite = Annotated[float, AfterValidator(_is_finite)]

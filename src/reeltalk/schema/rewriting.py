@@ -53,7 +53,7 @@ def catalogue() -> Mapping[str, RewritingMethod]:
     }
 
 
-def published() -> Mapping[str, RewritingMethod]:
+def published_methods() -> Mapping[str, RewritingMethod]:
     """SVBench's own methods by name, without ours."""
     return {name: method for name, method in catalogue().items() if not method.ours}
 

@@ -37,7 +37,9 @@ def is_withheld(n: int, unscored: float) -> bool:
     return unscored > MOST_UNSCORED * (n + unscored) + 1e-9
 
 
-def quoted(value: float | None, low: float | None, high: float | None, *, withheld: bool) -> dict[str, float | None]:
+def value_fields(
+    value: float | None, low: float | None, high: float | None, *, withheld: bool
+) -> dict[str, float | None]:
     """A number as fields of a row: with its interval, or in `over_scored` alone where it is withheld.
 
     Args:

@@ -16,7 +16,7 @@ HASH_DIGITS: Final = 8
 """Digits of a hash in a signature."""
 
 
-class Criterion(Record):
+class RubricCriterion(Record):
     """One thing a judge scores."""
 
     name: Name
@@ -33,7 +33,7 @@ class Rubric(Record):
     name: Name
     version: Name
     unit: Literal["turn", "chain", "path", "dialogue"]
-    criteria: tuple[Criterion, ...]
+    criteria: tuple[RubricCriterion, ...]
 
 
 class ScoreState(StrEnum):
@@ -123,11 +123,11 @@ def short_hash(value: object) -> str:
     Args:
         value: Records, dataclasses, mappings, sequences and plain values.
     """
-    text = json.dumps(plain(value), sort_keys=True, ensure_ascii=True)
+    text = json.dumps(plain_value(value), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """A value as JSON has it, without `extra`. Empty fields are left out, so that a field that is new changes no hash.
 
     Args:
@@ -135,11 +135,13 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, BaseModel):
         found = {name: getattr(value, name) for name in type(value).model_fields if name != "extra"}
-        return plain(found)
+        return plain_value(found)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return plain({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
+        return plain_value({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
     if isinstance(value, Mapping):
-        return {str(key): plain(held) for key, held in value.items() if held is not None and held not in ((), {}, [])}
+        return {
+            str(key): plain_value(held) for key, held in value.items() if held is not None and held not in ((), {}, [])
+        }
     if isinstance(value, list | tuple):
-        return [plain(held) for held in value]
+        return [plain_value(held) for held in value]
     return value.value if isinstance(value, Enum) else value

@@ -35,7 +35,7 @@ def reserved_in(text: str) -> str | None:
     return next((word for word in RESERVED if word in text), None)
 
 
-def escaped(text: str) -> str:
+def escape_reserved(text: str) -> str:
     """The text with spaces inside every word of `RESERVED`: `<image>` becomes `< image >`."""
     for word in RESERVED:
         text = text.replace(word, f"{word[0]} {word[1:-1]} {word[-1]}")

@@ -174,15 +174,15 @@ def length_problem(path: str) -> str | None:
     return f"more than {DEEPEST_PATH} folders deep" if len(parts) > DEEPEST_PATH + 1 else None
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """A name without what a reader or a file system may not see: case, form of normalisation, invisible characters."""
     seen = unicodedata.normalize("NFKD", _INVISIBLE.sub("", name)).casefold()
     return _INVISIBLE.sub("", unicodedata.normalize("NFKC", seen))
 
 
 def twins(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Names that differ from one another and not when they are `folded`, in groups of two and more."""
+    """Names that differ from one another and not when they are `fold_name`, in groups of two and more."""
     alike: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for name in names:
-        alike[folded(name)][name] = None
+        alike[fold_name(name)][name] = None
     return [tuple(group) for group in alike.values() if len(group) > 1]

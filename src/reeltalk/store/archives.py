@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 from reeltalk.errors import InputError
 from reeltalk.schema.texts import path_problem, twins
-from reeltalk.store.documents import decoded
+from reeltalk.store.documents import decode_text
 from reeltalk.store.foreign import open_file
 
 LARGEST_ARCHIVE_BYTES: Final = 256 << 20
@@ -150,4 +150,4 @@ def _text(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
         # The check of the sum comes with the end; a header may promise fewer bytes than there are.
         if len(content) != info.file_size or stream.read(1):
             raise InputError("a member is not as long as the archive says", file=path, value=info.filename, hint=_AGAIN)
-    return decoded(content, file=f"{path}!{info.filename}")
+    return decode_text(content, file=f"{path}!{info.filename}")

@@ -18,12 +18,12 @@ from filelock import FileLock, Timeout
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, FrozenError, InputError, shorten
 from reeltalk.schema.record import Json, Record
-from reeltalk.schema.texts import folded
+from reeltalk.schema.texts import fold_name
 from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory
-from reeltalk.store.checked import OPENINGS, Checked, ReplacedError, mark_of
 from reeltalk.store.content import Content
 from reeltalk.store.documents import read_text
-from reeltalk.store.foreign import check_folder, file_name_problem, inside, names_problems
+from reeltalk.store.file_hashes import OPENINGS, FileHashes, ReplacedError, mark_of
+from reeltalk.store.foreign import check_folder, file_name_problem, names_problems, path_inside
 from reeltalk.store.manifest import MANIFEST, REMOVED, RESERVED, FileEntry, Manifest, Origin, hash_file, read_manifest
 from reeltalk.store.media import MediaStore
 from reeltalk.store.tables import TABLES, Table, open_rows, write_rows
@@ -50,7 +50,7 @@ class Benchmark:
 
     def __init__(self, path: Path, manifest: Manifest, *, as_it_is: bool = False) -> None:
         self.path, self.manifest, self.as_it_is = path, manifest, as_it_is
-        self.checked = Checked(path)
+        self.checked = FileHashes(path)
         self.media = MediaStore(path, self.checked)
         self._seen: dict[str, str] = {}
         """Hash of every file that was read, by its name."""
@@ -129,7 +129,7 @@ class Benchmark:
         return self.path / name
 
     def _is_listed(self, name: str, manifest: Manifest) -> bool:
-        entry, path = manifest.files[name], inside(self.path, name)
+        entry, path = manifest.files[name], path_inside(self.path, name)
         try:
             if self.as_it_is:
                 return path.is_file()
@@ -292,7 +292,7 @@ class Benchmark:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        lock = FileLock(inside(self.path, LOCK), timeout=LOCK_WAIT_S)
+        lock = FileLock(path_inside(self.path, LOCK), timeout=LOCK_WAIT_S)
         with storage_errors(self.path):
             try:
                 lock.acquire()
@@ -334,10 +334,10 @@ class Benchmark:
         if (commit / MANIFEST).is_file():
             removed, arrived = _moves(commit)
             for name in removed:
-                inside(self.path, name).unlink(missing_ok=True)
+                path_inside(self.path, name).unlink(missing_ok=True)
             changed = {self.path}
             for name in arrived:
-                target = inside(self.path, name)
+                target = path_inside(self.path, name)
                 make_directory(target.parent)
                 (commit / name).replace(target)
                 changed.add(target.parent)
@@ -418,7 +418,7 @@ class BenchmarkWriter:
     @contextlib.contextmanager
     def _file(self, name: str) -> Iterator[IO[bytes]]:
         path = self._folder / name
-        if (other := self._names.setdefault(folded(name), name)) != name:
+        if (other := self._names.setdefault(fold_name(name), name)) != name:
             raise BenchmarkError(
                 f"{name} and {other} would be one file where upper and lower case do not count; rename one of them"
             )
@@ -444,7 +444,7 @@ class BenchmarkWriter:
 def _moves(commit: Path) -> tuple[list[str], list[str]]:
     """The files that a write takes out and those that it brings; a manifest must be able to list each of them."""
     listed = read_manifest(commit).files
-    removed = read_text(inside(commit, REMOVED)).split("\n") if (commit / REMOVED).is_file() else []
+    removed = read_text(path_inside(commit, REMOVED)).split("\n") if (commit / REMOVED).is_file() else []
     removed = [name for name in removed if name]
     arrived = [path.relative_to(commit).as_posix() for path in sorted(commit.rglob("*")) if not path.is_dir()]
     arrived = [name for name in arrived if name not in (MANIFEST, REMOVED)]

@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails
 from reeltalk.errors import InputError
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import code_point, refused_in_text
-from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, inside, open_file
+from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, open_file, path_inside
 
 T = TypeVar("T")
 
@@ -65,10 +65,10 @@ def read_text(path: Path) -> str:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     if len(content) > LARGEST_TEXT_BYTES:
         raise InputError(f"longer than {LARGEST_TEXT_BYTES:,} bytes", file=path, hint="split the file, or give a part")
-    return decoded(content, file=path)
+    return decode_text(content, file=path)
 
 
-def decoded(content: bytes, *, file: Path | str) -> str:
+def decode_text(content: bytes, *, file: Path | str) -> str:
     """The text of UTF-8, without a byte order mark.
 
     Args:
@@ -105,7 +105,7 @@ def read_document(folder: Path, name: str) -> Json:
         BenchmarkError: The file is reached through a link.
         InputError: As `read_json`, or it is larger than `MOST_DOCUMENT_BYTES`.
     """
-    path = inside(folder, name)
+    path = path_inside(folder, name)
     try:
         size_bytes = path.stat().st_size
     except OSError:
@@ -244,7 +244,7 @@ def parse(kind: type[T], value: Json, *, file: Path | str, line: int | None = No
 
 
 @contextlib.contextmanager
-def placed(file: Path | str, place: str, *, line: int | None = None) -> Iterator[None]:
+def record_errors(file: Path | str, place: str, *, line: int | None = None) -> Iterator[None]:
     """Give a place in the source to the misfit of a record of ours that is made from it.
 
     Raises:

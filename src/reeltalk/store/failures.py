@@ -22,10 +22,10 @@ from reeltalk.store.runs import (
     CONTROLS_FOLDER,
     Run,
     check_run_folder,
+    describe_unfinished,
     is_unfinished,
     read_run,
-    retried,
-    told_of_unfinished,
+    run_to_retry,
 )
 from reeltalk.store.tables import read_rows
 
@@ -185,7 +185,7 @@ def outlook_of(path: Path) -> Outlook:
     return "whole" if whole else "as it is"
 
 
-def grouped(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
+def group_reasons(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
     """Reasons with their counts, the most frequent first; those that mean the same are one.
 
     Args:
@@ -200,7 +200,7 @@ def grouped(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _told(reasons: Mapping[str, int], of: str) -> Iterator[str]:
-    found = grouped(reasons)
+    found = group_reasons(reasons)
     for reason, count in found[:MOST_REASONS]:
         yield f"{count:,} {of}: {reason}"
     if rest := found[MOST_REASONS:]:
@@ -259,7 +259,7 @@ def check_run(path: Path, benchmarks: Sequence[Benchmark] = ()) -> Iterator[Chec
 
 
 def _unfinished(path: Path) -> Iterator[Check]:
-    far, _, advice = told_of_unfinished(path).partition("; ")
+    far, _, advice = describe_unfinished(path).partition("; ")
     yield Check(area="runs", subject=str(path), status="problem", found=f"it {far}", advice=advice)
     with contextlib.suppress(ReeltalkError, OSError):
         if (path / ANSWERS).is_file():
@@ -270,7 +270,7 @@ def _unfinished(path: Path) -> Iterator[Check]:
 def _failed(run: Run, failures: Failures) -> Iterator[Check]:
     """What failed: a problem where asking again may mend it, else a warning, as of a model that knows no answer."""
     helps = asking_helps(failures, kind=run.info.kind, model=run.info.settings.get("model"))
-    advice = f"ask it again: reeltalk retry {retried(run.path)}" if helps else ""
+    advice = f"ask it again: reeltalk retry {run_to_retry(run.path)}" if helps else ""
     for line in failures.lines():
         yield Check(
             area="runs", subject=str(run.path), status="problem" if helps else "warning", found=line, advice=advice

@@ -1,8 +1,8 @@
 """Files and folders that somebody else made: only regular files are opened, and no link leads out of a folder.
 
-A benchmark and a run hold files and folders of their own and no links: `check_folder` and `inside` refuse a link, a
-pipe or a device in one of them. The folder itself may be reached through a link, since you name it. In a folder that is
-imported, `walk` follows a link to a file inside that folder. The cache of a hub is such a folder: its
+A benchmark and a run hold files and folders of their own and no links: `check_folder` and `path_inside` refuse a link,
+a pipe or a device in one of them. The folder itself may be reached through a link, since you name it. In a folder that
+is imported, `walk` follows a link to a file inside that folder. The cache of a hub is such a folder: its
 `snapshots/REVISION` is made of links to `blobs` beside `snapshots`.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.schema.texts import DEEPEST_PATH, folded, name_problem, path_problem
+from reeltalk.schema.texts import DEEPEST_PATH, fold_name, name_problem, path_problem
 from reeltalk.store.atomic import PARTIAL_PREFIX
 
 MOST_ENTRIES: Final = 1_000_000
@@ -92,7 +92,7 @@ def visible_files(folder: Path) -> list[Path]:
     found = []
     for path, problem in walk(folder):
         if problem is not None:
-            raise InputError(problem, file=shown(path), hint="rename it, put a copy in its place, or take it away")
+            raise InputError(problem, file=printable(path), hint="rename it, put a copy in its place, or take it away")
         found.append(path)
     return sorted(found)
 
@@ -108,7 +108,9 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
         InputError: A folder cannot be read, there are too many or too deep, or it is a hub's cache of all revisions.
     """
     if (folder / "blobs").is_dir() and (folder / "snapshots").is_dir():
-        raise InputError("a hub's cache of all revisions", file=shown(folder), hint="give a folder below its snapshots")
+        raise InputError(
+            "a hub's cache of all revisions", file=printable(folder), hint="give a folder below its snapshots"
+        )
     roots, waiting, entries = _roots_of(folder), [(folder, 0)], 0
     while waiting:
         current, depth = waiting.pop()
@@ -117,10 +119,12 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
                 # No more than are needed to see that they are too many.
                 listed = sorted(itertools.islice(below, MOST_ENTRIES - entries + 1), key=lambda entry: entry.name)
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=shown(current)) from None
+            raise InputError(f"cannot be read: {error.strerror}", file=printable(current)) from None
         entries += len(listed)
         if entries > MOST_ENTRIES:
-            raise InputError(f"more than {MOST_ENTRIES:,} files and folders", file=shown(folder), hint="give a part")
+            raise InputError(
+                f"more than {MOST_ENTRIES:,} files and folders", file=printable(folder), hint="give a part"
+            )
         for entry in listed:
             path = current / entry.name
             if entry.name.startswith("."):
@@ -129,7 +133,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
                 yield path, problem
             elif entry.is_dir(follow_symlinks=False):
                 if depth == DEEPEST_PATH:
-                    raise InputError(f"more than {DEEPEST_PATH} folders deep", file=shown(path), hint="give a part")
+                    raise InputError(f"more than {DEEPEST_PATH} folders deep", file=printable(path), hint="give a part")
                 waiting.append((path, depth + 1))
             else:
                 is_file, problem = _look(path, roots)
@@ -146,7 +150,7 @@ def file_inside(folder: Path, name: str) -> Path | None:
     path = folder / name
     is_file, problem = _look(path, _roots_of(folder))
     if problem is not None:
-        raise InputError(problem, file=shown(path), hint="put a copy of the file in its place")
+        raise InputError(problem, file=printable(path), hint="put a copy of the file in its place")
     return path if is_file else None
 
 
@@ -158,7 +162,7 @@ def _look(path: Path, roots: tuple[Path, ...]) -> tuple[bool, str | None]:
     except (OSError, ValueError):
         return False, None  # Nothing there, a circle of links, or a name that no file can have.
     if not any(real.is_relative_to(root) for root in roots):
-        return False, f"a link that leads out of the folder, to {shown(real)}"
+        return False, f"a link that leads out of the folder, to {printable(real)}"
     if stat.S_ISREG(mode):
         return True, None
     return False, None if stat.S_ISDIR(mode) else _KINDS.get(stat.S_IFMT(mode), "not a file")
@@ -173,7 +177,7 @@ def _roots_of(folder: Path) -> tuple[Path, ...]:
     return (real,)
 
 
-def shown(path: Path) -> str:
+def printable(path: Path) -> str:
     """A path for people: what cannot be printed stands as its number."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
 
@@ -201,13 +205,13 @@ def names_problems(names: Iterable[str], *, reserved: Iterable[str]) -> Iterator
         names: With forward slashes.
         reserved: Files and folders that no name may stand for.
     """
-    kept = {folded(name) for name in reserved}
+    kept = {fold_name(name) for name in reserved}
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     for name in names:
         problem = file_name_problem(name)
         if problem is None:
-            key = folded(name)
+            key = fold_name(name)
             top = key.split("/")[0]
             if top in kept:
                 problem = "the name of a file or folder that is no table or picture"
@@ -242,7 +246,7 @@ def foreign_entries(folder: Path, hidden: Container[str] = ()) -> Iterator[tuple
         except FileNotFoundError:
             continue  # another process has removed it
         except OSError as error:
-            yield shown(Path(below)), f"cannot be read: {error.strerror}"
+            yield printable(Path(below)), f"cannot be read: {error.strerror}"
             continue
         for entry in found:
             own = entry.name in hidden or entry.name.startswith(PARTIAL_PREFIX)
@@ -252,7 +256,7 @@ def foreign_entries(folder: Path, hidden: Container[str] = ()) -> Iterator[tuple
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(f"{name}/")
             elif not entry.is_file(follow_symlinks=False) and (problem := _what(folder / name)) is not None:
-                yield shown(Path(name)), problem
+                yield printable(Path(name)), problem
 
 
 def check_folder(folder: Path, hidden: Container[str] = ()) -> None:
@@ -275,7 +279,7 @@ def check_folder(folder: Path, hidden: Container[str] = ()) -> None:
         )
 
 
-def inside(folder: Path, name: str) -> Path:
+def path_inside(folder: Path, name: str) -> Path:
     """The path of a file in a folder. It need not be there; what is there is a regular file, and no link is on the way.
 
     Raises:
@@ -301,7 +305,7 @@ def _what(path: Path) -> str | None:
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
-            return f"is a link to {shown(Path(os.readlink(path)))}"
+            return f"is a link to {printable(Path(os.readlink(path)))}"
     except FileNotFoundError:
         return None  # another process has removed it
     except OSError as error:

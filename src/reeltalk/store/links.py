@@ -20,7 +20,7 @@ from reeltalk.schema.media import Video
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.documents import parse, read_document, write_json
 from reeltalk.store.manifest import LINK_ROT
-from reeltalk.store.remote import checked_address, shown
+from reeltalk.store.remote import check_remote_address, redact
 
 AT_ONCE: Final = 16
 AT_ONE_HOST: Final = 2
@@ -31,7 +31,7 @@ MOST_REDIRECTS: Final = 5
 Outcome = Literal["answers", "gone", "refused", "failing", "unreachable", "not asked"]
 
 
-class Link(BaseModel):
+class SourceLink(BaseModel):
     """One address."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,10 +51,10 @@ class LinkReport(BaseModel):
 
     format: Literal["reeltalk.link-rot"] = "reeltalk.link-rot"
     asked_at: datetime
-    links: tuple[Link, ...]
+    links: tuple[SourceLink, ...]
 
     @property
-    def rotten(self) -> list[Link]:
+    def rotten(self) -> list[SourceLink]:
         """Those that do not answer."""
         return [link for link in self.links if link.outcome not in ("answers", "not asked")]
 
@@ -100,7 +100,7 @@ def read_links(folder: Path) -> LinkReport | None:
     return parse(LinkReport, read_document(folder, LINK_ROT), file=path) if path.is_file() else None
 
 
-async def _ask_all(by_address: dict[str, list[str]], answer_s: float, progress: Progress) -> list[Link]:
+async def _ask_all(by_address: dict[str, list[str]], answer_s: float, progress: Progress) -> list[SourceLink]:
     import httpx
 
     everywhere = asyncio.Semaphore(AT_ONCE)
@@ -108,19 +108,21 @@ async def _ask_all(by_address: dict[str, list[str]], answer_s: float, progress: 
     done = 0
     headers = {"User-Agent": "reeltalk (looks whether a source still answers)", "Accept-Encoding": "identity"}
 
-    async def ask(client: Any, address: str) -> Link:
+    async def ask(client: Any, address: str) -> SourceLink:
         nonlocal done
         videos = tuple(by_address[address])
         try:
-            host = urlsplit(checked_address(address)).netloc
+            host = urlsplit(check_remote_address(address)).netloc
         except (SettingError, ValueError):
             done += 1
-            return Link(address=shown(address), videos=videos, outcome="not asked", detail="it may hold credentials")
+            return SourceLink(
+                address=redact(address), videos=videos, outcome="not asked", detail="it may hold credentials"
+            )
         async with hosts[host], everywhere:
             outcome, status, detail = await _ask(client, address, answer_s)
         done += 1
         progress("asking sources", done, len(by_address), done / len(by_address))
-        return Link(address=address, videos=videos, outcome=outcome, status=status, detail=detail)
+        return SourceLink(address=address, videos=videos, outcome=outcome, status=status, detail=detail)
 
     options: dict[str, Any] = {"follow_redirects": True, "max_redirects": MOST_REDIRECTS, "headers": headers}
     async with httpx.AsyncClient(timeout=answer_s, **options) as client:
@@ -142,7 +144,7 @@ async def _ask(client: Any, address: str, answer_s: float) -> tuple[Outcome, int
     except httpx.TooManyRedirects:
         return "failing", None, f"more than {MOST_REDIRECTS} redirects"
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError) as error:
-        return "unreachable", None, shown(f"{type(error).__name__}: {error}")[:200]
+        return "unreachable", None, redact(f"{type(error).__name__}: {error}")[:200]
     return _outcome(status), status, ""
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.store.atomic import writing
-from reeltalk.store.checked import Checked
-from reeltalk.store.foreign import inside, open_file
+from reeltalk.store.file_hashes import FileHashes
+from reeltalk.store.foreign import open_file, path_inside
 from reeltalk.store.manifest import HASH_BLOCK_BYTES, MEDIA, hash_file
 
 NAME: Final = re.compile("[0-9a-f]{64}")
@@ -37,9 +37,9 @@ class MediaStore:
         checked: Remembers which files were hashed.
     """
 
-    def __init__(self, benchmark_folder: Path, checked: Checked | None = None) -> None:
+    def __init__(self, benchmark_folder: Path, checked: FileHashes | None = None) -> None:
         self.folder = benchmark_folder / MEDIA
-        self._benchmark_folder, self._checked = benchmark_folder, checked or Checked(benchmark_folder)
+        self._benchmark_folder, self._checked = benchmark_folder, checked or FileHashes(benchmark_folder)
 
     def path(self, sha256: str) -> Path:
         """Where the file with that content lies, or would lie."""
@@ -53,7 +53,7 @@ class MediaStore:
         Raises:
             BenchmarkError: It cannot be read, is reached through a link, or has another content than its name says.
         """
-        path = inside(self._benchmark_folder, f"{MEDIA}/{self.path(sha256).name}")
+        path = path_inside(self._benchmark_folder, f"{MEDIA}/{self.path(sha256).name}")
         try:
             found = self._checked.sha256(f"{MEDIA}/{sha256}")
         except OSError as error:

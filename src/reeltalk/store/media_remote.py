@@ -16,12 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.errors import BenchmarkError, InputError, ReeltalkError, RemoteError, SettingError
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.outcomes import Check
-from reeltalk.store.arriving import AT_ONCE, Traffic, fetch, several
 from reeltalk.store.atomic import PARTIAL_PREFIX, write_bytes
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import parse, read_document, write_json
+from reeltalk.store.download import AT_ONCE, Traffic, download_file, run_in_threads
 from reeltalk.store.manifest import REMOTE, hash_file
-from reeltalk.store.remote import Remote, RemoteFile, checked_address, shown
+from reeltalk.store.remote import Remote, RemoteFile, check_remote_address, redact
 from reeltalk.store.tables import CLIPS, VIDEOS
 from reeltalk.store.validate import damage_of
 
@@ -51,7 +51,7 @@ class Moved:
     """Hashes that tables name and that are neither here nor there."""
 
 
-def recorded_remote(benchmark: Path) -> str | None:
+def read_remote(benchmark: Path) -> str | None:
     """The address of a benchmark's media; None where none is noted.
 
     Raises:
@@ -60,7 +60,9 @@ def recorded_remote(benchmark: Path) -> str | None:
     """
     path = benchmark / REMOTE
     return (
-        checked_address(parse(Recorded, read_document(benchmark, REMOTE), file=path).media) if path.is_file() else None
+        check_remote_address(parse(Recorded, read_document(benchmark, REMOTE), file=path).media)
+        if path.is_file()
+        else None
     )
 
 
@@ -71,7 +73,7 @@ def record_remote(benchmark: Path, address: str) -> None:
         SettingError: The address cannot be used, or holds credentials.
         BenchmarkError: The note cannot be written.
     """
-    note = Recorded(media=checked_address(address))
+    note = Recorded(media=check_remote_address(address))
     write_bytes(benchmark / REMOTE, write_json(note.model_dump(mode="json")).encode())
 
 
@@ -106,7 +108,7 @@ def pull(
         RemoteError: Something could not be brought; what arrived is kept.
         BenchmarkError: The disk is full or cannot be written.
     """
-    where = address or recorded_remote(benchmark.path)
+    where = address or read_remote(benchmark.path)
     if where is None:
         raise SettingError(
             f"{benchmark.path} notes no address of its media; name it, as in media pull BENCH s3://bucket/folder"
@@ -115,13 +117,13 @@ def pull(
     missing = [sha256 for sha256 in named_media(benchmark) if sha256 not in known]
     found, absent = _looked(remote, missing, at_once, progress)
     size_bytes = sum(file.size_bytes or 0 for file in found)
-    moved = Moved(shown(where), len(found), size_bytes, len(known), tuple(absent))
+    moved = Moved(redact(where), len(found), size_bytes, len(known), tuple(absent))
     if not dry_run:
         counter = _Counter("bringing media", len(found), size_bytes, progress)
         traffic = Traffic(counter.told)
         work = functools.partial(_fetch_named, remote, benchmark.media.folder, traffic)
-        _move(work, found, traffic, at_once, counter, f"from {shown(where)}")
-        if found and recorded_remote(benchmark.path) is None:
+        _move(work, found, traffic, at_once, counter, f"from {redact(where)}")
+        if found and read_remote(benchmark.path) is None:
             record_remote(benchmark.path, where)
     return moved
 
@@ -153,7 +155,7 @@ def push(
         RemoteError: Something could not be written, or came back as something else.
         BenchmarkError: A file here is damaged.
     """
-    where = address or recorded_remote(benchmark.path)
+    where = address or read_remote(benchmark.path)
     if where is None:
         raise SettingError(
             f"{benchmark.path} notes no address for its media; name it, as in media push BENCH s3://bucket/folder"
@@ -164,20 +166,27 @@ def push(
     right = {file.name for file in there if file.size_bytes == sizes[file.name]}
     waiting = [sha256 for sha256 in names if sha256 not in right]
     size_bytes = sum(sizes[sha256] for sha256 in waiting)
-    moved = Moved(shown(where), len(waiting), size_bytes, len(right))
+    moved = Moved(redact(where), len(waiting), size_bytes, len(right))
     if dry_run:
         return moved
     counter = _Counter("writing media", len(waiting), size_bytes, progress)
     traffic = Traffic(counter.told)
     work = functools.partial(_put_named, remote, benchmark, traffic)
-    _move(work, waiting, traffic, at_once, counter, f"to {shown(where)}")
+    _move(work, waiting, traffic, at_once, counter, f"to {redact(where)}")
     if verify:
         written, absent = _looked(remote, names, at_once, progress)
         if absent:
-            raise RemoteError(f"{len(absent):,} files are not at {shown(where)} although they were written there")
+            raise RemoteError(f"{len(absent):,} files are not at {redact(where)} although they were written there")
         counter = _Counter("reading back", len(names), sum(sizes.values()), progress)
         traffic = Traffic(counter.told)
-        _move(functools.partial(_read_back, remote, traffic), written, traffic, at_once, counter, f"at {shown(where)}")
+        _move(
+            functools.partial(_read_back, remote, traffic),
+            written,
+            traffic,
+            at_once,
+            counter,
+            f"at {redact(where)}",
+        )
     record_remote(benchmark.path, where)
     return moved
 
@@ -208,14 +217,14 @@ def _looked(
     wanted = list(hashes)
     found: list[RemoteFile] = []
     absent: list[str] = []
-    for done, (sha256, file) in enumerate(several(remote.look, wanted, Traffic(), at_once=at_once), start=1):
+    for done, (sha256, file) in enumerate(run_in_threads(remote.look, wanted, Traffic(), at_once=at_once), start=1):
         if isinstance(file, ReeltalkError):
             raise file
         if file is None:
             absent.append(sha256)
         else:
             found.append(file)
-        progress(f"looking at {shown(remote.address)}", done, len(wanted), done / len(wanted))
+        progress(f"looking at {redact(remote.address)}", done, len(wanted), done / len(wanted))
     return sorted(found, key=lambda file: file.name), sorted(absent)
 
 
@@ -223,7 +232,7 @@ def _move(
     work: Callable[[T], object], items: list[T], traffic: Traffic, at_once: int, counter: _Counter, where: str
 ) -> None:
     failed: list[ReeltalkError] = []
-    for _, outcome in several(work, items, traffic, at_once=at_once):
+    for _, outcome in run_in_threads(work, items, traffic, at_once=at_once):
         if isinstance(outcome, BenchmarkError | InputError):
             traffic.stop.set()
             raise outcome
@@ -240,7 +249,7 @@ def _move(
 
 def _fetch_named(remote: Remote, folder: Path, traffic: Traffic, file: RemoteFile) -> None:
     most_bytes = file.size_bytes if file.size_bytes is not None else LARGEST_BYTES
-    fetch(remote, file, folder, str, traffic, sha256=file.name, most_bytes=most_bytes)
+    download_file(remote, file, folder, str, traffic, sha256=file.name, most_bytes=most_bytes)
 
 
 LARGEST_BYTES: Final = 1 << 40
@@ -259,7 +268,7 @@ def _put_named(remote: Remote, benchmark: Benchmark, traffic: Traffic, sha256: s
     remote.put(path, sha256)
     arrived = remote.look(sha256)
     if arrived is None or arrived.size_bytes != size_bytes:
-        raise RemoteError(f"{shown(remote.address)}/{sha256} did not arrive whole; run the command again")
+        raise RemoteError(f"{redact(remote.address)}/{sha256} did not arrive whole; run the command again")
     traffic.moved(size_bytes)
 
 
@@ -270,7 +279,7 @@ def _read_back(remote: Remote, traffic: Traffic, file: RemoteFile) -> None:
         traffic.moved(len(block))
     if digest.hexdigest() != file.name:
         raise RemoteError(
-            f"{shown(file.path)} came back with another content than was written; delete it there, and push again"
+            f"{redact(file.path)} came back with another content than was written; delete it there, and push again"
         )
 
 
@@ -324,9 +333,9 @@ def _present(benchmark: Benchmark, named: dict[str, str], here: set[str]) -> Che
 
 
 def _how(benchmark: Benchmark) -> str:
-    address = recorded_remote(benchmark.path)
+    address = read_remote(benchmark.path)
     if address is not None:
-        return f"bring them from {shown(address)}: reeltalk media pull {benchmark.path}"
+        return f"bring them from {redact(address)}: reeltalk media pull {benchmark.path}"
     return (
         f"curate the videos again, attach their files (reeltalk attach), or bring them: reeltalk media pull "
         f"{benchmark.path} s3://bucket/folder"

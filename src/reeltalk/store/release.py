@@ -14,7 +14,7 @@ from reeltalk.schema.media import Video
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.foreign import inside, open_file
+from reeltalk.store.foreign import open_file, path_inside
 from reeltalk.store.links import LinkReport, read_links
 from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file
 from reeltalk.store.text_tables import escape_card, markdown_table
@@ -60,7 +60,7 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
         for sha256 in benchmark.media.names():
             _copy(benchmark.media.whole(sha256), partial / MEDIA / sha256)
         for name in (REMOTE, LINK_ROT):
-            if (found := inside(benchmark.path, name)).is_file():
+            if (found := path_inside(benchmark.path, name)).is_file():
                 _copy(found, partial / name)
         links = read_links(benchmark.path)
         name = title or benchmark.manifest.name

@@ -64,13 +64,13 @@ def is_address(text: str) -> bool:
     return SCHEME.match(text) is not None
 
 
-def shown(address: str) -> str:
+def redact(address: str) -> str:
     """An address, or a text that holds some, without what may be secret: user, password and query."""
     without_user = re.sub(r"(https?://)[^/@\s]*@|(://)[^/@\s]*:[^/@\s]*@", r"\1\2", address)
     return re.sub(r"\?[^\s'\"]*", "", without_user)
 
 
-def checked_address(address: str) -> str:
+def check_remote_address(address: str) -> str:
     """The address, where it may be used and recorded.
 
     Raises:
@@ -78,20 +78,20 @@ def checked_address(address: str) -> str:
     """
     scheme = SCHEME.match(address)
     if scheme is None:
-        raise SettingError(f"{shown(address)!r} is no address; give one such as s3://bucket/folder")
+        raise SettingError(f"{redact(address)!r} is no address; give one such as s3://bucket/folder")
     if "::" in address or scheme[1].lower() in WRAPPERS:
-        raise SettingError(f"{shown(address)}: give the address of the store itself, without '::' and without caches")
+        raise SettingError(f"{redact(address)}: give the address of the store itself, without '::' and without caches")
     if not address.isprintable() or any(part in (".", "..") for part in address.split("/")):
-        raise SettingError(f"{shown(address)!r} holds '..' or characters that no address has")
+        raise SettingError(f"{redact(address)!r} holds '..' or characters that no address has")
     try:
         parts = urlsplit(address)
         user, password = parts.username, parts.password
     except ValueError as error:
-        raise SettingError(f"the address {shown(address)} makes no sense: {error}") from None
+        raise SettingError(f"the address {redact(address)} makes no sense: {error}") from None
     secret = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if SECRET.search(name)]
     if password is not None or secret or (user is not None and scheme[1].lower() in ("http", "https")):
         raise SettingError(
-            f"the address {shown(address)} holds credentials, which would be recorded; leave them out, and give them "
+            f"the address {redact(address)} holds credentials, which would be recorded; leave them out, and give them "
             "to the driver as its store's own tools take them (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://)"
         )
     return address
@@ -124,7 +124,7 @@ class Remote:
     def __init__(self, address: str) -> None:
         import fsspec
 
-        self.address = checked_address(address)
+        self.address = check_remote_address(address)
         self.scheme = address.partition("://")[0].lower()
         try:
             # A listing that is kept would hide what changed.
@@ -135,7 +135,7 @@ class Remote:
             package = PACKAGES.get(self.scheme, f"that reads {self.scheme}:// with fsspec")
             raise MissingExtraError(f"{self.scheme}://", extra=extra, package=package) from None
         except ValueError as error:
-            raise SettingError(f"{shown(address)} cannot be used: {shown(str(error))}") from None
+            raise SettingError(f"{redact(address)} cannot be used: {redact(str(error))}") from None
         self.root = str(root).rstrip("/")
 
     def look(self, name: str = "") -> RemoteFile | None:
@@ -175,9 +175,9 @@ class Remote:
         with self._driver("listing", self.root):
             entries = self._find()
         if len(entries) > MOST_FILES:
-            raise RemoteError(f"{shown(self.address)} holds more than {MOST_FILES:,} files; name a folder of it")
+            raise RemoteError(f"{redact(self.address)} holds more than {MOST_FILES:,} files; name a folder of it")
         if not entries:
-            raise RemoteError(f"{shown(self.address)} holds no files; check the address")
+            raise RemoteError(f"{redact(self.address)} holds no files; check the address")
         found, refused = [], {}
         for path, entry in entries.items():
             name = path.removeprefix(f"{self.root}/")
@@ -272,7 +272,7 @@ class Remote:
     @contextlib.contextmanager
     def _driver(self, doing: str, path: str) -> Iterator[None]:
         """Turn what a driver raises, which may be anything, into an error that names the address and no secret."""
-        where = shown(self.address if path == self.root else path)
+        where = redact(self.address if path == self.root else path)
         try:
             yield
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
@@ -320,4 +320,4 @@ def _patience() -> dict[str, Any]:
 
 
 def _words(error: BaseException) -> str:
-    return " ".join(shown(str(error)).split())[:200] or type(error).__name__
+    return " ".join(redact(str(error)).split())[:200] or type(error).__name__

@@ -19,9 +19,9 @@ from reeltalk.schema.runs import CONTROLS, Control, CurvePoint, GroupRow, ItemSc
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.atomic import REPLIES as REPLIES
 from reeltalk.store.atomic import storage_errors, sync_directory, write_bytes, writing, writing_directory
-from reeltalk.store.checked import OPENINGS, Checked, Mark, ReplacedError, mark_of, standing
 from reeltalk.store.documents import parse, read_document, write_json
-from reeltalk.store.foreign import check_folder, inside
+from reeltalk.store.file_hashes import OPENINGS, FileHashes, Mark, ReplacedError, mark_of, refuse_replaced
+from reeltalk.store.foreign import check_folder, path_inside
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import open_rows, read_rows, write_rows
 
@@ -131,7 +131,7 @@ class Run:
         Raises:
             BenchmarkError: It was edited by hand, or is reached through a link.
         """
-        path, written = inside(self.path, name), self.files.get(name)
+        path, written = path_inside(self.path, name), self.files.get(name)
         try:
             if written is None or self._checked.sha256(name) == written:
                 return path
@@ -147,14 +147,14 @@ class Run:
             return open_rows(self.file(name), record)
 
     def _standing(self) -> contextlib.AbstractContextManager[None]:
-        return standing(self.path / INFO, self.mark, begun=self.path / REMADE)
+        return refuse_replaced(self.path / INFO, self.mark, begun=self.path / REMADE)
 
     def _has(self, name: str) -> bool:
         return name in self.files if self.files else (self.path / name).is_file()
 
     @cached_property
-    def _checked(self) -> Checked:
-        return Checked(self.path)
+    def _checked(self) -> FileHashes:
+        return FileHashes(self.path)
 
 
 def check_run_folder(path: Path) -> None:
@@ -186,16 +186,16 @@ def read_run(path: Path) -> Run:
 def _read_run(path: Path) -> Run:
     check_run_folder(path)
     if (path / REMADE).is_dir():
-        with locked(path, wait_s=SETTLING_S):
-            settle(path)
+        with lock_run(path, wait_s=SETTLING_S):
+            install_remade_run(path)
     if is_unfinished(path):
-        raise BenchmarkError(f"{path} {told_of_unfinished(path)}")
+        raise BenchmarkError(f"{path} {describe_unfinished(path)}")
     if not (path / INFO).is_file() and holds_plays(path):
         raise BenchmarkError(f"{path} holds plays, of which there are no pages; 'reeltalk proactive score' reads them")
     if not (path / INFO).is_file():
         raise BenchmarkError(f"{path} is not a run: it has no {INFO}; 'reeltalk score' writes runs")
     mark = mark_of(path / INFO)
-    with standing(path / INFO, mark, begun=path / REMADE):
+    with refuse_replaced(path / INFO, mark, begun=path / REMADE):
         info = parse(RunInfo, read_document(path, INFO), file=path / INFO)
         written = (path / FILES).is_file()
         files = parse(dict[str, str], read_document(path, FILES), file=path / FILES) if written else {}
@@ -230,7 +230,7 @@ def holds_plays(path: Path) -> bool:
     return False
 
 
-def told_of_unfinished(path: Path) -> str:
+def describe_unfinished(path: Path) -> str:
     """How far an unfinished run got, and the command that finishes it.
 
     Args:
@@ -244,12 +244,12 @@ def told_of_unfinished(path: Path) -> str:
             far += f" with answers to {sum(not turn.has_failed for turn in turns):,} of {len(turns):,} turns"
         elif (kept := _kept_replies(path / REPLIES)) is not None:
             far += f" with {kept:,} replies that are kept" if kept else " in which nothing was answered yet"
-    run = retried(path)
+    run = run_to_retry(path)
     again = f"'reeltalk retry {run}' or " if (run / COMMAND).is_file() else ""
     return f"{far}; {again}the command that began it goes on and finishes it"
 
 
-def retried(path: Path) -> Path:
+def run_to_retry(path: Path) -> Path:
     """The run that `reeltalk retry` is given for a folder: that of a control is the run beside which it was played.
 
     Args:
@@ -270,7 +270,7 @@ def _kept_replies(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, wait_s: float = READERS_S) -> Iterator[None]:
+def lock_run(path: Path, *, wait_s: float = READERS_S) -> Iterator[None]:
     """Hold a run's folder, so that no two processes make the same run.
 
     Args:
@@ -293,7 +293,7 @@ def locked(path: Path, *, wait_s: float = READERS_S) -> Iterator[None]:
         lock.release()
 
 
-def settle(path: Path) -> None:
+def install_remade_run(path: Path) -> None:
     """Put a run that was made again into the place of the old one. Whoever calls it holds the folder.
 
     Args:
@@ -308,7 +308,7 @@ def settle(path: Path) -> None:
     with storage_errors(path):
         if (remade / REQUEST).is_file() and (path / CONTROLS_FOLDER).is_dir():
             # Another request: its controls are other ones, too.
-            remove(path / CONTROLS_FOLDER, but=(FRAMES,))
+            remove_files(path / CONTROLS_FOLDER, but=(FRAMES,))
         # `run.json` moves last: it describes the files only once all are in place.
         for entry in sorted(remade.iterdir(), key=lambda entry: entry.name == INFO):
             target = path / entry.name
@@ -319,7 +319,7 @@ def settle(path: Path) -> None:
         remade.rmdir()
 
 
-def remove(folder: Path, *, but: Iterable[str] = ()) -> None:
+def remove_files(folder: Path, *, but: Iterable[str] = ()) -> None:
     """Remove what lies in a folder of ours, but for databases: replies that are kept are never removed.
 
     Args:
@@ -332,7 +332,7 @@ def remove(folder: Path, *, but: Iterable[str] = ()) -> None:
         if not entry.is_dir() or entry.is_symlink():
             entry.unlink()
         elif list(entry.rglob("*.sqlite*")):
-            remove(entry)
+            remove_files(entry)
         else:
             shutil.rmtree(entry)
 

@@ -29,7 +29,7 @@ from reeltalk.schema.sft import (
     carried_text,
     reserved_in,
 )
-from reeltalk.store.documents import SourceModel, parse, placed, read_json_lines
+from reeltalk.store.documents import SourceModel, parse, read_json_lines, record_errors
 
 SampleLayout = Literal["streamingchat", "sharegpt", "trl"]
 """How a line is laid out."""
@@ -143,7 +143,7 @@ def read_samples(path: Path, layout: SampleLayout | None = None) -> Iterator[tup
         InputError: A line is no sample; names file, line and field.
     """
     for number, value in read_json_lines(path):
-        yield number, read_line(value, layout or layout_of(value, file=path, line=number), file=path, line=number)
+        yield number, read_sample(value, layout or layout_of(value, file=path, line=number), file=path, line=number)
 
 
 def layout_of(value: Json, *, file: Path, line: int) -> SampleLayout:
@@ -169,7 +169,7 @@ def _has_parts(messages: list[Any]) -> bool:
     return any(isinstance(said, dict) and isinstance(said.get("content"), list) for said in messages)
 
 
-def read_line(value: Json, layout: SampleLayout, *, file: Path, line: int) -> TrainingSample:
+def read_sample(value: Json, layout: SampleLayout, *, file: Path, line: int) -> TrainingSample:
     """One line as a sample.
 
     Raises:
@@ -252,7 +252,7 @@ def _sample(
         if given is not None and len(given) != wanted:
             raise error(f"{len(given)} entries where {wanted} are needed", f"$.{name}")
     times, asked = row.frame_times_s or [None] * len(images), row.asked_at_s or [None] * turns_there
-    with placed(file, "$", line=line):
+    with record_errors(file, "$", line=line):
         carried = tuple(CarriedTurn(question=question, answer=answer) for question, answer in row.carried)
         frames = iter([TrainingFrame(file=name, at_s=at_s) for name, at_s in zip(images, times, strict=True)])
         turns: list[TrainingTurn] = []

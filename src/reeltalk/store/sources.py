@@ -16,9 +16,9 @@ from urllib.parse import unquote
 
 from reeltalk.errors import BenchmarkError, ReeltalkError, RemoteError, SettingError
 from reeltalk.progress import Progress, unseen
-from reeltalk.store.arriving import AT_ONCE, Traffic, fetch, several
 from reeltalk.store.atomic import write_bytes
-from reeltalk.store.remote import WEB, Remote, RemoteFile, checked_address, shown
+from reeltalk.store.download import AT_ONCE, Traffic, download_file, run_in_threads
+from reeltalk.store.remote import WEB, Remote, RemoteFile, check_remote_address, redact
 
 OBJECTS: Final = "objects"
 KNOWN: Final = "known"
@@ -26,7 +26,7 @@ SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}")
 
 
 @dataclass(frozen=True)
-class BroughtFile:
+class FetchedFile:
     """A file that was brought."""
 
     name: str
@@ -38,17 +38,17 @@ class BroughtFile:
 
 
 @dataclass(frozen=True)
-class Brought:
+class FetchedSources:
     """What was brought from one address."""
 
     address: str
-    files: tuple[BroughtFile, ...]
+    files: tuple[FetchedFile, ...]
     """In the order in which paths are sorted."""
     refused: dict[str, str]
     """Why, by name, for names that no file here can have."""
 
 
-def bring(
+def fetch_sources(
     address: str,
     cache: Path,
     *,
@@ -57,7 +57,7 @@ def bring(
     most_bytes: int,
     at_once: int = AT_ONCE,
     progress: Progress = unseen,
-) -> Brought:
+) -> FetchedSources:
     """Bring the files of a folder at an address, or one file with what lies beside it.
 
     A run that was stopped goes on where it was. What could not be brought does not keep the rest from arriving.
@@ -90,7 +90,7 @@ def bring(
         done_bytes += size_bytes
         # A server that does not say how large its files are is held to the bound, too.
         if done_bytes > most_bytes + total_bytes:
-            raise RemoteError(f"{shown(address)} sends more than it may: {most_bytes / 2**30:g} GiB in all")
+            raise RemoteError(f"{redact(address)} sends more than it may: {most_bytes / 2**30:g} GiB in all")
         progress("bringing files", len(ready), len(wanted), min(1.0, done_bytes / max(1, total_bytes)))
 
     traffic = Traffic(told)
@@ -99,7 +99,7 @@ def bring(
     def work(file: RemoteFile) -> Path:
         return cached.fetch(file, traffic, most_bytes)
 
-    for file, outcome in several(work, missing, traffic, at_once=at_once):
+    for file, outcome in run_in_threads(work, missing, traffic, at_once=at_once):
         if isinstance(outcome, BenchmarkError):
             traffic.stop.set()
             raise outcome
@@ -110,14 +110,14 @@ def bring(
         progress("bringing files", len(ready), len(wanted), min(1.0, done_bytes / max(1, total_bytes)))
     if failed:
         raise RemoteError(
-            f"{len(failed):,} of {len(wanted):,} files could not be brought from {shown(address)}: {failed[0]}; what "
+            f"{len(failed):,} of {len(wanted):,} files could not be brought from {redact(address)}: {failed[0]}; what "
             "arrived is kept, run the command again to go on"
         )
     files = tuple(
-        BroughtFile(file.name, ready[file.name], file.path if remote.scheme in WEB else f"{remote.address}{file.name}")
+        FetchedFile(file.name, ready[file.name], file.path if remote.scheme in WEB else f"{remote.address}{file.name}")
         for file in wanted
     )
-    return Brought(shown(address), files, refused)
+    return FetchedSources(redact(address), files, refused)
 
 
 def _wanted(
@@ -131,7 +131,7 @@ def _wanted(
         wanted = [file for file in found if file.name in names]
         # Web servers list names alone.
         return remote, [_looked_at(remote, file) for file in wanted], refused
-    folder, _, name = checked_address(address).rpartition("/")
+    folder, _, name = check_remote_address(address).rpartition("/")
     remote = Remote(f"{folder}/")
     plain = unquote(name.partition("?")[0]) if remote.scheme in WEB else name
     files = [replace(single, name=plain)]
@@ -152,21 +152,21 @@ def _looked_at(remote: Remote, file: RemoteFile) -> RemoteFile:
         return file
     found = remote.again(file)
     if found is None:
-        raise RemoteError(f"{shown(file.path)} is gone; run the command again")
+        raise RemoteError(f"{redact(file.path)} is gone; run the command again")
     return found
 
 
 def _check_room(address: str, cache: Path, total_bytes: int, most_bytes: int) -> None:
     if total_bytes > most_bytes:
         raise SettingError(
-            f"{shown(address)} holds {total_bytes / 1e6:,.1f} MB that are not here yet, and --max-download-gib allows "
+            f"{redact(address)} holds {total_bytes / 1e6:,.1f} MB that are not here yet, and --max-download-gib allows "
             f"{most_bytes / 1e6:,.1f} MB; raise it, or name a part of the folder"
         )
     above = next(folder for folder in (cache.absolute(), *cache.absolute().parents) if folder.exists())
     free_bytes = shutil.disk_usage(above).free
     if total_bytes > free_bytes:
         raise BenchmarkError(
-            f"{shown(address)} holds {total_bytes / 1e6:,.1f} MB that are not here yet, and {above} has room for "
+            f"{redact(address)} holds {total_bytes / 1e6:,.1f} MB that are not here yet, and {above} has room for "
             f"{free_bytes / 1e6:,.1f} MB; free some space, or name a folder on another disk"
         )
 
@@ -190,7 +190,7 @@ class _Cache:
 
     def fetch(self, file: RemoteFile, traffic: Traffic, most_bytes: int) -> Path:
         """Bring a file and note whence it came."""
-        sha256 = fetch(
+        sha256 = download_file(
             self.remote,
             file,
             self.folder / OBJECTS,

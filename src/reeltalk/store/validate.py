@@ -26,7 +26,7 @@ from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.benchmark import COMMIT, HIDDEN, LOCK, WORK, Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_document
-from reeltalk.store.foreign import foreign_entries, inside, shown
+from reeltalk.store.foreign import foreign_entries, path_inside, printable
 from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file, read_manifest
 from reeltalk.store.runs import (
     CURVES,
@@ -35,7 +35,7 @@ from reeltalk.store.runs import (
     SUMMARY,
     Run,
     check_run_folder,
-    locked,
+    lock_run,
     write_summary,
 )
 from reeltalk.store.tables import TABLES, read_rows
@@ -79,7 +79,7 @@ def damage_of(benchmark: Benchmark, sha256: str) -> Finding | None:
     """What is wrong with a media file that is here: its content, told by its hash."""
     name = f"{MEDIA}/{sha256}"
     try:
-        found, _ = hash_file(inside(benchmark.path, name))
+        found, _ = hash_file(path_inside(benchmark.path, name))
     except ReeltalkError as error:
         return Finding("error", name, str(error))
     except OSError as error:
@@ -140,7 +140,7 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
     media = (f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())
     known = {*benchmark.manifest.files, MANIFEST, LOCK, REMOTE, LINK_ROT, *media, *foreign}
     for path in sorted(benchmark.path.rglob("*")):
-        name = shown(path.relative_to(benchmark.path))
+        name = printable(path.relative_to(benchmark.path))
         if (path.is_dir() and not path.is_symlink()) or name in known or name.split("/")[0] in (COMMIT, WORK):
             continue
         if not path.name.startswith(PARTIAL_PREFIX) and PARTIAL_PREFIX not in name:
@@ -434,9 +434,9 @@ def accept_run(path: Path | str) -> list[str]:
     """
     path = Path(path)
     check_run_folder(path)
-    with locked(path):
+    with lock_run(path):
         files = parse(dict[str, str], read_document(path, FILES), file=path / FILES) if (path / FILES).is_file() else {}
-        edited = sorted(name for name, sha256 in files.items() if _hash(inside(path, name)) != sha256)
+        edited = sorted(name for name, sha256 in files.items() if _hash(path_inside(path, name)) != sha256)
         if edited:
             info = parse(RunInfo, read_document(path, INFO), file=path / INFO)
             summary = parse(list[SummaryRow], read_document(path, SUMMARY), file=path / SUMMARY)
@@ -460,7 +460,7 @@ def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
     """The entries of files whose content is no longer the one that the manifest lists."""
     found = {}
     for name, entry in benchmark.manifest.files.items():
-        path = inside(benchmark.path, name)
+        path = path_inside(benchmark.path, name)
         if not path.is_file():
             raise BenchmarkError(f"{path} is missing; copy it anew from where it came, or make it again")
         sha256, size_bytes = hash_file(path)

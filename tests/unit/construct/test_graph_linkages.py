@@ -20,7 +20,7 @@ from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome
-from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue, published
+from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue, published_methods
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, GATES, LINKAGES, REWRITES
 
@@ -165,7 +165,7 @@ def test_a_skill_follows_from_the_question(benchmark: Benchmark) -> None:
 def test_what_a_household_cannot_be_asked_is_left_out_and_counted(benchmark: Benchmark) -> None:
     found = count_benchmark(benchmark)
     assert found.grounded == found.relations.total() == benchmark.rows(LINKAGES)
-    assert set(found.not_offered) == {name for name, method in published().items() if not method.kinds}
+    assert set(found.not_offered) == {name for name, method in published_methods().items() if not method.kinds}
     # Nobody's mood is in a graph of a household, nor what would be otherwise.
     assert set(found.skills_not_offered) == {"PA", "CR", "RI", "CST", "CSI", "ECA"}
     assert not set(found.skills_not_offered) & set(found.skills)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reeltalk.errors import BrokenInvariantError
 from reeltalk.metrics.uncertainty import wilson
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.entrances import FOLLOWING, NEW_WORDS, NO_DRAFT, Entrance, EntranceVerdict, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.paths import (
     ANYWAY,
@@ -20,12 +21,11 @@ from reeltalk.schema.paths import (
     Landing,
     PathStatistics,
     Walker,
-    found_before,
-    landings,
+    find_landings,
     links_of,
+    recorded_verdicts,
 )
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.schema.standing import FOLLOWING, NEW_WORDS, NO_DRAFT, Entered, Standing, by_rule
 
 
 def chain(number: int, turns: int) -> QAChain:
@@ -149,7 +149,9 @@ def test_several_links_of_a_turn_are_chosen_uniformly() -> None:
     chains = [chain(0, 2), chain(1, 5)]
     # A pair that is linked by two relations counts once.
     linkages = [link(0, 1, 1, 1), link(0, 1, 1, 1, "Events"), link(0, 1, 1, 3)]
-    jumps = [found.jump for found in landings(chains, links_of(chains, linkages, ()), lambda *_: Standing(True))]
+    jumps = [
+        found.jump for found in find_landings(chains, links_of(chains, linkages, ()), lambda *_: EntranceVerdict(True))
+    ]
     walker, draw = Walker(chains, [jump for jump in jumps if jump], jump_probability=1.0), random.Random(5)
     landed = [walker.walk(draw)[2][0][1] for _ in range(4000)]
     assert set(landed) == {1, 3}
@@ -183,7 +185,9 @@ FIRST = worded("c0", "What does the woman take?", "Where does she put it?")
 
 class TestLanding:
     def one(self, after: QAChain, linkage: Linkage, *drafts: Rewrite) -> Landing:
-        [found] = landings([FIRST, after], links_of([FIRST, after], [linkage], drafts), lambda e, *_: by_rule(e))
+        [found] = find_landings(
+            [FIRST, after], links_of([FIRST, after], [linkage], drafts), lambda e, *_: verdict_by_rule(e)
+        )
         return found
 
     @pytest.mark.parametrize(
@@ -260,12 +264,12 @@ class TestLanding:
         rows = [draft(entrance, "Reworded B?"), draft(onward, "Reworded E?")]
         seen: list[tuple[str, ...]] = []
 
-        def decide(entered: Entered, before: QAChain, after: QAChain) -> Standing:
+        def decide(entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
             assert after.turns[len(entered.skipped) + 1 :] == entered.following
             seen.append((*(turn.question for turn in entered.before), entered.turn.question))
-            return Standing(entered.before[-1].question != "Reworded B?", "no")
+            return EntranceVerdict(entered.before[-1].question != "Reworded B?", "no")
 
-        found = landings(chains, links_of(chains, [entrance, onward], rows), decide)
+        found = find_landings(chains, links_of(chains, [entrance, onward], rows), decide)
         assert [landing.jump is not None for landing in found] == [True, False]
         # A walk comes to the second link by going on, and by landing on the draft.
         assert seen[0] == ("What does the woman take?", "Reworded B?")
@@ -276,13 +280,17 @@ class TestLanding:
         after = worded("c1", "Who drives a lorry?", "What does she do with it?")
         rows = [draft(linkage, "What is done with the thing?")]
         links = links_of([FIRST, after], [linkage], rows)
-        [refused] = landings([FIRST, after], links, lambda *_: Standing(False, "a model says so", said="the thing"))
+        [refused] = find_landings(
+            [FIRST, after], links, lambda *_: EntranceVerdict(False, "a model says so", said="the thing")
+        )
         row = refused.gate
         assert (row.gate, row.unit, row.outcome, row.extra["said"]) == (
             "landing", "linkage", GateOutcome.FLAGGED, "the thing",
         )  # fmt: skip
         kept = GateResult.model_validate_json(row.model_copy(update={"gate": "paths:landing"}).to_json())
-        assert landings([FIRST, after], links, found_before([kept]))[0].jump is None
+        assert find_landings([FIRST, after], links, recorded_verdicts([kept]))[0].jump is None
         edited = worded("c1", "Who drives a lorry?", "What does she do with it now?", "How many are there?")
         links = links_of([FIRST, edited], [linkage], rows)
-        assert landings([FIRST, edited], links, found_before([kept]))[0].jump is not None, "the rule decides again"
+        assert find_landings([FIRST, edited], links, recorded_verdicts([kept]))[0].jump is not None, (
+            "the rule decides again"
+        )

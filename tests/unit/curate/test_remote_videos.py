@@ -11,7 +11,7 @@ from sample_videos import Numbered
 from reeltalk.cli import run
 from reeltalk.curate.sources import find_videos, read_sidecar, sidecar_names, wanted_files
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.sources import bring
+from reeltalk.store.sources import fetch_sources
 from reeltalk.store.tables import REJECTED, VIDEOS
 
 WIDE = ["--min-duration-s", "1", "--min-shots", "1", "--min-mean-shot-s", "0.5", "--min-flow-px", "0"]

@@ -8,7 +8,7 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
 from reeltalk.schema.ids import VideoId
 
 
-def asked(at_s: float | None, played: Played | None, *, video: str = "v", index: int = 0) -> AnsweredTurn:
+def asked(at_s: float | None, played: PlayDetails | None, *, video: str = "v", index: int = 0) -> AnsweredTurn:
     return AnsweredTurn(
         model="m", item_id=f"{video}/{index}", video_id=VideoId(video), unit_id=video, turn_index=index, question="?",
         references=("r",), text="a", asked_at_s=at_s, played=played,

@@ -27,7 +27,7 @@ from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.units import Background, group_units
 from reeltalk.llm import Message, Reply
-from reeltalk.schema.answers import AnsweredTurn, Played
+from reeltalk.schema.answers import AnsweredTurn, PlayDetails
 from reeltalk.schema.dialogue import (
     AnswerKey,
     Checklist,

@@ -33,7 +33,7 @@ from reeltalk.schema.knowledge import Entity, Event, Fact
 from reeltalk.schema.media import Clip, ClipFile, Encoding, SampledFrame, Shot, Video
 from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
 from reeltalk.schema.review import Decision, FieldEdit, Review
-from reeltalk.schema.scoring import Criterion, JudgedScore, Rubric, ScoreState
+from reeltalk.schema.scoring import JudgedScore, Rubric, RubricCriterion, ScoreState
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
@@ -248,7 +248,11 @@ def contents(draw: st.DrawFn) -> Content:
                 unit=st.just("chain"),
                 criteria=st.lists(
                     st.builds(
-                        Criterion, name=names, lowest=st.just(0.0), highest=st.just(10.0), levels=st.just({"0": "bad"})
+                        RubricCriterion,
+                        name=names,
+                        lowest=st.just(0.0),
+                        highest=st.just(10.0),
+                        levels=st.just({"0": "bad"}),
                     ),
                     max_size=2,
                 ).map(tuple),

@@ -20,7 +20,7 @@ from reeltalk.schema.sft import SampleLimits, most_tokens
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.sft import read_line, read_samples, to_line
+from reeltalk.store.sft import read_sample, read_samples, to_line
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 FILM = Numbered("training-data.mp4", frames=240)
@@ -269,7 +269,7 @@ def test_every_import_can_be_trained_on(folder: str, tmp_path: Path, full: bool)
         assert samples
         for sample in samples:
             line = to_line(sample, "streamingchat")
-            assert read_line(line, "streamingchat", file=path, line=1) == sample
+            assert read_sample(line, "streamingchat", file=path, line=1) == sample
     if kinds and (full or folder in DECODED):
         Benchmark.create(tmp_path / "bench").write_content(content, stage="test")
         command = ["export", "streamingchat", str(tmp_path / "bench"), str(tmp_path / "out"), "--split", "all"]

@@ -19,7 +19,7 @@ def unit(name: str, count: int, *, corrupted: int | None = None, video: str = "v
             question="?",
             references=("r",),
             text="a",
-            played=Played(corrupted=n == corrupted),
+            played=PlayDetails(corrupted=n == corrupted),
         )
         for n in range(count)
     )

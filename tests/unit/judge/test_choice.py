@@ -14,7 +14,7 @@ from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.measures import group_measure
 from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.agree import SIGNATURE
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -45,7 +45,7 @@ def turn(
         options=options,
         correct_option=correct,
         labels=labels or {},
-        played=Played(option_order=order),
+        played=PlayDetails(option_order=order),
     )
 
 

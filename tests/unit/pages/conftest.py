@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.schema.answers import AnsweredTurn, Played
+from reeltalk.schema.answers import AnsweredTurn, PlayDetails
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.runs import CurvePoint, Duplicate, ItemScores, ModelInfo, RunInfo, SummaryRow, Unscored
 from reeltalk.schema.scoring import JudgedScore
@@ -165,7 +165,7 @@ def make_played(tmp_path: Path) -> RunMaker:
                     question="What does she hold?",
                     references=("a cup",),
                     text="A cup.",
-                    played=Played(corrupted=f"{unit_id}/{index + 1:02d}" in planted),
+                    played=PlayDetails(corrupted=f"{unit_id}/{index + 1:02d}" in planted),
                 ),
                 score,
             )

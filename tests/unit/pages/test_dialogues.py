@@ -7,7 +7,7 @@ import pytest
 from reeltalk.analysis.dialogues import collect_dialogues, heat_levels, item_metrics, mean_metric
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.errors import BenchmarkError
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.ids import VideoId
 from reeltalk.store.runs import Run
 
@@ -111,7 +111,7 @@ def test_heat_goes_by_fifths_and_knows_nothing_of_absent_values() -> None:
 
 
 def test_how_an_answer_came_about_is_told(make_run: RunMaker) -> None:
-    played = Played(
+    played = PlayDetails(
         frames_s=(4.0, 60.61), new_frames=1, took_s=0.25, first_token_s=0.1, prompt_tokens=1200, completion_tokens=7,
         cached=True, corrupted=True,
     )  # fmt: skip
@@ -119,7 +119,7 @@ def test_how_an_answer_came_about_is_told(make_run: RunMaker) -> None:
         AnsweredTurn(
             model=model, item_id="d/01", video_id=VideoId("v"), unit_id="d", turn_index=0, question="?",
             references=("r",), text="", state=AnswerState.FAILED if model == "beta" else AnswerState.ANSWERED,
-            reason="too long" if model == "beta" else None, played=played if model == "alpha" else Played(),
+            reason="too long" if model == "beta" else None, played=played if model == "alpha" else PlayDetails(),
         )
         for model in ("alpha", "beta")
     ]  # fmt: skip

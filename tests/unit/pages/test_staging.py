@@ -16,7 +16,7 @@ from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.site import Site, make_environment
 from reeltalk.pages.site_media import SiteMedia
 from reeltalk.parallel import LocalExecutor
-from reeltalk.schema.answers import AnsweredTurn, Played
+from reeltalk.schema.answers import AnsweredTurn, PlayDetails
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
@@ -72,7 +72,7 @@ def played(model: str, unit_id: str, index: int, frames: Sequence[float]) -> Ans
     return AnsweredTurn(
         model=model, item_id=f"{unit_id}/v1/{index + 1:02d}", video_id=VideoId(f"v{unit_id[-1]}"), unit_id=unit_id,
         turn_index=index, question="What?", references=("A cup.",), text="A cup.", asked_at_s=4.0 + index,
-        played=Played(frames_s=tuple(frames)),
+        played=PlayDetails(frames_s=tuple(frames)),
     )  # fmt: skip
 
 

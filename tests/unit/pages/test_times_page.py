@@ -12,7 +12,7 @@ from reeltalk.evaluate.tables import Tables, summarise
 from reeltalk.pages.breakdowns import timings_by_length, timings_by_moment, timings_by_turn
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
-from reeltalk.schema.answers import AnsweredTurn, Played
+from reeltalk.schema.answers import AnsweredTurn, PlayDetails
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo
 from reeltalk.store.runs import FILES, Run, read_run, write_tables
@@ -22,13 +22,13 @@ LENGTHS_S = {f"video-{number}": 40.0 * 1.35**number for number in range(14)}
 MODELS = ("bounded", "unbounded", "anew")
 
 
-def played(model: str, at_s: float, gap_s: float, draw: random.Random) -> Played:
+def played(model: str, at_s: float, gap_s: float, draw: random.Random) -> PlayDetails:
     """An answer of one of the models: frames come every second, and 24 KiB of each are kept."""
     frames = int(at_s)
     kept = {"bounded": min(frames, 240), "unbounded": frames, "anew": None}[model]
     first = {"bounded": 0.02, "unbounded": 0.02 + frames * 2e-5, "anew": 0.1 + frames * 0.004}[model]
     first *= draw.uniform(0.9, 1.3)
-    return Played(
+    return PlayDetails(
         frames_s=tuple(float(second) for second in range(frames)),
         new_frames=int(gap_s),
         took_s=round(first + draw.uniform(0.1, 0.2), 4),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reeltalk.project.records import MISSING, Fingerprints
-from reeltalk.project.steps import Read
+from reeltalk.project.steps import StepInput
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.store.benchmark import Benchmark
@@ -16,7 +16,7 @@ def test_what_was_constructed_or_settled_is_no_change_to_construct(tmp_path: Pat
     with benchmark.writing(stage="world film") as writer:
         writer.add(VIDEOS, [video])
     prints = Fingerprints(tmp_path, {})
-    sources, whole = Read("b", drafts=False), Read("b")
+    sources, whole = StepInput("b", drafts=False), StepInput("b")
     before = prints.of(sources), prints.of(whole)
     for stage in ("construct chains", "graph questions", "proactive write", "review apply"):
         with benchmark.writing(stage=stage) as writer:
@@ -30,23 +30,23 @@ def test_what_was_constructed_or_settled_is_no_change_to_construct(tmp_path: Pat
 
 def test_a_folder_is_its_visible_files_with_their_names(tmp_path: Path) -> None:
     prints = Fingerprints(tmp_path, {})
-    assert prints.of(Read("raw")) == MISSING
+    assert prints.of(StepInput("raw")) == MISSING
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.mp4").write_bytes(b"film")
-    before = prints.of(Read("raw"))
+    before = prints.of(StepInput("raw"))
     (tmp_path / "raw/.DS_Store").write_bytes(b"noise")
-    assert prints.of(Read("raw")) == before
+    assert prints.of(StepInput("raw")) == before
     (tmp_path / "raw/a.mp4").rename(tmp_path / "raw/b.mp4")
-    assert prints.of(Read("raw")) != before
+    assert prints.of(StepInput("raw")) != before
 
 
 def test_a_file_is_read_once_while_it_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(b"film")
     first = Fingerprints(tmp_path, {})
-    sha256 = first.of(Read("a.mp4"))
+    sha256 = first.of(StepInput("a.mp4"))
     known = first.files[str(tmp_path / "a.mp4")]
     # Were it read again, the hash would be another.
     remembered = {str(tmp_path / "a.mp4"): known.model_copy(update={"sha256": "kept"})}
-    assert Fingerprints(tmp_path, remembered).of(Read("a.mp4")) == "kept"
+    assert Fingerprints(tmp_path, remembered).of(StepInput("a.mp4")) == "kept"
     (tmp_path / "a.mp4").write_bytes(b"films")
-    assert Fingerprints(tmp_path, remembered).of(Read("a.mp4")) not in ("kept", sha256)
+    assert Fingerprints(tmp_path, remembered).of(StepInput("a.mp4")) not in ("kept", sha256)

@@ -7,21 +7,21 @@ import pytest
 
 from reeltalk.cli.projects import section_commands
 from reeltalk.errors import InputError
-from reeltalk.project.reading import Project, read_project
-from reeltalk.project.sections import Command
-from reeltalk.project.steps import steps_of
+from reeltalk.project.reading import ProjectFile, read_project
+from reeltalk.project.sections import CommandSpec
+from reeltalk.project.steps import steps_of_project
 
-Read = Callable[[str], Project]
+Read = Callable[[str], ProjectFile]
 
 
 @pytest.fixture(scope="module")
-def commands() -> dict[str, Command]:
+def commands() -> dict[str, CommandSpec]:
     return section_commands()
 
 
 @pytest.fixture
-def read(tmp_path: Path, commands: dict[str, Command]) -> Read:
-    def read_text(text: str) -> Project:
+def read(tmp_path: Path, commands: dict[str, CommandSpec]) -> Read:
+    def read_text(text: str) -> ProjectFile:
         file = tmp_path / "project.yaml"
         file.write_text(text, encoding="utf-8")
         return read_project(file, commands)
@@ -89,7 +89,7 @@ def test_a_key_in_the_file_is_refused_and_not_shown(read: Read, line: str) -> No
     assert "sk-12345" not in str(caught.value)
 
 
-def test_each_step_is_the_command_line_that_a_person_would_type(read: Read, commands: dict[str, Command]) -> None:
+def test_each_step_is_the_command_line_that_a_person_would_type(read: Read, commands: dict[str, CommandSpec]) -> None:
     project = read(
         "benchmark: benchmarks/k/\nworkers: 3\nfilm: {scenarios: 4, labels: true, seed: 7}\n"
         "construct: {steps: [chains, paths]}\n"
@@ -98,7 +98,7 @@ def test_each_step_is_the_command_line_that_a_person_would_type(read: Read, comm
         "judge: {protocols: [clair], judge: gpt}\ncompare: {format: csv}\nreport: {media: cut}\n"
         "release: {version: '1.0'}\n"
     )
-    steps = {step.name: step for step in steps_of(project, commands)}
+    steps = {step.name: step for step in steps_of_project(project, commands)}
     assert list(steps) == [
         *("film", "construct", "evaluate:blind-dialogue", "evaluate:blind-streaming", "evaluate:mine"),
         *("judge:blind-dialogue", "judge:blind-streaming", "judge:mine", "compare", "report", "release"),
@@ -119,16 +119,16 @@ def test_each_step_is_the_command_line_that_a_person_would_type(read: Read, comm
     assert typed["release"] == "freeze benchmarks/k releases/1.0 --version 1.0"
 
 
-def test_what_does_not_move_a_result_does_not_decide(read: Read, commands: dict[str, Command]) -> None:
+def test_what_does_not_move_a_result_does_not_decide(read: Read, commands: dict[str, CommandSpec]) -> None:
     def decides(settings: str) -> tuple[str, ...]:
         text = f"benchmark: b\nevaluate:\n  models:\n    mine: {{model: qwen, {settings}}}\n"
-        return steps_of(read(text), commands)[0].decides
+        return steps_of_project(read(text), commands)[0].decides
 
     assert decides("workers: 7, connections: 2, max_calls: 9, base_url: 'http://b/v1'") == decides("")
     assert decides("frames: 9") != decides("")
 
 
-def test_files_that_settings_name_are_read(read: Read, commands: dict[str, Command], tmp_path: Path) -> None:
+def test_files_that_settings_name_are_read(read: Read, commands: dict[str, CommandSpec], tmp_path: Path) -> None:
     (tmp_path / "ask.md").write_text("Ask.", encoding="utf-8")
     (tmp_path / "answers").mkdir()
     (tmp_path / "own.py").write_text("", encoding="utf-8")
@@ -137,7 +137,7 @@ def test_files_that_settings_name_are_read(read: Read, commands: dict[str, Comma
         "evaluate: {prompt: ask.md, models: {theirs: 'answers:answers', gone: 'answers:nowhere'}}\n"
         "judge: {metrics: 'bleu,python:own.py:length'}\n"
     )
-    found = {step.name: [read.path for read in step.reads] for step in steps_of(project, commands)}
+    found = {step.name: [read.path for read in step.reads] for step in steps_of_project(project, commands)}
     assert found == {
         "curate": ["raw", "one.mp4"],
         "construct": ["b", "shares.toml"],
@@ -148,13 +148,13 @@ def test_files_that_settings_name_are_read(read: Read, commands: dict[str, Comma
     }
 
 
-def test_two_steps_never_write_one_folder(read: Read, commands: dict[str, Command]) -> None:
+def test_two_steps_never_write_one_folder(read: Read, commands: dict[str, CommandSpec]) -> None:
     text = (
         "benchmark: b\nevaluate:\n  models:\n    a: {model: oracle, mode: [single, dialogue]}\n    a-single: oracle\n"
         "report: {}\n"
     )
     with pytest.raises(InputError, match=r"evaluate:a-single and evaluate:a-single would both write runs/a-single"):
-        steps_of(read(text), commands)
+        steps_of_project(read(text), commands)
     text = "benchmark: runs/a\nevaluate:\n  models: {a: oracle}\n"
     with pytest.raises(InputError, match="the benchmark and evaluate:a would both write runs/a"):
-        steps_of(read(text), commands)
+        steps_of_project(read(text), commands)

@@ -8,25 +8,27 @@ import pytest
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.project.records import RECORDS, Fingerprints, read_records
-from reeltalk.project.running import Chosen, Runner, chosen_steps, standings
-from reeltalk.project.steps import Read, Step
+from reeltalk.project.running import Runner, StepChoice, choose_steps, step_statuses
+from reeltalk.project.steps import ProjectStep, StepInput
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import VIDEOS
 
 
-def step(name: str, result: str, *reads: str, options: tuple[str, ...] = (), section: str = "") -> Step:
+def step(name: str, result: str, *reads: str, options: tuple[str, ...] = (), section: str = "") -> ProjectStep:
     given = tuple((word.removeprefix("--"), (word,)) for word in options)
-    return Step(name, section or name, (name,), given, tuple(map(Read, reads)), result, "file", replaces=True)
+    return ProjectStep(
+        name, section or name, (name,), given, tuple(map(StepInput, reads)), result, "file", replaces=True
+    )
 
 
-ALL = Chosen()
+ALL = StepChoice()
 
 
 class Commands:
     """Copies what a step reads into its result, and counts what was run."""
 
-    def __init__(self, folder: Path, steps: tuple[Step, ...]) -> None:
+    def __init__(self, folder: Path, steps: tuple[ProjectStep, ...]) -> None:
         self.ran: list[tuple[str, ...]] = []
         self.codes: dict[str, int] = {}
         self._folder, self._steps = folder, steps
@@ -49,12 +51,12 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "source").write_text("one")
-        self.steps: tuple[Step, ...] = (step("a", "A", "source"), step("b", "B", "A"), step("c", "C", "B"))
+        self.steps: tuple[ProjectStep, ...] = (step("a", "A", "source"), step("b", "B", "A"), step("c", "C", "B"))
         self.version = "1"
         self.commands = Commands(folder, self.steps)
         self.said: list[str] = []
 
-    def run(self, chosen: Chosen = ALL) -> tuple[int, list[str]]:
+    def run(self, chosen: StepChoice = ALL) -> tuple[int, list[str]]:
         self.commands.ran.clear()
         self.commands._steps = self.steps
         code = Runner(self.folder, self.commands, self.said.append, version=self.version).run(self.steps, chosen)
@@ -63,7 +65,7 @@ class Bench:
     def kinds(self) -> list[str]:
         records = read_records(self.folder)
         prints = Fingerprints(self.folder, dict(records.files))
-        return [found.kind for found in standings(self.steps, records, prints, self.folder, self.version)]
+        return [found.kind for found in step_statuses(self.steps, records, prints, self.folder, self.version)]
 
 
 @pytest.fixture
@@ -96,7 +98,7 @@ def test_a_step_that_made_the_same_again_sets_off_nothing(bench: Bench) -> None:
     )
     bench.run()
     assert [a[0] for a in bench.commands.ran] == ["b", "c"]
-    bench.run(Chosen(force=("a",)))
+    bench.run(StepChoice(force=("a",)))
     assert [a[0] for a in bench.commands.ran] == ["a"]
 
 
@@ -151,12 +153,12 @@ def test_what_a_killed_step_left_is_gone_on_with_and_not_replaced(bench: Bench) 
     bench.commands.codes["b"] = 130
     bench.run()
     # A part of a run: the folder is there, and not whole.
-    half = Step("b", "b", ("b",), (), (Read("A"),), "B", "run", replaces=True)
+    half = ProjectStep("b", "b", ("b",), (), (StepInput("A"),), "B", "run", replaces=True)
     (bench.folder / "B").mkdir()
     bench.steps = (bench.steps[0], half)
     assert bench.run()[1] == ["b"]
     # Begun with another setting, it cannot be gone on with.
-    changed = Step("b", "b", ("b",), (("x", ("--x",)),), (Read("A"),), "B", "run", replaces=True)
+    changed = ProjectStep("b", "b", ("b",), (("x", ("--x",)),), (StepInput("A"),), "B", "run", replaces=True)
     bench.steps = (bench.steps[0], changed)
     assert bench.run()[1] == ["b --x --overwrite"]
 
@@ -165,7 +167,7 @@ def test_what_someone_else_wrote_is_not_replaced_without_being_told_to(bench: Be
     (bench.folder / "B").write_text("mine")
     assert bench.run()[1] == ["a", "b", "c"]
     (bench.folder / RECORDS).unlink()
-    assert bench.run(Chosen(force=("b",)))[1] == ["a", "b --overwrite", "c"]
+    assert bench.run(StepChoice(force=("b",)))[1] == ["a", "b --overwrite", "c"]
 
 
 def test_findings_do_not_stop_the_run_and_are_not_forgotten(bench: Bench) -> None:
@@ -177,18 +179,18 @@ def test_findings_do_not_stop_the_run_and_are_not_forgotten(bench: Bench) -> Non
 
 def test_steps_are_chosen_by_name_or_section(bench: Bench) -> None:
     steps = (*bench.steps, step("d:x", "D", section="d"), step("d:y", "E", section="d"))
-    assert [s.name for s in chosen_steps(steps, Chosen(only=("d",)))] == ["d:x", "d:y"]
-    assert [s.name for s in chosen_steps(steps, Chosen(only=("a", "d:y")))] == ["a", "d:y"]
-    assert [s.name for s in chosen_steps(steps, Chosen(since="c"))] == ["c", "d:x", "d:y"]
+    assert [s.name for s in choose_steps(steps, StepChoice(only=("d",)))] == ["d:x", "d:y"]
+    assert [s.name for s in choose_steps(steps, StepChoice(only=("a", "d:y")))] == ["a", "d:y"]
+    assert [s.name for s in choose_steps(steps, StepChoice(since="c"))] == ["c", "d:x", "d:y"]
     with pytest.raises(SettingError, match=r"--force e: this project has no such step; it has a, b, c"):
-        chosen_steps(steps, Chosen(force=("e",)))
+        choose_steps(steps, StepChoice(force=("e",)))
     for left_out in (
-        Chosen(only=("a",), since="c"),
-        Chosen(only=("c",), force=("a",)),
-        Chosen(since="c", force=("b",)),
+        StepChoice(only=("a",), since="c"),
+        StepChoice(only=("c",), force=("a",)),
+        StepChoice(since="c", force=("b",)),
     ):
         with pytest.raises(SettingError, match="other options leave that step out"):
-            chosen_steps(steps, left_out)
+            choose_steps(steps, left_out)
 
 
 def test_a_damaged_memory_is_said(bench: Bench) -> None:
@@ -205,9 +207,9 @@ def filmed(folder: Path, duration_s: float, stage: str = "world film") -> None:
         writer.add(VIDEOS, [video])
 
 
-def film(*options: str) -> Step:
+def film(*options: str) -> ProjectStep:
     given = tuple((word.removeprefix("--"), (word,)) for word in options)
-    return Step("film", "film", ("film",), given, (), "bench", "benchmark", replaces=False)
+    return ProjectStep("film", "film", ("film",), given, (), "bench", "benchmark", replaces=False)
 
 
 def test_a_benchmark_is_set_aside_before_another_is_begun_and_comes_back_where_that_fails(tmp_path: Path) -> None:
@@ -220,19 +222,19 @@ def test_a_benchmark_is_set_aside_before_another_is_begun_and_comes_back_where_t
         return code
 
     runner = Runner(tmp_path, run_command, said.append, version="1")
-    assert runner.run((film(),), Chosen()) == 0
+    assert runner.run((film(),), StepChoice()) == 0
     (tmp_path / "bench/.work").mkdir(exist_ok=True)
     (tmp_path / "bench/.work/replies").write_text("paid for")
     before = Benchmark.open(tmp_path / "bench").manifest.content_hash
     code = 2
-    assert runner.run((film("--x"),), Chosen()) == 2
+    assert runner.run((film("--x"),), StepChoice()) == 2
     assert Benchmark.open(tmp_path / "bench").manifest.content_hash == before
     assert (tmp_path / "bench/.work/replies").is_file()
     assert not (tmp_path / "bench.before-1").exists()
     assert "bench is back as it was" in said
-    assert runner.run((film(),), Chosen()) == 0
+    assert runner.run((film(),), StepChoice()) == 0
     code = 0
-    assert runner.run((film("--x"),), Chosen()) == 0
+    assert runner.run((film("--x"),), StepChoice()) == 0
     assert Benchmark.open(tmp_path / "bench.before-1").manifest.content_hash == before
     assert Benchmark.open(tmp_path / "bench").manifest.content_hash != before
     assert (tmp_path / "bench/.work/replies").read_text() == "paid for"
@@ -246,12 +248,12 @@ def test_what_rests_on_a_benchmark_that_came_back_is_done_still(tmp_path: Path) 
             filmed(Path("bench"), 1.0, "construct chains" if arguments[0] == "construct" else "world film")
         return code
 
-    construct = Step("construct", "construct", ("construct",), (), (), "bench", "benchmark", replaces=False)
+    construct = ProjectStep("construct", "construct", ("construct",), (), (), "bench", "benchmark", replaces=False)
     runner = Runner(tmp_path, run_command, lambda line: None, version="1")
-    assert runner.run((film(), construct), Chosen()) == 0
+    assert runner.run((film(), construct), StepChoice()) == 0
     code = 2
-    assert runner.run((film("--x"), construct), Chosen()) == 2
-    assert runner.run((film(), construct), Chosen()) == 0
+    assert runner.run((film("--x"), construct), StepChoice()) == 2
+    assert runner.run((film(), construct), StepChoice()) == 0
     assert runner.ran == []
 
 
@@ -260,15 +262,15 @@ def test_tables_that_a_command_writes_anew_itself_are_not_set_aside(tmp_path: Pa
         filmed(Path("bench"), float(len(arguments)), "curate")
         return 0
 
-    def curate(*options: str) -> Step:
+    def curate(*options: str) -> ProjectStep:
         given = tuple((word.removeprefix("--"), (word,)) for word in options)
-        return Step("curate", "curate", ("curate",), given, (), "bench", "benchmark", replaces=False)
+        return ProjectStep("curate", "curate", ("curate",), given, (), "bench", "benchmark", replaces=False)
 
     runner = Runner(tmp_path, run_command, lambda line: None, version="1")
-    assert runner.run((curate(),), Chosen()) == 0
-    assert runner.run((curate("--x"),), Chosen()) == 0
+    assert runner.run((curate(),), StepChoice()) == 0
+    assert runner.run((curate("--x"),), StepChoice()) == 0
     assert not (tmp_path / "bench.before-1").exists()
-    assert runner.run((curate("--x"),), Chosen(force=("curate",))) == 0
+    assert runner.run((curate("--x"),), StepChoice(force=("curate",))) == 0
     assert (tmp_path / "bench.before-1").exists()
 
 
@@ -278,8 +280,8 @@ def test_what_people_reviewed_is_not_begun_anew_unless_forced(tmp_path: Path) ->
         return 0
 
     runner = Runner(tmp_path, run_command, lambda line: None, version="1")
-    assert runner.run((film(),), Chosen()) == 0
+    assert runner.run((film(),), StepChoice()) == 0
     with pytest.raises(BenchmarkError, match="holds what people reviewed"):
-        runner.run((film("--x"),), Chosen())
-    assert runner.run((film("--x"),), Chosen(force=("film",))) == 0
+        runner.run((film("--x"),), StepChoice())
+    assert runner.run((film("--x"),), StepChoice(force=("film",))) == 0
     assert (tmp_path / "bench.before-1/manifest.json").is_file()

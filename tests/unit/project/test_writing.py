@@ -9,26 +9,26 @@ import yaml
 
 from reeltalk.cli.projects import section_commands
 from reeltalk.project.reading import read_project
-from reeltalk.project.sections import SECTIONS, Command, schema_of
-from reeltalk.project.steps import steps_of
+from reeltalk.project.sections import SECTIONS, CommandSpec, project_schema
+from reeltalk.project.steps import steps_of_project
 from reeltalk.project.writing import TEMPLATES, WIDTH, project_text, without_marks
 
 
 @pytest.fixture(scope="module")
-def commands() -> dict[str, Command]:
+def commands() -> dict[str, CommandSpec]:
     return section_commands()
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_all_settings_taken_in_are_the_defaults(name: str, commands: dict[str, Command], tmp_path: Path) -> None:
+def test_all_settings_taken_in_are_the_defaults(name: str, commands: dict[str, CommandSpec], tmp_path: Path) -> None:
     template = TEMPLATES[name]
     text = project_text(template, "kitchen", commands)
     assert max(map(len, text.splitlines())) <= WIDTH
     file, whole = tmp_path / "project.yaml", tmp_path / "whole.yaml"
     file.write_text(text, encoding="utf-8")
     whole.write_text(without_marks(text), encoding="utf-8")
-    steps = {step.name: step for step in steps_of(read_project(file, commands), commands)}
-    taken_in = {step.name: step for step in steps_of(read_project(whole, commands), commands)}
+    steps = {step.name: step for step in steps_of_project(read_project(file, commands), commands)}
+    taken_in = {step.name: step for step in steps_of_project(read_project(whole, commands), commands)}
     # A setting that equals the default is not typed, so that the command lines are the same.
     for step in steps.values():
         if step.section in ("compare", "report"):  # they show the example's run too
@@ -40,7 +40,7 @@ def test_all_settings_taken_in_are_the_defaults(name: str, commands: dict[str, C
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_every_setting_stands_in_the_file(name: str, commands: dict[str, Command]) -> None:
+def test_every_setting_stands_in_the_file(name: str, commands: dict[str, CommandSpec]) -> None:
     template = TEMPLATES[name]
     value = yaml.safe_load(without_marks(project_text(template, "kitchen", commands)))
     for section in (*template.given, *template.offered):
@@ -51,7 +51,7 @@ def test_every_setting_stands_in_the_file(name: str, commands: dict[str, Command
         assert set(value[section]) == expected
 
 
-def test_the_options_are_those_of_thesection_commands(commands: dict[str, Command]) -> None:
+def test_the_options_are_those_of_thesection_commands(commands: dict[str, CommandSpec]) -> None:
     quality = commands["construct"].option("quality")
     assert quality is not None
     assert (quality.flag, quality.default, quality.help) == (
@@ -65,9 +65,9 @@ def test_the_options_are_those_of_thesection_commands(commands: dict[str, Comman
         assert len({option.key for option in command.options}) == len(command.options)
 
 
-def test_the_schema_takes_what_the_templates_give(commands: dict[str, Command]) -> None:
+def test_the_schema_takes_what_the_templates_give(commands: dict[str, CommandSpec]) -> None:
     jsonschema = importlib.import_module("jsonschema")  # it has no types
-    schema = json.loads(json.dumps(schema_of(commands)))
+    schema = json.loads(json.dumps(project_schema(commands)))
     checker = jsonschema.Draft202012Validator(schema)
     checker.check_schema(schema)
     for template in TEMPLATES.values():

@@ -6,7 +6,7 @@ import pytest
 
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState
-from reeltalk.store.failures import Failures, asking_helps, failures_of, grouped
+from reeltalk.store.failures import Failures, asking_helps, failures_of, group_reasons
 
 
 def turn(index: int, *, reason: str | None = None, unit: str = "d") -> AnsweredTurn:
@@ -37,8 +37,8 @@ def score(index: int, *, reason: str | None = None, replies: tuple[str, ...] = (
     ],
 )  # fmt: skip
 def test_reasons_that_differ_in_addresses_identifiers_and_numbers_are_one(one: str, other: str) -> None:
-    assert [count for _, count in grouped({one: 3, other: 4})] == [7]
-    assert grouped({one: 3, other: 4})[0][0] == other
+    assert [count for _, count in group_reasons({one: 3, other: 4})] == [7]
+    assert group_reasons({one: 3, other: 4})[0][0] == other
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_reasons_that_differ_in_addresses_identifiers_and_numbers_are_one(one: s
     ],
 )
 def test_other_reasons_stay_apart(one: str, other: str) -> None:
-    assert len(grouped({one: 1, other: 1})) == 2
+    assert len(group_reasons({one: 1, other: 1})) == 2
 
 
 def test_five_reasons_are_told_and_the_rest_is_counted() -> None:

@@ -14,7 +14,7 @@ from reeltalk.schema.media import Video
 from reeltalk.store import arriving
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.media_remote import pull, push, record_remote, recorded_remote
+from reeltalk.store.media_remote import pull, push, read_remote, record_remote
 from reeltalk.store.release import freeze
 from reeltalk.store.validate import validate
 
@@ -47,11 +47,11 @@ def test_media_come_back_as_they_went(address: str, tmp_path: Path, capsys: pyte
     (full.media.folder / "Thumbs.db").write_bytes(b"what a file manager leaves")
     assert run(["media", "push", str(full.path), address, "--dry-run"]) == 0
     assert "5 files of 0.2 MB would be written to" in capsys.readouterr().out
-    assert recorded_remote(full.path) is None
+    assert read_remote(full.path) is None
     assert run(["media", "push", str(full.path), address, "--verify"]) == 0
     assert run(["media", "push", str(full.path)]) == 0
     assert "0 files of 0.0 MB written to" in capsys.readouterr().out
-    assert recorded_remote(full.path) == address
+    assert read_remote(full.path) == address
     assert run(["media", "pull", str(bare.path), address, "--dry-run"]) == 0
     assert bare.media.names() == []
     assert run(["media", "pull", str(bare.path), address]) == 0
@@ -103,7 +103,7 @@ def test_a_release_takes_its_media_address_with_it(bucket: str, tmp_path: Path) 
     for sha256 in HASHES:
         full.media.path(sha256).unlink()
     released = freeze(full, tmp_path / "release", version="1.0.0")
-    assert recorded_remote(released.path) == f"s3://{bucket}/k"
+    assert read_remote(released.path) == f"s3://{bucket}/k"
     assert pull(released).files == 5
     assert validate(Benchmark.open(released.path)) == []
 

@@ -16,10 +16,10 @@ from filelock import FileLock
 
 from reeltalk.errors import MissingExtraError, ReeltalkError, RemoteError, SettingError
 from reeltalk.store import arriving, remote
-from reeltalk.store.arriving import StoppedError, Traffic, fetch, several
 from reeltalk.store.atomic import PARTIAL_PREFIX
-from reeltalk.store.remote import Remote, RemoteFile, checked_address, shown
-from reeltalk.store.sources import bring
+from reeltalk.store.download import StoppedError, Traffic, download_file, run_in_threads
+from reeltalk.store.remote import Remote, RemoteFile, check_remote_address, redact
+from reeltalk.store.sources import fetch_sources
 
 CONTENT = bytes(range(256)) * 40_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -37,7 +37,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 )
 def test_credentials_in_an_address_are_refused_and_not_repeated(address: str) -> None:
     with pytest.raises(SettingError, match="holds credentials") as refused:
-        checked_address(address)
+        check_remote_address(address)
     assert "very-secret" not in str(refused.value)
 
 
@@ -69,7 +69,7 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
 
 def test_errors_show_no_query_and_no_password() -> None:
     said = "GET https://u:p@x.org/f.mp4?X-Amz-Credential=k&sig=s failed (s3://key:word@bucket/x)"
-    assert shown(said) == "GET https://x.org/f.mp4 failed (s3://bucket/x)"
+    assert redact(said) == "GET https://x.org/f.mp4 failed (s3://bucket/x)"
 
 
 def test_what_is_not_there_is_told_from_what_cannot_be_reached(
@@ -186,7 +186,7 @@ def brought(address: str, name: str, folder: Path, most_bytes: int = 1 << 30) ->
     there = Remote(address)
     file = there.look(name)
     assert file is not None
-    return fetch(there, file, folder, str, Traffic(), most_bytes=most_bytes)
+    return download_file(there, file, folder, str, Traffic(), most_bytes=most_bytes)
 
 
 @pytest.mark.parametrize("name", ["fine.mp4", "breaking.mp4", "whole.mp4"])
@@ -211,13 +211,13 @@ def test_a_stopped_download_goes_on_where_it_was(odd: str, tmp_path: Path) -> No
     traffic = Traffic()
     traffic.told = lambda size_bytes: traffic.stop.set() if size_bytes else None
     with pytest.raises(StoppedError):
-        fetch(there, file, tmp_path, str, traffic, most_bytes=1 << 30)
+        download_file(there, file, tmp_path, str, traffic, most_bytes=1 << 30)
     before, (partial,) = len(Odd.asked), tmp_path.glob(f"{PARTIAL_PREFIX}*")
     # How much a read gives is the network's choice.
     here = partial.stat().st_size
     assert 0 < here < len(CONTENT)
     told: list[int] = []
-    assert fetch(there, file, tmp_path, str, Traffic(told.append), most_bytes=1 << 30) == SHA256
+    assert download_file(there, file, tmp_path, str, Traffic(told.append), most_bytes=1 << 30) == SHA256
     # What was here is told of as well, so that progress adds up.
     assert sum(told) == len(CONTENT)
     starts = [int(str(ranged).removeprefix("bytes=").partition("-")[0]) for _, ranged in Odd.asked[before:]]
@@ -229,7 +229,7 @@ def test_a_download_that_was_killed_once_all_was_here_asks_for_no_rest(odd: str,
     file = there.look("fine.mp4")
     assert file is not None
     (tmp_path / f"{PARTIAL_PREFIX}{SHA256}").write_bytes(CONTENT)
-    assert fetch(there, file, tmp_path, str, Traffic(), sha256=SHA256, most_bytes=1 << 30) == SHA256
+    assert download_file(there, file, tmp_path, str, Traffic(), sha256=SHA256, most_bytes=1 << 30) == SHA256
     assert [path.name for path in tmp_path.iterdir()] == [SHA256]
 
 
@@ -239,11 +239,11 @@ def test_who_waits_for_another_process_can_be_stopped(odd: str, tmp_path: Path) 
     assert file is not None
     traffic = Traffic()
     with FileLock(tmp_path / f"{PARTIAL_PREFIX}{SHA256}.lock"), ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(fetch, there, file, tmp_path, str, traffic, sha256=SHA256, most_bytes=1 << 30)
+        waiting = pool.submit(download_file, there, file, tmp_path, str, traffic, sha256=SHA256, most_bytes=1 << 30)
         traffic.stop.set()
         with pytest.raises(StoppedError):
             waiting.result()
-    assert fetch(there, file, tmp_path, str, Traffic(), sha256=SHA256, most_bytes=1 << 30) == SHA256
+    assert download_file(there, file, tmp_path, str, Traffic(), sha256=SHA256, most_bytes=1 << 30) == SHA256
 
 
 def test_content_of_another_hash_is_not_kept(odd: str, tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_content_of_another_hash_is_not_kept(odd: str, tmp_path: Path) -> None:
     file = there.look("fine.mp4")
     assert file is not None
     with pytest.raises(RemoteError, match="damaged or replaced"):
-        fetch(there, file, tmp_path, str, Traffic(), sha256="0" * 64, most_bytes=1 << 30)
+        download_file(there, file, tmp_path, str, Traffic(), sha256="0" * 64, most_bytes=1 << 30)
     assert [path for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
 
 
@@ -267,7 +267,7 @@ def test_what_users_can_mend_is_handed_out_and_all_else_stops_the_rest() -> None
             raise RemoteError("two")
         return number
 
-    outcomes = dict(several(work, [1, 2, 3], Traffic()))
+    outcomes = dict(run_in_threads(work, [1, 2, 3], Traffic()))
     assert isinstance(outcomes.pop(2), ReeltalkError)
     assert outcomes == {1: 1, 3: 3}
     traffic, begun = Traffic(), []
@@ -279,7 +279,7 @@ def test_what_users_can_mend_is_handed_out_and_all_else_stops_the_rest() -> None
         traffic.stop.wait(10)
 
     with pytest.raises(KeyboardInterrupt):
-        list(several(interrupted, range(50), traffic, at_once=2))
+        list(run_in_threads(interrupted, range(50), traffic, at_once=2))
     assert traffic.stop.is_set()
     assert len(begun) < 50
 
@@ -293,11 +293,11 @@ def test_an_interrupt_does_not_wait_for_a_server_that_says_nothing(odd: str, tmp
                 traffic.stop.wait(0.01)
             raise KeyboardInterrupt
         file = RemoteFile(f"{odd}{name}", name, None, None)
-        fetch(there, file, tmp_path, str, traffic, most_bytes=1 << 30)
+        download_file(there, file, tmp_path, str, traffic, most_bytes=1 << 30)
 
     # The server never ends its answer: a run that waited for it would hang here.
     with pytest.raises(KeyboardInterrupt):
-        list(several(work, ["silent.mp4", "interrupted"], traffic, at_once=2))
+        list(run_in_threads(work, ["silent.mp4", "interrupted"], traffic, at_once=2))
 
 
 def test_a_folder_on_a_web_server_is_its_page_of_links(tmp_path: Path) -> None:
@@ -311,10 +311,10 @@ def test_a_folder_on_a_web_server_is_its_page_of_links(tmp_path: Path) -> None:
         assert ([file.name for file in files], refused) == (["a.mp4", "day/b c.mp4"], {})
         address = f"http://127.0.0.1:{server.server_port}/raw/day/b%20c.mp4?v=1"
         beside = ("b c.json", "b c.info.json")
-        brought = bring(address, tmp_path / "cache", choose=list, beside=lambda _: beside, most_bytes=1000)
+        brought = fetch_sources(address, tmp_path / "cache", choose=list, beside=lambda _: beside, most_bytes=1000)
         assert [(file.name, file.address) for file in brought.files] == [("b c.mp4", address)]
         with pytest.raises(SettingError, match="--max-download-gib"):
-            bring(address, tmp_path / "other", choose=list, beside=lambda _: (), most_bytes=0)
+            fetch_sources(address, tmp_path / "other", choose=list, beside=lambda _: (), most_bytes=0)
         server.shutdown()
 
 

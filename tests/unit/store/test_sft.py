@@ -17,11 +17,11 @@ from reeltalk.schema.sft import (
     TrainingFrame,
     TrainingSample,
     TrainingTurn,
-    escaped,
+    escape_reserved,
     reserved_in,
     sample_tokens,
 )
-from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_line, read_samples, to_answer_line, to_line
+from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_sample, read_samples, to_answer_line, to_line
 
 FILE = Path("samples.jsonl")
 LAYOUTS: tuple[SampleLayout, ...] = ("streamingchat", "sharegpt", "trl")
@@ -51,7 +51,7 @@ def drawn_samples(draw: st.DrawFn) -> TrainingSample:
 def test_a_sample_comes_back_equal(layout: SampleLayout, sample: TrainingSample) -> None:
     value = json.loads(line_text(to_line(sample, layout)))
     assert layout_of(value, file=FILE, line=1) == layout
-    assert read_line(value, layout, file=FILE, line=1) == sample
+    assert read_sample(value, layout, file=FILE, line=1) == sample
 
 
 @given(sample=drawn_samples())
@@ -72,13 +72,13 @@ def test_an_answer_line_has_one_completion(sample: TrainingSample) -> None:
     line = json.loads(line_text(to_answer_line(sample)))
     assert [message["role"] for message in line["completion"]] == ["assistant"]
     assert line["completion"][0]["content"] == [{"type": "text", "text": sample.turns[-1].answer}]
-    assert read_line(line, "trl", file=FILE, line=1) == sample
+    assert read_sample(line, "trl", file=FILE, line=1) == sample
 
 
 @given(TEXTS, st.sampled_from(RESERVED), TEXTS)
 def test_escaped_texts_hold_no_placeholder(before: str, word: str, after: str) -> None:
     assert reserved_in(before + word + after)
-    assert reserved_in(escaped(before + word + after)) is None
+    assert reserved_in(escape_reserved(before + word + after)) is None
 
 
 def test_tokens_are_those_of_frames_texts_and_template() -> None:
@@ -158,7 +158,7 @@ def test_what_cannot_be_trained_on_is_refused(change: dict[str, Any], problem: s
 )
 def test_what_is_no_sample_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match=r"samples\.jsonl:4"):
-        read_line(value, layout_of(value, file=FILE, line=4), file=FILE, line=4)
+        read_sample(value, layout_of(value, file=FILE, line=4), file=FILE, line=4)
 
 
 @pytest.mark.parametrize("word", RESERVED)

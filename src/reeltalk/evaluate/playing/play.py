@@ -242,7 +242,7 @@ async def play_script(
         else:
             response = Response(None)
         planted = _is_planted(script, index, settings)
-        played = Played(
+        played = PlayDetails(
             frames_s=tuple(frame.pts_s for frame in frames),
             film=frames[0].film if frames else None,
             new_frames=len(new_frames),

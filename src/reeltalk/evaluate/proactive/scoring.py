@@ -15,8 +15,8 @@ from reeltalk.metrics import agree
 from reeltalk.metrics.draws import Statistic, draw_videos, ratio_of_sums
 from reeltalk.metrics.proactive import MEASURES, RIGHT, SIGNATURE, UNBOUNDED, Play, ProactiveReply, Share
 from reeltalk.schema.intervals import no_later
-from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, quoted
-from reeltalk.schema.scoring import plain, short_hash
+from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, value_fields
+from reeltalk.schema.scoring import plain_value, short_hash
 from reeltalk.schema.stream import Moment, ProactiveTask
 from reeltalk.store.documents import write_json
 from reeltalk.store.event_log import SLACK_S, SessionLog
@@ -100,7 +100,7 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
                     n=whole.n,
                     signature=signature,
                     unscored=len(reasons),
-                    **quoted(whole.value, whole.low, whole.high, withheld=withheld),
+                    **value_fields(whole.value, whole.low, whole.high, withheld=withheld),
                 )
             )
             for kind, some in sorted(by_kind.items()):
@@ -114,7 +114,9 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
                         group=kind,
                         n=part.n,
                         unscored=failed,
-                        **quoted(part.value, part.low, part.high, withheld=is_withheld(len(some) - failed, failed)),
+                        **value_fields(
+                            part.value, part.low, part.high, withheld=is_withheld(len(some) - failed, failed)
+                        ),
                     )
                 )
     return scores

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from reeltalk.errors import ReeltalkError, RemoteError
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, sync_directory
 from reeltalk.store.manifest import HASH_BLOCK_BYTES
-from reeltalk.store.remote import Remote, RemoteFile, give_up, shown
+from reeltalk.store.remote import Remote, RemoteFile, give_up, redact
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -57,7 +57,7 @@ class Traffic:
             self.told(size_bytes)
 
 
-def fetch(
+def download_file(
     remote: Remote, file: RemoteFile, folder: Path, name_of: Callable[[str], str], traffic: Traffic, *,
     sha256: str | None = None, most_bytes: int,
 ) -> str:  # fmt: skip
@@ -92,13 +92,13 @@ def fetch(
         if sha256 is not None and found != sha256:
             partial.unlink(missing_ok=True)
             raise RemoteError(
-                f"{shown(file.path)} has the hash {found[:12]}…, not {sha256[:12]}…: it was damaged or replaced; "
+                f"{redact(file.path)} has the hash {found[:12]}…, not {sha256[:12]}…: it was damaged or replaced; "
                 "nothing was kept of it"
             )
         now = remote.again(file) if sha256 is None and file.version is not None else file
         if now is None or (now.size_bytes, now.version) != (file.size_bytes, file.version):
             partial.unlink(missing_ok=True)
-            raise RemoteError(f"{shown(file.path)} changed while it was read; run the command again")
+            raise RemoteError(f"{redact(file.path)} changed while it was read; run the command again")
         with storage_errors(folder):
             partial.replace(folder / name_of(found))
             sync_directory(folder)
@@ -139,7 +139,7 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
                 if here > most_bytes or (file.size_bytes is not None and here > file.size_bytes):
                     partial.unlink(missing_ok=True)
                     most = most_bytes if file.size_bytes is None else min(file.size_bytes, most_bytes)
-                    raise RemoteError(f"{shown(file.path)} holds more than the {most:,} bytes that were expected")
+                    raise RemoteError(f"{redact(file.path)} holds more than the {most:,} bytes that were expected")
                 with storage_errors(partial), partial.open("ab") as out:
                     out.write(block)
                 digest.update(block)
@@ -149,7 +149,7 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
             traffic.moved(0)
             if file.size_bytes is not None and here < file.size_bytes:
                 raise RemoteError(
-                    f"{shown(file.path)} ended after {here:,} of {file.size_bytes:,} bytes; run the command again",
+                    f"{redact(file.path)} ended after {here:,} of {file.size_bytes:,} bytes; run the command again",
                     passing=True,
                 )
             break
@@ -181,7 +181,7 @@ def _so_far(partial: Path, size_bytes: int | None) -> "tuple[hashlib._Hash, int]
     return digest, here
 
 
-def several(
+def run_in_threads(
     work: Callable[[T], R], items: Iterable[T], traffic: Traffic, *, at_once: int = AT_ONCE
 ) -> Iterator[tuple[T, R | ReeltalkError]]:
     """Do `work` for every item in threads, and hand out results, and errors that a user can mend, as they come.

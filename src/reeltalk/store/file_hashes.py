@@ -37,7 +37,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reeltalk"
 
 
-class Checked:
+class FileHashes:
     """Hashes of the files of one folder.
 
     Args:
@@ -120,7 +120,7 @@ class ReplacedError(BenchmarkError):
 
 
 @contextlib.contextmanager
-def standing(last: Path, mark: Mark | None, *, begun: Path) -> Iterator[None]:
+def refuse_replaced(last: Path, mark: Mark | None, *, begun: Path) -> Iterator[None]:
     """Refuse what was read in the block, or failed in it, where another process replaced the folder's files meanwhile.
 
     Args:

@@ -55,7 +55,7 @@ FOLLOWING: Final = "a turn after it refers to what only the skipped turns speak 
 
 
 @dataclass(frozen=True)
-class Entered:
+class Entrance:
     """A chain as a path would enter it in its middle."""
 
     before: tuple[Turn, ...]
@@ -77,7 +77,7 @@ class Entered:
 
 
 @dataclass(frozen=True)
-class Standing:
+class EntranceVerdict:
     """What was found about an entrance."""
 
     stands: bool
@@ -89,21 +89,21 @@ class Standing:
     """Replies of a model that could not be used; the entrance was not checked then, and does not stand."""
 
 
-def by_rule(entered: Entered) -> Standing:
+def verdict_by_rule(entered: Entrance) -> EntranceVerdict:
     """What the facts of graph-written turns, or else the wording alone, say about an entrance."""
     if not entered.reworded and refers_back(entered.turn):
-        return Standing(False, NO_DRAFT)
+        return EntranceVerdict(False, NO_DRAFT)
     if not follows((entered.turn, *entered.following)):
-        return Standing(False, FOLLOWING)
+        return EntranceVerdict(False, FOLLOWING)
     unsaid = _words(entered.skipped) - _words(entered.before)
     if not is_graph_written(entered.turn) and unsaid & _asking((entered.turn,)):
-        return Standing(False, NEW_WORDS)
+        return EntranceVerdict(False, NEW_WORDS)
     unsaid -= _words((entered.turn,))
     for number, turn in enumerate(entered.following):
         if not is_graph_written(turn) and unsaid & _asking((turn,)):
-            return Standing(False, FOLLOWING)
+            return EntranceVerdict(False, FOLLOWING)
         unsaid -= _words(entered.following[: number + 1])
-    return Standing(True)
+    return EntranceVerdict(True)
 
 
 def is_graph_written(turn: Turn) -> bool:
