@@ -1,13 +1,13 @@
 """START HERE: the whole system in a few verbs, on videos that film themselves and whose every fact is known.
 
-A simulated household is filmed; the files are curated by their pixels alone; the facts of every clip that was found so
-are written as graphs; question chains, linkages, paths, dialogues and checklists are constructed from these; players
-that know ever more, and reeltalk-mini, answer them in dialogue and as a stream; answers are judged without a language
-model; and a site shows it all. `make demo` runs it: offline, on two cores, in three minutes. Each verb passes over
-what it has done before, so a run that was stopped goes on, and a second run is done at once.
+A simulated household is filmed. The files are curated by their pixels alone. The facts of every clip are written as
+graphs. Question chains, linkages, paths, dialogues and checklists are constructed from the graphs. Baselines and
+reeltalk-mini answer them in dialogue and as a stream. Answers are judged without a language model, and a site shows
+the results. `make demo` runs it offline, on two cores, in about three minutes. Each verb skips finished work, so a run
+that was stopped resumes, and a second run ends at once.
 
-It is small on purpose, and its numbers are estimates: `make bench-household` tells the players apart, with intervals,
-on many more videos. The size was chosen for about three minutes; the seed is the one that filming has by default.
+The demo is small on purpose, and its numbers are estimates: `make bench-household` compares the baselines, with
+intervals, on many more videos. The size was chosen for about three minutes; the seed is the default of filming.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,13 +42,13 @@ from reeltalk.world.files import write_files
 from reeltalk.world.settings import FilmSettings
 
 METRIC: Final = "typed"
-"""The first page's measure: whether an answer says what the key of its question holds."""
+"""The metric of the first page: whether an answer agrees with the key of its question."""
 SEEN: Final = FrameSettings(policy="fps", fps=1.0, frames=300, longest_side_px=320)
 """A frame a second, as they come."""
 
 
 class Household(BaseModel):
-    """All settings of the walk, stage by stage; what is not named is as the stages have it."""
+    """All settings of the demo, by stage; settings that are not given have the defaults of the stages."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -83,7 +83,7 @@ class Household(BaseModel):
         "oracle",
     )
     controls: dict[str, tuple[Control, ...]] = {"mini": tuple(CONTROLS)}
-    """Controls that players are played under too, by the player's name, in the modes of `controlled`."""
+    """Controls of each model, by the model's name, in the modes of `controlled`."""
     controlled: tuple[str, ...] = ("streaming",)
     """Modes with controls; each costs about 70 s of one core."""
     judging: JudgeSettings = JudgeSettings(protocols=("typed",), metrics=("bleu", "rouge_l", "token_f1"))
@@ -92,13 +92,13 @@ class Household(BaseModel):
 
 SMALL: Final = Household()
 ORDER: Final = ("blind", "history", "frames", "oracle")
-"""Baselines, each of which knows what the one before it knows, and more."""
+"""Baselines in the order of what they know, the least first."""
 PLAYERS: Final = (
     "The score is the share of right answers, in percent. Every question has a known answer, and a rule compares each "
     "answer with it. The baseline blind knows the question only. The baseline history also knows what was said before, "
     "and frames also sees the pictures. The oracle reads all facts. reeltalk-mini sees the pictures."
 )
-"""What the first page's table is of."""
+"""Explains the table of the first page."""
 
 
 def build_household(out: Path, household: Household = SMALL, *, tell: Tell, progress: Progress) -> Path:
@@ -106,9 +106,9 @@ def build_household(out: Path, household: Household = SMALL, *, tell: Tell, prog
 
     Args:
         out: Folder that receives `filmed`, `videos`, `benchmark`, `runs` and `site`; call again to go on.
-        household: How much of what.
-        tell: Receives lines: which step of how many runs, and what came of it.
-        progress: Told how far the work of a step is.
+        household: Settings of all stages.
+        tell: Receives a line when a step begins, and a line with its result.
+        progress: Receives the progress of the step.
 
     Returns:
         The site's first page.
@@ -167,7 +167,7 @@ def build_household(out: Path, household: Household = SMALL, *, tell: Tell, prog
 
 
 def _playable(benchmark: Benchmark, plays: Iterable[PlaySettings]) -> Iterator[PlaySettings]:
-    """What is to be played, without tasks that a small household has no dialogue for."""
+    """The plays, without tasks for which a small household has no dialogue."""
     held = {dialogue.task for dialogue in benchmark.read(DIALOGUES)}
     for play in plays:
         tasks = tuple(task for task in play.tasks if task in held)
@@ -177,7 +177,7 @@ def _playable(benchmark: Benchmark, plays: Iterable[PlaySettings]) -> Iterator[P
 
 
 def _cover(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]) -> Cover:
-    """What the first page says."""
+    """The text of the first page."""
     tested = sum(video.split == "test" for video in benchmark.read(VIDEOS))
     videos = "1 test video" if tested == 1 else f"{tested} test videos"
     return Cover(
@@ -220,7 +220,7 @@ def _cover(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]
 
 
 def _describe_order(mode: str, runs: list[Run]) -> str:
-    """Whether the estimates lie in the order of what players know, in words."""
+    """One sentence: whether baselines that know more score higher."""
     values = {model: row.value for run in runs for model, row in _rows(run).items() if row.value is not None}
     known = [name for name in ORDER if name in values]
     as_expected = all(values[less] < values[more] for less, more in pairwise(known))

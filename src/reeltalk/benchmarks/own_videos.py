@@ -1,7 +1,7 @@
 """The walk through all stages on videos of one's own, with a language model at an OpenAI-compatible address.
 
-The model writes the questions and answers them, so this shows what the stages do with the videos, not how good the
-model is. Whatever weakens the numbers is counted and said on the first page: see `weak_points`.
+The model writes the questions and answers them, so this shows the work of the stages, not the quality of the model.
+The first page lists everything that weakens the numbers: see `weak_points`.
 """
 
 import os
@@ -48,8 +48,8 @@ ANY_VIDEO: Final = CurateSettings(
     max_flow_px=1e6,
     merge_below_s=4.0,
 )
-"""SVBench's bounds are for choosing among many videos. Here all that were given are taken, and the first page says
-which bounds they break."""
+"""SVBench's bounds are for choosing among many videos. The demo takes all given videos, and its first page says which
+bounds they break."""
 FRAMES: Final = FrameSettings(policy="uniform", frames=16, longest_side_px=720)
 STREAMING: Final = "streaming"
 """The group that follows the video."""
@@ -69,7 +69,7 @@ class DemoModels:
     sees: Literal["images", "text"] = "images"
     """text: a model that takes no pictures."""
     detector: str | None = None
-    """Finds objects, which a model that takes no pictures is told of."""
+    """Finds objects, which are described to a model that takes no pictures."""
     judge: str | None = None
     """Model that judges the answers; without one they are compared with the references by their words."""
     judge_base_url: str | None = None
@@ -112,7 +112,7 @@ class DemoModels:
 
     @property
     def judging(self) -> JudgeSettings:
-        """By what answers are judged."""
+        """How answers are judged."""
         protocols = ("svbench", "checklist") if self.judge is not None else ()
         return JudgeSettings(protocols=protocols, metrics=WORDS, eval_rounds=1)
 
@@ -133,10 +133,10 @@ class DemoModels:
         )
 
     def try_servers(self, *, tell: Tell) -> None:
-        """Find out what is wrong with a server, before a video is decoded.
+        """Check the servers before a video is decoded.
 
         Args:
-            tell: Told in a sentence what one does not take.
+            tell: Receives a sentence for each thing that a server does not take.
 
         Raises:
             SettingError: A model can be asked nowhere.
@@ -182,7 +182,7 @@ def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, te
         progress: Told how far the work of a step is.
 
     Returns:
-        The site's first page. It is written also where the model wrote nothing that can be used.
+        The site's first page. It is written even if the model wrote nothing usable.
 
     Raises:
         SettingError: None of the videos can be used, or a model can be asked nowhere.
@@ -240,7 +240,7 @@ def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, te
 
 
 def _groups(asked: DemoModels, videos: int) -> list[_Group]:
-    """What is played to whom. Baselines answer each video from the others, so they need more than one."""
+    """The plays and their models. Baselines answer each video from the others, so they need more than one video."""
     baselines = ("baseline:copied-question", *(("baseline:blind", "baseline:history") if videos > 1 else ()))
     dialogue = PlaySettings(mode="dialogue", frames=FRAMES)
     found = [
@@ -288,10 +288,10 @@ def _cover(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Sequenc
 
 
 def weak_points(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Sequence[Run]]) -> list[str]:
-    """All that makes the numbers say less than they seem to, counted where it can be.
+    """Everything that weakens the numbers, with counts where they are known.
 
     Args:
-        benchmark: What was curated and written.
+        benchmark: The benchmark.
         asked: Who wrote, answered and judged.
         groups: The runs.
     """

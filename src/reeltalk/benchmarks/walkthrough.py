@@ -1,6 +1,6 @@
-"""What a walk through all stages needs: numbered steps, plays that go on where they were, one site at the end.
+"""Shared parts of the two demos: numbered steps, runs that resume, and one site at the end.
 
-Used by `household`, which films its own videos, and by `own_videos`, which is given some.
+`household` films its own videos; `own_videos` takes yours.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ MADE_FROM: Final = "made-from.txt"
 
 
 class Steps:
-    """Says which of how many steps runs, and what is done in it.
+    """Prints the number of each step, of how many, and its results.
 
     Args:
         total: How many there are.
-        tell: Receives a line when a step begins, and what came of it.
-        progress: Told how far the work of a step is.
+        tell: Receives a line when a step begins, and a line with its result.
+        progress: Receives the progress of the step.
     """
 
     def __init__(self, total: int, *, tell: Tell, progress: Progress) -> None:
@@ -47,7 +47,7 @@ class Steps:
             what: What it does, as `film 14 scenarios`.
 
         Returns:
-            What to tell how far its work is.
+            The progress callback for the step.
         """
         self._number += 1
         head = f"step {self._number} of {self._total}"
@@ -55,7 +55,7 @@ class Steps:
         return lambda part, done, total, share: self._progress(f"{head}, {part}", done, total, share)
 
     def say(self, line: str) -> None:
-        """Tell what came of the step."""
+        """Print a result of the step."""
         self._tell(f"  {line}")
 
 
@@ -89,15 +89,15 @@ def write_site(
     settings: ReportSettings,
     progress: Progress,
 ) -> Path:
-    """The cover, the benchmark's pages and a report for each group of runs, in one folder; whole or as it was.
+    """Write the cover, the benchmark's pages and a report for each group of runs into one folder, all or nothing.
 
     Args:
         site: The folder.
-        benchmark: What was played.
+        benchmark: The benchmark of the runs.
         groups: Runs whose numbers compare, by their folder in the site.
-        cover: What the first page says.
+        cover: Text of the first page.
         metrics: The cover's measure, by group.
-        settings: Of the reports on runs.
+        settings: Settings of the reports.
         progress: Told which report is written.
 
     Returns:

@@ -1,7 +1,7 @@
 """AVSD and its DSTC7, DSTC8 and DSTC10 challenges: ten-turn dialogues about Charades videos (arXiv 1806.00525).
 
-DSTC10 adds to each answer the intervals that show it. Hidden answers stand as `__UNDISCLOSED__`; an answer may be a
-list, then all its texts are references.
+DSTC10 adds to each answer the intervals that show it. A hidden answer is `__UNDISCLOSED__`. An answer may be a list;
+all its texts are references then.
 """
 
 from collections import Counter, defaultdict
@@ -109,7 +109,7 @@ def _turn(row: AVSDTurn) -> Turn:
 
 
 def _beside(reason: AVSDReason) -> dict[str, Json]:
-    """What a reason says beside its interval, and the order of its ends where that is the wrong one."""
+    """The fields of a reason beside its interval, and its two times if they are in the wrong order."""
     more = {} if reason.sentence is None else {"sentence": reason.sentence}
     reversed_ends = reason.timestamp[0] > reason.timestamp[1]
     return more | reason.unknown | ({"timestamp": reason.timestamp} if reversed_ends else {})
@@ -199,5 +199,5 @@ read = LAYOUT.read
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write into an empty folder; what the layout cannot express is returned, a line each."""
+    """Write into an empty folder; return a line for each thing that the layout cannot express."""
     return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]

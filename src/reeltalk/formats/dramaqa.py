@@ -31,7 +31,7 @@ WHOLE_SCENE: Final = "0000"
 NO_SUBTITLE: Final = "."
 LEVELS: Final = ("q_level_logic", "q_level_mem")
 TAGS: Final = ("target", "content", "thinking")
-"""CogME's three components (CogSci 2024); several tags stand as a list."""
+"""CogME's three components (CogSci 2024); several tags form a list."""
 EXTENT: Final = "dramaqa.extent"
 LABELS: Final = (EXTENT, *(f"dramaqa.{name}" for name in LEVELS), *(f"cogme.{name}" for name in TAGS))
 
@@ -56,7 +56,7 @@ class ClipScript(SourceModel):
 class DramaQAQuestion(SourceModel):
     """One row of a question file; test questions hide the answer.
 
-    `correct_idx` counts from 0, as the official loader takes it, whatever the data set's page says of 1 to 5.
+    `correct_idx` counts from 0, as in the official loader; the data set's page says 1 to 5.
     `subtitle` is the clip's part of the script, in the derived `*_script.json` lists.
     """
 
@@ -85,7 +85,7 @@ class DramaQABox(SourceModel):
 
 
 class PersonInfo(SourceModel):
-    """What a person does in a frame; a rectangle is empty where nobody drew it."""
+    """A person's behaviour in a frame; a rectangle is empty if nobody drew it."""
 
     behavior: str | None = None
     emotion: str | None = None
@@ -115,7 +115,7 @@ class VisibleObject(SourceModel):
 
 
 class AnnotatedFrame(SourceModel):
-    """What one frame shows."""
+    """The persons and objects in one frame."""
 
     frame_id: str
     persons: list[FramePerson]
@@ -153,7 +153,7 @@ def _decode_questions(document: SourceDocument) -> Iterator[str]:
 
 
 def _merged(document: SourceDocument, place: str, known: Dialogue, dialogue: Dialogue) -> Dialogue:
-    """A question of a list with script, which repeats that of the list it is derived from and may leave fields out."""
+    """Merge a question of a list with script into the one it repeats; it may leave out fields."""
     before, now = known.turns[0], dialogue.turns[0]
     labels = {**now.labels, **before.labels}
     same_turn = before.model_copy(update={"labels": labels}) == now.model_copy(update={"labels": now.labels | labels})
@@ -247,7 +247,7 @@ def _seconds(document: SourceDocument, place: str, text: str) -> float:
 def _add_script(
     document: SourceDocument, place: str, clip_id: ClipId, item: Json, row: ClipScript, *, whole: bool = True
 ) -> None:
-    """Give a clip its time and lines; the script file (`whole`) has the last word over lists derived from it."""
+    """Give a clip its time and lines; the script file (`whole`) overrides lists that are derived from it."""
     start_s, end_s = (_seconds(document, f"{place}.{key}", getattr(row, key)) for key in ("st", "et"))
     if end_s < start_s:
         raise document.error("the clip ends before it starts", place, [row.st, row.et])
@@ -374,5 +374,5 @@ read = LAYOUT.read
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write into an empty folder; what the layout cannot express is returned, a line each."""
+    """Write into an empty folder; return a line for each thing that the layout cannot express."""
     return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]

@@ -1,4 +1,4 @@
-"""What an export leaves out, counted, so that nothing goes missing without a line about it."""
+"""Lines that count everything that an export leaves out, so that nothing is lost silently."""
 
 import re
 from collections import Counter
@@ -29,33 +29,33 @@ WORDS: Final = {
     "media": "video files",
     "rejected": "refused records",
 }
-"""What a table holds, where its name does not say it."""
+"""Plain words for the rows of a table whose name does not say them."""
 FILE_FIELDS: Final = "fields"
-"""Under which key of a file's `extra` those of its own fields stand that are called like one of ours."""
+"""Key of a file's `extra` that lists fields of the source whose names are also names of our own fields."""
 _OURS: Final = frozenset({*GRAPH_FACTS, "writer", "about", "scene"})
 _REVIEWED: Final = re.compile(r"[a-z_]+_(verified|manual)")
 
 
 def is_ours(key: str) -> bool:
-    """True for a key of `extra` under which our own stages keep something: no layout has a place for it."""
+    """True for a key of `extra` that our own stages write. No layout has a place for it."""
     return key in _OURS or _REVIEWED.fullmatch(key) is not None
 
 
 def source_fields(extra: Mapping[str, Json], named: Collection[str] = ()) -> dict[str, Json]:
-    """What of an imported record's `extra` its source has written.
+    """The part of an imported record's `extra` that comes from its source.
 
     Args:
         extra: The record's fields that the layout does not specify.
-        named: Keys that the source has, although ours are called so too.
+        named: Keys that the source uses although they are also ours.
     """
     return {key: value for key, value in extra.items() if key in named or not is_ours(key)}
 
 
 def without_our_fields(unit: Unit, named: Collection[str]) -> Unit:
-    """A dialogue or chain with those fields of `extra` alone, its own and its turns', that its source has written.
+    """A dialogue or chain whose `extra`, and that of its turns, holds only fields from its source.
 
     Args:
-        unit: It.
+        unit: The dialogue or chain.
         named: See `source_fields`.
     """
     turns = tuple(turn.model_copy(update={"extra": source_fields(turn.extra, named)}) for turn in unit.turns)
@@ -63,7 +63,7 @@ def without_our_fields(unit: Unit, named: Collection[str]) -> Unit:
 
 
 def fields_like_ours(extras: Iterable[Mapping[str, Json]]) -> list[str]:
-    """The keys of a file's own fields that are called like one of ours, for `FILE_FIELDS`."""
+    """Keys of a source's fields that are also keys of ours, for `FILE_FIELDS`."""
     return sorted({key for extra in extras for key in extra if is_ours(key)})
 
 
@@ -82,12 +82,12 @@ def tables_left_out(content: Content, tables: Collection[str] = UNHELD) -> list[
 
 
 def fields_left_out(what: str, records: Iterable[Record], kept: Collection[str]) -> list[str]:
-    """A line for each field that some record sets and the layout has no place for.
+    """A line for each field that some record sets and that the layout cannot hold.
 
     Args:
-        what: The records in the plural, as `turns`.
-        records: They themselves.
-        kept: Names of the fields that the layout holds, or that another line speaks of.
+        what: The name of the records in the plural, such as `turns`.
+        records: The records.
+        kept: Names of fields that the layout holds or that another line covers.
     """
     counts: Counter[str] = Counter()
     for record in records:
@@ -98,13 +98,13 @@ def fields_left_out(what: str, records: Iterable[Record], kept: Collection[str])
 
 
 def labels_left_out(turns: Iterable[Turn], kept: Collection[str]) -> list[str]:
-    """A line for each vocabulary of labels that the layout has no place for."""
+    """A line for each vocabulary of labels that the layout cannot hold."""
     counts = Counter(name for turn in turns for name in turn.labels if name not in kept)
     return [f"turns lose their labels of {name}: {count:,}" for name, count in sorted(counts.items())]
 
 
 def more_references_left_out(turns: Iterable[Turn]) -> list[str]:
-    """A line where turns have references beyond the one that the right option is."""
+    """A line if turns have references other than their right option."""
     count = sum(
         turn.options is not None
         and turn.correct_option is not None
@@ -115,9 +115,9 @@ def more_references_left_out(turns: Iterable[Turn]) -> list[str]:
 
 
 def added_since_import(content: Content, format_name: str, tables: Collection[str] = ADDED_LATER) -> list[str]:
-    """Lines for what came into a benchmark after the files of this format; empty where none of its files did.
+    """Lines for everything added to a benchmark after files of this format were imported; empty if none were.
 
-    An export writes the imported files again, with the records that stand in them.
+    An export writes the imported files again, with the records of those files.
 
     Args:
         content: The benchmark.

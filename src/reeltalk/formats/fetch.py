@@ -1,7 +1,6 @@
-"""Bring a published data set here: licence shown and accepted, resumable, every file hashed, missing videos listed.
+"""Fetch a published data set: show its licence, resume, hash every file, list missing videos.
 
-From a hub through huggingface_hub, whose own code downloads and resumes, or from a local folder. What was fetched
-stands in `.fetched.json` beside it.
+The source is a hub, through huggingface_hub, or a local folder. `.fetched.json` in the folder lists the fetched files.
 """
 
 import hashlib
@@ -27,12 +26,12 @@ RECORD: Final = ".fetched.json"
 
 @dataclass(frozen=True)
 class DataSet:
-    """Where a data set is published, and under which terms."""
+    """A published data set: its address and its terms."""
 
     name: str
     title: str
     repo: str | None
-    """Identifier of the data set repository on the Hub, where its authors name one."""
+    """Identifier of the data set repository on the Hub; None if its authors name none."""
     home: str
     licence: str
     expected: tuple[str, ...]
@@ -86,7 +85,7 @@ DATA_SETS: Final = {
 
 @dataclass
 class FetchReport:
-    """What was fetched."""
+    """The result of a fetch."""
 
     into: Path
     fetched: list[str] = field(default_factory=list)
@@ -94,7 +93,7 @@ class FetchReport:
     missing: list[str] = field(default_factory=list)
     """Videos that annotations name and that are not here, or hold no bytes."""
     notes: list[str] = field(default_factory=list)
-    """What else a person should know: parts of the release that are not here, archives to unpack."""
+    """Other remarks for you: missing parts of the release, archives to unpack."""
     size_bytes: int = 0
 
     def lines(self, *, shown: int = 10) -> Iterator[str]:
@@ -122,13 +121,13 @@ def fetch(
     accept_licence: bool | Callable[[str], bool] = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> FetchReport:
-    """Bring a data set into a folder. Run again, it goes on where it stopped.
+    """Fetch a data set into a folder. A second call continues where the first one stopped.
 
     Args:
         name: Key of `DATA_SETS`.
         into: Folder that receives it.
         source: A local folder to take it from, in place of a hub.
-        repo: Identifier of the repository, where it differs from the one we know or we know none.
+        repo: Identifier of the repository, if it differs from the one we know or we know none.
         endpoint: Address of the hub; huggingface_hub's default where None.
         revision: Branch, tag or commit.
         accept_licence: True, or a function that shows the terms and says whether they are accepted.
@@ -136,7 +135,7 @@ def fetch(
 
     Raises:
         SettingError: The name is unknown, or the terms were not accepted.
-        FetchError: The data could not be brought here; says what to do.
+        FetchError: The data could not be fetched here; says what to do.
         MissingExtraError: A hub is wanted and the `hub` extra is not installed.
         BenchmarkError: The disk is full or cannot be written.
     """
@@ -253,7 +252,7 @@ def _download(
     progress: Callable[[str], None],
 ) -> str:
     """Download a repository's files; the commit they belong to."""
-    # Read by huggingface_hub when it is imported; a data set is nobody's business but the user's.
+    # huggingface_hub reads these when it is imported. Which data set you fetch stays private.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
     try:
@@ -311,7 +310,7 @@ def _download(
     except (FetchError, BenchmarkError):
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        # What comes back is no answer of a hub: a page of a proxy, a sign-in page, another service.
+        # The reply is not from a hub: a page of a proxy, a sign-in page, another service.
         raise FetchError(
             f"{endpoint or 'the hub'} did not answer as a hub does ({type(error).__name__}); check --endpoint, "
             "and whether a proxy or a sign-in page answers in its place"
@@ -369,10 +368,10 @@ def _look_for_what_is_missing(data_set: DataSet, into: Path, report: FetchReport
 
 
 def missing_videos(expected: Iterable[str], folder: Path) -> list[str]:
-    """Which of the videos are not in a folder, or are there without a byte.
+    """The videos that are missing in a folder, or empty there.
 
     Args:
-        expected: Names or paths of videos, with or without the ending; the name without it is what counts.
+        expected: Names or paths of videos, with or without the ending. Only the name without it counts.
         folder: Where to look, at any depth.
     """
     present = {path.stem for path in visible_files(folder) if _is_video(path.name) and path.stat().st_size > 0}

@@ -1,7 +1,7 @@
 """A folder of videos with `metadata.jsonl`, `metadata.csv` or `metadata.parquet`, as Hugging Face's VideoFolder has it.
 
 Each row names a file by `file_name`, relative to its metadata file. Files are hashed and copied, never decoded here. An
-export says what a folder cannot hold.
+export returns a line for each thing that a folder cannot hold.
 """
 
 import csv
@@ -61,7 +61,7 @@ class FolderRow(SourceModel):
 
     file_name: Annotated[str, Field(min_length=1)]
     id: Annotated[str | None, BeforeValidator(_text_of_integer)] = None
-    """The path of the file in the folder where it is missing."""
+    """Path of the file, below the folder from which it is missing."""
     sha256: str | None = None
     duration_s: float | None = None
     frame_rate: Annotated[FrameRate | None, BeforeValidator(_whole)] = None
@@ -90,8 +90,8 @@ def _make_row(video: Video, name: str, folder: str, suffix: str) -> dict[str, Js
     Args:
         video: The video.
         name: Path of its file in the folder of videos.
-        folder: That of the metadata file, `.` for the outermost.
-        suffix: That of the metadata file; a CSV row is text throughout.
+        folder: Folder of the metadata file, `.` for the outermost.
+        suffix: Ending of the metadata file. All values of a CSV row are text.
     """
     row: dict[str, Any] = {"file_name": name if folder == "." else name.removeprefix(f"{folder}/")}
     if video.id != name:
@@ -105,7 +105,7 @@ def _make_row(video: Video, name: str, folder: str, suffix: str) -> dict[str, Js
 
 
 def _csv_cell(value: Json) -> str:
-    """A value as text; what is neither text nor number as JSON."""
+    """A value as text: a text or number as it is, any other value as JSON."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -226,7 +226,7 @@ class _Reader:
 
 
 def _read_rows(path: Path, extra: dict[str, Json]) -> Iterable[tuple[int | None, str, dict[str, Json]]]:
-    """Line, place and cells of each row; what the writer needs to know of the columns goes into `extra`."""
+    """Line, place and cells of each row. Adds to `extra` the facts about columns that the writer needs."""
     if path.suffix == ".jsonl":
         for line, value in read_json_lines(path):
             if not isinstance(value, dict):
@@ -312,11 +312,11 @@ def _hash(path: Path) -> str:
 
 
 LONGEST_SAFE_PART: Final = 120
-"""Characters of a file's name that we make; leaves room for what a system appends."""
+"""Most characters of a file name that we make, so that there is room for a suffix."""
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write videos and metadata into an empty folder; what the layout cannot express is returned, a line each.
+    """Write videos and metadata into an empty folder; return a line for each thing that the layout cannot express.
 
     Raises:
         InputError: A value cannot be written as text.
@@ -345,7 +345,7 @@ def write(content: Content, folder: Path) -> list[str]:
     for path, (file, ids) in tables.items():
         above, suffix = PurePosixPath(path).parent.as_posix(), PurePosixPath(path).suffix
         kept = set(ids)
-        # The form of a row is known by its place in the file that was read, so rows that are gone keep theirs.
+        # The form of a row is found by its place in the imported file, so the places of deleted rows stay.
         rows: list[Json] = [
             _make_row(videos[VideoId(name)], paths[name], above, suffix) if name in kept else None
             for name in file.records
@@ -378,7 +378,7 @@ def _left_out(content: Content) -> list[str]:
 
 
 def _paths(videos: list[Video]) -> dict[str, str]:
-    """Where each video's file goes: where its source had it, as far as that is safe and free."""
+    """The path of each video's file: the path in its source, if that is safe and free."""
     taken: set[str] = set()
     folders: set[str] = set()
     paths: dict[str, str] = {}
@@ -397,7 +397,7 @@ def _paths(videos: list[Video]) -> dict[str, str]:
 
 
 def _safe(name: str) -> str:
-    """The name itself where it is a path below the folder; otherwise one made of it that is."""
+    """The name if it is a path below the folder; otherwise a safe path made from it."""
     path = PurePosixPath(name)
     if (
         _stays_inside(name)

@@ -40,7 +40,7 @@ ENGLISH: Final = frozenset({"vdact", "mt-video-bench", "dramaqa", "avsd", "video
 
 
 def _title(content: Content) -> str:
-    """What to call the data set, from the layout it was imported from."""
+    """A title for the data set, from the layout it was imported from."""
     formats = sorted({file.format for file in content.source_files} & set(FORMATS))
     return f"{formats[0]} in reeltalk's tables" if len(formats) == 1 else "a benchmark of dialogue about video"
 
@@ -197,7 +197,7 @@ def to_columns(row: BaseModel, kind: type[BaseModel], place: str) -> dict[str, J
     """A record as Parquet columns.
 
     Raises:
-        InputError: It holds what is no JSON value, as NaN or half a character.
+        InputError: It holds a value that JSON lacks, such as NaN or half a character.
     """
     try:
         dumped = row.model_dump(mode="json")
@@ -360,7 +360,7 @@ ENCODINGS: Final = {
 def croissant(folder: Path, *, name: str, licences: Counter[str]) -> dict[str, Any]:
     """The description of a repository: each of its files with its hash, each table with its columns.
 
-    A column of records is described by their plain members; what lies deeper has no form in Croissant.
+    A column of records is described by their plain members. Croissant has no form for deeper members.
 
     Args:
         folder: The repository, its files written.
@@ -453,15 +453,15 @@ def _plain_type(kind: Any) -> str | None:
 FORMAT: Final = "hub"
 TURNS: Final = "turns"
 UNASSIGNED: Final = "unassigned"
-"""Part of the turns whose video is in no split, where others are in one."""
+"""Part of the turns whose video is in no split, if others are in one."""
 MEDIA_METADATA: Final = "metadata.jsonl"
 LONGEST_FILE_NAME_BYTES: Final = 255
 PLAIN_IN_NAMES: Final = " !#$&'()+,-.;=@[]^_`{}~"
-"""Besides letters and digits of any script, what stands for itself in the file name of a graph."""
+"""Characters, besides letters and digits of any script, that stay as they are in the file name of a graph."""
 
 
 def read(source: Path) -> Content:
-    """Read what `write` wrote.
+    """Read a folder that `write` wrote.
 
     Raises:
         InputError: A file is damaged or a row does not fit its table; names file, row and column.
@@ -511,7 +511,7 @@ def _records(path: Path) -> Iterator[Record]:
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write a data set repository into an empty folder; what cannot be a file there is returned, a line each.
+    """Write a data set repository into an empty folder; return a line for each thing that cannot be a file there.
 
     Raises:
         InputError: A value has no form in Parquet or JSON.
@@ -575,7 +575,7 @@ def _write_graphs(content: Content, folder: Path) -> list[str]:
 
 
 def _file_name(name: str) -> str:
-    """A name as a file name: what a file name cannot hold stands as `%2F` and the like."""
+    """A name as a file name, with forbidden characters in percent encoding such as `%2F`."""
     plain = "".join(
         character if character.isalnum() or character in PLAIN_IN_NAMES else quote(character, safe="", errors="replace")
         for character in name

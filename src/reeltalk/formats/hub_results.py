@@ -22,7 +22,7 @@ SHA: Final = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class ResultSource:
-    """Where a result can be looked up."""
+    """The web page of a result."""
 
     url: str
     name: str | None = None
@@ -39,7 +39,7 @@ class BenchmarkOnHub:
     revision: str | None = None
     """Git hash of the data set."""
     date: str | None = None
-    """ISO 8601, when the evaluation ran; the Hub takes the time of the commit where there is none."""
+    """ISO 8601, when the evaluation ran; the Hub takes the time of the commit if there is none."""
     source: ResultSource | None = None
 
 
@@ -54,7 +54,7 @@ class HubResult:
 
 
 def check_hub_benchmark(benchmark: BenchmarkOnHub) -> None:
-    """Refuse what the Hub would refuse.
+    """Refuse settings that the Hub would refuse.
 
     Raises:
         SettingError: Names the option.
@@ -83,7 +83,7 @@ def write_results(results: Sequence[HubResult], benchmark: BenchmarkOnHub, repos
     Args:
         results: The model's numbers on one benchmark.
         benchmark: The benchmark.
-        repository: Folder that stands for the model's repository.
+        repository: Local folder of the model's repository.
 
     Returns:
         Path of the file.
@@ -129,11 +129,11 @@ def write_benchmark(
     Args:
         path: The file.
         tasks: Identifiers of its leaderboards.
-        name: How people call it.
-        description: What it measures.
+        name: Name for people.
+        description: One sentence on its content.
         config: The part of the data set that is evaluated, as `turns`.
         split: Its split.
-        framework: The Hub's identifier of what evaluates. The Hub knows a list of them, and refuses others.
+        framework: The Hub's identifier of the evaluation framework. The Hub accepts only those on its list.
     """
     document: dict[str, Any] = {"name": name, "description": description}
     if framework is not None:

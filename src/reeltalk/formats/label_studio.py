@@ -55,19 +55,19 @@ __all__ = ["LabelStudioOptions", "read", "write"]
 _DECISION_OF: Final = {words: decision for decision, words in DECISIONS.items()}
 _REASON_OF: Final = {words: reason for reason, words in REASON_WORDS.items()}
 REVISION: Final = 0
-"""Drafts are what was read; a benchmark does not number its revisions."""
+"""Reviews are of the drafts: a benchmark does not number its revisions."""
 
 TurnKey = tuple[str, int, int]
 """Table, row and turn."""
 
 
 class _RefusedError(Exception):
-    """Something an annotator did cannot be a turn."""
+    """An annotation that cannot become a turn."""
 
 
 @dataclass(frozen=True)
 class Wording:
-    """What one annotation makes of one turn."""
+    """A turn as one annotation words it."""
 
     turn: Turn
     moment: datetime
@@ -76,13 +76,13 @@ class Wording:
 
 @dataclass
 class Annotations:
-    """Everything that was said about the turns of all tasks."""
+    """All annotations of the turns of all tasks."""
 
     reviews: list[Review] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     wordings: dict[TurnKey, list[Wording]] = field(default_factory=lambda: defaultdict(list))
     counts: Counter[str] = field(default_factory=Counter)
-    """What a person should know, in words, with how often."""
+    """Warnings for the importer, with their counts."""
     _seen: set[tuple[Any, ...]] = field(default_factory=set)
 
     def add(self, task: LabelStudioTask, units: list[tuple[NumberedRow, QAChain | Dialogue]]) -> None:
@@ -103,7 +103,7 @@ class Annotations:
         ]
         drafts = read_regions([Region.model_validate(region) for region in regions], len(places)).turns
         for place, annotation in task.annotations:
-            # The same annotation may stand in several exports.
+            # Several exports may hold the same annotation.
             key = (*((row.table, row.row) for row, _ in units), str(annotation.id), annotation.created_at)
             if annotation.id is not None and key in self._seen:
                 continue
@@ -154,7 +154,7 @@ class Annotations:
             )
 
     def turn(self, key: TurnKey, draft: Turn) -> Turn:
-        """The next wording of a turn: the draft's where nobody accepted one."""
+        """The accepted wording of a turn; the draft if nobody accepted one."""
         wordings = self.wordings.get(key)
         if not wordings:
             return draft
@@ -165,7 +165,7 @@ class Annotations:
 
 @dataclass(frozen=True)
 class _Voice:
-    """One annotation, and how it is referred to."""
+    """One annotation, with its author, time and place."""
 
     task: LabelStudioTask
     annotation: Annotation
@@ -253,7 +253,7 @@ def _decision(words: tuple[str, ...]) -> Decision | None:
 
 
 def _reworded(turn: Turn, said: TurnRegions, draft: TurnRegions, rate_hz: float) -> Turn:
-    """The turn with what differs from the draft; all else as it was, to the bit.
+    """The turn with the fields that differ from the draft changed, and all others as they were.
 
     Raises:
         _RefusedError: It is no turn.
@@ -280,7 +280,7 @@ def _reworded(turn: Turn, said: TurnRegions, draft: TurnRegions, rate_hz: float)
     try:
         if sorted(said.evidence) != sorted(draft.evidence):
             changed["evidence"] = _evidence(turn, said.evidence, rate_hz)
-        # Turn validates what `model_copy` would not.
+        # `model_copy` does not validate.
         new = Turn.model_validate({**dict(turn), **changed}) if changed else turn
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
@@ -310,7 +310,7 @@ def _labels(turn: Turn, paths: Iterable[tuple[str, ...]]) -> dict[str, tuple[str
 
 
 def _evidence(turn: Turn, ranges: Iterable[Range], rate_hz: float) -> tuple[Interval, ...]:
-    """Marks as intervals; one that nobody moved is the draft's own, not its ticks."""
+    """Marks as intervals. A mark that nobody moved keeps the exact times of the draft."""
     known: dict[Range, list[Interval]] = defaultdict(list)
     for interval in turn.evidence:
         found = interval_ticks(interval, rate_hz)
@@ -330,7 +330,7 @@ def _edits(index: int, before: Turn, after: Turn) -> list[FieldEdit]:
 
 UNITS: Final = {"chains": QAChain, "dialogues": Dialogue}
 LONGEST_GRAPH_NAME_BYTES: Final = 200
-"""A file system takes 255, of which the ending and a file that is still being written need some."""
+"""A file system allows 255 bytes; the ending and the prefix of a partial file need some of them."""
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -349,7 +349,7 @@ class _Reader:
         self.records: dict[str, dict[int, Any]] = defaultdict(dict)
 
     def read(self) -> Content:
-        """All that is there.
+        """Read everything.
 
         Raises:
             InputError: A file is damaged, or is of another benchmark than the rest; names file and place.
@@ -402,11 +402,11 @@ class _Reader:
             self.records[row.table][row.row] = TABLES[row.table].record.model_validate(row.record)
 
     def _files(self, suffix: str, folder: str = "") -> list[Path]:
-        """The files right below a folder of the source whose names end so."""
+        """The files directly below a folder of the source with this ending."""
         return [path for path in self.files if path.parent == self.source / folder and path.name.endswith(suffix)]
 
     def _read_kept(self) -> set[str]:
-        """Read the rows that no task holds; the tables that there are."""
+        """Read the rows that no task holds; return the names of their tables."""
         found = set()
         for path in self._files(".jsonl", KEPT):
             found.add(path.stem)
@@ -480,10 +480,10 @@ def read(source: Path) -> Content:
 
 
 def write(content: Content, folder: Path, options: LabelStudioOptions = DEFAULTS) -> list[str]:
-    """Write tasks, config and videos into an empty folder; what does not come back is returned, a line each.
+    """Write tasks, config and videos into an empty folder; return a line for each thing that cannot be imported again.
 
     Raises:
         InputError: A video cannot be copied.
-        SettingError: The address of the videos is none.
+        SettingError: The address of the videos is not valid.
     """
     return LabelStudioWriter(content, folder, options).write()

@@ -4,7 +4,7 @@ Full JSON has a task with its annotations, JSON-MIN a row an annotation, with th
 side by side (`prettify_result` of label-studio-sdk's converter makes one value of a list of one).
 
 `draft_regions` makes the regions of a prediction; `read_regions` reads the regions of an annotation back. The importer
-compares what it read with the regions of the draft, and touches only what a person changed.
+compares the two, and changes only the parts of a turn that a person changed.
 
 The config uses tags of the community edition. The paid `Chat` tag cannot edit turns that were imported; a `Repeater`
 with a text field for each part of a turn can.
@@ -44,13 +44,13 @@ DEFAULTS: Final = LabelStudioOptions()
 
 
 SOURCE: Final = "reeltalk"
-"""Under which key of a task's data we keep what we need to read it back."""
+"""Key of a task's data that holds the facts the importer needs."""
 LAYOUT: Final = 1
-"""Raised when what we keep there changes its meaning."""
+"""Version of those facts; it grows when their meaning changes."""
 KEPT: Final = "kept"
 """Folder of the rows that no task holds."""
 MIN_OWN: Final = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
-"""What JSON-MIN writes beside data and controls."""
+"""Keys that JSON-MIN writes beside data and controls."""
 
 
 class NumberedRow(BaseModel):
@@ -64,7 +64,7 @@ class NumberedRow(BaseModel):
 
 
 class TaskSource(BaseModel):
-    """What we keep in a task's data."""
+    """The facts in a task's data that the importer needs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -76,7 +76,7 @@ class TaskSource(BaseModel):
     rate_hz: Annotated[float, Field(gt=0, le=1000)]
     """Ticks per second of the time line."""
     kept: dict[str, int] = Field(default_factory=dict)
-    """How many rows of which table stand in the exported folder only."""
+    """Number of rows, by table, that only the exported folder holds."""
 
 
 class Region(SourceModel):
@@ -88,7 +88,7 @@ class Region(SourceModel):
 
 
 class Annotation(SourceModel):
-    """What one person made of a task."""
+    """One person's annotation of a task."""
 
     id: int | str | None = None
     result: list[Region] = Field(default_factory=list)
@@ -110,7 +110,7 @@ class FullTask(SourceModel):
 
 @dataclass
 class LabelStudioTask:
-    """A task as it came back, from whichever form."""
+    """A task that was read, from full JSON or JSON-MIN."""
 
     file: Path
     place: str
@@ -119,14 +119,14 @@ class LabelStudioTask:
     annotations: list[tuple[str, Annotation]] = field(default_factory=list)
     """Each with its JSON path."""
     drafts: int = 0
-    """How much was begun and not submitted."""
+    """Number of annotations that were begun and not submitted."""
 
 
 def read_tasks(file: Path, value: Json) -> list[LabelStudioTask]:
     """The tasks of an export, or of a file of tasks.
 
     Raises:
-        InputError: It is none, or a task did not come from reeltalk; names the place.
+        InputError: It is not an export, or a task did not come from reeltalk; names the place.
     """
     if not isinstance(value, list):
         raise InputError("must be a list of tasks", file=file, place="$", value=value, hint="export JSON or JSON-MIN")
@@ -173,13 +173,13 @@ def _is_control(name: str) -> bool:
 
 
 def _min_values(name: str, value: Json) -> list[dict[str, Any]]:
-    """The values that JSON-MIN shortened, as full JSON has them."""
+    """Values that JSON-MIN shortened, in the form of full JSON."""
     found = []
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             found.append(item)
         elif isinstance(item, str):
-            # The converter drops the word for what it is; a control of ours reads one of the two only.
+            # The converter drops the type. Each of our controls reads only one of the two keys.
             found.append({"text": [item], "choices": [item]})
         else:
             found.append({"": item})
@@ -207,7 +207,7 @@ def _source(file: Path, place: str, data: dict[str, Any]) -> TaskSource:
 
 
 def moment_of(text: str | None, file: Path, place: str) -> datetime | None:
-    """A time as Label Studio writes it; in UTC where it says no zone.
+    """A time as Label Studio writes it; in UTC if it says no zone.
 
     Raises:
         InputError: It is no time.
@@ -224,11 +224,11 @@ def moment_of(text: str | None, file: Path, place: str) -> datetime | None:
 VIDEO: Final = "video"
 EVIDENCE: Final = "evidence"
 SCENE: Final = "Scene"
-"""Marks on the time line that show where the scene is; they are shown, not read."""
+"""Label of marks that show the scene on the time line. They are never read."""
 QUESTION, ANSWERS, ASKED, LABELS, OPTIONS, CORRECT = "question", "answers", "asked", "labels", "options", "correct"
 DECISION, REASONS, NOTE = "decision", "reasons", "note"
 CONTROLS: Final = (DECISION, REASONS, QUESTION, ANSWERS, OPTIONS, CORRECT, ASKED, LABELS, NOTE)
-"""Controls that every turn has, as `question_0`; the evidence of all turns is on the time line of the video."""
+"""Controls of every turn, named `question_0` and so on. The evidence of all turns is on the time line of the video."""
 KINDS: Final = {
     QUESTION: "textarea",
     ANSWERS: "textarea",
@@ -245,14 +245,14 @@ VALUE_KEYS: Final = {kind: "text" if kind == "textarea" else kind for kind in KI
 TIMELINE: Final = "timelinelabels"
 
 RULER_HZ: Final = 25.0
-"""Ticks per second of a time line where the frame rate is unknown, or none that a time line can have."""
+"""Ticks per second of a time line if the frame rate is unknown or unsuitable."""
 
 Range = tuple[float, float]
 
 
 @dataclass
 class TurnRegions:
-    """What the controls of one turn hold; an empty tuple where a control holds nothing."""
+    """Values of the controls of one turn; an empty tuple for an empty control."""
 
     question: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
@@ -284,14 +284,14 @@ def expressible(label: str) -> bool:
 def interval_ticks(interval: Interval, rate_hz: float) -> dict[str, Json]:
     """An interval on the time line, whose first tick is 1.
 
-    Label Studio shows second `tick / rate`, whatever frames the file has: so ticks are times, and no frame is counted.
+    Label Studio shows second `tick / rate`, whatever frames the file has. Ticks are therefore times, not frame numbers.
     """
     start, end = (max(1, round(moment * rate_hz)) for moment in (interval.start_s, interval.end_s))
     return {"start": start, "end": end}
 
 
 def marked_interval(ends: Range, rate_hz: float) -> Interval:
-    """The interval that a person marked. The first tick stands for the start of the video."""
+    """The interval that a person marked. The first tick is the start of the video."""
     start, end = ends
     return Interval(start_s=0.0 if start <= 1 else start / rate_hz, end_s=end / rate_hz)
 
@@ -307,7 +307,7 @@ def label_paths(turn: Turn) -> list[list[str]]:
 
 
 def draft_regions(turn: Turn, number: int, rate_hz: float) -> list[dict[str, Json]]:
-    """The regions of a prediction that say what a turn says.
+    """The regions of a prediction with the content of a turn.
 
     Args:
         turn: The turn.
@@ -353,19 +353,19 @@ def mark(name: str, label: str, interval: Interval, rate_hz: float) -> dict[str,
 
 @dataclass
 class AnnotationRegions:
-    """What an annotation holds, by turn, and what none of our controls is."""
+    """The regions of an annotation by turn, and the names of unknown controls."""
 
     turns: dict[int, TurnRegions] = field(default_factory=lambda: defaultdict(TurnRegions))
     strange: list[str] = field(default_factory=list)
-    """Names of controls that are not ours, and what else was not understood."""
+    """Names of controls that are not ours, and of other results that could not be read."""
 
 
 def read_regions(regions: Iterable[Region], places: int) -> AnnotationRegions:
-    """What stands in the controls.
+    """Read the values of all controls.
 
     Args:
         regions: The regions of an annotation.
-        places: How many turns the task has.
+        places: Number of turns of the task.
     """
     read = AnnotationRegions()
     numbers = {turn_name(number): number for number in range(places)}
@@ -404,7 +404,7 @@ def _read_marks(value: Mapping[str, Any], numbers: Mapping[str, int], read: Anno
 
 
 def _values(name: str, value: Mapping[str, Any], control: str, read: AnnotationRegions) -> tuple[Any, ...]:
-    """What a region says: texts, a number, names, or paths; each of the type that its control has."""
+    """The value of a region: texts, a number, names, or paths, by the type of its control."""
     found = value.get(VALUE_KEYS[KINDS[name]])
     items = found if isinstance(found, list) else [] if found is None else [found]
     good: list[Any]
@@ -447,14 +447,14 @@ def labelling_config(turns: Iterable[Turn], *, most: int) -> str:
     """The config for tasks with these turns, as XML.
 
     Args:
-        turns: All turns; labels that no known vocabulary has are offered too.
-        most: How many turns the largest task has.
+        turns: All turns. Their labels outside the known vocabularies are offered too.
+        most: Number of turns of the largest task.
     """
     turns = list(turns)
     view = ET.Element("View")
     ET.SubElement(view, "Header", value="$title", size="4")
     ET.SubElement(view, "Video", name=VIDEO, value="$video", framerate="$fps", timelineHeight="120")
-    # A server refuses tasks that bring the labels of a time line with them, so all have those of the largest.
+    # A server refuses tasks with labels of their own for the time line, so all have those of the largest task.
     marks = ET.SubElement(view, "TimelineLabels", name=EVIDENCE, toName=VIDEO)
     for name in (SCENE, *map(turn_name, range(most))):
         ET.SubElement(marks, "Label", value=name)

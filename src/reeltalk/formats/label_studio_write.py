@@ -58,7 +58,7 @@ def _heading(unit: QAChain | Dialogue, index: int, number: int) -> str:
 
 
 class Remarks:
-    """What is known of turns besides what they say: checks and links, by turn."""
+    """Results of checks and links of each turn, for annotators to read."""
 
     def __init__(self, content: Content) -> None:
         self._lines: dict[tuple[str, str, int | None], list[str]] = defaultdict(list)
@@ -94,14 +94,14 @@ SHOWN: Final = 20
 
 
 def _readme(tasks: int, turns: int, kept: Mapping[str, int], missing: Sequence[str], media_url: str | None) -> str:
-    """The text.
+    """The README of the exported folder.
 
     Args:
-        tasks: How many tasks there are.
-        turns: How many turns they have.
-        kept: Rows that stand in no task, by table.
-        missing: Names of video files that the tasks address and the folder lacks.
-        media_url: Where the videos are, if not here.
+        tasks: Number of tasks.
+        turns: Number of their turns.
+        kept: Number of rows outside tasks, by table.
+        missing: Names of video files that tasks refer to and that are not in the folder.
+        media_url: Address of the videos; None if they are in the folder.
     """
     lines = [
         "# Tasks for Label Studio",
@@ -166,7 +166,7 @@ README: Final = "README.md"
 VIDEOS: Final = "videos"
 GRAPHS: Final = "graphs.jsonl"
 LOCAL: Final = "/data/local-files/?d=videos/"
-"""Label Studio's own route to files below its document root, which is the exported folder."""
+"""Label Studio's route to files below its document root, which is the exported folder."""
 MODEL_VERSION: Final = "reeltalk draft"
 FASTEST_HZ: Final = 1000.0
 
@@ -193,10 +193,10 @@ class LabelStudioWriter:
     Args:
         content: The benchmark.
         folder: An empty folder.
-        options: Where the videos are.
+        options: The place of the videos.
 
     Raises:
-        SettingError: The address of the videos is none.
+        SettingError: The address of the videos is not valid.
     """
 
     def __init__(self, content: Content, folder: Path, options: LabelStudioOptions) -> None:
@@ -216,7 +216,7 @@ class LabelStudioWriter:
         """Rows that stand in tasks, by table and place."""
 
     def write(self) -> list[str]:
-        """Write all; one line for each thing that does not come back."""
+        """Write everything; return a line for each thing that cannot be imported again."""
         content = self.content
         if not content.graphs and not content.media and not any(rows for _, rows in content.rows()):
             return ["the benchmark holds nothing that could be written"]
@@ -322,7 +322,7 @@ class LabelStudioWriter:
         return kept
 
     def _write_videos(self) -> dict[str, str]:
-        """Bring the media files; the name of each video's file, by the video's identifier."""
+        """Copy or link the videos; return the name of each file by the identifier of its video."""
         endings: dict[str, str] = {}
         taken: set[str] = set()
         names: dict[str, str] = {}

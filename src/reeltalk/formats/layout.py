@@ -1,9 +1,10 @@
-"""Layouts that consist of JSON documents: which file is what, read into records, and written back as they were.
+"""Layouts that consist of JSON documents: recognise a file, read it into records, and write it back as it was.
 
-A layout is a list of kinds of documents. `decode` makes records of a document, `encode` makes the document of the
-records; whatever the source writes differently from `encode` (an alias, a string for a number, a key left out) is kept
-with the file and restored on export, as long as the record still says the same. Names of files that an export makes up
-come from labels, models and splits, which may hold any character.
+A layout is a list of kinds of documents. `decode` makes records from a document, and `encode` makes the document from
+the records. The importer encodes each document again and keeps every difference from the source with the file: an
+alias, `"1"` for `1`, a key left out, an order. The export restores a difference only if our side still has the value
+that it had at import, so an edited record is never overwritten by an old spelling. Names of new files come from labels,
+models and splits, which may hold any character.
 """
 
 import re
@@ -29,7 +30,7 @@ SPLIT_IN_NAME: Final = re.compile(r"(?:^|[^a-z])(train|val|valid|validation|dev|
 
 @dataclass
 class SourceDocument:
-    """A file that is being read, and the records it is read into."""
+    """A file that is being read, and the records that receive its content."""
 
     path: Path
     name: str
@@ -43,7 +44,7 @@ class SourceDocument:
 
     @property
     def split(self) -> str | None:
-        """The split that the file's name says, if any."""
+        """The split in the file's name, if any."""
         found = SPLIT_IN_NAME.search(self.path.stem.lower())
         return found[1] if found else None
 
@@ -62,7 +63,7 @@ class LayoutRecords:
     dialogues: dict[str, Dialogue] = field(default_factory=dict)
 
     def add_video(self, document: SourceDocument, place: str, video: Video) -> None:
-        """Add a video, or fill in what an earlier file left open.
+        """Add a video, or fill in the fields that an earlier file left empty.
 
         Raises:
             InputError: It is in two splits.
@@ -85,7 +86,7 @@ class LayoutRecords:
         self.videos[video.id] = known.model_copy(update=missing)
 
     def add_clip(self, clip: Clip) -> None:
-        """Add a clip, or fill in what an earlier file left open."""
+        """Add a clip, or fill in the fields that an earlier file left empty."""
         known = self.clips.get(clip.id)
         if known is not None:
             clip = known.model_copy(
@@ -160,13 +161,13 @@ class Layout:
     name: str
     kinds: Sequence[DocumentKind]
     expected: str
-    """What an importer looks for, in words."""
+    """A description of the expected files, for error messages."""
     default_files: Callable[[Index], list[SourceFile]]
     """The files to write for a benchmark that came from elsewhere."""
     lost: Callable[[Content], list[str]]
-    """What the layout cannot express of a benchmark that came from elsewhere."""
+    """Lines for everything that the layout cannot express of a benchmark from elsewhere."""
     read_file: Callable[[Path], Json | None] = lambda path: read_json(path) if path.suffix == ".json" else None
-    """The value of a file, or None where the layout has no such files."""
+    """The value of a file, or None if the layout has no such files."""
     write_file: Callable[[Path, Json], None] = lambda path, value: _write_text(path, value)
 
     def read(self, source: Path) -> Content:
@@ -207,7 +208,7 @@ class Layout:
         return content
 
     def write(self, content: Content, folder: Path) -> list[str]:
-        """Write into an empty folder; what the layout cannot express is returned, a line each."""
+        """Write into an empty folder; return a line for each thing that the layout cannot express."""
         files = content.source_files_of(self.name)
         lost = [] if files else self.lost(content)
         named = source_keys_like_ours(files)
@@ -234,7 +235,7 @@ def _write_text(path: Path, value: Json) -> None:
 
 
 def lost_beyond_dialogues(content: Content, *, options: bool, several_turns: bool) -> list[str]:
-    """What a layout of dialogues cannot express, a line each.
+    """Lines for everything that a layout of dialogues cannot express.
 
     Args:
         content: The benchmark.
@@ -266,13 +267,13 @@ FORBIDDEN: Final = frozenset('/\\:*?"<>|')
 
 
 def as_file_stem(text: str, *, otherwise: str) -> str:
-    """`text` as a name that every file system takes; `otherwise` where nothing is left of it."""
+    """`text` as a name that every file system accepts; `otherwise` if no character is left."""
     safe = "".join("_" if character in FORBIDDEN or not character.isprintable() else character for character in text)
     return safe[:LONGEST_STEM].strip(". ") or otherwise
 
 
 def lost_splits(videos: Iterable[Video], file_name: Callable[[str | None], str]) -> list[str]:
-    """A line where a split cannot be read back from the name of the file that it makes."""
+    """A line if a split cannot be read back from the name of its file."""
     count = 0
     for video in videos:
         found = SPLIT_IN_NAME.search(file_name(video.split).lower())
@@ -281,7 +282,7 @@ def lost_splits(videos: Iterable[Video], file_name: Callable[[str | None], str])
 
 
 FORM: Final = "form"
-"""Under which key of `SourceFile.extra` the difference is kept."""
+"""Key of `SourceFile.extra` that holds the difference."""
 
 
 def keep_form(file: SourceFile, theirs: Json, ours: Json) -> SourceFile:
@@ -296,7 +297,7 @@ def restore_form(file: SourceFile, ours: Json) -> Json:
 
 
 def difference(theirs: Json, ours: Json) -> dict[str, Json] | None:
-    """What turns `ours` into `theirs`, or None where they are the same down to the order of keys."""
+    """What turns `ours` into `theirs`, or None if they are the same down to the order of keys."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         return _difference_of_objects(theirs, ours)
     if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):

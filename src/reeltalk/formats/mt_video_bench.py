@@ -1,8 +1,8 @@
 """MT-Video-Bench (arXiv 2510.17722), versions 1 and 2: dialogues, checklists, models' answers, judges' results.
 
 A dialogue is an event of a video in the file of a task, and named `<task>/<video>/<event>`. Checklists have files of
-their own and belong to turns here. Which version a source is, each `SourceFile` says: their scores do not compare. An
-export restores the files that were imported, and writes default ones for other dialogues of the six tasks.
+their own and belong to turns here. Each `SourceFile` records the version of its source, because scores of the two
+versions do not compare. An export restores the imported files, and writes new ones for other dialogues of the tasks.
 """
 
 import re
@@ -47,20 +47,20 @@ class _Writer:
     files: list[SourceFile] = field(default_factory=list)
     dialogues: dict[str, Dialogue] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    """The benchmark's identifiers of dialogues that have new ones."""
+    """The benchmark's identifiers of renamed dialogues, by their new identifiers."""
     left: list[Dialogue] = field(default_factory=list)
-    """Those that no imported file holds, as they are in the benchmark."""
+    """Dialogues that no imported file holds, as they are in the benchmark."""
     basic: int = 0
     """Rounds that name no ability."""
 
     def named(self) -> dict[str, str]:
-        """The dialogues that go out: what each is called in the layout, and in the benchmark."""
+        """The exported dialogues: identifier in the layout, and identifier in the benchmark."""
         self.files = self.content.source_files_of(FORMAT)
         self._choose()
         return {name: self.names.get(name, name) for name in self.dialogues}
 
     def write(self) -> list[str]:
-        """Write everything; one line for each thing that the layout cannot express."""
+        """Write everything; return a line for each thing that the layout cannot express."""
         self.files = self.content.source_files_of(FORMAT)
         self._choose()
         self._plan_dialogues()
@@ -101,7 +101,7 @@ class _Writer:
         )
 
     def _choose(self) -> None:
-        """Take what belongs to the layout, and name what no file holds as the layout does: by task, video and event."""
+        """Choose the dialogues that the layout can hold, and name new ones by task, video and event."""
         covered = self._covered("mtqa")
         tasks = {task.value for task in Task} | {file.extra["task"] for file in self.files if "task" in file.extra}
         belongs = [row for row in self.content.dialogues if row.id in covered or row.task in tasks]
@@ -254,7 +254,7 @@ class _Writer:
             folder = self._folder_name("run", f"{model}_eval_{judge}")
             self._add("results", f"eval_results/{folder}/{task}.json", ids, task=task, model=model, judge=judge)
 
-    # ── what has no place in the layout ───────────────────────────────────────────────────────────────────────────
+    # ── losses ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _what_is_lost(self) -> None:
         content = self.content
@@ -299,11 +299,11 @@ LOOKED_FOR: Final = "expected a model's folder with <task>.json in it: {video: {
 
 
 class _AnswerReader(MTVideoReader):
-    """Reads the answers and results that lie at `source`, and nothing else of a release.
+    """Reads the answers and results at `source`, and nothing else of a release.
 
     Args:
-        source: A model's folder, a folder of such, one file, or a release with answers in it.
-        about: The benchmark. Its dialogues are called as in its files, or as its export would call them.
+        source: A model's folder, a folder with several of them, one file, or a release with answers.
+        about: The benchmark. Its dialogues have the names of its files, or those that its export would give them.
     """
 
     def __init__(self, source: Path, about: Content) -> None:
@@ -323,7 +323,7 @@ class _AnswerReader(MTVideoReader):
         files = self._collect()
         folder = self.source.absolute() if self.source.is_dir() else self.source.absolute().parent
         for file in files:
-            # Where only the given folder can name the model, it belongs to the files' paths.
+            # If only the given folder can name the model, its name is a part of the paths.
             if file.kind in ("answers", "results") and not layout.unknown_folders(file.name):
                 file.name = f"{folder.name}/{file.name}"
         if not any(file.kind == "answers" for file in files):
@@ -334,7 +334,7 @@ class _AnswerReader(MTVideoReader):
 
 
 def read(source: Path) -> Content:
-    """Read a release folder with whatever of it is there, or one `mtqa` file.
+    """Read a release folder, a part of it, or one `mtqa` file.
 
     Raises:
         InputError: A file is damaged, contradicts another, or nothing of MT-Video-Bench lies at `source`.
@@ -352,5 +352,5 @@ def read_answers(source: Path, about: Content) -> Content:
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write MT-Video-Bench's layout into an empty folder; what it cannot express is returned, a line each."""
+    """Write MT-Video-Bench's layout into an empty folder; return a line for each thing that it cannot express."""
     return _Writer(content, folder).write()

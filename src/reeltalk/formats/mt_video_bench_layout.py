@@ -1,6 +1,6 @@
-"""MT-Video-Bench's files as their authors describe them, and made from typed records, in both versions.
+"""MT-Video-Bench's files in both versions: their specification, and their documents made from typed records.
 
-The importer makes the documents as well, to find where a source's own spelling differs from ours.
+The importer makes the documents too, to find the places in which a source differs from them.
 """
 
 import re
@@ -34,7 +34,7 @@ CRITERION: Final = "checklist"
 """The accuracy of a round, averaged over the judge's runs; `checklist/run 1` is one run's."""
 RUN: Final = f"{CRITERION}/run "
 VERDICTS: Final = ("CHECKLISTS_EVAL", "results", "run_id")
-"""What a score keeps in `extra` of a judge's verdicts."""
+"""Keys of a judge's verdicts in the `extra` of a score."""
 
 FOLDERS: Final = {
     "mtqa": "mtqa",
@@ -83,7 +83,7 @@ class JudgeRun(SourceModel):
 
 
 class RoundResult(SourceModel):
-    """What a judge found about one round."""
+    """A judge's results on one round."""
 
     CHECKLISTS_EVAL: dict[str, Any] | None = None
     ACC: Accuracy | None
@@ -119,19 +119,19 @@ def labels_of_ability(ability: str | None) -> dict[str, tuple[str, ...]]:
 
 
 def ability_of(labels: dict[str, tuple[str, ...]]) -> str | None:
-    """The `Ability` that a turn's labels say, or None."""
+    """The `Ability` of a turn's labels, or None."""
     for task in labels.get(TASK_LABEL, ()):
         return ABILITIES[Task(task)] if task in Task._value2member_map_ else task
     return next(iter(labels.get(ABILITY_LABEL, ())), None)
 
 
 def basic_ability_of(labels: dict[str, tuple[str, ...]]) -> str:
-    """The basic capability that a round rests on which tests none of the six: the official script reads one of each."""
+    """The basic capability of a round of none of the six tasks; the official script expects one in every round."""
     return REASONING if "Reasoning" in labels.get("cogme.thinking", ()) else UNDERSTANDING
 
 
 def event_of(key: str | int) -> str:
-    """An event's name without what the versions spell differently: `3`, `"3"` and `"event_3"` are one event."""
+    """An event's name, the same for all spellings of the versions: `3`, `"3"` and `"event_3"` are one event."""
     if isinstance(key, int):
         return str(key)
     match = _EVENT.fullmatch(key)
@@ -150,13 +150,13 @@ def round_of(key: str) -> int | None:
 
 
 def round_prefix(key: str) -> str:
-    """What stands before the number in a round's key."""
+    """The text before the number in a round's key."""
     match = _ROUND.fullmatch(key)
     return match[1] if match else "Round "
 
 
 def reference_key(fields: dict[str, Any]) -> str:
-    """Under which key a round holds its reference answer; version 1 says `Bot`, or another word with A."""
+    """The key of a round's reference answer: `Assistant`; in version 1 `Bot`, or another word that begins with A."""
     if "Assistant" in fields:
         return "Assistant"
     others = [key for key in fields if key == "Bot" or (key.startswith("A") and key != "Ability")]
@@ -171,7 +171,7 @@ def state_of(text: str) -> AnswerState:
 
 
 def kind_of_mtqa_file(value: Json, path: str) -> str | None:
-    """What a JSON file is: by its name, its folders, and else by what it holds; None where it is nothing of these."""
+    """The kind of a JSON file, by its name, its folders, or else its content; None if it is not of this layout."""
     place = PurePosixPath(path)
     rows = value if isinstance(value, list) else [value]
     if any(isinstance(row, dict) and "mean_mtqa" in row for row in rows):
@@ -200,7 +200,7 @@ def _kind_of_video(video: Json) -> str | None:
 
 
 def unknown_folders(path: str) -> list[str]:
-    """The folders above a file that the layout does not name: of a model, or of a model and its judge."""
+    """The folders above a file that are not of the layout: those of a model, or of a model and its judge."""
     names: list[str] = []
     for folder in PurePosixPath(path).parts[:-1]:
         names = [] if folder.casefold() in FOLDERS else [*names, folder]
@@ -208,7 +208,7 @@ def unknown_folders(path: str) -> list[str]:
 
 
 ORDER: Final = "rounds"
-"""Under which key of a checklist file's `extra` rounds are listed that are not in ascending order."""
+"""Key of a checklist file's `extra` that lists the order of rounds if it is not ascending."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def event_in(dialogue: Dialogue) -> str:
 
 
 class MTVideoDocuments:
-    """Looks records up by what files name them by, and gives each file's document."""
+    """Finds records by the names that files use for them, and makes the document of each file."""
 
     def __init__(self, content: Content) -> None:
         self.dialogues: dict[str, Dialogue] = {row.id: row for row in content.dialogues}
@@ -248,11 +248,11 @@ class MTVideoDocuments:
                 self.scores[score.model, score.judge, score.unit_id][score.turn_index].append(score)
 
     def document(self, file: SourceFile) -> Json:
-        """What the file holds, in the source's own form."""
+        """The document of a file, in the source's own form."""
         return restore_form(file, self.plain(file))
 
     def plain(self, file: SourceFile) -> Json:
-        """What the file holds, in our form."""
+        """The document of a file, in our form."""
         if file.kind == "summary":
             return file.extra["summary"]
         if file.kind == "mtqa":
@@ -364,5 +364,5 @@ def _result(scores: list[JudgedScore]) -> dict[str, Json]:
 
 
 def shape_as_extra(shape: EntryShape) -> dict[str, bool]:
-    """What of a shape differs from version 2."""
+    """The parts of a shape that differ from version 2."""
     return {name: value for name, value in asdict(shape).items() if value}

@@ -47,7 +47,7 @@ class SourceJson:
 
     @property
     def task(self) -> str:
-        """The task that its name says."""
+        """The task in its name."""
         return layout.task_of_stem(self.path.stem)
 
 
@@ -142,7 +142,7 @@ def _read_checklist(row: dict[str, Any], file: SourceJson, place: str) -> Checkl
 def _read_scores(
     file: SourceJson, place: str, unit: tuple[str, str, str], turn_index: int, row: layout.RoundResult
 ) -> Iterator[JudgedScore]:
-    """The scores of a round: its own, and one for each run of the judge."""
+    """The scores of a round: the mean, and one for each run of the judge."""
 
     def score(criterion: str, value: float | None, extra: dict[str, Json], at: str) -> JudgedScore:
         with record_errors(file.path, at):
@@ -184,7 +184,7 @@ UNNAMED_JUDGE: Final = "unnamed"
 
 @dataclass
 class MTVideoReader:
-    """Reads whatever of MT-Video-Bench lies at `source`."""
+    """Reads all files of MT-Video-Bench at `source`."""
 
     source: Path
     content: Content = field(default_factory=Content)
@@ -197,10 +197,10 @@ class MTVideoReader:
     scores: dict[tuple[str, str, str], list[JudgedScore]] = field(default_factory=dict)
     files: dict[str, SourceFile] = field(default_factory=dict)
     listed: dict[tuple[str, ...], str] = field(default_factory=dict)
-    """Which file has a dialogue's checklists, a model's answers to it, a judge's results about it."""
+    """The file of a dialogue's checklists, of a model's answers to it, and of a judge's results about it."""
     version: str = "v2"
     elsewhere: str = "import the folder that holds mtqa/ as well"
-    """Where a dialogue may be that is not known."""
+    """Advice for a dialogue that is not known."""
 
     def read(self) -> Content:
         """Read everything.

@@ -1,4 +1,4 @@
-"""What single-turn multiple-choice layouts share: a dialogue of one turn with options."""
+"""Shared code of single-turn multiple-choice layouts: a dialogue of one turn with options."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -11,11 +11,11 @@ from reeltalk.store.content import Content
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 TURN_FIELDS: Final = ("question", "references", "options", "correct_option", "labels", "checklist")
-"""What every such layout holds of a turn, or what has a line of its own where it does not."""
+"""Fields of a turn that every such layout holds or reports as lost itself."""
 
 
 def option_of_letter(document: SourceDocument, place: str, letter: str, options: Sequence[str]) -> int:
-    """The index that an answer letter means.
+    """The index of the option with an answer letter.
 
     Raises:
         InputError: It is no letter of an option.
@@ -38,7 +38,7 @@ def option_of_text(document: SourceDocument, place: str, text: str, options: Seq
 
 
 def question_names(index: Index) -> list[str]:
-    """The name of every turn that has options: its dialogue's, with the turn's number where there are several."""
+    """The name of every turn that has options: its dialogue's, with the turn's number if there are several."""
     return [
         dialogue.id if len(dialogue.turns) == 1 else _name_of_turn(index, dialogue, number)
         for dialogue in index.dialogues.values()

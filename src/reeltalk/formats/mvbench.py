@@ -193,5 +193,5 @@ read = LAYOUT.read
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write into an empty folder; what the layout cannot express is returned, a line each."""
+    """Write into an empty folder; return a line for each thing that the layout cannot express."""
     return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]

@@ -1,7 +1,7 @@
 """The authors' prompts, from a clone of their repository or the text of their paper that a user has.
 
 Python files are parsed and never run: a prompt is a string literal that is assigned to a name. A clone may be
-anybody's: files are read up to a size, and none that lies outside of it.
+anybody's: only files inside it are read, up to a limit of their size.
 """
 
 import ast
@@ -26,14 +26,14 @@ class InScript:
     """A prompt in a Python file of a repository."""
 
     name: str
-    """Ours, as `judge/vdeval-published`."""
+    """Our name of the prompt, such as `judge/vdeval-published`."""
     file: str
-    """From the repository's root."""
+    """Path from the repository's root."""
     variable: str
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Our fields by the script's names."""
+    """Our names of fields by the script's names."""
     formatted: bool = False
-    """True where the script fills the literal by `str.format`, so that its braces are doubled."""
+    """True if the script fills the literal by `str.format`, so that its braces are doubled."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class InPaper:
 
     name: str
     begins: str
-    """Pattern of what stands directly before it."""
+    """Pattern of the text directly before it."""
     ends: str
-    """Pattern of what stands directly after it."""
+    """Pattern of the text directly after it."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Our fields by the paper's names, without spaces and marks of formulas."""
+    """Our names of fields by the paper's names, without spaces and marks of formulas."""
 
 
 _SVBENCH_LISTS: Final = {"question": "questions", "ground_truth": "ground_truth", "model_response": "model_responses"}
@@ -54,7 +54,7 @@ _SVBENCH_SCRIPT: Final = {
     name: name for name in ("video_id", "scene_id", "questions", "ground_truth", "model_responses", "relationships")
 }
 _NEXT: Final = r"^(?:#+\s*)?(?:Prompt for\b|Figure \d|[A-Z]\s+[A-Z]{3})"
-"""Where a prompt of SVBench's appendix ends."""
+"""Pattern of the end of a prompt in SVBench's appendix."""
 IN_SCRIPTS: Final[Mapping[Source, tuple[InScript, ...]]] = {
     "vdact": (InScript("judge/vdeval-published", "VDEval/prompt.py", "VDEVAL_INSTRUCTION"),),
     "svbench": (
@@ -87,7 +87,7 @@ IN_SCRIPTS: Final[Mapping[Source, tuple[InScript, ...]]] = {
         ),
     ),
 }
-"""Where the authors' repositories hold prompts, by the names of their files and variables."""
+"""The prompts in the authors' repositories, by the names of their files and variables."""
 IN_PAPERS: Final[Mapping[Source, tuple[InPaper, ...]]] = {
     "vdact": (
         InPaper(
@@ -122,18 +122,18 @@ IN_PAPERS: Final[Mapping[Source, tuple[InPaper, ...]]] = {
         ),
     ),
 }
-"""Where the papers hold prompts; MT-Video-Bench's text that we know holds none."""
+"""The prompts in the papers; the known text of MT-Video-Bench holds none."""
 
 
 def official_prompts(source: Source, path: Path) -> dict[str, tuple[str, Path]]:
-    """The authors' prompts with our fields: text and file by our name. Those that are not there are left out.
+    """The authors' prompts with our fields: text and file by our name. Prompts that are missing are left out.
 
     Args:
-        source: Whose.
+        source: The authors' benchmark.
         path: A clone of their repository, or the text of their paper.
 
     Raises:
-        InputError: There is none of them, or one cannot be read; names file and line.
+        InputError: No prompt is there, or one cannot be read; names file and line.
         SettingError: There is no such path.
     """
     if not path.exists():
@@ -242,7 +242,7 @@ def _formatted(part: _Part, file: Path, line: int) -> list[_Part]:
 
 
 def _literal(text: str, file: Path, line: int) -> str:
-    """A text that is sent as it is; what looks like one of our fields cannot be told from one."""
+    """Check a text that is sent unchanged: it must hold nothing that looks like one of our fields."""
     if (taken := re.search(r"\{\w+\}", text)) is not None:
         raise InputError(f"{taken[0]} is no field of the script, and would be one here", file=file, line=line)
     return text

@@ -35,14 +35,14 @@ MODES: Final = {
 """The mode of each task; the benchmark's score is the mean over its three modes."""
 UNNAMED_TASK: Final = "EPM"
 COUNTING: Final = re.compile(r"How many times did they (?P<activity>.*)\?", re.DOTALL)
-"""The question that the official prompt makes of an activity."""
+"""The question of the official prompt about an activity."""
 YES_NO: Final = {0: "No", 1: "Yes"}
 
 ProbeTime = Annotated[Finite, Field(ge=0)]
 
 
 class OVOBenchRow(SourceModel):
-    """What every question has."""
+    """The fields of every question."""
 
     id: int
     task: Name
@@ -80,20 +80,20 @@ class StepProbe(YesNoProbe):
 
 
 class CountRow(OVOBenchRow):
-    """How often do they do it?"""
+    """A counting question: how often do they do it?"""
 
     test_info: Annotated[list[CountProbe], Field(min_length=1)]
     activity: str
 
 
 class StepRow(OVOBenchRow):
-    """Which step is being done?"""
+    """A question on steps: is this step being done?"""
 
     test_info: Annotated[list[StepProbe], Field(min_length=1)]
 
 
 class ClueRow(OVOBenchRow):
-    """Is there enough to answer `question`? `answer` is what it will turn out to be."""
+    """A question on clues: is there enough to answer `question`? `answer` is the later answer."""
 
     test_info: Annotated[list[YesNoProbe], Field(min_length=1)]
     question: str
@@ -162,7 +162,7 @@ def _encode(index: Index, file: SourceFile) -> Json:
 
 
 def _numbers(names: tuple[str, ...]) -> dict[str, int]:
-    """The integer that stands for each name: its own where it is one, else one that is free."""
+    """The integer of each name: the name itself if it is an integer, else a free one."""
     own = {name: int(name) for name in names if re.fullmatch(r"0|-?[1-9][0-9]{0,999}", name)}
     taken = set(own.values())
     free = (number for number in count() if number not in taken)
@@ -215,7 +215,7 @@ def _probe_row(task: str | None, turn: Turn) -> dict[str, Json]:
 
 
 def _is_forward(dialogue: Dialogue) -> bool:
-    """Whether a dialogue can be written as the forward task that it says it is."""
+    """True if a dialogue can be written as its forward task."""
     if MODES.get(dialogue.task or "") != "forward" or not dialogue.turns:
         return False
     probes = [_probe_row(dialogue.task, turn) for turn in dialogue.turns]
@@ -279,5 +279,5 @@ read = LAYOUT.read
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write into an empty folder; what the layout cannot express is returned, a line each."""
+    """Write into an empty folder; return a line for each thing that the layout cannot express."""
     return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]

@@ -1,7 +1,7 @@
 """Parquet in and out as JSON values, through pyarrow of the `hub` extra.
 
-A column that stands twice, a value without a JSON form (bytes, NaN, a map) and a Git LFS pointer in place of the file
-are refused with their place. Dates and decimals become text, and dates and decimals again on the way out.
+A repeated column, a value without a JSON form (bytes, NaN, a map) and a Git LFS pointer in place of the file are
+refused with their place. Dates and decimals become text, and an export makes dates and decimals of them again.
 """
 
 import base64
@@ -17,7 +17,7 @@ from reeltalk.store.foreign import open_file
 
 MOST_ROWS: Final = 2_000_000
 MOST_BYTES: Final = 1 << 30
-"""Of all values of a file, unpacked."""
+"""Largest size of all values of a file, unpacked."""
 BATCH_ROWS: Final = 256
 
 
@@ -94,7 +94,7 @@ LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 
 
 def refuse_pointer(path: Path) -> None:
-    """Check that a file is itself and not a Git LFS pointer to it.
+    """Check that a file is not a Git LFS pointer.
 
     Raises:
         InputError: It is a pointer, or cannot be read.
@@ -112,7 +112,7 @@ def read_arrow_rows(path: Path) -> tuple[list[dict[str, Json]], str]:
     """The rows of a Parquet file, and its Arrow schema as text.
 
     Raises:
-        InputError: It is damaged, or holds what has no JSON form; names row and column.
+        InputError: It is damaged, or holds a value without a JSON form; names row and column.
         MissingExtraError: The `hub` extra is not installed.
     """
     refuse_pointer(path)
@@ -205,7 +205,7 @@ def _schema(text: str | None) -> Any:
 
 
 def _array(values: list[Json], kind: Any) -> Any:
-    """An Arrow array, or None where the values are not of that type."""
+    """An Arrow array, or None if the values are not of that type."""
     pyarrow, _ = pyarrow_modules()
     try:
         if kind is not None and _is_text_in_json(kind):

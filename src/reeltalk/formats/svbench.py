@@ -2,7 +2,7 @@
 
 Any part of the release may be given alone, and so may models' answers and judges' records. A chain is a list entry of
 a `Dialogue` file and named `<video>/<language>/<place in the list>`; the turns of a chain name their language. An
-export restores the files that were imported, and writes default ones for what none of them holds.
+export restores the imported files, and writes new ones for records that none of them holds.
 """
 
 import re
@@ -46,13 +46,13 @@ from reeltalk.store.documents import write_json
 OF_CHAINS: Final = ("dialogue", "con", "answers", "judged chain", "judged single")
 """Kinds of files whose records are chains."""
 OF_DIALOGUES: Final = ("streaming", "judged con")
-"""Kinds of files that become dialogues, where no chains are known of."""
+"""Kinds of files that become dialogues if their chains are unknown."""
 _HELD_OF_CHAINS: Final = frozenset({"id", "video_id", "clip_id", "turns"})
 _HELD_OF_TURNS: Final = frozenset({"question", "references", "asked_at_s", "labels"})
 
 
 def _records_in(files: Iterable[SourceFile], *kinds: str) -> set[str]:
-    """The records that stand in files of some kinds."""
+    """The identifiers of the records in files of some kinds."""
     return {record for file in files if file.kind in kinds for record in (*file.records, *file.extra.get("twins", ()))}
 
 
@@ -136,15 +136,15 @@ class _Writer:
     lost: list[str] = field(default_factory=list)
     files: list[SourceFile] = field(default_factory=list)
     places: dict[tuple[str, tuple[str, ...]], dict[str, int]] = field(default_factory=dict)
-    """Where in `files` those of a kind are, by the fields that tell them apart and the values of these."""
+    """Index in `files` by kind, by the fields that distinguish files, and by the values of these fields."""
     taken: set[str] = field(default_factory=set)
     spoken: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The languages in which a video has chains."""
     names: dict[str, str] = field(default_factory=dict)
-    """What a video, model or judge is called in file names."""
+    """The name of a video, model or judge in file names."""
 
     def write(self) -> list[str]:
-        """Write everything; one line for each thing that the layout cannot express."""
+        """Write everything; return a line for each thing that the layout cannot express."""
         whole = self.content
         self.plan()
         self.lost += _lost(whole, self.files)
@@ -163,7 +163,7 @@ class _Writer:
         return self.lost
 
     def plan(self) -> list[SourceFile]:
-        """The files that are written, each with the records that stand in it."""
+        """Plan the files, each with its records."""
         self.files = self.content.source_files_of(FORMAT)
         self._without_ours()
         for chain in self.content.chains:
@@ -185,7 +185,7 @@ class _Writer:
     # ── the plan ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _without_ours(self) -> None:
-        """Take our own keys from what goes out: a chain or path that no file holds has none of its own."""
+        """Remove our own keys from `extra`; a chain or path that no file holds keeps none."""
         fields = source_keys_like_ours(self.files)
         chains, paths = _records_in(self.files, *OF_CHAINS), _records_in(self.files, "path")
         self.content = replace(
@@ -198,7 +198,7 @@ class _Writer:
         )
 
     def _add(self, kind: str, path: str, ids: Iterable[str], **extra: Json) -> int:
-        """Append records to the file of that kind and subject, or plan a new one; its place in the plan."""
+        """Append records to the file of that kind and subject, or plan a new one; return its index in the plan."""
         keys, subject = tuple(extra), repr(list(extra.values()))
         if (kind, keys) not in self.places:
             self.places[kind, keys] = {
@@ -223,7 +223,7 @@ class _Writer:
         return places[subject]
 
     def _name(self, what: str, name: str) -> str:
-        """A file name for a video, model or judge: its own where a file can be called so."""
+        """A file name for a video, model or judge: its own name if a file can have it."""
         key = f"{what} {name}"
         if key not in self.names:
             fits = (
@@ -282,7 +282,7 @@ class _Writer:
             self.lost.append(f"chains get new identifiers when read again, <video>/<language>/<place>: {renamed:,}")
 
     def _in_time(self, ids: list[str]) -> list[str]:
-        """Chains in the order of their clips, where all have times."""
+        """Chains in the order of their clips, if all have times."""
         clips = {clip.id: clip.interval for clip in self.content.clips}
         times = {chain_id: clips.get(clip) for chain_id in ids if (clip := self.chains[ChainId(chain_id)].clip_id)}
         known = {chain_id: at for chain_id, at in times.items() if at is not None}
@@ -338,7 +338,7 @@ class _Writer:
                     self._add("streaming", streaming, streamed, video=video, language=language)
 
     def _plan_path_files(self, video: str, by_language: dict[str, list[DialoguePath]], numbers: dict[str, int]) -> None:
-        """One file for all languages, as the release has it; a file for each where they do not walk alike."""
+        """Plan one file for all languages, as in the release, or one for each if their paths differ."""
         name, languages = self._name("video", video), sorted(by_language)
         ids = {language: [path.id for path in by_language[language]] for language in languages}
         walks = [
@@ -360,7 +360,7 @@ class _Writer:
             self._add("path", path, ids[language], video=video, languages=[language])
 
     def _part_languages(self, by_video: dict[str, dict[str, list[DialoguePath]]]) -> None:
-        """Take up again the paths of a file for all languages that no longer says the same."""
+        """Plan the paths of a file for all languages again if the languages no longer have the same paths."""
         for file in self.content.source_files_of(FORMAT, "path"):
             video, languages = file.extra["video"], file.extra["languages"]
             for_all = layout.FolderFacts.of(file.path).language is None
@@ -476,7 +476,7 @@ class _Writer:
 
 
 def _at_chain_times(path: DialoguePath) -> DialoguePath:
-    """A path of ours, whose steps take place when their chains do: the layout has no other times."""
+    """A path of ours, with steps at the times of their chains: the layout has no other times."""
     steps = tuple(
         step.model_copy(update={"extra": {}, "turn": None if step.turn is None else _plain(step.turn)})
         for step in path.steps
@@ -496,7 +496,7 @@ def _are_places(ids: list[str], stem: str) -> bool:
 
 
 def _places_between(ids: list[str], stem: str) -> list[int]:
-    """The places that chains named by their place leave empty; none where they are named otherwise."""
+    """The empty places between chains that are named by their place; none for other chains."""
     if not _are_places(ids, stem):
         return []
     places = [int(chain_id.removeprefix(stem)) for chain_id in ids]
@@ -512,11 +512,11 @@ WHICH: Final = "give the folder of answers to the benchmark that --bench names, 
 
 
 class _AnswerReader(SVBenchReader):
-    """Reads the answers and judgements that lie at `source`, and nothing else of a release.
+    """Reads the answers and judgements at `source`, and nothing else of a release.
 
     Args:
-        source: A model's folder, a folder of such, one file, or a release with answers in it.
-        about: The benchmark. Its chains and paths are counted as in its files, or as its export would have them.
+        source: A model's folder, a folder with several of them, one file, or a release with answers.
+        about: The benchmark. Its chains and paths are numbered as in its files, or as in its export.
     """
 
     def __init__(self, source: Path, about: Content) -> None:
@@ -576,7 +576,7 @@ class _AnswerReader(SVBenchReader):
         return video, language
 
     def _refuse_others(self, files: list[File]) -> None:
-        """Refuse answers of which not one question is the benchmark's."""
+        """Refuse answers if none of their questions is of the benchmark."""
         answers = self.content.answers
         if answers and all(answer.asked_as is not None for answer in answers):
             raise InputError(
@@ -606,5 +606,5 @@ def read_answers(source: Path, about: Content) -> Content:
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write SVBench's layout into an empty folder; what it cannot express is returned, a line each."""
+    """Write SVBench's layout into an empty folder; return a line for each thing that it cannot express."""
     return _Writer(content, folder).write()

@@ -1,8 +1,8 @@
-"""SVBench's files as their authors describe them, and made from typed records: names, contents, spellings of a time.
+"""SVBench's files: their specification, and their documents made from typed records.
 
-The importer makes the documents as well, to find where a source's own spelling differs from ours. SVBench's official
-streaming evaluation joins chains and links by whether their start times are equal, so `join_inputs` keeps the
-spelling of each file.
+The importer makes the documents too, to find the places in which a source differs from them. SVBench's official
+streaming evaluation joins chains and links by equal spellings of their start times, so `join_inputs` keeps the spelling
+of each file.
 """
 
 import csv
@@ -47,7 +47,7 @@ MAY_NOT_APPLY: Final = "Temporal Understanding"
 NOT_APPLICABLE: Final = -1
 HIGHEST_SCORE: Final = 10
 ALIASES: Final = {"Overall Score": OVERALL}
-"""The paper's prompt says *Score* where the published script looks for *Evaluation*."""
+"""The paper's prompt says *Score*, and the published script looks for *Evaluation*."""
 
 META_COLUMNS: Final = ("Video_Name", "Path_of_Video", "Sort_of_Set")
 SCENE_COLUMNS: Final = ("path", "timestamp")
@@ -69,7 +69,7 @@ _KINDS: Final[dict[str, dict[str, str]]] = {
     "answers": {"dialogue": "answers", "streaming": "answers"},
     "judged": {"streaming": "judged chain", "con": "judged con"},
 }
-"""What a folder holds, by the section of the layout that it lies in."""
+"""The kind of files in a folder, by the section of the layout."""
 _SCENE = re.compile(r"""[\[(]\s*(['"])([0-9:.]+)\1\s*,\s*(['"])([0-9:.]+)\3\s*[\])]""")
 
 
@@ -117,7 +117,7 @@ class QuestionsAndAnswers(SourceModel):
 
 
 class ChainEntry(SourceModel):
-    """One entry of a `Dialogue` file; both times are null where nothing is known of them."""
+    """One entry of a `Dialogue` file; both times are null if they are unknown."""
 
     chain: QuestionsAndAnswers
     qac_timestamps_start: Time | None
@@ -198,7 +198,7 @@ class JudgedChain(SourceModel):
 
 
 class JudgedLinks(SourceModel):
-    """A judge's record about the linked questions of one video; the lists nest where a chain links both ways."""
+    """A judge's record about the linked questions of one video. Lists are nested if a chain has links both ways."""
 
     video_name: str
     questions: list[Any]
@@ -230,19 +230,19 @@ class JudgedScene(SourceModel):
 
 @dataclass(frozen=True)
 class FolderFacts:
-    """What the folders above a file say about it."""
+    """Facts about a file from the names of its folders."""
 
     kind: str | None
-    """What the file is, unless it shows something else itself."""
+    """The kind of the file, unless its content shows another kind."""
     unit: str
-    """What answers and judgements in it are about: `chain` or `path`."""
+    """The unit of its answers and judgements: `chain` or `path`."""
     language: str | None
     names: tuple[str, ...]
-    """The folders that the layout does not name: of a model, of a judge and a model."""
+    """The folders that are not of the layout: those of a model, or of a judge and a model."""
 
     @classmethod
     def of(cls, path: str) -> "FolderFacts":
-        """Read the folders of a path; one further down says more."""
+        """Read the folders of a path; deeper folders override those above."""
         section, kind, language, unit = "", None, None, "chain"
         names: list[str] = []
         for name in PurePosixPath(path).parts[:-1]:
@@ -260,7 +260,7 @@ class FolderFacts:
 
 
 def language_of(chain: QAChain) -> str:
-    """The two letters of a chain's language: as its turns are labelled, else as they read."""
+    """The two letters of a chain's language: by the labels of its turns, else by their text."""
     words = {turn.labels[LANGUAGE] for turn in chain.turns if LANGUAGE in turn.labels}
     if not words:
         return languages_of([[turn.question for turn in chain.turns]])[0]
@@ -269,12 +269,12 @@ def language_of(chain: QAChain) -> str:
 
 
 def is_layout_folder(name: str) -> bool:
-    """True for a folder that SVBench's layout names, as `Dialogue_ZH`."""
+    """True for a folder of SVBench's layout, such as `Dialogue_ZH`."""
     return _LAYOUT_FOLDER.fullmatch(name) is not None
 
 
 def kind_of_svbench_file(value: Json, place: FolderFacts) -> str | None:
-    """What a JSON file is, by what it holds and, where that leaves it open, by its folder."""
+    """The kind of a JSON file, by its content or, if that is not clear, by its folder."""
     if isinstance(value, dict):
         return "path" if "Paths" in value else place.kind
     rows = value if isinstance(value, list) else []
@@ -373,12 +373,12 @@ def slots(records: Iterable[str], empty: Iterable[int]) -> list[str | None]:
 
 
 def first_reference(texts: tuple[str, ...]) -> str:
-    """The preferred reference; empty where the source withholds it."""
+    """The preferred reference; empty if the source withholds it."""
     return texts[0] if texts else ""
 
 
 class SVBenchDocuments:
-    """Looks records up by what files name them by, and gives each file's document."""
+    """Finds records by the names that files use for them, and makes the document of each file."""
 
     def __init__(self, content: Content, files: Iterable[SourceFile]) -> None:
         self.files = list(files)
@@ -418,11 +418,11 @@ class SVBenchDocuments:
         return numbers
 
     def document(self, file: SourceFile) -> Json:
-        """What the file holds, in the source's own form; of a CSV file, its rows."""
+        """The document of a file, in the source's own form; the rows of a CSV file."""
         return restore_form(file, self.plain(file))
 
     def plain(self, file: SourceFile) -> Json:
-        """What the file holds, in our form."""
+        """The document of a file, in our form."""
         match file.kind:
             case "meta":
                 return [self._meta_row(video_id, file.extra["columns"]) for video_id in file.records]
@@ -568,7 +568,7 @@ class SVBenchDocuments:
         chain = self.chains.get(step.ref.unit_id)
         clip = self.clips.get(chain.clip_id) if chain and chain.clip_id else None
         interval = clip.interval if clip else None
-        # The evidence of a draft may lie in an earlier clip; only what was imported says when it is asked.
+        # The evidence of a draft may be in an earlier clip; only imported evidence gives the time of the question.
         if step.turn is not None and step.turn.evidence and ("timestamps" in step.extra or interval is None):
             interval = step.turn.evidence[0]
         if interval is None:
@@ -580,7 +580,7 @@ class SVBenchDocuments:
         return [spell_time(interval.start_s, start), spell_time(interval.end_s, end)]
 
     def turn_of(self, unit: str, unit_id: str, index: int) -> Turn:
-        """The turn that an answer answers; one without text where the content does not have it."""
+        """The turn of an answer; a turn without text if the content lacks it."""
         if unit == "path" and unit_id in self.paths:
             steps = self.paths[unit_id].steps
             return self.step_turn(steps[index]) if index < len(steps) else Turn(question="")
@@ -665,7 +665,7 @@ class SVBenchDocuments:
 
 
 def spell_time(seconds: float, spelling: Json) -> str | float:
-    """The source's spelling where it still means these seconds, else the seconds in the same style."""
+    """The source's spelling of a time if it still equals `seconds`; else `seconds` in the same style."""
     if isinstance(spelling, str | int | float) and not isinstance(spelling, bool):
         try:
             if seconds_of(spelling) == seconds:
@@ -677,7 +677,7 @@ def spell_time(seconds: float, spelling: Json) -> str | float:
 
 
 def spell_relation(linkage: Linkage) -> str:
-    """The source's word for a relation, where the record still means it."""
+    """The source's word for a relation, if the record still has this relation."""
     own = linkage.extra.get("relationship")
     if isinstance(own, str):
         meant = relation_of(own)
@@ -729,27 +729,27 @@ def nest(texts: Json, shape: Json) -> Json:
 
 
 PER_PAIR: Final = 2
-"""Chains that a record of links names."""
+"""Number of chains in a record of links."""
 
 
 @dataclass
 class JoinInput:
-    """Of one video in one language."""
+    """Input of the official script for one video in one language."""
 
     video_id: str
     language: str
     chain_ids: list[str | None] = field(default_factory=list)
-    """In order; None where the source has an empty entry."""
+    """In order; None if the source has an empty entry."""
     chains: list[dict[str, Json]] = field(default_factory=list)
-    """For each of them its start time, as the file of chains spells it."""
+    """The start time of each chain, as the file of chains spells it."""
     links: list[dict[str, Json]] = field(default_factory=list)
     """Records of links: the start time of the earlier chain, as the file of links spells it, and question indices."""
 
 
 def join_inputs(content: Content) -> list[JoinInput]:
-    """What the script reads, of each video and language that has chains.
+    """The input of the official script for each video and language that has chains.
 
-    A benchmark that did not come from SVBench's files is read as we would write it.
+    A benchmark from elsewhere is read as its export would be.
 
     Args:
         content: The benchmark.

@@ -1,4 +1,4 @@
-"""Reads SVBench's files in the order in which they rest on each other: the release, answers, judgements."""
+"""Reads SVBench's files in the order in which they build on each other: the release, answers, judgements."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ Unit = Literal["chain", "path", "dialogue"]
 
 @dataclass
 class File:
-    """One file that was opened, and what its name and folders say."""
+    """One opened file, and the facts from its name and folders."""
 
     name: str
     """Relative to the imported folder."""
@@ -55,30 +55,30 @@ class File:
 
     @property
     def place(self) -> FolderFacts:
-        """What the folders above say."""
+        """Facts from the names of its folders."""
         return FolderFacts.of(self.name)
 
     @property
     def language(self) -> str:
-        """Two letters; English where no folder says."""
+        """Two letters; English if no folder names a language."""
         return self.place.language or layout.DEFAULT_LANGUAGE
 
     @property
     def video(self) -> str:
-        """The video that a file of the release is about: its name."""
+        """The video of a file of the release: the file's name."""
         return self.path.stem
 
 
 @dataclass
 class _Records:
-    """The records made so far, and what the files of every kind need to add to them."""
+    """The records made so far, and methods to add more, for files of every kind."""
 
     source: Path
     content: Content = field(default_factory=Content)
     videos: dict[str, Video] = field(default_factory=dict)
     clips: dict[str, Clip] = field(default_factory=dict)
     clip_of: dict[tuple[str, float, float], ClipId] = field(default_factory=dict)
-    """The clip of a video by its times: the languages of a video share clips, however they spell the times."""
+    """The clip of a video by its times. The languages of a video share clips, whatever their spelling of the times."""
     clip_counts: Counter[str] = field(default_factory=Counter)
     chains: dict[tuple[str, str], dict[int, QAChain]] = field(default_factory=lambda: defaultdict(dict))
     """By video and language, then by place in the file."""
@@ -93,10 +93,10 @@ class _Records:
     linked_counts: Counter[str] = field(default_factory=Counter)
     scores: dict[tuple[str | int | None, ...], JudgedScore] = field(default_factory=dict)
     seen: dict[tuple[str, ...], str] = field(default_factory=dict)
-    """Which file holds the chains, links, paths … of a video in a language."""
+    """The file of the chains, links, paths … of a video in a language."""
 
     def add_file(self, file: File, records: Iterable[str], **extra: Json) -> None:
-        """Record a file with the identifiers it holds, in order; what is empty in `extra` is left out."""
+        """Record a file with its identifiers, in order; empty values of `extra` are left out."""
         kept = {key: value for key, value in extra.items() if value not in (None, [])}
         with record_errors(file.path, "file name"):
             self.files[file.name] = SourceFile(
@@ -112,14 +112,14 @@ class _Records:
             )
 
     def video(self, video_id: str, file: File, place: str) -> VideoId:
-        """The video of that name, made where it is new."""
+        """The video with this name, created if it is new."""
         if video_id not in self.videos:
             _check_name(video_id, file, place)
             self.videos[video_id] = Video(id=VideoId(video_id))
         return VideoId(video_id)
 
     def clip(self, video_id: str, times: Times, file: File, place: str, line: int | None = None) -> ClipId | None:
-        """The clip between two times, made where it is new; None where the times are not known."""
+        """The clip between two times, created if it is new; None if the times are unknown."""
         start, end = times
         if start is None or end is None:
             if start is not end:
@@ -141,7 +141,7 @@ class _Records:
         return self.clip_of[key]
 
     def interval(self, chain: QAChain) -> Interval | None:
-        """When a chain is, where that is known."""
+        """The interval of a chain, if it is known."""
         return self.clips[chain.clip_id].interval if chain.clip_id else None
 
     def new_chain(
@@ -171,7 +171,7 @@ class _Records:
         return chain
 
     def steps_back(self, earlier: QAChain, later: QAChain) -> bool:
-        """True if `later` comes before `earlier`: by time, or by place where the times are equal or unknown."""
+        """True if `later` is before `earlier`: by time, or by place if the times are equal or unknown."""
         before, after = self.interval(earlier), self.interval(later)
         if before and after and before != after:
             return after.start_s < before.start_s
@@ -497,7 +497,7 @@ class JudgedReader(_Records):
 
 
 def _turns_of_questions(file: File, place: str, row: layout.JudgedScene, chain: QAChain) -> list[int]:
-    """Which turn of the chain each judged question is: by its wording where that is unique, else by its place."""
+    """The turn index of each judged question: by its wording if that is unique, else by its place."""
     found: list[int] = []
     for position, question in enumerate(row.scores):
         same = [index for index, turn in enumerate(chain.turns) if turn.question == question.question]
@@ -907,7 +907,7 @@ def _pairs(questions: list[str], answers: list[str], file: File, place: str) -> 
 
 
 def _find(row: layout.LinkedChain, chain: QAChain, question: str, answer: str) -> int | str:
-    """The index of a question with exactly this wording and answer, or why there is none."""
+    """The index of a question with exactly this wording and answer, or the reason why there is none."""
     asked = [index for index, text in enumerate(row.questions) if text == question and index < len(chain.turns)]
     if not asked:
         return "is no question of its chain"
@@ -934,7 +934,7 @@ READING_ORDER: Final = (
 
 
 class SVBenchReader(ReleaseReader, JudgedReader):
-    """Reads whatever of SVBench lies at `source`."""
+    """Reads all files of SVBench at `source`."""
 
     def read(self) -> Content:
         """Read everything.
@@ -971,7 +971,7 @@ class SVBenchReader(ReleaseReader, JudgedReader):
             raise InputError("no such file or folder", file=self.source, hint="check the path")
         single = self.source.is_file()
         root = self.source.absolute().parent if single else self.source.absolute()
-        # A part of a release keeps the folders that say what it is and in which language.
+        # A part of a release keeps the folders that give its kind and language.
         while layout.is_layout_folder(root.name) and not (root == self.source.absolute() and _has_layout_folder(root)):
             root = root.parent
         paths = [self.source] if single else visible_files(self.source)
@@ -980,7 +980,7 @@ class SVBenchReader(ReleaseReader, JudgedReader):
             name = path.absolute().relative_to(root).as_posix()
             if file := self._open(name, path):
                 files.append(file)
-        # Where only the imported folder itself can name the model, it belongs to the files' paths.
+        # If only the imported folder itself can name the model, its name is a part of the paths.
         unnamed = [file for file in files if file.kind.startswith(("answers", "judged")) and not file.place.names]
         if any(FolderFacts.of(f"{root.name}/{file.name}").names for file in unnamed):
             for file in files:

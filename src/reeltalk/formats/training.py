@@ -43,16 +43,16 @@ MEMORY_BYTES: Final = 1 << 30
 
 @dataclass
 class SampleCheck:
-    """What a file of samples holds and what is wrong with it."""
+    """Contents and problems of a file of samples."""
 
     samples: int = 0
     frames: int = 0
     """Over all samples; a picture counts as often as it is shown."""
     answers: int = 0
-    """Answers that loss falls on."""
+    """Answers with loss."""
     most_frames: int = 0
     most_tokens: int = 0
-    """Of the longest sample."""
+    """Tokens of the longest sample."""
     problems: list[InputError] = field(default_factory=list)
 
 
@@ -70,12 +70,12 @@ def check_samples(
 
     Args:
         path: JSON Lines of a layout of `store.sft`.
-        limits: What a sample may hold.
+        limits: Limits of a sample.
         count: Counts the tokens of a text.
         executor: Decodes pictures.
-        layout: Of the file; by default what each line looks like.
-        root: Pictures lie below it; the file's folder by default.
-        progress: Told how far it is.
+        layout: Layout of the file; by default it is recognised line by line.
+        root: Folder of the pictures; the file's folder by default.
+        progress: Receives how far the work is.
 
     Raises:
         InputError: The file cannot be read.
@@ -173,7 +173,7 @@ def _pictures(
 
 FRAMES: Final = "frames"
 MADE_AS: Final = "made.json"
-"""Beside the pictures of a video: what they were made of, and how."""
+"""File beside the pictures of a video that records their source and settings."""
 MADE_BY: Final = 1
 """Grows when the same frame would come out differently."""
 FRAMES_A_CALL: Final = 64
@@ -196,12 +196,12 @@ class _FilmFile:
 
     @property
     def rotation_deg(self) -> int:
-        """Clockwise, what a player applies."""
+        """Clockwise rotation that a video player applies."""
         return self.video.encoding.rotation_deg if self.video.encoding is not None else 0
 
 
 def frame_folder(video_id: str) -> str:
-    """Folder of a video's pictures, relative to the root: its identifier where every file system takes that."""
+    """Folder of a video's pictures, relative to the root: its identifier if every file system accepts it."""
     if _PLAIN.fullmatch(video_id):
         return f"{FRAMES}/{video_id}"
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", video_id).strip("_-")[:60] or "video"
@@ -211,7 +211,7 @@ def frame_folder(video_id: str) -> str:
 def _find_films(
     videos: Iterable[Video], media: Callable[[Video], Path | None], executor: Executor
 ) -> dict[str, _FilmFile]:
-    """The videos that are at hand, by identifier, with their lengths, which are read where they are not known.
+    """The available videos by identifier, with their lengths. Unknown lengths are read from the files.
 
     Raises:
         InputError: A video cannot be read.
@@ -238,21 +238,21 @@ def write_frames(
     shared: Sequence[str] = (),
     progress: Progress = unseen,
 ) -> tuple[int, int]:
-    """Write the pictures of samples below a root, those that are there already left alone.
+    """Write the pictures of samples below a root; pictures that exist stay.
 
     Args:
         samples: Their frames have files and times.
         films: Videos by identifier.
         root: Gets `frames/VIDEO/MILLISECONDS.jpg`.
         size: Width and height in pixels.
-        quality: Of the JPEG files, 1 to 100.
+        quality: Quality of the JPEG files, 1 to 100.
         executor: Decodes.
-        overwrite: Make pictures anew that were made otherwise.
-        shared: Files of other samples that show the pictures, too: then none is made anew.
-        progress: Told how far it is.
+        overwrite: Make pictures again that were made with other settings.
+        shared: Other files of samples that use the same pictures; then no picture is made again.
+        progress: Receives how far the work is.
 
     Returns:
-        Pictures that samples show, and how many of them were decoded now.
+        Number of pictures that samples show, and number of those that were decoded now.
 
     Raises:
         BenchmarkError: Pictures are there that were made otherwise, or they cannot be written.
@@ -263,7 +263,7 @@ def write_frames(
         stills = wanted.setdefault(sample.video_id or "", {})
         for frame in sample.frames:
             at_s = frame.at_s or 0.0
-            # Where two moments share a name, the earlier: no sample then sees beyond its question.
+            # If two moments share a name, take the earlier one, so that no sample sees beyond its question.
             stills[frame.file] = min(at_s, stills.get(frame.file, at_s))
     calls, paths = [], []
     for video_id, stills in wanted.items():
@@ -318,7 +318,7 @@ def _claim(folder: Path, film: _FilmFile, *, size: int, quality: int, overwrite:
 
 
 def _answer(outcome: Any, path: Path) -> dict[str, Any]:
-    """What a child process answered, which has read a stranger's file."""
+    """Check the answer of a child process that read a stranger's file."""
     if isinstance(outcome, Failure):
         raise InputError(f"the video cannot be decoded: {outcome}", file=path, hint=HINT)
     if not isinstance(outcome, dict):
@@ -346,7 +346,7 @@ META: Final = {"streamingchat": "meta.json", "sharegpt": "dataset_info.json"}
 
 @dataclass(frozen=True)
 class Selection:
-    """What of a benchmark is exported, and under which name trainers know it."""
+    """The part of a benchmark that is exported, and its name for trainers."""
 
     name: str
     split: str | None = None
@@ -381,23 +381,23 @@ def export_training(
     provenance: dict[str, Json] | None = None,
     progress: Progress = unseen,
 ) -> TrainingExport:
-    """Write pictures, samples and what a trainer finds them by. Run again, it decodes only what is not there.
+    """Write pictures, samples and the file that points a trainer to them. A second run decodes only missing pictures.
 
     Args:
-        layout: Which trainer's.
+        layout: The trainer's layout.
         content: The benchmark.
-        media: The file of a video; None where it is not at hand.
+        media: The file of a video; None if it is not available.
         root: Folder that receives it.
-        selection: What of the benchmark.
-        options: How it is shown and cut.
+        selection: The part of the benchmark.
+        options: Frames, sizes and cuts.
         count: Counts the tokens of a text.
         executor: Decodes.
         overwrite: Replace the file of samples, and pictures that were made otherwise.
-        provenance: Kept beside the samples with the options and counts.
-        progress: Told how far it is.
+        provenance: Written beside the samples, with the options and counts.
+        progress: Receives how far the work is.
 
     Raises:
-        BenchmarkError: There is nothing to teach, videos are not at hand, or `root` holds something else.
+        BenchmarkError: There is nothing to teach, videos are not available, or `root` holds something else.
         InputError: A video cannot be decoded.
         SettingError: There is no such split or task.
     """
@@ -425,7 +425,7 @@ def export_training(
         for line in lines:
             stream.write(line_text(line).encode())
         stream.flush()
-        # What is not valid never gets its name.
+        # A file that fails the check never gets its final name.
         checked = check_samples(Path(stream.name), limits=options.limits, count=count, executor=executor, layout=layout,
                         root=root, progress=progress)  # fmt: skip
         if checked.problems:

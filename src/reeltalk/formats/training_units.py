@@ -1,9 +1,9 @@
-"""From a benchmark to training samples: which turns are taught, which frames are seen when, and where a sample is cut.
+"""From a benchmark to training samples: the turns that are taught, the frames at each turn, and the cuts of samples.
 
 A segment is a clip on a path or in a video's chains, and a moment of a dialogue. Turns without a question or a
 reference answer are left out and counted. A cut lies between segments only. A segment that alone is too long loses
-frames, evenly over its length. Of SVBench's StreamingChat only is published that paths of more than 100 frames are
-split; the rest is our choice.
+frames, evenly over its length. SVBench publishes of StreamingChat only that paths of more than 100 frames are split;
+the rest is our choice.
 """
 
 from collections import Counter, defaultdict
@@ -73,11 +73,11 @@ class TrainingOptions(BaseModel):
     answer_rows: bool = False
     """trl: a row for each answer, as prompt and completion, in place of a row for each sample."""
     skip_missing: bool = False
-    """Leave out what is about videos that are not at hand."""
+    """Leave out what is about videos that are not available."""
 
     @property
     def limits(self) -> SampleLimits:
-        """What a sample may hold."""
+        """Limits of a sample."""
         return SampleLimits(
             budget=self.budget, frame_tokens=self.frame_tokens, max_frames=self.max_frames, reserve=self.reserve
         )
@@ -91,7 +91,7 @@ ESCAPED: Final = "questions or answers hold a word that stands for a frame, whic
 
 
 Part = tuple[object, tuple[Interval, ...], "TaughtTurn | None"]
-"""What tells a segment from its neighbours, the clips of a turn, and the turn where it can be taught."""
+"""A key that separates a segment from its neighbours, the clips of a turn, and the turn if it can be taught."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class TaughtTurn:
     question: str
     answer: str
     asked_at_s: float | None
-    """None where it is asked after all that it is about."""
+    """Time of the question; None if it comes after its whole material."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,13 @@ class Segment:
     """Turns about a part of a video."""
 
     clips: tuple[Interval, ...]
-    """The part; none where it is all up to the question."""
+    """The part; empty for everything up to the question."""
     turns: tuple[TaughtTurn, ...]
 
 
 @dataclass(frozen=True)
 class TrainingConversation:
-    """What becomes one sample, or several where it is too long."""
+    """A conversation; it becomes one sample, or several if it is too long."""
 
     id: str
     video_id: VideoId
@@ -124,7 +124,7 @@ class TrainingConversation:
 
 @dataclass
 class TrainingUnits:
-    """Conversations, and what was left out or changed."""
+    """Conversations, and counts of omissions and changes."""
 
     conversations: list[TrainingConversation] = field(default_factory=list)
     units: UnitKind = "path"
@@ -148,11 +148,11 @@ def conversations(
 
     Args:
         content: The benchmark.
-        units: What is one conversation; by default the first kind that the split has.
+        units: Unit of a conversation; by default the first kind that the split has.
         split: `train` by default; `all` for all.
         tasks: Tasks of dialogues; all by default.
-        limit: The first ones only.
-        choices: Tell options with their questions, and answer by letter.
+        limit: Take only so many, from the first.
+        choices: Show options with their questions, and answer by letter.
 
     Raises:
         BenchmarkError: There is nothing to teach in the split.
@@ -203,7 +203,7 @@ def _videos(content: Content, split: str | None) -> set[VideoId]:
 
 
 def _taught(turn: Turn, asked_at_s: float | None, found: TrainingUnits) -> TaughtTurn | None:
-    """A turn as text, or None where it has no question or no answer."""
+    """A turn as text, or None if it has no question or no answer."""
     answer = turn.references[0] if turn.references else ""
     question = turn.question
     if turn.options and not found.choices:
@@ -248,7 +248,7 @@ def _intervals(names: Iterable[ClipId | None], clips: Mapping[ClipId, Interval])
 
 
 def _moment(turn: Turn, clips: tuple[Interval, ...]) -> float | None:
-    """When a turn is asked: at its own moment, else when what it is about has ended."""
+    """The time of a question: its own, else the end of its clips."""
     if turn.asked_at_s is not None:
         return turn.asked_at_s
     return max((clip.end_s for clip in clips), default=None)
@@ -312,7 +312,7 @@ def _begins(chain: QAChain, clips: Mapping[ClipId, Interval]) -> float:
 
 
 def _after_clip(turn: Turn, clips: tuple[Interval, ...]) -> float | None:
-    """A chain's turns are asked when its clip has ended, as they are when it is evaluated."""
+    """The time of a chain's turns: the end of its clip, as in evaluation."""
     moments = [at_s for at_s in (turn.asked_at_s, *(clip.end_s for clip in clips)) if at_s is not None]
     return max(moments, default=None)
 
@@ -338,7 +338,7 @@ def _dialogues(
         parts = []
         for turn in dialogue.turns:
             moment = _moment(turn, shown)
-            # Each moment is a segment of its own: that is where what is seen grows.
+            # Each moment is a segment of its own, since new frames appear there.
             parts.append((moment, shown, _taught(turn, moment, found)))
         _add(dialogue.id, dialogue.video_id, parts, made)
     return made
@@ -347,7 +347,7 @@ def _dialogues(
 T = TypeVar("T")
 
 LONGEST_ID: Final = 480
-"""Room stays for the number of a part."""
+"""Longest identifier, with room for the number of a part."""
 DROPPED: Final = "frames are dropped from segments that alone are too long"
 THINNED: Final = "segments lost frames, as they alone are too long"
 TOO_LONG: Final = "segments are left out, as their text alone is too long"
@@ -358,7 +358,7 @@ UNCARRIED: Final = "turns were not carried over, for want of room"
 
 @dataclass(frozen=True)
 class FrameRule:
-    """Which moments of a video are shown."""
+    """The rule that chooses the moments at which frames are shown."""
 
     fps: float = 1.0
     frames: Literal["segment", "stream"] = "segment"
@@ -366,13 +366,13 @@ class FrameRule:
 
 @dataclass
 class Cutter:
-    """Cuts conversations into samples and counts what that cost.
+    """Cuts conversations into samples and counts the losses.
 
     Args:
-        limits: What a sample may hold.
+        limits: Limits of a sample.
         count: Counts the tokens of a text.
-        rule: Which moments are shown.
-        carry_over: Turns before a cut that the next sample is told.
+        rule: Chooses the moments at which frames are shown.
+        carry_over: Number of turns before a cut that the next sample repeats as text.
     """
 
     limits: SampleLimits
@@ -395,7 +395,7 @@ class Cutter:
         for turns in self._segments(conversation, duration_s, folder):
             fitted = self._fitted(turns)
             if fitted is None:
-                # What comes after has not seen this, so it is another sample.
+                # The turns after it have not seen this, so they form another sample.
                 broken = True
                 continue
             if broken or not self._fits(parts[-1].carried, (*parts[-1].turns, *fitted)):
@@ -416,7 +416,7 @@ class Cutter:
         ]
 
     def _segments(self, conversation: TrainingConversation, duration_s: float, folder: str) -> list[list[TrainingTurn]]:
-        """Turns with the frames that are new at each; what brings no new frame belongs to the segment before."""
+        """Turns with their new frames, by segment. Turns without new frames belong to the segment before."""
         found: list[list[TrainingTurn]] = []
         shown_s = -1.0
         for segment in conversation.segments:
@@ -443,7 +443,7 @@ class Cutter:
         return found
 
     def _times(self, segment: Segment, asked_at_s: float, shown_s: float) -> list[float]:
-        """Moments that are new at a question, in rising order; at least one where nothing was shown yet."""
+        """Moments that are new at a question, in rising order; at least one if nothing was shown yet."""
         spans = segment.clips
         if self.rule.frames == "stream" or not spans:
             spans = (Interval(start_s=0.0, end_s=asked_at_s),)
@@ -455,7 +455,7 @@ class Cutter:
             if shown_s < time_s <= asked_at_s
         }
         if not found and shown_s < 0:
-            # A question about what comes later, or at the very beginning.
+            # A question about a later clip, or at the very beginning.
             found = {0.0}
         return sorted(found)
 
@@ -469,7 +469,7 @@ class Cutter:
         return self.limits.reserve + text + self.limits.per_frame * sum(len(turn.frames) for turn in turns)
 
     def _fitted(self, turns: list[TrainingTurn]) -> list[TrainingTurn] | None:
-        """A segment that fits a sample of its own; None where its text alone does not."""
+        """A segment that fits a sample of its own; None if its text alone does not."""
         if self._fits((), turns):
             return turns
         text = [turn.model_copy(update={"frames": ()}) for turn in turns]
@@ -503,7 +503,7 @@ class _Part:
 
 
 def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
-    """`count` of the items from first to last, the last of all where it is one; all where there are fewer."""
+    """`count` items at even distances, from first to last; all if there are fewer. A count of 1 takes the last."""
     if len(items) <= count:
         return list(items)
     if count == 1:

@@ -86,7 +86,7 @@ class VDActDialogue(SourceModel):
 
 
 def scenario_of(dialogue_id: str) -> VideoId:
-    """The scenario, hence the source video, of a dialogue: its identifier without the last two digits."""
+    """The scenario of a dialogue, which is its video: the identifier without the last two digits."""
     return VideoId(dialogue_id[:-SCENARIO_SUFFIX_DIGITS])
 
 
@@ -251,7 +251,7 @@ class _Reader:
         self._add_file(name, "initial rooms", value)
 
     def _place_activities(self) -> None:
-        """Activities become clips of the scenarios that name them; what no scenario names is a video."""
+        """Make activities clips of the scenarios that name them; an activity that no scenario names becomes a video."""
         for dialogue in self.dialogues.values():
             if named := dialogue.extra.get("activity_videos"):
                 self.parts.setdefault(dialogue.video_id, [activity_in_path(path) for path in named])
@@ -437,7 +437,7 @@ def turn_number(turn: Turn, index: int) -> int:
 
 DIALOGUES: Final = "data/dialogue"
 SUMMARIES: Final = {"template": "scenario_template_summaries", "refine": "VDEval/scenario_refine_summaries"}
-"""Where the release has the summaries of each kind."""
+"""Paths of the summaries in the release, by kind."""
 SCENARIO: Final = re.compile("[0-9]{5}")
 MOST_DIALOGUES: Final = 99
 ADDED: Final = ("chains", "linkages", "paths", "scores", *(name for name in UNHELD if name != "rejected"))
@@ -445,12 +445,12 @@ ADDED: Final = ("chains", "linkages", "paths", "scores", *(name for name in UNHE
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write VDAct's layout into an empty folder; what it cannot express is returned, a line each."""
+    """Write VDAct's layout into an empty folder; return a line for each thing that it cannot express."""
     return _Writer(content, folder).write()
 
 
 def exported_ids(content: Content) -> dict[DialogueId, DialogueId]:
-    """What each dialogue of a benchmark from elsewhere is called in an export, by its identifier."""
+    """The identifier in an export of each dialogue of a benchmark from elsewhere."""
     return _dialogue_ids(content.dialogues, _scenarios(content.videos))
 
 
@@ -658,14 +658,14 @@ class _Writer:
 
 
 def _scenarios(videos: Iterable[Video]) -> dict[str, str]:
-    """The five digits of each video: its own identifier where it is of five digits, else the next that is free."""
+    """The five digits of each video: its own identifier if it is of five digits, else the next that is free."""
     own = {video.id for video in videos if SCENARIO.fullmatch(video.id)}
     free = (name for number in count(1) if (name := f"{number:05d}") not in own)
     return {video.id: video.id if video.id in own else next(free) for video in videos}
 
 
 def _dialogue_ids(dialogues: Iterable[Dialogue], scenarios: Mapping[str, str]) -> dict[DialogueId, DialogueId]:
-    """Each dialogue's identifier in VDAct: its own where it has the form, else the scenario's next that is free."""
+    """Each dialogue's identifier in VDAct: its own if it has the form, else the scenario's next that is free."""
     waiting: list[Dialogue] = []
     names: dict[DialogueId, DialogueId] = {}
     for dialogue in dialogues:
@@ -733,7 +733,7 @@ def _output_text(rows: list[dict[str, Json]]) -> str:
 
 
 def read_answers(source: Path, about: Content) -> Content:
-    """Read models' outputs, also those about a benchmark that was exported, whose dialogues are called otherwise there.
+    """Read models' outputs, also outputs about an exported benchmark, in which dialogues have other identifiers.
 
     Raises:
         InputError: A file is damaged, contradicts another, or nothing of VDAct lies at `source`.

@@ -38,7 +38,7 @@ FORMAT: Final = "video-mme"
 VIDEO_LABELS: Final = ("duration", "domain", "sub_category")
 LABELS: Final = tuple(f"video_mme.{name}" for name in (*VIDEO_LABELS, "task_type"))
 MODEL: Final = "model"
-"""Where a file that is no import's keeps the model's name, which its own name may be unable to spell."""
+"""Key of a new file's `extra` that holds the model's name, since a file name may be unable to spell it."""
 
 
 class VideoMMERow(SourceModel):
@@ -69,7 +69,7 @@ class VideoMMEQuestion(SourceModel):
 
 
 class VideoMMEVideo(SourceModel):
-    """A video with its questions; `missing` where a model was not shown it."""
+    """A video with its questions; `missing` is true if the model was not shown the video."""
 
     video_id: Name
     duration: str = Field(validation_alias=AliasChoices("duration", "duration_category"))
@@ -119,7 +119,7 @@ def _decode_rows(document: SourceDocument) -> Iterator[str]:
 
 
 def _make_way(document: SourceDocument, place: str, name: DialogueId, turn: Turn) -> None:
-    """Let a row take the place of a question that is known from a file of results only."""
+    """Replace a question that is known only from a file of results by a row."""
     known, provisional = document.records.dialogues.get(name), document.records.content.dialogues
     for number, dialogue in enumerate(provisional):
         if dialogue is known:
@@ -147,7 +147,7 @@ def _decode_videos(document: SourceDocument) -> Iterator[str]:
         if seen[row.video_id] > 1:
             raise document.error("this video stands twice in one file", f"{place}.video_id", row.video_id)
         with record_errors(document.path, place):
-            # The name of a file of results speaks of its model: `qwen_train.json` says no split.
+            # The name of a file of results is its model: `qwen_train.json` names no split.
             _add_video(document, place, Video(id=VideoId(row.video_id), source=row.url))
         for number, asked in enumerate(row.questions):
             at = f"{place}.questions[{number}]"
@@ -399,7 +399,7 @@ def read(source: Path) -> Content:
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write into an empty folder; what the layout cannot express is returned, a line each."""
+    """Write into an empty folder; return a line for each thing that the layout cannot express."""
     models = {_model(file) for file in content.source_files_of(FORMAT, "videos")}
     added = sum(answer.model not in models for answer in content.answers)
     imported = bool(content.source_files_of(FORMAT))

@@ -92,7 +92,7 @@ def status_lines(steps: Sequence[ProjectStep], folder: Path, version: str) -> tu
 
 
 def status_text(standing: StepStatus, when: str) -> str:
-    """Why a step stands as it does, and when it was run where it is done."""
+    """Why a step stands as it does, and when it was run if it is done."""
     parts: Iterator[str] = (part for part in (standing.why if standing.why != "done" else "", when) if part)
     return "; ".join(parts)
 

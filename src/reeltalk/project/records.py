@@ -31,9 +31,9 @@ class StepRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     ended: Ended
-    """`begun` where it never came to an end, as after a power cut."""
+    """`begun` if it never came to an end, as after a power cut."""
     code: int = 0
-    """Exit code: 0, or 1 where there are findings, of what is done."""
+    """Exit code: 0, or 1 if there are findings, of what is done."""
     decides: tuple[str, ...]
     """The parts of its command line that decide the result."""
     reads: dict[str, str]
@@ -69,7 +69,7 @@ class ProjectRecords(BaseModel):
 
 
 def read_records(folder: Path) -> ProjectRecords:
-    """What is remembered of the project in `folder`; nothing where it never ran.
+    """What is remembered of the project in `folder`; nothing if it never ran.
 
     Raises:
         InputError: The file is damaged.

@@ -205,7 +205,7 @@ class Runner:
 
         Raises:
             SettingError: A step that is named does not exist, or is left out by what else is chosen.
-            BenchmarkError: Another process runs the project, or what people reviewed would be made anew.
+            BenchmarkError: Another process runs the project, or what people reviewed would be made again.
         """
         wanted = choose_steps(steps, chosen)
         with _alone(self._folder), contextlib.chdir(self._folder):
@@ -300,7 +300,7 @@ class Runner:
             return None
         if not forced and all(entry.stage.split(" ")[0] == step.section for entry in files.values()):
             return (
-                None  # curate and import write their own tables anew; only film and what others added stand in the way
+                None  # curate and import write their own tables again; only film and what others added stand in the way
             )
         if not forced and any(entry.stage.split(" ")[0] == REVIEWED for entry in files.values()):
             raise BenchmarkError(

@@ -27,7 +27,7 @@ class Option:
     kind: Any
     """Its type, with bounds, as pydantic validates it."""
     default: Any
-    """What holds where it is not given; `REQUIRED` where it must be."""
+    """What holds if it is not given; `REQUIRED` if it must be."""
     help: str
     """What it means, on one line."""
     negative: str | None = None
@@ -41,7 +41,7 @@ class Option:
         return self.default is REQUIRED
 
     def words(self, value: Any) -> tuple[str, ...]:
-        """The option with a value, as it is typed; nothing where the value is the default."""
+        """The option with a value, as it is typed; nothing if the value is the default."""
         if value is None or value == self.default or (isinstance(value, tuple | list) and not value):
             return ()
         if isinstance(value, bool) and self.flag is not None:
@@ -121,7 +121,7 @@ HOW: Final = frozenset(
         *("price_in", "price_out", "judge_price_in", "judge_price_out", "max_calls", "max_tokens", "max_cost"),
     }
 )
-"""Options that say how a step is done and not what comes of it: where one changes, nothing is run again."""
+"""Options that say how a step is done and not what comes of it: if one changes, nothing is run again."""
 READ: Final = frozenset({"videos", "source"})
 """Options that name what is read, also where their type is text, as it may be an address on an object store."""
 WRITTEN: Final = frozenset({"into", "out", "replies"})

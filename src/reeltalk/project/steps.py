@@ -12,12 +12,12 @@ from reeltalk.store.runs import INFO
 
 RUNS: Final = "runs"
 REPLIES: Final = f"{RUNS}/replies.sqlite"
-"""Replies of all runs together, so that no question is paid for twice where a run is made anew."""
+"""Replies of all runs together, so that no question is paid for twice where a run is made again."""
 REPORT: Final = "report"
 COMPARISONS: Final = {"text": "txt", "json": "json", "csv": "csv", "latex": "tex", "markdown": "md"}
 Result = Literal["benchmark", "run", "site", "file", "folder"]
 WHOLE: Final[dict[Result, str]] = {"benchmark": MANIFEST, "run": INFO, "site": "index.html", "file": "", "folder": ""}
-"""The file by which one sees that a result is whole; the result itself where there is none."""
+"""The file by which one sees that a result is whole; the result itself if there is none."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ProjectStep:
     """What it writes, from the project's folder."""
     kind: Result
     replaces: bool
-    """Whether the command needs --overwrite to make its result anew."""
+    """Whether the command needs --overwrite to make its result again."""
 
     @property
     def arguments(self) -> tuple[str, ...]:

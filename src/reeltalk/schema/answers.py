@@ -30,7 +30,7 @@ class AnswerState(StrEnum):
 
     @property
     def is_due(self) -> bool:
-        """True where the protocol wants an answer that is scored, whether there is one or not."""
+        """True if the protocol wants an answer that is scored, whether there is one or not."""
         return self not in (AnswerState.NOT_ASKED, AnswerState.NOT_SCORED)
 
 
@@ -45,13 +45,13 @@ class Answer(Record):
     text: str
     state: AnswerState = AnswerState.ANSWERED
     asked_as: str | None = None
-    """The question as this model's source has it, where that differs from the benchmark's wording."""
+    """The question as this model's source has it, if that differs from the benchmark's wording."""
     referred_to: tuple[str, ...] | None = None
-    """The references as this model's source has them, where they differ from the benchmark's."""
+    """The references as this model's source has them, if they differ from the benchmark's."""
 
 
 class PlayDetails(BaseModel):
-    """How an answer came about, where we played the dialogue ourselves."""
+    """How an answer came about, if we played the dialogue ourselves."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,17 +64,17 @@ class PlayDetails(BaseModel):
     took_s: Seconds | None = None
     """Seconds from the request that succeeded to the end of its reply."""
     first_token_s: Seconds | None = None
-    """Seconds to the first token, where replies are streamed."""
+    """Seconds to the first token, if replies are streamed."""
     prompt_tokens: Annotated[int, Field(ge=0)] | None = None
     completion_tokens: Annotated[int, Field(ge=0)] | None = None
     memory_bytes: Annotated[int, Field(ge=0)] | None = None
-    """What the model kept of the stream when it answered, where it tells: its cache of keys and values."""
+    """What the model kept of the stream when it answered, if it tells: its cache of keys and values."""
     cached: bool = False
-    """True where the reply was kept from an earlier run."""
+    """True if the reply was kept from an earlier run."""
     corrupted: bool = False
-    """True where the history that followed held a wrong answer in place of this one."""
+    """True if the history that followed held a wrong answer in place of this one."""
     option_order: tuple[int, ...] | None = None
-    """Options as they were shown, by their index in the benchmark, where there are some."""
+    """Options as they were shown, by their index in the benchmark, if there are some."""
 
 
 class AnsweredTurn(Record):
@@ -100,7 +100,7 @@ class AnsweredTurn(Record):
     """Answers of further rows of the source with the same identifier, in their order. Ours is the first row's; an
     official script may take the last."""
     asked_at_s: Seconds | None = None
-    """The moment of the question; None where it is asked after the video."""
+    """The moment of the question; None if it is asked after the video."""
     options: tuple[str, ...] | None = None
     correct_option: Annotated[int, Field(ge=0)] | None = None
     checklist: Checklist | None = None
@@ -110,12 +110,12 @@ class AnsweredTurn(Record):
 
     @property
     def has_failed(self) -> bool:
-        """True where the model was asked and gave no answer, whether its answer was to be scored or only told."""
+        """True if the model was asked and gave no answer, whether its answer was to be scored or only told."""
         return self.state is AnswerState.FAILED or (self.state is AnswerState.NOT_SCORED and self.reason is not None)
 
 
 def right_answer(turn: Turn | AnsweredTurn) -> str | None:
-    """The right option where there are options, else the first reference; None where the benchmark withholds it."""
+    """The right option if there are options, else the first reference; None if the benchmark withholds it."""
     if turn.options and turn.correct_option is not None:
         return turn.options[turn.correct_option]
     return turn.references[0] if turn.references else None

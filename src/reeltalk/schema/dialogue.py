@@ -14,7 +14,7 @@ class ChecklistItem(Record):
 
     question: str
     expected: bool
-    """True where a good answer gets *Yes*."""
+    """True if a good answer gets *Yes*."""
 
 
 class Checklist(Record):
@@ -29,7 +29,7 @@ class RubricItem(Record):
     says: Annotated[str, Field(min_length=1)]
     """In words, as `the living room`."""
     tags: tuple[Name, ...] = ()
-    """CogME's targets and contents that it shows; none where it shows all that the question has."""
+    """CogME's targets and contents that it shows; none if it shows all that the question has."""
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
 
@@ -79,9 +79,9 @@ class Turn(Record):
 
     question: str
     references: tuple[str, ...] = ()
-    """Reference answers, the preferred one first; empty where the source withholds them."""
+    """Reference answers, the preferred one first; empty if the source withholds them."""
     position: Annotated[int, Field(ge=0)] | None = None
-    """Place in the whole dialogue, from 0, where it is not the turn's index because turns before it are unknown."""
+    """Place in the whole dialogue, from 0, if it is not the turn's index because turns before it are unknown."""
     asked_at_s: Seconds | None = None
     """The moment of the question. Whatever a model sees has a presentation time at or before it."""
     evidence: tuple[Interval, ...] = ()
@@ -95,7 +95,7 @@ class Turn(Record):
     checklist: Checklist | None = None
     rubric: TurnRubric | None = None
     key: AnswerKey | None = None
-    """The answer as values; None where no graph has it."""
+    """The answer as values; None if no graph has it."""
 
     @model_validator(mode="after")
     def _correct_option_exists(self) -> Self:
@@ -105,12 +105,12 @@ class Turn(Record):
 
 
 REWORDING: Final = ("question", "references", "options", "correct_option")
-"""Fields of a turn whose change makes another question of it, in distinction to when and where it is asked."""
+"""Fields of a turn whose change makes another question of it, as opposed to when and if it is asked."""
 MADE_FOR_WORDING: Final = ("checklist", "rubric", "key")
 """Fields that were made for one question and reference of a turn, and say nothing about others."""
 KNOWN_ANSWER: Final = "answer_key"
 REFERS_TO: Final = "refers_to"
-"""In a turn's `extra`: the thing or event that its *it* or *that* means; None where it names all that it asks about."""
+"""In a turn's `extra`: the thing or event that its *it* or *that* means; None if it names all that it asks about."""
 SPEAKS_OF: Final = "speaks_of"
 """In a turn's `extra`: the things and events that *it* or *that* may mean in the turn after."""
 GRAPH_FACTS: Final = (
@@ -153,7 +153,7 @@ class Linkage(Record):
     source: TurnRef
     target: TurnRef
     relation: Name
-    """One of `Relation`, or the source's own word where it is none of the six."""
+    """One of `Relation`, or the source's own word if it is none of the six."""
 
 
 class PathStep(Record):
@@ -161,7 +161,7 @@ class PathStep(Record):
 
     ref: TurnRef
     turn: Turn | None = None
-    """The turn as it is worded on this path, where that differs from the chain's own wording."""
+    """The turn as it is worded on this path, if that differs from the chain's own wording."""
 
 
 class DialoguePath(Record):

@@ -67,7 +67,7 @@ class Entrance:
     following: tuple[Turn, ...]
     """The rest of the later chain."""
     reworded: bool
-    """True where a draft for this link replaces the chain's own wording."""
+    """True if a draft for this link replaces the chain's own wording."""
 
     @property
     def signature(self) -> str:
@@ -112,7 +112,7 @@ def is_graph_written(turn: Turn) -> bool:
 
 
 def refers_back(turn: Turn) -> bool:
-    """True where a question may refer to what was said before it; exact for turns that a graph wrote."""
+    """True if a question may refer to what was said before it; exact for turns that a graph wrote."""
     if is_graph_written(turn):
         return turn.extra.get(REFERS_TO) is not None
     text = turn.question
@@ -124,14 +124,14 @@ def resolves(before: Turn | None, turn: Turn) -> bool:
 
     Args:
         before: The turn that was asked right before; None for the first.
-        turn: A turn; one that no graph wrote resolves as far as anybody can tell.
+        turn: A turn; one that no graph wrote resolves as far as can be told.
     """
     meant = turn.extra.get(REFERS_TO)
     return meant is None or (before is not None and meant in before.extra.get(SPEAKS_OF, ()))
 
 
 def finds_its_reference(before: tuple[TurnRef, Turn] | None, step: PathStep, turn: Turn) -> bool:
-    """Whether a path's turn can be understood after the one before it; True where nobody can tell.
+    """Whether a path's turn can be understood after the one before it; True if nobody can tell.
 
     Args:
         before: The place and the turn of the step before; None for the first step.

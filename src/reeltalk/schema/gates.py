@@ -32,7 +32,7 @@ class GateOutcome(StrEnum):
     DROPPED = "dropped"
     """Left out of the tables by a set rule."""
     REPLACED = "replaced"
-    """Not asked, or written anew; what stands in its place is a unit or turn of its own."""
+    """Not asked, or written again; what stands in its place is a unit or turn of its own."""
     UNWRITTEN = "unwritten"
     """A writer gave nothing that could be used; its raw replies are kept, and nothing stands in its place."""
     UNCHECKED = "unchecked"
@@ -51,7 +51,7 @@ class GateResult(Record):
     unit: GateUnit
     unit_id: Name
     turn_index: Annotated[int, Field(ge=0)] | None = None
-    """From 0, where it is about one turn."""
+    """From 0, if it is about one turn."""
     outcome: GateOutcome
     reason: str | None = None
     """Why it did not pass."""
@@ -62,7 +62,7 @@ class GateResult(Record):
 
 
 def is_counted(turn: Turn) -> bool:
-    """True where a turn is meant to need the video, and has a reference to compare with.
+    """True if a turn is meant to need the video, and has a reference to compare with.
 
     Turns are left out whose labels are in `BY_DESIGN`, that are about no video (`extra.about`: `topic`, `chat`), whose
     answer is a refusal (`extra.answer_type`), and that have no reference.
@@ -87,7 +87,7 @@ def turn_gates(gates: Iterable[GateResult]) -> Mapping[tuple[str, int], tuple[Ga
 
 
 def needs_video(turn: Turn, gates: Iterable[GateResult]) -> bool:
-    """True where a turn is meant to need the video and no check that asked it without the video could answer it.
+    """True if a turn is meant to need the video and no check that asked it without the video could answer it.
 
     Args:
         turn: The turn as its chain or dialogue has it; a path's turn is that of its chain.

@@ -12,7 +12,7 @@ same time. `0.1 + 2.0` and `2.1` are two numbers, and one time."""
 
 
 def no_later(time_s: float, than_s: float) -> bool:
-    """True where a time comes before another or is the same, to half a `RESOLUTION_S`.
+    """True if a time comes before another or is the same, to half a `RESOLUTION_S`.
 
     Compare times in this way wherever a sum or a difference of them meets a limit: a reply that is 2.0 s late is then
     within 2.0 s, whatever the rounding of binary fractions makes of it.
@@ -52,7 +52,7 @@ class Interval(BaseModel):
         return no_later(self.start_s - tolerance_s, time_s) and no_later(time_s, self.end_s + tolerance_s)
 
     def intersection(self, other: "Interval") -> "Interval | None":
-        """The common part, or None where the two do not overlap for a positive time."""
+        """The common part, or None if the two do not overlap for a positive time."""
         start_s, end_s = max(self.start_s, other.start_s), min(self.end_s, other.end_s)
         return Interval(start_s=start_s, end_s=end_s) if start_s < end_s else None
 

@@ -38,7 +38,7 @@ class Event(Record):
 
 
 class Fact(Record):
-    """`subject predicate object`, true during `interval` or, where that is None, throughout the clip or video."""
+    """`subject predicate object`, true during `interval` or, if that is None, throughout the clip or video."""
 
     video_id: VideoKey
     clip_id: ClipKey | None = None

@@ -53,11 +53,11 @@ class Video(Record):
     file: str | None = None
     """Where the source says the file lies, relative to its video folder."""
     sha256: Sha256 | None = None
-    """Hash of the file's bytes; also its name in the media store, where it is present there."""
+    """Hash of the file's bytes; also its name in the media store, if it is present there."""
     duration_s: Seconds | None = None
-    """How long the file says that its pictures last, where it says more than it holds; else how long they do."""
+    """How long the file says that its pictures last, if it says more than it holds; else how long they do."""
     decoded_s: Seconds | None = None
-    """Seconds of `duration_s` whose pictures can be had, where the file was cut off or is damaged; None where no loss
+    """Seconds of `duration_s` whose pictures can be had, where the file was cut off or is damaged; None if no loss
     is known."""
     frame_rate: FrameRate | None = None
     width_px: Annotated[int, Field(gt=0)] | None = None
@@ -83,9 +83,9 @@ class Clip(Record):
     id: ClipKey
     video_id: VideoKey
     interval: Interval | None = None
-    """None where a source names a part of a video without saying when it is."""
+    """None if a source names a part of a video without saying when it is."""
     file: "ClipFile | None" = None
-    """The clip as a file of its own, where it was cut."""
+    """The clip as a file of its own, if it was cut."""
 
 
 class ClipFile(BaseModel):

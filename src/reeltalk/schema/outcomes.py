@@ -53,7 +53,7 @@ class Screening(Record):
     quality: Finite | None = None
     """Mean BRISQUE score of up to three key frames, about 0 (natural) to 100 (distorted)."""
     decoded_s: Seconds = 0.0
-    """How much of the video was decoded; less than all where it could no longer pass."""
+    """How much of the video was decoded; less than all if it could no longer pass."""
     damaged_packets: Annotated[int, Field(ge=0)] = 0
     sheet: Annotated[Name, AfterValidator(_stays_inside)] | None = None
     """Contact sheet of the key frames, a PNG file of the benchmark."""
@@ -112,7 +112,7 @@ class Check(Record):
     status: Status
     found: str
     advice: str = ""
-    """What to do next; empty where nothing is to be done."""
+    """What to do next; empty if nothing is to be done."""
 
     def __str__(self) -> str:
         return f"{self.status:<8}  {self.area}: {self.subject}: {self.found}" + (

@@ -8,8 +8,8 @@ drawn once and fixed in the benchmark; a model is never evaluated on jumps of it
 
 **Where a walk lands.** The turn that it lands on is asked as the linkage's draft words it: one that people settled,
 else the first that is coherent with its neighbours; without such a draft, in the chain's own words. In the middle of a
-chain it lands only where that turn and all that follow it there stand without the turns that are skipped
-(`standing`). A linkage where none of this holds is no chance to jump.
+chain it lands only if that turn and all that follow it there stand without the turns that are skipped
+(`standing`). A linkage if none of this holds is no chance to jump.
 
 **How often it jumps.** Walks are drawn independently, as many as are asked for, and none is drawn again: each jumps at
 every chance with the stated probability, so that all draws together do. To leave equal walks out by drawing others in
@@ -38,7 +38,7 @@ WALK: Final = "walk"
 LANGUAGE: Final = "language"
 """The vocabulary of a turn's `labels` that says what language it is in."""
 LANDING: Final = "landing"
-"""The gate of links: whether a walk can land where they lead."""
+"""The gate of links: whether a walk can land if they lead."""
 ASKED: Final = "asked"
 """In the `extra` of such a gate: the entrances that were looked at by signature, and whether they stand."""
 BEFORE: Final = "it did not stand when the benchmark's own paths were drawn"
@@ -81,7 +81,7 @@ class Landing:
 
     link: TurnLink
     jump: Jump | None
-    """None where a walk cannot land."""
+    """None if a walk cannot land."""
     standing: EntranceVerdict
     asked: tuple[tuple[str, bool], ...] = ()
     """Signatures of the entrances that were looked at, and whether they stand."""
@@ -267,7 +267,7 @@ def _histories(
 ) -> list[tuple[Turn, ...]]:
     """What a path may have asked of the source's chain by then: the turns that all paths share, in each wording.
 
-    They are those after the last turn at which a path may have entered the chain, with that turn itself where it is
+    They are those after the last turn at which a path may have entered the chain, with that turn itself if it is
     asked in one way only. The source itself is always among them, in each of its wordings.
     """
     name, index = source
@@ -287,7 +287,7 @@ class Walker:
     Args:
         chains: Its chains, in the order of time.
         jumps: Where a walk can land.
-        jump_probability: How likely a jump is where one can be made, 0 to 1.
+        jump_probability: How likely a jump is if one can be made, 0 to 1.
     """
 
     def __init__(self, chains: Sequence[QAChain], jumps: Iterable[Jump], *, jump_probability: float = 0.8) -> None:
@@ -403,7 +403,7 @@ def draw_paths(
         video_id: The video.
         count: How many walks are drawn, in each language.
         seed: Decides them.
-        jump_probability: How likely a jump is where one can be made, 0 to 1.
+        jump_probability: How likely a jump is if one can be made, 0 to 1.
         statistics: Counts are added to it.
 
     Raises:

@@ -29,7 +29,7 @@ class RewritingMethod(BaseModel):
     relation: Name
     """One of `Relation`."""
     case: Literal["same", "different"] | None = None
-    """Whether both turns must be about the same action, person or thing; None where that does not matter."""
+    """Whether both turns must be about the same action, person or thing; None if that does not matter."""
     ask: str
     """What the rewritten question asks for."""
     deeper: str | None = None
@@ -37,7 +37,7 @@ class RewritingMethod(BaseModel):
     skill: Name
     """The one of the nine skills that such a question exercises."""
     kinds: tuple[Name, ...] = ()
-    """Kinds of questions about two scenes by which a graph asks for it; none where no graph can."""
+    """Kinds of questions about two scenes by which a graph asks for it; none if no graph can."""
     ours: bool = False
     """True for a method that the paper does not have."""
 
@@ -73,7 +73,7 @@ class Rewrite(Record):
     draft: Turn
     """The whole turn that stands in place of the later one on a path that comes along the linkage."""
     coherent: bool
-    """True where it stands without the turns of its own chain before it, the next turn still makes sense after it, and
+    """True if it stands without the turns of its own chain before it, the next turn still makes sense after it, and
     it tells the answer to no turn that follows."""
     problems: tuple[str, ...] = ()
     """Why it does not."""

@@ -24,7 +24,7 @@ MOST_UNSCORED: Final = 0.02
 
 
 def is_withheld(n: int, unscored: float) -> bool:
-    """True where so many items have no score that a number over the others is not quoted.
+    """True if so many items have no score that a number over the others is not quoted.
 
     Those that are missing are seldom like those that are there. Every number goes by this: of the leaderboard, of a
     group, of a turn position, of a task, and those that pages compute from scores of turns.
@@ -40,10 +40,10 @@ def is_withheld(n: int, unscored: float) -> bool:
 def value_fields(
     value: float | None, low: float | None, high: float | None, *, withheld: bool
 ) -> dict[str, float | None]:
-    """A number as fields of a row: with its interval, or in `over_scored` alone where it is withheld.
+    """A number as fields of a row: with its interval, or in `over_scored` alone if it is withheld.
 
     Args:
-        value: Over what was scored; None where nothing was.
+        value: Over what was scored; None if nothing was.
         low: Lower end of the 95 % interval.
         high: Upper end.
         withheld: As `is_withheld` says.
@@ -59,13 +59,13 @@ class SummaryRow(Record):
     model: Name
     metric: Name
     value: Finite | None = None
-    """None where nothing could be scored; `RunInfo.unscored` says why."""
+    """None if nothing could be scored; `RunInfo.unscored` says why."""
     n: Annotated[int, Field(ge=0)]
     """Items that the value rests on."""
     videos: Annotated[int, Field(ge=0)] | None = None
     """Source videos of those items, by which the interval is clustered; None in runs of older versions."""
     low: Finite | None = None
-    """Lower end of the 95 % interval; None where nothing can be said, as with one video."""
+    """Lower end of the 95 % interval; None if nothing can be said, as with one video."""
     high: Finite | None = None
     signature: Name
     unscored: Annotated[int, Field(ge=0)] = 0
@@ -112,7 +112,7 @@ class CurvePoint(Record):
     turn_index: Annotated[int, Field(ge=0)]
     """From 0."""
     value: Finite | None = None
-    """None where it is withheld."""
+    """None if it is withheld."""
     n: Annotated[int, Field(ge=0)]
     videos: Annotated[int, Field(ge=0)] | None = None
     unscored: Annotated[int, Field(ge=0)] = 0
@@ -130,7 +130,7 @@ class Duplicate(Record):
     """Where the kept row stood, as `results.json at $[12]`."""
     dropped: tuple[str, ...]
     same_answer: bool
-    """True where every dropped row gave the same answer as the kept one."""
+    """True if every dropped row gave the same answer as the kept one."""
     dropped_answers: tuple[str, ...] = ()
 
 

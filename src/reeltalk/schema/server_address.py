@@ -12,7 +12,7 @@ from reeltalk.errors import SettingError
 EXAMPLE: Final = "http://localhost:8000/v1"
 OPENAI_HOST: Final = "api.openai.com"
 BASE_URL: Final = "OPENAI_BASE_URL"
-"""Environment variable that the `openai` package reads where no address is given."""
+"""Environment variable that the `openai` package reads if no address is given."""
 _ROUTES: Final = re.compile(r"/(?:chat/completions|completions|responses|models|embeddings)/*$")
 # As https://platform.openai.com/docs/models lists them; gpt-oss is for servers of one's own.
 _OPENAI_MODEL: Final = re.compile(r"(?!gpt-oss)(?:gpt-|chatgpt-|o\d|ft:|codex-|computer-use-)", re.IGNORECASE)
@@ -87,7 +87,7 @@ def check_server(
     Args:
         model: Name of the model at an address; those of inspect_ai's providers and local ones are let through.
         address: Of its server; None for the one in `OPENAI_BASE_URL`, else OpenAI's own.
-        key_variable: Environment variable that holds the key; None where replies are kept, so that none may be needed.
+        key_variable: Environment variable that holds the key; None if replies are kept, so that none may be needed.
         name: Where the model is named, for the error.
         option: Where the address is given.
 

@@ -50,7 +50,7 @@ class TrainingFrame(BaseModel):
     file: Annotated[str, Field(min_length=1)]
     """Path of the picture, relative to the root of the data set, with forward slashes."""
     at_s: Seconds | None = None
-    """Its moment in the video, where it is known."""
+    """Its moment in the video, if it is known."""
 
 
 class CarriedTurn(BaseModel):
@@ -72,7 +72,7 @@ class TrainingTurn(BaseModel):
     question: SampleText
     answer: SampleText
     asked_at_s: Seconds | None = None
-    """The moment of the question, where it is known; no frame up to here is later."""
+    """The moment of the question, if it is known; no frame up to here is later."""
 
 
 class TrainingMessage(BaseModel):
@@ -137,7 +137,7 @@ class TrainingSample(Record):
 
 
 def carried_text(turns: tuple[CarriedTurn, ...]) -> str:
-    """Carried turns as they are told, with an empty line after them; empty where there are none."""
+    """Carried turns as they are told, with an empty line after them; empty if there are none."""
     if not turns:
         return ""
     lines = [line for turn in turns for line in (f"Question: {turn.question}", f"Answer: {turn.answer}")]

@@ -24,7 +24,7 @@ class StreamEvent(Record):
     text: str = ""
     """What was asked, told or replied."""
     readiness: Annotated[float, Field(ge=0, le=1)] | None = None
-    """How ready the model was to speak, where it tells."""
+    """How ready the model was to speak, if it tells."""
     took_s: Seconds | None = None
     """Seconds that the model computed for it."""
     memory_bytes: Annotated[int, Field(ge=0)] | None = None
@@ -52,5 +52,5 @@ class ProactiveTask(Record):
     until_s: Seconds
     """Where the stream ends."""
     moments: tuple[Moment, ...]
-    """In the order of time; none where silence is right throughout."""
+    """In the order of time; none if silence is right throughout."""
     kind: Name = "event"

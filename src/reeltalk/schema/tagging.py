@@ -22,11 +22,11 @@ class TagProposal(Record):
     vocabulary: Name
     """As `cogme.target`."""
     tags: tuple[Name, ...] = ()
-    """What the turn was tagged with; none where the tagger gave nothing that could be used."""
+    """What the turn was tagged with; none if the tagger gave nothing that could be used."""
     probabilities: dict[str, Probability] = Field(default_factory=dict)
-    """How likely each tag of the vocabulary is, by the tagger; empty where it does not say."""
+    """How likely each tag of the vocabulary is, by the tagger; empty if it does not say."""
     margin: Probability | None = None
-    """How far the probabilities are from other tags, 0 to 0.5; None where the tagger does not say."""
+    """How far the probabilities are from other tags, 0 to 0.5; None if the tagger does not say."""
     tagger: Name
     """Signature: `linear:NAME#1f2e3d4c`, or `model:NAME#1f2e3d4c`."""
     needs_review: bool = False

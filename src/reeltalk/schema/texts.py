@@ -142,7 +142,7 @@ def texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def path_problem(path: str) -> str | None:
-    """Why a path from a stranger cannot name a file below a folder, in words; None where it can."""
+    """Why a path from a stranger cannot name a file below a folder, in words; None if it can."""
     parts = path.split("/")
     if path.startswith("/"):
         return "an absolute path"
@@ -156,7 +156,7 @@ def path_problem(path: str) -> str | None:
 
 
 def name_problem(name: str) -> str | None:
-    """Why a file's name cannot be taken for its characters, in words; None where it can."""
+    """Why a file's name cannot be taken for its characters, in words; None if it can."""
     if any("\ud800" <= character <= "\udfff" for character in name):
         return "a name that is not UTF-8"
     if found := refused_in_name(name):
@@ -165,7 +165,7 @@ def name_problem(name: str) -> str | None:
 
 
 def length_problem(path: str) -> str | None:
-    """Why a path is too long, in words; None where it is not."""
+    """Why a path is too long, in words; None if it is not."""
     parts = path.split("/")
     if any(len(part.encode(errors="replace")) > LONGEST_PART_BYTES for part in parts):
         return f"a name of more than {LONGEST_PART_BYTES} bytes"

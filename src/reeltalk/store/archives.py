@@ -33,12 +33,12 @@ _UNPACK: Final = "unpack it, and give the folder"
 
 
 def is_archive_name(name: str) -> bool:
-    """True where the name says that it is an archive, a part of one, or a compressed file."""
+    """True if the name says that it is an archive, a part of one, or a compressed file."""
     return _ARCHIVE.search(name) is not None
 
 
 def is_zip(path: Path) -> bool:
-    """True where a file's content says that it is a zip archive.
+    """True if a file's content says that it is a zip archive.
 
     Raises:
         InputError: It cannot be read.
@@ -99,7 +99,7 @@ def _refuse_size(path: Path, stream: BinaryIO) -> int:
 
 
 def _checked(path: Path, members: list[zipfile.ZipInfo], size_bytes: int) -> list[zipfile.ZipInfo]:
-    """The members that are files, where nothing speaks against any member."""
+    """The members that are files, if nothing speaks against any member."""
     for info in members:
         # zipfile cuts a name at its first NUL.
         if problem := path_problem(info.orig_filename.removesuffix("/")):

@@ -102,7 +102,7 @@ def writing_directory(path: Path, *, overwrite: bool = False, lasting: bool = Tr
         path: Where it shall appear.
         overwrite: Replace what is there. Without it an existing, non-empty `path` is refused.
         lasting: Wait until all of it is on the disk, so that a power cut takes nothing away again. What can be made
-            anew from what it was made of need not wait.
+            again from what it was made of need not wait.
 
     Raises:
         BenchmarkError: `path` exists, holds replies of models, or cannot be written.

@@ -165,7 +165,7 @@ class Benchmark:
         return self._open(f"{GRAPHS}/{name}.nq", read_text)
 
     def read(self, table: Table[R]) -> Iterator[R]:
-        """The rows of a table, one at a time; none where the benchmark has no such table.
+        """The rows of a table, one at a time; none if the benchmark has no such table.
 
         Raises:
             BenchmarkError: The table is missing or was edited by hand.
@@ -227,7 +227,7 @@ class Benchmark:
         settings: dict[str, Json] | None = None,
         parents: dict[str, str] | None = None,
     ) -> Iterator["BenchmarkWriter"]:
-        """Tables and files that change together when the block ends, or not at all where it raises.
+        """Tables and files that change together when the block ends, or not at all if it raises.
 
         Raises:
             FrozenError: The benchmark is a release.

@@ -52,7 +52,7 @@ class Content:
     graphs: dict[str, str] = field(default_factory=dict)
     """N-Quads text by the name of the clip or activity it describes."""
     media: dict[str, Path] = field(default_factory=dict)
-    """Path of each video file that is at hand, by the SHA-256 of its bytes."""
+    """Path of each video file that is available, by the SHA-256 of its bytes."""
     warnings: list[str] = field(default_factory=list)
     """What an importer noticed and a person should know; printed, not stored."""
 
@@ -62,7 +62,7 @@ class Content:
             yield name, getattr(self, name)
 
     def source_files_of(self, format_name: str, kind: str | None = None) -> list[SourceFile]:
-        """The files that were imported in one format, in order, of one kind where it is given."""
+        """The files that were imported in one format, in order, of one kind if it is given."""
         return [
             file for file in self.source_files if file.format == format_name and (kind is None or file.kind == kind)
         ]

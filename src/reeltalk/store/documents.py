@@ -1,4 +1,4 @@
-"""Read JSON that strangers wrote, strictly, and say where it is wrong.
+"""Read JSON that strangers wrote, strictly, and say if it is wrong.
 
 A doubled key, NaN, an infinite number, a lone surrogate, a wrong encoding or a structure deeper than
 `DEEPEST` is refused here, once, for all formats. What a document should hold is a pydantic type; `parse` turns what
@@ -127,7 +127,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Json]]:
 
 
 def parse_json(text: str, *, file: Path | str, line: int | None = None) -> Json:
-    """The value of a JSON text that stands in `file`, from `line` on where it is not the whole file.
+    """The value of a JSON text that stands in `file`, from `line` on if it is not the whole file.
 
     Raises:
         InputError: It is not strict JSON.

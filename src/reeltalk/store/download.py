@@ -1,4 +1,4 @@
-"""Files that arrive from an address: in parts, whole or not at all, several at a time, and on where they stopped."""
+"""Files that arrive from an address: in parts, whole or not at all, several at a time, and on if they stopped."""
 
 import contextlib
 import hashlib
@@ -42,7 +42,7 @@ class Traffic:
     told: Callable[[int], None] = lambda size_bytes: None
     """Called with bytes as they arrive."""
     stop: threading.Event = field(default_factory=threading.Event)
-    """Set where all shall end."""
+    """Set if all shall end."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def moved(self, size_bytes: int) -> None:
@@ -61,7 +61,7 @@ def download_file(
     remote: Remote, file: RemoteFile, folder: Path, name_of: Callable[[str], str], traffic: Traffic, *,
     sha256: str | None = None, most_bytes: int,
 ) -> str:  # fmt: skip
-    """Bring a file here. What was brought of it before is not asked for again.
+    """Bring a file here. What was fetched of it before is not asked for again.
 
     Args:
         remote: Where it lies.
@@ -69,7 +69,7 @@ def download_file(
         folder: Where it goes; what is not yet whole lies there, too, hidden.
         name_of: Its name in `folder`, by its SHA-256.
         traffic: Told of bytes, also of those that were here before.
-        sha256: What its content must be; None where nobody knows.
+        sha256: What its content must be; None if nobody knows.
         most_bytes: What it may hold at most, whatever the store says of it.
 
     Returns:
@@ -125,7 +125,7 @@ def _alone(partial: Path, traffic: Traffic) -> Iterator[None]:
 
 
 def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traffic, most_bytes: int) -> str:
-    """Bring the rest of a file, trying again where that may help; its SHA-256."""
+    """Fetch the rest of a file, trying again if that may help; its SHA-256."""
     told = failures = 0
     while True:
         digest, here = _so_far(partial, file.size_bytes)

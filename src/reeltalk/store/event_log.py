@@ -36,7 +36,7 @@ class SessionLog:
 
     @property
     def last(self) -> str:
-        """Kind of its last event; `ended` where it is whole."""
+        """Kind of its last event; `ended` if it is whole."""
         return self.events[-1].kind
 
     @property

@@ -69,7 +69,7 @@ class Failures:
 
     @property
     def judged_nothing(self) -> bool:
-        """True where a model was to judge and nothing came of it, not even a reply that cannot be read."""
+        """True if a model was to judge and nothing came of it, not even a reply that cannot be read."""
         return bool(self.judgings) and not self.judged and not self.unread
 
     def lines(self) -> Iterator[str]:
@@ -137,7 +137,7 @@ def failures_of(
 
 
 def failures_in(run: Run) -> Failures:
-    """What failed in a run that was written: of turns where it played them, and of judgings.
+    """What failed in a run that was written: of turns if it played them, and of judgings.
 
     Args:
         run: Of any kind.
@@ -149,7 +149,7 @@ def failures_in(run: Run) -> Failures:
 
 
 def asking_helps(failures: Failures, *, kind: str, model: object) -> bool:
-    """True where what failed may come out otherwise when it is asked again.
+    """True if what failed may come out otherwise when it is asked again.
 
     Args:
         failures: Of the run.

@@ -22,14 +22,14 @@ RECENT_NS: Final = 100_000_000
 OPENINGS: Final = 5
 """How often a file or a run is opened that another process replaces each time meanwhile."""
 SPARE_LINES: Final = 1000
-"""Lines beyond one for each file, of what changed since, after which the record is written anew."""
+"""Lines beyond one for each file, of what changed since, after which the record is written again."""
 
 Mark = tuple[int, int, int, int]
 """Size, times of the last change of content and of entry, in ns, and inode."""
 
 
 def cache_folder() -> Path:
-    """Where we keep what can be made anew: `$XDG_CACHE_HOME/reeltalk`, or `~/.cache/reeltalk`.
+    """Where we keep what can be made again: `$XDG_CACHE_HOME/reeltalk`, or `~/.cache/reeltalk`.
 
     Raises:
         RuntimeError: You have no home folder.
@@ -72,7 +72,7 @@ class FileHashes:
         if self._known is not None:
             return self._known
         self._known, lines = {}, []
-        # Without a home folder, or where it cannot be read, everything is hashed each time.
+        # Without a home folder, or if it cannot be read, everything is hashed each time.
         with contextlib.suppress(OSError, RuntimeError):
             folder = os.fspath(self._folder.resolve())
             digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
@@ -100,7 +100,7 @@ class FileHashes:
 
 
 def mark_of(path: Path) -> Mark | None:
-    """Tells a file from what it was before, and from another one that took its place; None where there is none."""
+    """Tells a file from what it was before, and from another one that took its place; None if there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -121,11 +121,11 @@ class ReplacedError(BenchmarkError):
 
 @contextlib.contextmanager
 def refuse_replaced(last: Path, mark: Mark | None, *, begun: Path) -> Iterator[None]:
-    """Refuse what was read in the block, or failed in it, where another process replaced the folder's files meanwhile.
+    """Refuse what was read in the block, or failed in it, if another process replaced the folder's files meanwhile.
 
     Args:
         last: The file that is replaced last.
-        mark: What `mark_of` told of it before; None where nobody replaces anything.
+        mark: What `mark_of` told of it before; None if nobody replaces anything.
         begun: Is there from before the first file is replaced until after the last.
 
     Raises:

@@ -142,7 +142,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
 
 
 def file_inside(folder: Path, name: str) -> Path | None:
-    """The file that a path from a stranger names below a folder; None where there is none.
+    """The file that a path from a stranger names below a folder; None if there is none.
 
     Raises:
         InputError: A link on the way leads out of the folder, or it is neither file nor folder.
@@ -189,7 +189,7 @@ MOST_DOCUMENT_BYTES: Final = 256 << 20
 
 
 def file_name_problem(name: str) -> str | None:
-    """Why a path cannot be that of a file in a benchmark, in words; None where it can."""
+    """Why a path cannot be that of a file in a benchmark, in words; None if it can."""
     if (problem := path_problem(name)) is not None:
         return problem
     parts = name.split("/")

@@ -91,7 +91,7 @@ def write_links(folder: Path, report: LinkReport) -> Path:
 
 
 def read_links(folder: Path) -> LinkReport | None:
-    """The report that lies beside a benchmark's manifest; None where nobody asked.
+    """The report that lies beside a benchmark's manifest; None if nobody asked.
 
     Raises:
         InputError: It is damaged.

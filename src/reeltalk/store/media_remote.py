@@ -52,7 +52,7 @@ class Moved:
 
 
 def read_remote(benchmark: Path) -> str | None:
-    """The address of a benchmark's media; None where none is noted.
+    """The address of a benchmark's media; None if none is noted.
 
     Raises:
         InputError: The note is damaged.
@@ -94,18 +94,18 @@ def pull(
     at_once: int = AT_ONCE,
     progress: Progress = unseen,
 ) -> Moved:
-    """Bring the media that tables name and that are not here; each is checked by its hash when it has arrived.
+    """Fetch the media that tables name and that are not here; each is checked by its hash when it has arrived.
 
     Args:
         benchmark: Receives them; a release does, too, as its tables name them.
-        address: Where they lie; what the benchmark notes by default. It is noted where nothing was.
-        dry_run: Only look what would be brought.
+        address: Where they lie; what the benchmark notes by default. It is noted if nothing was.
+        dry_run: Only look what would be fetched.
         at_once: Files at a time.
-        progress: Told how far the work is.
+        progress: Receives how far the work is.
 
     Raises:
         SettingError: No address is known, or it cannot be used.
-        RemoteError: Something could not be brought; what arrived is kept.
+        RemoteError: Something could not be fetched; what arrived is kept.
         BenchmarkError: The disk is full or cannot be written.
     """
     where = address or read_remote(benchmark.path)
@@ -137,7 +137,7 @@ def push(
     at_once: int = AT_ONCE,
     progress: Progress = unseen,
 ) -> Moved:
-    """Write the media that are here and not yet there, and note where they lie.
+    """Write the media that are here and not yet there, and note if they lie.
 
     A file whose content has not the hash that it is named by is not written. What is there in the right size counts as
     there; `verify` reads it back.
@@ -148,7 +148,7 @@ def push(
         dry_run: Only look what would be written.
         verify: Read every file back, those that were there, too, and compare its hash.
         at_once: Files at a time.
-        progress: Told how far the work is.
+        progress: Receives how far the work is.
 
     Raises:
         SettingError: No address is known, or it cannot be used.

@@ -54,9 +54,9 @@ class RemoteFile:
     name: str
     """Relative to the address that was listed, with forward slashes."""
     size_bytes: int | None
-    """None where the server does not say."""
+    """None if the server does not say."""
     version: str | None
-    """Changes with the content: an entity tag, a checksum or a time; None where the server gives none."""
+    """Changes with the content: an entity tag, a checksum or a time; None if the server gives none."""
 
 
 def is_address(text: str) -> bool:
@@ -71,7 +71,7 @@ def redact(address: str) -> str:
 
 
 def check_remote_address(address: str) -> str:
-    """The address, where it may be used and recorded.
+    """The address, if it may be used and recorded.
 
     Raises:
         SettingError: It holds credentials, is no address, or joins several.
@@ -139,7 +139,7 @@ class Remote:
         self.root = str(root).rstrip("/")
 
     def look(self, name: str = "") -> RemoteFile | None:
-        """What is known of a file below the address, or of the address itself; None where there is none, or a folder.
+        """What is known of a file below the address, or of the address itself; None if there is none, or a folder.
 
         Raises:
             RemoteError: The store cannot be reached or refuses.
@@ -149,7 +149,7 @@ class Remote:
         return self._look(path, name or path.rsplit("/", 1)[-1])
 
     def again(self, file: RemoteFile) -> RemoteFile | None:
-        """What is known of a file now; None where it is gone.
+        """What is known of a file now; None if it is gone.
 
         Raises:
             RemoteError: The store cannot be reached or refuses.

@@ -45,7 +45,7 @@ REMADE: Final = ".remade"
 """The files of a run that was made again, whole, on their way to the place of the old ones."""
 
 AGAIN: Final = ".again"
-"""What a whole run is made of anew, beside its old files, until all of it is there."""
+"""What a whole run is made of again, beside its old files, until all of it is there."""
 HIDDEN: Final = frozenset({LOCK, REMADE, AGAIN})
 """What is hidden in a run and ours."""
 
@@ -208,7 +208,7 @@ def _read_run(path: Path) -> Run:
 
 
 def is_unfinished(path: Path) -> bool:
-    """True where a run of turns was begun and is not whole.
+    """True if a run of turns was begun and is not whole.
 
     Args:
         path: Any folder.
@@ -219,7 +219,7 @@ def is_unfinished(path: Path) -> bool:
 
 
 def holds_plays(path: Path) -> bool:
-    """True where a folder is one of `reeltalk proactive`, which plays tasks and judges no turns.
+    """True if a folder is one of `reeltalk proactive`, which plays tasks and judges no turns.
 
     Args:
         path: Any folder.
@@ -259,7 +259,7 @@ def run_to_retry(path: Path) -> Path:
 
 
 def _kept_replies(path: Path) -> int | None:
-    """How many replies a store holds; None where that cannot be told. Whoever writes it meanwhile is not disturbed."""
+    """How many replies a store holds; None if that cannot be told. Whoever writes it meanwhile is not disturbed."""
     if not path.is_file():
         return None
     try:

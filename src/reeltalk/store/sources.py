@@ -1,4 +1,4 @@
-"""Source files that lie at an address, brought into a cache by content, so that a stage reads them as files of its own.
+"""Source files that lie at an address, fetched into a cache by content, so that a stage reads them as files of its own.
 
 A file is asked for once: beside the cached content stands from which version of which object it came. The cache may be
 deleted at any time.
@@ -27,7 +27,7 @@ SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}")
 
 @dataclass(frozen=True)
 class FetchedFile:
-    """A file that was brought."""
+    """A file that was fetched."""
 
     name: str
     """Relative to the folder at the address, with forward slashes."""
@@ -39,7 +39,7 @@ class FetchedFile:
 
 @dataclass(frozen=True)
 class FetchedSources:
-    """What was brought from one address."""
+    """What was fetched from one address."""
 
     address: str
     files: tuple[FetchedFile, ...]
@@ -58,23 +58,23 @@ def fetch_sources(
     at_once: int = AT_ONCE,
     progress: Progress = unseen,
 ) -> FetchedSources:
-    """Bring the files of a folder at an address, or one file with what lies beside it.
+    """Fetch the files of a folder at an address, or one file with what lies beside it.
 
-    A run that was stopped goes on where it was. What could not be brought does not keep the rest from arriving.
+    A run that was stopped goes on if it was. What could not be fetched does not keep the rest from arriving.
 
     Args:
         address: As `s3://bucket/raw/` or `https://example.org/film.mp4`.
         cache: Folder that receives them.
         choose: Names those that are wanted among all in a folder.
         beside: Names what may lie beside a single file and is wanted, too.
-        most_bytes: What all that has to be brought may hold at most.
-        at_once: Files that are brought at a time.
-        progress: Told how far the work is.
+        most_bytes: What all that has to be fetched may hold at most.
+        at_once: Files that are fetched at a time.
+        progress: Receives how far the work is.
 
     Raises:
         SettingError: The address cannot be used, or holds more than `most_bytes`.
         MissingExtraError: What reads it is not installed.
-        RemoteError: Something could not be brought; run again, it goes on.
+        RemoteError: Something could not be fetched; run again, it goes on.
         BenchmarkError: The disk has no room, or cannot be written.
     """
     remote, wanted, refused = _wanted(address, choose, beside)
@@ -178,7 +178,7 @@ class _Cache:
         self.folder, self.remote = folder, remote
 
     def find(self, file: RemoteFile) -> Path | None:
-        """Where the content of a file is; None where it is not here or the file has changed."""
+        """Where the content of a file is; None if it is not here or the file has changed."""
         if file.version is None:
             return None
         try:

@@ -34,7 +34,7 @@ class Table(Generic[R]):
     name: str
     record: type[R]
     key: Callable[[R], str] | None
-    """What must be unique, or None where rows may repeat."""
+    """What must be unique, or None if rows may repeat."""
 
     @property
     def file_name(self) -> str:

@@ -394,7 +394,7 @@ def accept(path: Path | str) -> list[str]:
         path: The benchmark.
 
     Returns:
-        The names of the files that were edited, in order; none where nothing was, and then nothing is written.
+        The names of the files that were edited, in order; none if nothing was, and then nothing is written.
 
     Raises:
         FrozenError: It is a release.
@@ -420,13 +420,13 @@ def accept(path: Path | str) -> list[str]:
 def accept_run(path: Path | str) -> list[str]:
     """Let a run list tables that were edited by hand as they are now; its numbers' signatures say so from then on.
 
-    Numbers are not computed anew.
+    Numbers are not computed again.
 
     Args:
         path: The run.
 
     Returns:
-        The names of the tables that were edited, in order; none where nothing was, and then nothing is written.
+        The names of the tables that were edited, in order; none if nothing was, and then nothing is written.
 
     Raises:
         BenchmarkError: It is no whole run, a table is missing, or it cannot be written.
