@@ -1,4 +1,4 @@
-"""Zip archives that come from strangers: members are read into memory, within bounds, and never unpacked to a disk."""
+"""Zip archives from strangers: members are read into memory, within limits, and never unpacked to a disk."""
 
 import re
 import stat
@@ -14,12 +14,12 @@ from reeltalk.store.foreign import open_file
 
 LARGEST_ARCHIVE_BYTES: Final = 256 << 20
 MOST_BYTES: Final = 512 << 20
-"""Of all members, unpacked."""
+"""Largest size of all members, unpacked."""
 MOST_MEMBERS: Final = 100_000
 MOST_TIMES_LARGER: Final = 200
-"""Members unpacked, as a multiple of the archive; activity graphs reach 25."""
+"""Largest size of all members as a multiple of the archive; activity graphs reach 25."""
 FREE_BYTES: Final = 4 << 20
-"""An archive that unpacks to less may be any multiple."""
+"""For a smaller result, any multiple is allowed."""
 LOCAL_HEADER_BYTES: Final = 30
 CENTRAL_HEADER: Final = b"PK\1\2"
 SCANNED_BYTES: Final = 1 << 20
@@ -51,11 +51,11 @@ def is_zip(path: Path) -> bool:
 
 
 def read_zip(path: Path, *, wanted: Callable[[str], bool] = lambda name: True) -> list[tuple[str, str]]:
-    """Name and text of the members of a zip archive, in its order, without folders and what is hidden.
+    """Name and text of the members of a zip archive, in its order, without folders and hidden members.
 
     Args:
         path: The archive.
-        wanted: Says by a member's name whether it is read.
+        wanted: Chooses members by name.
 
     Raises:
         InputError: It is damaged, encrypted or no zip archive; a member has a name that leads out, twice the same name
@@ -81,7 +81,7 @@ def read_zip(path: Path, *, wanted: Callable[[str], bool] = lambda name: True) -
 
 
 def _refuse_size(path: Path, stream: BinaryIO) -> int:
-    """The length. It is refused by that, and by a count of headers, which costs less than the list of members."""
+    """The length of the archive. Refuses one that is too long or has too many headers, before its list is read."""
     size_bytes = stream.seek(0, 2)
     if size_bytes > LARGEST_ARCHIVE_BYTES:
         problem = f"an archive of {size_bytes:,} bytes; at most {LARGEST_ARCHIVE_BYTES:,} are read"
@@ -99,7 +99,7 @@ def _refuse_size(path: Path, stream: BinaryIO) -> int:
 
 
 def _checked(path: Path, members: list[zipfile.ZipInfo], size_bytes: int) -> list[zipfile.ZipInfo]:
-    """The members that are files, if nothing speaks against any member."""
+    """The members that are files. Refuses the archive for any member that is not safe."""
     for info in members:
         # zipfile cuts a name at its first NUL.
         if problem := path_problem(info.orig_filename.removesuffix("/")):
@@ -140,14 +140,14 @@ def _checked(path: Path, members: list[zipfile.ZipInfo], size_bytes: int) -> lis
 
 
 def _is_hidden(name: str) -> bool:
-    # `__MACOSX` holds what a Mac knows of the files beside.
+    # `__MACOSX` holds metadata of a Mac.
     return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 
 
 def _text(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
     with archive.open(info) as stream:
         content = stream.read(info.file_size)
-        # The check of the sum comes with the end; a header may promise fewer bytes than there are.
+        # The checksum is checked at the end; a header may give fewer bytes than there are.
         if len(content) != info.file_size or stream.read(1):
             raise InputError("a member is not as long as the archive says", file=path, value=info.filename, hint=_AGAIN)
     return decode_text(content, file=f"{path}!{info.filename}")

@@ -12,14 +12,14 @@ from typing import IO
 from reeltalk.errors import BenchmarkError
 
 PARTIAL_PREFIX = ".partial-"
-"""Names of what is being written. Whatever starts so and was left behind is not part of anything."""
+"""Prefix of partial files. Files with this prefix that were left behind belong to nothing."""
 
 REPLIES = "replies.sqlite"
-"""Name of the files in which replies of models are kept. They were paid for: no folder with one is replaced."""
+"""Name of files with the replies of models. Replies cost money, so no folder with such a file is replaced."""
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames inside `directory` last through a power cut."""
+    """Make renames inside `directory` survive a power cut."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -28,7 +28,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """Make a folder and those above it that lack, so that they last through a power cut."""
+    """Make a folder and missing folders above it, so that they survive a power cut."""
     lacking = [folder for folder in (directory, *directory.parents) if not folder.exists()]
     directory.mkdir(parents=True, exist_ok=True)
     for folder in reversed(lacking):
@@ -36,7 +36,7 @@ def make_directory(directory: Path) -> None:
 
 
 def storage_advice(error: OSError) -> str:
-    """What to do where an operating system refuses to write."""
+    """Advice for an error on writing."""
     return {
         errno.ENOSPC: "free some space and run the command again; nothing was changed",
         errno.EDQUOT: "your quota is used up: free some space and run the command again; nothing was changed",
@@ -52,7 +52,7 @@ def storage_advice(error: OSError) -> str:
 
 @contextlib.contextmanager
 def storage_errors(target: Path) -> Iterator[None]:
-    """Turn an operating system's refusal to write into an error that names `target`.
+    """Turn an `OSError` on writing into an error that names `target`.
 
     Raises:
         BenchmarkError: The disk is full, read-only, or permission is missing.
@@ -99,10 +99,10 @@ def writing_directory(path: Path, *, overwrite: bool = False, lasting: bool = Tr
     """An empty folder that appears at `path`, whole, when the block ends without an exception.
 
     Args:
-        path: Where it shall appear.
-        overwrite: Replace what is there. Without it an existing, non-empty `path` is refused.
-        lasting: Wait until all of it is on the disk, so that a power cut takes nothing away again. What can be made
-            again from what it was made of need not wait.
+        path: Path of the folder.
+        overwrite: Replace an existing folder. Without it, an existing folder that is not empty is refused.
+        lasting: Wait until everything is on the disk, so that a power cut cannot undo it. A folder that can be made
+            again need not wait.
 
     Raises:
         BenchmarkError: `path` exists, holds replies of models, or cannot be written.
@@ -127,7 +127,7 @@ def writing_directory(path: Path, *, overwrite: bool = False, lasting: bool = Tr
                     finally:
                         os.close(descriptor)
                 sync_directory(Path(folder))
-            # A folder cannot replace a non-empty one in one step: the old one steps aside first.
+            # A folder cannot replace a non-empty one in one step, so the old one is renamed first.
             aside = path.parent / f"{PARTIAL_PREFIX}old-{secrets.token_hex(6)}"
             if path.exists():
                 path.rename(aside)

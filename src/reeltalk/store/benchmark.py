@@ -1,8 +1,8 @@
 """A benchmark on disk: create, open, read a table, write tables together.
 
-Several files change in one step. A writer prepares them in a folder of its own, whose rename to `.commit` is the
-moment at which they count; then each file moves to its place. Whoever opens a benchmark that has a `.commit` first
-finishes those moves. So a process may die at any instant and the benchmark holds either all of a write or none.
+Several files change in one step. A writer prepares them in a folder of its own and renames it to `.commit`: from then
+on they count. Then each file moves to its place. Opening a benchmark with a `.commit` finishes these moves first. A
+process may therefore end at any moment, and the benchmark holds either all of a write or none of it.
 """
 
 import contextlib
@@ -35,9 +35,9 @@ COMMIT: Final = ".commit"
 LOCK: Final = ".lock"
 GRAPHS: Final = "graphs"
 WORK: Final = ".work"
-"""Folder in which stages keep what they have done so far; no part of the benchmark, safe to delete."""
+"""Folder in which stages keep their finished work; not a part of the benchmark, and safe to delete."""
 HIDDEN: Final = frozenset({COMMIT, LOCK, WORK})
-"""What is hidden in a benchmark and ours."""
+"""Hidden names that are ours in a benchmark."""
 LOCK_WAIT_S: Final = 30.0
 
 
@@ -57,7 +57,7 @@ class Benchmark:
 
     @classmethod
     def create(cls, path: Path | str, *, name: str | None = None) -> "Benchmark":
-        """Make an empty benchmark; one that exists and is empty of tables is opened.
+        """Make an empty benchmark; open it if it exists and has no tables.
 
         Raises:
             BenchmarkError: `path` holds something else, or a link, or cannot be written.
@@ -88,8 +88,8 @@ class Benchmark:
 
         Args:
             path: Its folder.
-            as_it_is: Open it also where its folder holds links, and read files that differ from the manifest, as who
-                looks for damage must. Nothing is read through a link even so.
+            as_it_is: Open it even if its folder holds links, and read files that differ from the manifest, to look for
+                damage. Nothing is read through a link.
 
         Raises:
             BenchmarkError: `path` is no benchmark, or holds a link, a pipe or a device.
@@ -105,10 +105,10 @@ class Benchmark:
         return cls(path, read_manifest(path), as_it_is=as_it_is)
 
     def file(self, name: str) -> Path:
-        """A file that the manifest lists, to be read: it is looked at whether it is still the one that was written.
+        """The path of a file of the manifest, after a check that the file has not changed.
 
         Args:
-            name: As the manifest has it.
+            name: Name in the manifest.
 
         Raises:
             KeyError: The manifest does not list it.
@@ -118,7 +118,7 @@ class Benchmark:
             fresh = Benchmark.open(self.path, as_it_is=self.as_it_is).manifest
             if fresh.files == self.manifest.files:
                 raise self._edited(name)
-            # Another process wrote it. Where that changed nothing that was read before, we go on with what it is now.
+            # Another process wrote it. If no file that was read before changed, go on with the new manifest.
             now = {seen: fresh.files[seen].sha256 for seen in (*self._seen, name) if seen in fresh.files}
             if name not in now or any(now.get(seen) != sha256 for seen, sha256 in self._seen.items()):
                 raise ReplacedError(self.path)
@@ -176,7 +176,7 @@ class Benchmark:
         return self._open(table.file_name, lambda path: open_rows(path, table.record))
 
     def _open(self, name: str, opened: Callable[[Path], T]) -> T:
-        """Read a file of the manifest by a function that opens it, and make sure that it opened what was checked.
+        """Open a file of the manifest with a function, and make sure that this is the file that was checked.
 
         Raises:
             BenchmarkError: As `file`.
@@ -190,7 +190,7 @@ class Benchmark:
         raise ReplacedError(self.path)
 
     def rows(self, table: Table[Any]) -> int:
-        """How many rows the manifest counts in a table."""
+        """Number of rows of a table, from the manifest."""
         entry = self.manifest.files.get(table.file_name)
         return entry.rows or 0 if entry else 0
 
@@ -209,7 +209,7 @@ class Benchmark:
         return replace(content, graphs=graphs, media=media)
 
     def check_changeable(self) -> None:
-        """Refuse a release, before work that could not be written.
+        """Refuse a release, before work whose result could not be written.
 
         Raises:
             FrozenError: The benchmark is a release.
@@ -252,7 +252,7 @@ class Benchmark:
 
     @contextlib.contextmanager
     def revising(self) -> Iterator[Callable[[Manifest], None]]:
-        """Keep others from writing while you look at the files; call what you are given to put another manifest there.
+        """Keep others from writing while you look at the files; call the yielded function to replace the manifest.
 
         Raises:
             BenchmarkError: Another process writes it, or it cannot be written.
@@ -317,7 +317,7 @@ class Benchmark:
             prepared = self.path / f"{PARTIAL_PREFIX}{os.getpid()}"
             prepared.mkdir()
         _write_synced(prepared / MANIFEST, manifest.to_json().encode())
-        # What is removed is listed beside the manifest, since finishing must not need the old manifest.
+        # Removed files are listed beside the manifest, since finishing must not need the old manifest.
         gone = sorted(removed - set(entries))
         _write_synced(prepared / REMOVED, "".join(f"{name}\n" for name in gone).encode())
         for folder, _, _ in os.walk(prepared):
@@ -330,7 +330,7 @@ class Benchmark:
         commit = self.path / COMMIT
         if not commit.is_dir():
             return
-        # The manifest moves last: it describes the files only once all are in place. Without it, all are.
+        # The manifest moves last, when all files are in place. If it has moved, all have.
         if (commit / MANIFEST).is_file():
             removed, arrived = _moves(commit)
             for name in removed:
@@ -341,7 +341,7 @@ class Benchmark:
                 make_directory(target.parent)
                 (commit / name).replace(target)
                 changed.add(target.parent)
-            # A power cut must not leave the manifest here and a file that it describes nowhere.
+            # A power cut must not leave a manifest that lists a missing file.
             for folder in sorted(changed):
                 sync_directory(folder)
             (commit / MANIFEST).replace(self.path / MANIFEST)
@@ -365,15 +365,15 @@ class BenchmarkWriter:
         self.entries: dict[str, FileEntry] = {}
         self.removed: frozenset[str] = frozenset()
         self._names: dict[str, str] = {}
-        """Names of the files, as a file system knows them that does not mind upper and lower case."""
+        """Names of the files, in the form of a file system that ignores case."""
 
     def add(self, table: Table[R], rows: Iterable[R], *, work_of: FileEntry | None = None) -> int:
-        """Write a table in place of the one there is; how many rows it has.
+        """Replace a table, and return its number of rows.
 
         Args:
-            table: Which.
+            table: The table.
             rows: All of its rows.
-            work_of: The table's entry, where what is added to its rows leaves it the work of the stage that wrote it.
+            work_of: The old entry of the table, to keep its stage as origin although rows are added.
         """
         with self._file(table.file_name) as stream:
             count = write_rows(stream, rows)
@@ -395,7 +395,7 @@ class BenchmarkWriter:
         self._enter(file_name)
 
     def add_file(self, name: str, content: bytes) -> None:
-        """Write a file that is no table, as a contact sheet.
+        """Write a file that is not a table, such as a contact sheet.
 
         Args:
             name: Path in the benchmark, one folder deep at most.
@@ -408,11 +408,11 @@ class BenchmarkWriter:
         self._enter(name)
 
     def remove(self, manifest: Manifest, *names: str) -> None:
-        """Leave out tables, files, or all files of folders (names that end in `/`), unless this write adds them."""
+        """Remove tables, files, or all files of folders (names that end in `/`), unless this write adds them."""
         self.removed |= {entry for entry in manifest.files if entry in names or f"{entry.split('/')[0]}/" in names}
 
     def remove_all(self, manifest: Manifest) -> None:
-        """Leave out all that the benchmark holds and this write does not add."""
+        """Remove everything that this write does not add."""
         self.removed = frozenset(manifest.files)
 
     @contextlib.contextmanager
@@ -442,7 +442,7 @@ class BenchmarkWriter:
 
 
 def _moves(commit: Path) -> tuple[list[str], list[str]]:
-    """The files that a write takes out and those that it brings; a manifest must be able to list each of them."""
+    """The files that a write removes and those that it adds, each with a name that a manifest accepts."""
     listed = read_manifest(commit).files
     removed = read_text(path_inside(commit, REMOVED)).split("\n") if (commit / REMOVED).is_file() else []
     removed = [name for name in removed if name]

@@ -1,4 +1,4 @@
-"""A benchmark's content in memory: what an importer gives and an exporter takes."""
+"""A benchmark's content in memory: the result of an importer, and the input of an exporter."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class Content:
     media: dict[str, Path] = field(default_factory=dict)
     """Path of each video file that is available, by the SHA-256 of its bytes."""
     warnings: list[str] = field(default_factory=list)
-    """What an importer noticed and a person should know; printed, not stored."""
+    """Warnings of an importer; printed, not stored."""
 
     def rows(self) -> Iterator[tuple[str, list[Record]]]:
         """Each table's name with its rows, in table order, empty tables included."""

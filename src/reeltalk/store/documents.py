@@ -1,8 +1,8 @@
-"""Read JSON that strangers wrote, strictly, and say if it is wrong.
+"""Read JSON from strangers strictly, with errors that name the place.
 
-A doubled key, NaN, an infinite number, a lone surrogate, a wrong encoding or a structure deeper than
-`DEEPEST` is refused here, once, for all formats. What a document should hold is a pydantic type; `parse` turns what
-does not fit into one `InputError` with a JSON path.
+For all formats, this module refuses a repeated key, NaN, an infinite number, a lone surrogate, a wrong encoding and a
+structure deeper than `DEEPEST`. A pydantic type describes a document; `parse` turns the first misfit into an
+`InputError` with its JSON path.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, open_file, path_inside
 T = TypeVar("T")
 
 LARGEST_TEXT_BYTES: Final = 1 << 30
-"""A longer text or JSON file is refused: it is read at once."""
+"""Largest text or JSON file, since it is read into memory."""
 REMOVE: Final = "remove it from the file, and run the command again"
 DEEPEST: Final = 64
-"""Nesting beyond this is no benchmark; parsers and serialisers fail on it in ways that name no place."""
+"""Deepest nesting; beyond it, parsers and serialisers fail without naming a place."""
 
 
 class SourceModel(BaseModel):
@@ -43,7 +43,7 @@ class SourceModel(BaseModel):
 
 
 _ESCAPED_CONTROL: Final = re.compile(r"\\(?:[bf]|u00(?:[01]|7[fF]))")
-"""In a JSON text, what may be a control character; raw ones are no JSON."""
+"""Escapes in a JSON text that may be control characters; raw ones are not valid JSON."""
 
 
 class _Refused(ValueError):
@@ -72,8 +72,8 @@ def decode_text(content: bytes, *, file: Path | str) -> str:
     """The text of UTF-8, without a byte order mark.
 
     Args:
-        content: All of it.
-        file: Where it was read, for errors.
+        content: The whole content.
+        file: Its file, for errors.
 
     Raises:
         InputError: It is not UTF-8, or holds a control character other than tab and line ends; names the line.
@@ -127,7 +127,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Json]]:
 
 
 def parse_json(text: str, *, file: Path | str, line: int | None = None) -> Json:
-    """The value of a JSON text that stands in `file`, from `line` on if it is not the whole file.
+    """The value of a JSON text in `file`, at `line` if it is a part of the file.
 
     Raises:
         InputError: It is not strict JSON.
@@ -228,12 +228,12 @@ def parse(kind: type[T], value: Json, *, file: Path | str, line: int | None = No
     Args:
         kind: A pydantic model or any type that pydantic validates, as `list[Row]`.
         value: The value, as `read_json` gives it.
-        file: Where it was read, for errors.
-        line: Its line, where the file has one value a line.
+        file: Its file, for errors.
+        line: Its line, if the file has one value a line.
         place: JSON path of `value` in the file.
 
     Raises:
-        InputError: It does not fit; names file, JSON path, value and the number of further misfits.
+        InputError: It does not fit; names file, JSON path, value and the number of other misfits.
     """
     try:
         return _adapter(kind).validate_python(value)  # type: ignore[no-any-return, arg-type]
@@ -245,7 +245,7 @@ def parse(kind: type[T], value: Json, *, file: Path | str, line: int | None = No
 
 @contextlib.contextmanager
 def record_errors(file: Path | str, place: str, *, line: int | None = None) -> Iterator[None]:
-    """Give a place in the source to the misfit of a record of ours that is made from it.
+    """Turn a validation error of a record of ours into an `InputError` with its place in the source.
 
     Raises:
         InputError: In place of pydantic's error.

@@ -1,4 +1,4 @@
-"""Files that arrive from an address: in parts, whole or not at all, several at a time, and on if they stopped."""
+"""Download files from an address: several at a time, resumable, each whole or not at all."""
 
 import contextlib
 import hashlib
@@ -21,35 +21,35 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ATTEMPTS: Final = 4
-"""Failures in a row, with little in between, after which a file is given up."""
+"""Failures in a row, with less than `MUCH_BYTES` in between, after which a download fails."""
 MUCH_BYTES: Final = 64 << 20
 FIRST_WAIT_S: Final = 0.25
-"""Before the second attempt; each further one waits twice as long."""
+"""Wait before the second attempt; each later one waits twice as long."""
 AT_ONCE: Final = 8
 STOP_EVERY_S: Final = 0.05
 LOCK_EVERY_S: Final = 0.5
-"""How often a thread that waits for another process looks whether it shall stop."""
+"""Interval at which a thread that waits for another process checks whether to stop."""
 
 
 class StoppedError(Exception):
-    """Other work failed or was interrupted, so this one ends; never reaches a user."""
+    """Other work failed or was interrupted, so this work ends. Users never see it."""
 
 
 @dataclass
 class Traffic:
-    """What has moved so far, told by several threads."""
+    """Counts transferred bytes of several threads."""
 
     told: Callable[[int], None] = lambda size_bytes: None
-    """Called with bytes as they arrive."""
+    """Receives the number of bytes as they arrive."""
     stop: threading.Event = field(default_factory=threading.Event)
-    """Set if all shall end."""
+    """Set when all threads must end."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def moved(self, size_bytes: int) -> None:
-        """Note bytes.
+        """Count bytes.
 
         Raises:
-            StoppedError: All shall end.
+            StoppedError: All threads must end.
         """
         if self.stop.is_set():
             raise StoppedError
@@ -61,22 +61,22 @@ def download_file(
     remote: Remote, file: RemoteFile, folder: Path, name_of: Callable[[str], str], traffic: Traffic, *,
     sha256: str | None = None, most_bytes: int,
 ) -> str:  # fmt: skip
-    """Bring a file here. What was fetched of it before is not asked for again.
+    """Download a file. Parts that were downloaded before are not requested again.
 
     Args:
-        remote: Where it lies.
-        file: Which, as it was looked at.
-        folder: Where it goes; what is not yet whole lies there, too, hidden.
-        name_of: Its name in `folder`, by its SHA-256.
-        traffic: Told of bytes, also of those that were here before.
-        sha256: What its content must be; None if nobody knows.
-        most_bytes: What it may hold at most, whatever the store says of it.
+        remote: The store.
+        file: The file, as the store listed it.
+        folder: Receives the file; hidden partial files are in it too.
+        name_of: Gives its name in `folder` from its SHA-256.
+        traffic: Counts its bytes, also those that were downloaded before.
+        sha256: Expected hash of its content; None if it is unknown.
+        most_bytes: Largest size, whatever the store claims.
 
     Returns:
-        The SHA-256 of what is here.
+        The SHA-256 of the file.
 
     Raises:
-        RemoteError: It cannot be read, changed meanwhile, holds too much, or is not what it should be.
+        RemoteError: It cannot be read, changed during the download, is too large, or has another hash.
         BenchmarkError: The disk is full or cannot be written.
     """
     mark = hashlib.sha256(f"{remote.address}\n{file.path}\n{file.size_bytes}\n{file.version}".encode()).hexdigest()
@@ -107,7 +107,7 @@ def download_file(
 
 @contextlib.contextmanager
 def _alone(partial: Path, traffic: Traffic) -> Iterator[None]:
-    """Keep out another process, or another worker of this node, that brings the same file."""
+    """Keep out other processes and workers of this node that download the same file."""
     lock = FileLock(f"{partial}.lock")
     with storage_errors(partial.parent):
         while not lock.is_locked:
@@ -119,13 +119,13 @@ def _alone(partial: Path, traffic: Traffic) -> Iterator[None]:
     try:
         yield
     finally:
-        # Before it is let go: whoever waits for it then sees that it has no name any more, and takes another.
+        # Before the release: a process that waits for it then sees that the file is gone, and makes another lock.
         Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
 
 
 def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traffic, most_bytes: int) -> str:
-    """Fetch the rest of a file, trying again if that may help; its SHA-256."""
+    """Download the rest of a file, with retries, and return its SHA-256."""
     told = failures = 0
     while True:
         digest, here = _so_far(partial, file.size_bytes)
@@ -133,7 +133,7 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
         traffic.moved(max(0, here - told))
         told = max(told, here)
         try:
-            # Of what is all here, stopped before it was looked at once more, a web server has no rest to give.
+            # A file may be complete and not yet checked. A web server has no rest of it to give.
             for block in remote.blocks(file, here) if here == 0 or here != file.size_bytes else ():
                 here += len(block)
                 if here > most_bytes or (file.size_bytes is not None and here > file.size_bytes):
@@ -145,7 +145,7 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
                 digest.update(block)
                 traffic.moved(max(0, here - told))
                 told = max(told, here)
-            # A request that is given up ends like a file that is read.
+            # A cancelled request ends like a file that was read to its end.
             traffic.moved(0)
             if file.size_bytes is not None and here < file.size_bytes:
                 raise RemoteError(
@@ -154,7 +154,7 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
                 )
             break
         except RemoteError as error:
-            # A connection that breaks after hours has not failed for the same reason as one that never opens.
+            # A connection that breaks after hours has another cause than one that never opens.
             failures = failures + 1 if here - began < MUCH_BYTES else 1
             if not error.passing or failures == ATTEMPTS:
                 raise
@@ -166,7 +166,7 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
 
 
 def _so_far(partial: Path, size_bytes: int | None) -> "tuple[hashlib._Hash, int]":
-    """Hash and length of what is here of a file; what cannot be a part of it is removed."""
+    """Hash and length of a partial file; a partial file that is too long is removed."""
     digest, here = hashlib.sha256(), 0
     if not partial.exists():
         return digest, here
@@ -184,9 +184,9 @@ def _so_far(partial: Path, size_bytes: int | None) -> "tuple[hashlib._Hash, int]
 def run_in_threads(
     work: Callable[[T], R], items: Iterable[T], traffic: Traffic, *, at_once: int = AT_ONCE
 ) -> Iterator[tuple[T, R | ReeltalkError]]:
-    """Do `work` for every item in threads, and hand out results, and errors that a user can mend, as they come.
+    """Do `work` for every item in threads; yield results, and errors that users can fix, as they come.
 
-    Where whoever asks stops, or is interrupted, no further item is begun and those at work end at their next bytes.
+    If the caller stops or is interrupted, no other item begins, and running ones end at their next bytes.
     """
     pool = ThreadPoolExecutor(at_once)
     futures: dict[Future[R], T] = {}
@@ -200,7 +200,7 @@ def run_in_threads(
     except BaseException:
         traffic.stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
-        # Again and again: a thread may ask for more before it looks whether it shall stop.
+        # Repeatedly: a thread may send another request before it checks whether to stop.
         while wait([future for future in futures if not future.cancelled()], timeout=STOP_EVERY_S).not_done:
             give_up()
         raise

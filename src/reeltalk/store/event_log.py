@@ -1,7 +1,7 @@
 """A log of what happened while models followed streams: JSON Lines of `StreamEvent`, written line by line.
 
-Any program may write one. A session is one play of one task: its events stand in the order of their times, and
-`ended` or `failed` is its last. Sessions of several models and tasks may be mixed.
+Any program may write one. A session is one play of one task: its events are in the order of their times, and the last
+one is `ended` or `failed`. Sessions of several models and tasks may be mixed.
 """
 
 import os
@@ -36,12 +36,12 @@ class SessionLog:
 
     @property
     def last(self) -> str:
-        """Kind of its last event; `ended` if it is whole."""
+        """Kind of its last event; `ended` if the session is complete."""
         return self.events[-1].kind
 
     @property
     def replies(self) -> list[StreamEvent]:
-        """What was said."""
+        """The replies of the model."""
         return [event for event in self.events if event.kind == "replied"]
 
 
@@ -50,10 +50,10 @@ def read_event_log(path: Path, tasks: Mapping[str, ProactiveTask] | None = None)
 
     Args:
         path: The log.
-        tasks: What sessions may be about, by the name of the session; none are checked by default.
+        tasks: The task of each session, by the name of the session; by default tasks are not checked.
 
     Returns:
-        In the order in which they begin in the file.
+        The sessions, in the order of their first events in the file.
 
     Raises:
         InputError: The file is absent or empty, a line is no event, or events contradict each other; names the line.
@@ -123,21 +123,21 @@ def _take(
 class EventLog:
     """Writes a log, each event as it happens. Use as a context.
 
-    A log that is there is gone on with: of what was written before, whole sessions stay, and those that were broken off
-    or failed are taken out, so that they are played again.
+    An existing log is continued: complete sessions stay, and sessions that failed or did not end are removed, so that
+    they are played again.
 
     Args:
         path: The file.
 
     Raises:
         BenchmarkError: It cannot be written.
-        InputError: What is there is no log; only its last line may be cut off.
+        InputError: The existing file is not a log; only its last line may be cut off.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.whole: Final[frozenset[tuple[str, str]]] = _keep_whole(path)
-        """Model and session of those that are there already."""
+        """Model and name of the sessions that are complete already."""
         with storage_errors(path):
             self._stream: IO[bytes] = path.open("ab")
             sync_directory(path.parent)
@@ -146,7 +146,7 @@ class EventLog:
         """Write an event; it is on the disk when its session has ended.
 
         Raises:
-            BenchmarkError: The disk is full or cannot be written; the same command goes on.
+            BenchmarkError: The disk is full or cannot be written; the same command resumes.
         """
         with storage_errors(self.path):
             self._stream.write(event.to_json().encode() + b"\n")
@@ -166,10 +166,10 @@ class EventLog:
 def _keep_whole(path: Path) -> frozenset[tuple[str, str]]:
     if not path.exists():
         return frozenset()
-    # Where a power cut took what no session's end had waited for, the file may hold zeros.
+    # After a power cut, the file may hold zeros in place of events that were not yet on the disk.
     content, torn, _ = path.read_bytes().partition(b"\0")
     lines = content.split(b"\n")
-    # After the last line feed stands nothing, or a line that a process was killed in.
+    # After the last line feed there is nothing, or the line that a killed process did not finish.
     events = [(line, _event(line, path, number)) for number, line in enumerate(lines[:-1], start=1) if line.strip()]
     whole = frozenset((event.model, event.session) for _, event in events if event.kind == "ended")
     kept = [line for line, event in events if (event.model, event.session) in whole]

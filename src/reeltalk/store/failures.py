@@ -1,6 +1,6 @@
-"""What failed in a run, and why; and whether a run is whole and still about the benchmark that it was made on.
+"""Failures of a run and their reasons, and checks that a run is complete and is about its benchmark as it is now.
 
-Reasons that differ only in addresses, identifiers and numbers are counted as one.
+Reasons that differ only in addresses, identifiers and numbers count as one.
 """
 
 import contextlib
@@ -30,19 +30,19 @@ from reeltalk.store.runs import (
 from reeltalk.store.tables import read_rows
 
 MOST_REASONS: Final = 5
-"""Reasons that are told, of turns and of judgings each."""
+"""Most reasons that are listed, of turns and of judgings each."""
 REASON_CHARS: Final = 300
 UNTOLD: Final = "no reason is known"
 ANSWERS_WITHOUT_ASKING: Final = ("answers:", "human:", "baseline:", "oracle")
-"""How models begin of which nothing comes of asking again."""
+"""Prefixes of models that give the same answer when they are asked again."""
 READ_BY: Final = 2
-"""A judging that had so many replies was read twice in vain: they are kept, and asking again gives them again."""
+"""Replies of a judging that could not be read twice. They are kept, so asking again gives the same replies."""
 
 _ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\",;)]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b")
 _STATUS: Final = re.compile(r"\b(answered|status|code|error|http)(\W{1,3})(\d{3})\b", re.IGNORECASE)
 _IDENTIFIER: Final = re.compile(
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|"
-    # Of random hexadecimal digits all may be decimal; a date behind a name is of a model's name.
+    # All of some random hexadecimal digits may be decimal. A date after a name is a part of a model's name.
     r"\b[a-z]{2,12}[-_]+(?=\w*\d)(?!(?:19|20)\d{6}\b)\w{8,}",
     re.IGNORECASE,
 )
@@ -65,11 +65,11 @@ class Failures:
     unread: int = 0
     """Judgings of `unjudged` whose replies are kept and cannot be read."""
     judged: int = 0
-    """Judgings that gave some score, or said that there is none to give."""
+    """Judgings that gave some score, or said that none applies."""
 
     @property
     def judged_nothing(self) -> bool:
-        """True if a model was to judge and nothing came of it, not even a reply that cannot be read."""
+        """True if a model had to judge and gave nothing, not even a reply that cannot be read."""
         return bool(self.judgings) and not self.judged and not self.unread
 
     def lines(self) -> Iterator[str]:
@@ -82,12 +82,12 @@ class Failures:
 def failures_of(
     turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]], summary: Sequence[SummaryRow] = ()
 ) -> Failures:
-    """What failed, and why.
+    """The failures, with their reasons.
 
     Args:
         turns: All turns.
         judged: Scores by protocol.
-        summary: Numbers of the run; those of empty answers, which are no turns, tell which of their judgings failed.
+        summary: Numbers of the run. Those on empty answers, which are not turns, show failed judgings of these.
     """
     reasons: Counter[str] = Counter()
     models: set[str] = set()
@@ -137,10 +137,10 @@ def failures_of(
 
 
 def failures_in(run: Run) -> Failures:
-    """What failed in a run that was written: of turns if it played them, and of judgings.
+    """The failures of a run on disk: turns, if it played them, and judgings.
 
     Args:
-        run: Of any kind.
+        run: A run of any kind.
 
     Raises:
         InputError: A file of it is damaged.
@@ -149,12 +149,12 @@ def failures_in(run: Run) -> Failures:
 
 
 def asking_helps(failures: Failures, *, kind: str, model: object) -> bool:
-    """True if what failed may come out otherwise when it is asked again.
+    """True if asking again may fix some failures.
 
     Args:
-        failures: Of the run.
+        failures: Failures of the run.
         kind: The verb that wrote the run.
-        model: Who answered, as on the command line.
+        model: The model, as on the command line.
     """
     played = kind == "evaluate" and not str(model).startswith(ANSWERS_WITHOUT_ASKING)
     unjudged = sum(reasons.total() for reasons in failures.unjudged.values())
@@ -165,10 +165,10 @@ Outlook = Literal["whole", "worth a retry", "as it is"]
 
 
 def outlook_of(path: Path) -> Outlook:
-    """What a retry makes of a run and its controls: nothing failed, it may mend what failed, or it changes nothing.
+    """Whether a retry helps a run and its controls: nothing failed, it may fix failures, or it changes nothing.
 
     Args:
-        path: Folder of a whole run.
+        path: Folder of a complete run.
 
     Raises:
         InputError: A file of it is damaged.
@@ -186,10 +186,10 @@ def outlook_of(path: Path) -> Outlook:
 
 
 def group_reasons(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Reasons with their counts, the most frequent first; those that mean the same are one.
+    """Reasons with their counts, the most frequent first; reasons with the same meaning are one.
 
     Args:
-        reasons: How often each was given, as it was worded.
+        reasons: Count of each reason in its own words.
     """
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for reason, count in reasons.items():
@@ -208,7 +208,7 @@ def _told(reasons: Mapping[str, int], of: str) -> Iterator[str]:
 
 
 def _likened(reason: str) -> str:
-    """A reason without what differs from request to request; the status of a reply stays."""
+    """A reason without the parts that differ between requests; the status of a reply stays."""
     likened = _ADDRESS.sub("<address>", reason)
     likened = _STATUS.sub(lambda found: f"{found[1]}{found[2]}<status{found[3]}>", likened)
     likened = _IDENTIFIER.sub("<identifier>", likened)
@@ -216,7 +216,7 @@ def _likened(reason: str) -> str:
 
 
 HASH: Final = "benchmark"
-"""Where a run's settings hold the hash of its benchmark."""
+"""Key of a run's settings that holds the hash of its benchmark."""
 
 
 def check_run(path: Path, benchmarks: Sequence[Benchmark] = ()) -> Iterator[Check]:
@@ -224,7 +224,7 @@ def check_run(path: Path, benchmarks: Sequence[Benchmark] = ()) -> Iterator[Chec
 
     Args:
         path: The run's folder.
-        benchmarks: Those that it may be about.
+        benchmarks: Benchmarks that it may be about.
     """
     try:
         check_run_folder(path)
@@ -268,7 +268,7 @@ def _unfinished(path: Path) -> Iterator[Check]:
 
 
 def _failed(run: Run, failures: Failures) -> Iterator[Check]:
-    """What failed: a problem where asking again may mend it, else a warning, as of a model that knows no answer."""
+    """The failures: problems if asking again may fix them, else warnings, such as a model without an answer."""
     helps = asking_helps(failures, kind=run.info.kind, model=run.info.settings.get("model"))
     advice = f"ask it again: reeltalk retry {run_to_retry(run.path)}" if helps else ""
     for line in failures.lines():

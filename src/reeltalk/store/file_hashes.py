@@ -1,7 +1,7 @@
-"""Which files were hashed, and stand as they did then: so that a file that nobody touched is hashed once.
+"""Remembers hashes of files, so that an unchanged file is hashed only once.
 
-The record lies in your own cache folder, by the absolute path of the folder that holds the files. Beside the files it
-could come with them from somebody who edited both.
+The record is in your own cache folder, by the absolute path of the folder of the files. A record beside the files could
+come from a stranger who edited both.
 """
 
 import contextlib
@@ -18,18 +18,18 @@ from reeltalk.store.atomic import write_bytes
 from reeltalk.store.manifest import hash_file
 
 RECENT_NS: Final = 100_000_000
-"""File systems tell times in ticks of up to 10 ms: what changed within this time may change again and look the same."""
+"""File systems record times in ticks of up to 10 ms, so a file that changed within this time may change unnoticed."""
 OPENINGS: Final = 5
-"""How often a file or a run is opened that another process replaces each time meanwhile."""
+"""Attempts to open a file or a run that another process replaces each time."""
 SPARE_LINES: Final = 1000
-"""Lines beyond one for each file, of what changed since, after which the record is written again."""
+"""Outdated lines after which the record is written again."""
 
 Mark = tuple[int, int, int, int]
 """Size, times of the last change of content and of entry, in ns, and inode."""
 
 
 def cache_folder() -> Path:
-    """Where we keep what can be made again: `$XDG_CACHE_HOME/reeltalk`, or `~/.cache/reeltalk`.
+    """The folder for files that can be made again: `$XDG_CACHE_HOME/reeltalk`, or `~/.cache/reeltalk`.
 
     Raises:
         RuntimeError: You have no home folder.
@@ -41,7 +41,7 @@ class FileHashes:
     """Hashes of the files of one folder.
 
     Args:
-        folder: A benchmark's or run's.
+        folder: Folder of a benchmark or run.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,7 +50,7 @@ class FileHashes:
         self._record: Path | None = None
 
     def sha256(self, name: str) -> str:
-        """Hash of a file's content, read again only where the file may have changed since it was hashed.
+        """Hash of a file's content. The file is read again only if it may have changed.
 
         Args:
             name: Path in the folder.
@@ -72,7 +72,7 @@ class FileHashes:
         if self._known is not None:
             return self._known
         self._known, lines = {}, []
-        # Without a home folder, or if it cannot be read, everything is hashed each time.
+        # Without a readable home folder, everything is hashed each time.
         with contextlib.suppress(OSError, RuntimeError):
             folder = os.fspath(self._folder.resolve())
             digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
@@ -100,7 +100,7 @@ class FileHashes:
 
 
 def mark_of(path: Path) -> Mark | None:
-    """Tells a file from what it was before, and from another one that took its place; None if there is none."""
+    """A mark that changes when a file changes or is replaced; None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -121,15 +121,15 @@ class ReplacedError(BenchmarkError):
 
 @contextlib.contextmanager
 def refuse_replaced(last: Path, mark: Mark | None, *, begun: Path) -> Iterator[None]:
-    """Refuse what was read in the block, or failed in it, if another process replaced the folder's files meanwhile.
+    """Refuse the result or error of the block if another process replaced the folder's files during it.
 
     Args:
         last: The file that is replaced last.
-        mark: What `mark_of` told of it before; None if nobody replaces anything.
-        begun: Is there from before the first file is replaced until after the last.
+        mark: Its `mark_of` from before the block; None if nobody replaces files.
+        begun: A path that exists while files are being replaced.
 
     Raises:
-        ReplacedError: `begun` is there, or `last` is another file.
+        ReplacedError: `begun` exists, or `last` is another file.
     """
     try:
         yield

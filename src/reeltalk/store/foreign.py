@@ -19,11 +19,11 @@ from reeltalk.schema.texts import DEEPEST_PATH, fold_name, name_problem, path_pr
 from reeltalk.store.atomic import PARTIAL_PREFIX
 
 MOST_ENTRIES: Final = 1_000_000
-"""Files and folders below a folder that is read."""
+"""Most files and folders below a folder that is read."""
 SPARSE_FROM_BYTES: Final = 1 << 30
-"""From this size on, a file must be written for the most part."""
+"""From this size on, files with holes are refused."""
 LEAST_WRITTEN: Final = 0.01
-"""Share of such a file that must be written: the rest are holes, which cost a writer nothing and a reader hours."""
+"""Least written share of such a file. Holes cost a writer nothing, and a reader hours."""
 MOST_EXTENTS: Final = 100_000
 
 _KINDS: Final = {
@@ -36,15 +36,15 @@ _KINDS: Final = {
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a regular file to read its bytes. What is none is never opened, so that nobody waits for a FIFO's writer.
+    """Open a regular file to read its bytes. Other files are never opened, so that nobody waits for a FIFO's writer.
 
     Raises:
-        OSError: There is none, it cannot be read, it is no regular file, or hardly any of it is written; says which.
+        OSError: It does not exist, cannot be read, is not a regular file, or consists of holes; says which.
     """
     _refuse_kind(path, os.stat(path))
     stream = open(path, "rb", opener=_without_waiting)
     try:
-        # Looked at again, as another may have taken its place.
+        # Checked again, since another file may have taken its place.
         status = os.fstat(stream.fileno())
         _refuse_kind(path, status)
         if status.st_size >= SPARSE_FROM_BYTES:
@@ -84,10 +84,10 @@ def _refuse_holes(path: Path, descriptor: int, size_bytes: int) -> None:
 
 
 def visible_files(folder: Path) -> list[Path]:
-    """The files of a folder and of those below it, in order, without what is hidden (`.cache`, `.DS_Store`).
+    """All files in and below a folder, in order, without hidden ones (`.cache`, `.DS_Store`).
 
     Raises:
-        InputError: As `walk`, and at the first that is refused; names which.
+        InputError: As `walk`, and for the first refused file, which it names.
     """
     found = []
     for path, problem in walk(folder):
@@ -98,11 +98,10 @@ def visible_files(folder: Path) -> list[Path]:
 
 
 def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """The files of a folder and of those below it, in no order, without what is hidden, and why one is refused.
+    """All files in and below a folder without hidden ones, in no order, each with the reason if it is refused.
 
-    A link to a file inside the folder is a file; a link to nothing, or to a folder inside the folder, is passed over.
-    Refused are links that lead out of the folder, what is neither file nor folder, and names that hold characters that
-    no name may hold; nothing of them is read.
+    A link to a file inside the folder is a file. A link to nothing, or to a folder inside the folder, is skipped. Links
+    out of the folder, pipes, devices and names with forbidden characters are refused and never read.
 
     Raises:
         InputError: A folder cannot be read, there are too many or too deep, or it is a hub's cache of all revisions.
@@ -116,7 +115,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
         current, depth = waiting.pop()
         try:
             with os.scandir(current) as below:
-                # No more than are needed to see that they are too many.
+                # Only as many as are needed to see that there are too many.
                 listed = sorted(itertools.islice(below, MOST_ENTRIES - entries + 1), key=lambda entry: entry.name)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=printable(current)) from None
@@ -142,7 +141,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
 
 
 def file_inside(folder: Path, name: str) -> Path | None:
-    """The file that a path from a stranger names below a folder; None if there is none.
+    """The file at a stranger's path below a folder; None if there is none.
 
     Raises:
         InputError: A link on the way leads out of the folder, or it is neither file nor folder.
@@ -155,7 +154,7 @@ def file_inside(folder: Path, name: str) -> Path | None:
 
 
 def _look(path: Path, roots: tuple[Path, ...]) -> tuple[bool, str | None]:
-    """Whether a path is a file, and why it is refused, when all links are followed."""
+    """Whether a path is a file, after following links, and the reason if it is refused."""
     try:
         real = Path(os.path.realpath(path))
         mode = os.stat(path).st_mode
@@ -169,7 +168,7 @@ def _look(path: Path, roots: tuple[Path, ...]) -> tuple[bool, str | None]:
 
 
 def _roots_of(folder: Path) -> tuple[Path, ...]:
-    """Where the files of a folder may lie: in it or, of a snapshot in the cache of a hub, in the blobs beside it."""
+    """Folders that may hold the files of a folder: itself and, for a snapshot in a hub's cache, the blobs beside it."""
     real = folder.resolve()
     blobs = real.parent.parent / "blobs"
     if real.parent.name == "snapshots" and blobs.is_dir() and not blobs.is_symlink():
@@ -178,18 +177,18 @@ def _roots_of(folder: Path) -> tuple[Path, ...]:
 
 
 def printable(path: Path) -> str:
-    """A path for people: what cannot be printed stands as its number."""
+    """A path for people, with unprintable characters as escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
 
 
 MOST_PARTS: Final = 2
-"""A table, or a file in a folder."""
+"""Most parts of a path: a table has one, a file in a folder two."""
 MOST_DOCUMENT_BYTES: Final = 256 << 20
-"""Largest JSON document of a benchmark or run, as its manifest: beyond this it fills the memory and says nothing."""
+"""Largest JSON document of a benchmark or run, such as its manifest. A larger one would only fill the memory."""
 
 
 def file_name_problem(name: str) -> str | None:
-    """Why a path cannot be that of a file in a benchmark, in words; None if it can."""
+    """Why a path cannot name a file of a benchmark, in words; None if it can."""
     if (problem := path_problem(name)) is not None:
         return problem
     parts = name.split("/")
@@ -199,11 +198,11 @@ def file_name_problem(name: str) -> str | None:
 
 
 def names_problems(names: Iterable[str], *, reserved: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each name that cannot be that of a file in one folder, beside the others, with what is wrong.
+    """Each name that cannot name a file in one folder together with the others, with its problem.
 
     Args:
-        names: With forward slashes.
-        reserved: Files and folders that no name may stand for.
+        names: Names with forward slashes.
+        reserved: Files and folders whose names are taken.
     """
     kept = {fold_name(name) for name in reserved}
     files: dict[str, str] = {}
@@ -232,10 +231,10 @@ def foreign_entries(folder: Path, hidden: Container[str] = ()) -> Iterator[tuple
 
     Args:
         folder: The benchmark or run.
-        hidden: Hidden names that we read and write there. What else is hidden, as `.git`, is never looked into.
+        hidden: Hidden names that are ours. Other hidden entries, such as `.git`, are skipped.
 
     Yields:
-        Its path relative to `folder`, and what it is.
+        Its path relative to `folder`, and its kind in words.
     """
     waiting = [""]
     while waiting:
@@ -264,10 +263,10 @@ def check_folder(folder: Path, hidden: Container[str] = ()) -> None:
 
     Args:
         folder: The benchmark or run.
-        hidden: As of `foreign_entries`.
+        hidden: As for `foreign_entries`.
 
     Raises:
-        BenchmarkError: It does; names the first and counts the others.
+        BenchmarkError: It holds one; names the first and counts the others.
     """
     found = list(foreign_entries(folder, hidden))
     if found:
@@ -280,10 +279,10 @@ def check_folder(folder: Path, hidden: Container[str] = ()) -> None:
 
 
 def path_inside(folder: Path, name: str) -> Path:
-    """The path of a file in a folder. It need not be there; what is there is a regular file, and no link is on the way.
+    """The path of a file in a folder. It need not exist. If it does, it is a regular file, and no link leads to it.
 
     Raises:
-        BenchmarkError: The name leads out of the folder, or a link, pipe or device is there.
+        BenchmarkError: The name leads out of the folder, or leads to a link, pipe or device.
     """
     at = os.fspath(folder)
     if name.startswith("/") or any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name:

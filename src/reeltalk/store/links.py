@@ -1,7 +1,7 @@
-"""Which of the web addresses that videos name as their source still answer: a report of link rot.
+"""A report of link rot: whether the web addresses of videos' sources still answer.
 
-Each address is asked once for its head, or for its first byte where a server refuses that; no content is kept. The
-report lies beside the manifest and goes into releases, where the next reader wants to know it.
+Each address gets one request for its head, or for its first byte if the server refuses that; no content is kept. The
+report is beside the manifest, and releases include it.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class SourceLink(BaseModel):
     videos: tuple[str, ...]
     outcome: Outcome
     status: int | None = None
-    """Of HTTP, where the server answered."""
+    """HTTP status, if the server answered."""
     detail: str = ""
 
 
@@ -55,7 +55,7 @@ class LinkReport(BaseModel):
 
     @property
     def rotten(self) -> list[SourceLink]:
-        """Those that do not answer."""
+        """Addresses that do not answer."""
         return [link for link in self.links if link.outcome not in ("answers", "not asked")]
 
 
@@ -65,12 +65,12 @@ def ask_links(
     answer_s: float = ANSWER_S,
     progress: Progress = unseen,
 ) -> LinkReport:
-    """Ask every web address that videos name as their source.
+    """Send a request to every web address that is the source of a video.
 
     Args:
-        videos: Whose sources.
+        videos: The videos.
         answer_s: Longest time for one address.
-        progress: Told how many have been asked.
+        progress: Receives the number of finished requests.
     """
     by_address: defaultdict[str, list[str]] = defaultdict(list)
     for video in videos:
@@ -91,7 +91,7 @@ def write_links(folder: Path, report: LinkReport) -> Path:
 
 
 def read_links(folder: Path) -> LinkReport | None:
-    """The report that lies beside a benchmark's manifest; None if nobody asked.
+    """The report beside a benchmark's manifest; None if there is none.
 
     Raises:
         InputError: It is damaged.
@@ -133,7 +133,7 @@ async def _ask(client: Any, address: str, answer_s: float) -> tuple[Outcome, int
     import httpx
 
     try:
-        # httpx limits each step; a server that sends a byte now and then is limited here.
+        # httpx limits each step. This limits a server that sends a byte now and then.
         async with asyncio.timeout(answer_s):
             status = (await client.head(address)).status_code
             if status in (400, 403, 404, 405, 501):

@@ -1,7 +1,7 @@
 """The manifest of a benchmark: hashes, settings and parents of every file it consists of.
 
-Files that one write made have one origin. It is stored once, and each of them says which it is: a stage that reads
-and writes a file for every video would else list every file that it read beside every file that it wrote.
+Files of one write have one origin. It is stored once, and each file refers to it by number. Otherwise a stage with one
+file for every video would list all files that it read for each file that it wrote.
 """
 
 import hashlib
@@ -22,23 +22,23 @@ SCHEMA_VERSION: Final = 2
 
 MEDIA: Final = "media"
 REMOTE: Final = "remote.json"
-"""Beside the manifest: where the media lie that are not here."""
+"""File beside the manifest with the address of the media."""
 LINK_ROT: Final = "link-rot.json"
-"""Beside the manifest: which of the videos' sources still answer."""
+"""File beside the manifest with the report on videos' sources."""
 REMOVED: Final = "removed.txt"
-"""In a write that is under way: the files that it takes out, a line each."""
+"""File of a write in progress that lists removed files, a line each."""
 RESERVED: Final = (MANIFEST, MEDIA, REMOTE, LINK_ROT, REMOVED)
 
 HASH_BLOCK_BYTES: Final = 1 << 20
 
 
 class Origin(BaseModel):
-    """What made files: a stage with its settings, from what it read."""
+    """The origin of files: a stage, its settings and the files that it read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str
-    """What wrote them, as `import vdact`."""
+    """The stage that wrote them, such as `import vdact`."""
     version: str
     """The reeltalk version that wrote them."""
     settings: dict[str, Json] = Field(default_factory=dict)
@@ -56,11 +56,11 @@ class FileEntry(BaseModel):
     rows: Annotated[int, Field(ge=0)] | None = None
     """Records, for a table."""
     origin: Origin
-    """What made it; one object for all files of a write."""
+    """Its origin; one object for all files of a write."""
 
     @property
     def stage(self) -> str:
-        """What wrote it, as `import vdact`."""
+        """The stage that wrote it, such as `import vdact`."""
         return self.origin.stage
 
     @property
@@ -80,7 +80,7 @@ class FileEntry(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What a benchmark consists of. Whatever the manifest does not list is not part of it."""
+    """The files of a benchmark. A file that the manifest does not list is not a part of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -90,14 +90,14 @@ class Manifest(BaseModel):
     release: str | None = None
     """Version of a frozen release; None while the benchmark can still change."""
     canary: str | None = None
-    """A string that no other text holds, by which the release can be found in training data."""
+    """A unique string by which the release can be found in training data."""
     files: dict[str, FileEntry] = Field(default_factory=dict)
-    """By path relative to the benchmark, with forward slashes."""
+    """Files by path relative to the benchmark, with forward slashes."""
 
     @model_validator(mode="before")
     @classmethod
     def _share_origins(cls, value: Any) -> Any:
-        """Files as they are stored, with the number of their origin; in version 1 each repeated its own."""
+        """Files in their stored form, with the number of their origin; in version 1 each file repeats its origin."""
         if not isinstance(value, dict) or not isinstance(value.get("files"), dict):
             return value
         stored = value.get("origins", [])
@@ -127,7 +127,7 @@ class Manifest(BaseModel):
         }
 
     def to_json(self) -> str:
-        """The manifest as it is written."""
+        """The manifest as JSON text."""
         keys = {id(entry.origin): entry.origin for entry in self.files.values()}
         told = {key: json.dumps(origin.model_dump(mode="json"), sort_keys=True) for key, origin in keys.items()}
         # Equal origins of several reads are one; their order is that of their files, so that the same files give the
@@ -143,7 +143,7 @@ class Manifest(BaseModel):
 
     @property
     def content_hash(self) -> str:
-        """One hash of all files, hence of all content: equal content on any machine gives the same."""
+        """One hash of all files. Equal content gives the same hash on every machine."""
         lines = "".join(f"{entry.sha256}  {name}\n" for name, entry in sorted(self.files.items()))
         return hashlib.sha256(lines.encode()).hexdigest()
 
@@ -152,8 +152,8 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of the benchmark in `folder`.
 
     Raises:
-        BenchmarkError: There is none, or a newer reeltalk wrote it.
-        InputError: It is damaged, or names a file that does not lie in the folder.
+        BenchmarkError: It does not exist, or a newer reeltalk wrote it.
+        InputError: It is damaged, or names a file outside the folder.
     """
     path = folder / MANIFEST
     if not path.is_file():

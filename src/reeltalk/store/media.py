@@ -16,7 +16,7 @@ NAME: Final = re.compile("[0-9a-f]{64}")
 
 
 def hash_video(path: Path) -> str:
-    """SHA-256 of a video file. One of a media store is looked at once, and must be what its name says.
+    """SHA-256 of a video file. A file of a media store is checked once against its name.
 
     Raises:
         BenchmarkError: It cannot be read, or is no longer the file that the store got.
@@ -33,8 +33,8 @@ class MediaStore:
     """The media folder of one benchmark.
 
     Args:
-        benchmark_folder: Holds it.
-        checked: Remembers which files were hashed.
+        benchmark_folder: Folder of the benchmark.
+        checked: Remembers hashes of files.
     """
 
     def __init__(self, benchmark_folder: Path, checked: FileHashes | None = None) -> None:
@@ -42,13 +42,13 @@ class MediaStore:
         self._benchmark_folder, self._checked = benchmark_folder, checked or FileHashes(benchmark_folder)
 
     def path(self, sha256: str) -> Path:
-        """Where the file with that content lies, or would lie."""
+        """The path of the file with that content; it need not exist."""
         if not NAME.fullmatch(sha256):
             raise ValueError(f"not a SHA-256: {sha256!r}")
         return self.folder / sha256
 
     def whole(self, sha256: str) -> Path:
-        """A file that is here, before it is decoded, copied or served: its content is looked at once.
+        """The path of a file, after a check of its content. Use it before a file is decoded, copied or served.
 
         Raises:
             BenchmarkError: It cannot be read, is reached through a link, or has another content than its name says.
@@ -70,7 +70,7 @@ class MediaStore:
         return self.path(sha256).is_file()
 
     def add(self, source: Path) -> str:
-        """Copy a file in and return its hash. A file that is here already is not copied again.
+        """Copy a file into the store and return its hash. A file that it has already is not copied again.
 
         Raises:
             BenchmarkError: It cannot be read or written.
@@ -91,7 +91,7 @@ class MediaStore:
         return sha256
 
     def names(self) -> list[str]:
-        """Hashes of the files that are here, in order. What has another name is no medium."""
+        """Hashes of all files, in order. Files with other names are ignored."""
         if not self.folder.is_dir():
             return []
         with os.scandir(self.folder) as entries:

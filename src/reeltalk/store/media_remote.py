@@ -1,7 +1,7 @@
-"""A benchmark's media on an object store, `ADDRESS/<sha256>`, and whether all of them are here and whole.
+"""A benchmark's media on an object store, `ADDRESS/<sha256>`: pull, push and check.
 
-Where they lie is noted beside the manifest, in `remote.json`, and is no part of the benchmark: its hash stays what it
-is wherever its media are.
+Their address is in `remote.json` beside the manifest. It is not a part of the benchmark, whose hash is the same
+wherever its media are.
 """
 
 import functools
@@ -40,22 +40,22 @@ class Recorded(BaseModel):
 
 @dataclass(frozen=True)
 class Moved:
-    """What was moved, or would be."""
+    """The files that were moved, or would be."""
 
     address: str
     files: int
     size_bytes: int
     there: int
-    """Files that were there already."""
+    """Files that needed no transfer."""
     absent: tuple[str, ...] = ()
-    """Hashes that tables name and that are neither here nor there."""
+    """Hashes in tables whose files are neither here nor at the address."""
 
 
 def read_remote(benchmark: Path) -> str | None:
-    """The address of a benchmark's media; None if none is noted.
+    """The address of a benchmark's media; None if none is recorded.
 
     Raises:
-        InputError: The note is damaged.
+        InputError: `remote.json` is damaged.
         SettingError: It names an address that cannot be used.
     """
     path = benchmark / REMOTE
@@ -67,18 +67,18 @@ def read_remote(benchmark: Path) -> str | None:
 
 
 def record_remote(benchmark: Path, address: str) -> None:
-    """Note where a benchmark's media lie.
+    """Record the address of a benchmark's media.
 
     Raises:
         SettingError: The address cannot be used, or holds credentials.
-        BenchmarkError: The note cannot be written.
+        BenchmarkError: `remote.json` cannot be written.
     """
     note = Recorded(media=check_remote_address(address))
     write_bytes(benchmark / REMOTE, write_json(note.model_dump(mode="json")).encode())
 
 
 def named_media(benchmark: Benchmark) -> dict[str, str]:
-    """What names each media file of the tables, by its hash: `videos:kitchen-17` or `clips:…`."""
+    """The row of each media file, such as `videos:kitchen-17` or `clips:…`, by the hash of the file."""
     named = {video.sha256: f"videos:{video.id}" for video in benchmark.read(VIDEOS) if video.sha256 is not None}
     for clip in benchmark.read(CLIPS):
         if clip.file is not None:
@@ -94,12 +94,12 @@ def pull(
     at_once: int = AT_ONCE,
     progress: Progress = unseen,
 ) -> Moved:
-    """Fetch the media that tables name and that are not here; each is checked by its hash when it has arrived.
+    """Download the missing media of the tables; each file is checked by its hash.
 
     Args:
-        benchmark: Receives them; a release does, too, as its tables name them.
-        address: Where they lie; what the benchmark notes by default. It is noted if nothing was.
-        dry_run: Only look what would be fetched.
+        benchmark: Receives the files; it may be a release.
+        address: Address of the media; by default the recorded one. It is recorded if none was.
+        dry_run: Only list what would be downloaded.
         at_once: Files at a time.
         progress: Receives how far the work is.
 
@@ -137,16 +137,16 @@ def push(
     at_once: int = AT_ONCE,
     progress: Progress = unseen,
 ) -> Moved:
-    """Write the media that are here and not yet there, and note if they lie.
+    """Upload the media that are not yet at the address, and record the address.
 
-    A file whose content has not the hash that it is named by is not written. What is there in the right size counts as
-    there; `verify` reads it back.
+    A file whose content does not have the hash in its name is not uploaded. A file of the right size at the address
+    counts as uploaded; `verify` reads it back.
 
     Args:
-        benchmark: Whose media.
-        address: Where to; what the benchmark notes by default.
-        dry_run: Only look what would be written.
-        verify: Read every file back, those that were there, too, and compare its hash.
+        benchmark: The benchmark.
+        address: Address of the media; by default the recorded one.
+        dry_run: Only list what would be uploaded.
+        verify: Read every file back, also those that were there before, and compare hashes.
         at_once: Files at a time.
         progress: Receives how far the work is.
 
@@ -192,7 +192,7 @@ def push(
 
 
 class _Counter:
-    """Turns bytes and files of several threads into progress."""
+    """Reports the progress of several threads."""
 
     def __init__(self, what: str, files: int, size_bytes: int, progress: Progress) -> None:
         self.what, self.files, self.size_bytes, self.progress = what, files, size_bytes, progress
@@ -253,7 +253,7 @@ def _fetch_named(remote: Remote, folder: Path, traffic: Traffic, file: RemoteFil
 
 
 LARGEST_BYTES: Final = 1 << 40
-"""What a file may hold where the server does not say how large it is."""
+"""Largest file if the server does not give its size."""
 
 
 def _put_named(remote: Remote, benchmark: Benchmark, traffic: Traffic, sha256: str) -> None:
@@ -284,16 +284,16 @@ def _read_back(remote: Remote, traffic: Traffic, file: RemoteFile) -> None:
 
 
 NAMED: Final = 3
-"""Files that a line names before it counts the rest."""
+"""Most files that a line names; it counts the others."""
 
 
 def check_media(benchmark: Benchmark, *, quick: bool = False, progress: Progress = unseen) -> Iterator[Check]:
-    """Look for every media file that tables name, and at every one that is here.
+    """Check that every media file of the tables exists, and that every existing file is whole.
 
     Args:
-        benchmark: Whose media.
-        quick: Only whether they are here and hold something; else each is read once and hashed.
-        progress: Told how far the hashing is.
+        benchmark: The benchmark.
+        quick: Only check that files exist and are not empty; otherwise each is read once and hashed.
+        progress: Receives the progress of hashing.
     """
     named, here = named_media(benchmark), benchmark.media.names()
     yield _present(benchmark, named, set(here))
@@ -327,7 +327,7 @@ def _present(benchmark: Benchmark, named: dict[str, str], here: set[str]) -> Che
         found = f"all {len(named):,} files that the tables name are here"
         return Check(area="media", subject="presence", status="ok", found=found)
     found = f"{len(missing):,} of {len(named):,} files that the tables name are not here: {_listed(missing)}"
-    # Annotations alone are a benchmark, too; a part of the media is what nobody wants.
+    # A benchmark without media is valid. Only a part of the media is a problem.
     status = "warning" if len(missing) == len(named) else "problem"
     return Check(area="media", subject="presence", status=status, found=found, advice=_how(benchmark))
 

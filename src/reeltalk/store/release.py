@@ -1,4 +1,4 @@
-"""Freeze a benchmark: an immutable copy with a card that says what it is, whence it comes and what was left out."""
+"""Freeze a benchmark: an immutable copy with a card on its content, its sources and its omissions."""
 
 import os
 import re
@@ -30,8 +30,8 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
     """Write an immutable release of a benchmark.
 
     Args:
-        benchmark: What to release. It must validate without errors.
-        folder: The folder that appears, whole or not at all; must not exist or be empty.
+        benchmark: The benchmark. It must validate without errors.
+        folder: Folder of the release; it must not exist, or must be empty. It is written whole or not at all.
         version: Semantic version of the release, as `1.0.0`.
         title: Heading of the card; the benchmark's name where None.
 
@@ -93,14 +93,14 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def write_card(content: Content, *, title: str, version: str, canary: str, links: LinkReport | None = None) -> str:
-    """The card of a release as Markdown: counts, splits, licence and source of every video, what was dropped.
+    """The card of a release as Markdown: counts, splits, licence and source of every video, rejected records.
 
     Args:
-        content: What is released.
+        content: Content of the release.
         title: Heading.
-        version: Of the release.
-        canary: String by which the release can be found.
-        links: Which sources still answered, where somebody asked them.
+        version: Version of the release.
+        canary: Unique string by which the release can be found.
+        links: Report on the sources of videos; None if there is none.
     """
     lines = [
         f"# {escape_card(title)} {version}",

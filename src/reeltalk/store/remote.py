@@ -1,7 +1,7 @@
-"""Files at addresses such as `s3://bucket/raw/`: looked at, listed, read in parts and written, through fsspec.
+"""Files at addresses such as `s3://bucket/raw/`: look, list, read in parts and write, through fsspec.
 
-This module is the only one that imports fsspec. Credentials are the driver's business: it finds them where the store's
-own tools do, in the environment or in their files. An address that holds some is refused, since addresses are recorded.
+This is the only module that imports fsspec. Its drivers find credentials in the same places as the store's own tools,
+in the environment or in files. An address with credentials is refused, since addresses are recorded.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from reeltalk.errors import MissingExtraError, RemoteError, SettingError
 from reeltalk.store.atomic import PARTIAL_PREFIX
 
 BLOCK_BYTES: Final = 8 << 20
-"""What one request asks for."""
+"""Bytes of one request."""
 LISTING_S: Final = 300.0
-"""Longest time that listing a folder may take: it bounds what an endless listing can fill."""
+"""Longest time for listing a folder, as a bound on endless listings."""
 CONNECT_S: Final = 30.0
 SILENCE_S: Final = 60.0
 """Longest time in which a web server may send nothing."""
 MOST_FILES: Final = 1_000_000
 DEEPEST_PAGE: Final = 4
-"""Folders below the first that are looked for on a web server, where a folder is a page of links."""
+"""Deepest folders on a web server, where a folder is a page of links."""
 
 SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 SECRET: Final = re.compile(r"(?i)sig|token|secret|passw|credential|key|auth(?!or)|signed")
@@ -34,12 +34,12 @@ WRAPPERS: Final = frozenset(
     "async_wrapper asyncwrapper blockcache cached dask data dir filecache generic jlab jupyter libarchive pyscript "
     "reference simplecache tar zip".split()
 )
-"""fsspec's names of what is no store, but reads others."""
+"""fsspec's names of wrappers, which read other stores."""
 PACKAGES: Final = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"} | {
     "abfss": "adlfs", "http": "aiohttp requests", "https": "aiohttp requests", "oss": "ossfs", "oci": "ocifs",
     "sftp": "paramiko", "ssh": "paramiko", "smb": "smbprotocol", "webdav": "webdav4", "hf": "huggingface_hub",
 }  # fmt: skip
-"""What to install for an address, by its beginning."""
+"""Package to install for an address, by its scheme."""
 WEB: Final = frozenset({"http", "https"})
 WHOLE_OR_ABSENT: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "oci", "tos"})
 """Stores in which an object appears only once it has all arrived."""
@@ -50,13 +50,13 @@ class RemoteFile:
     """A file at an address."""
 
     path: str
-    """As the driver names it."""
+    """The driver's name of the file."""
     name: str
     """Relative to the address that was listed, with forward slashes."""
     size_bytes: int | None
-    """None if the server does not say."""
+    """Size in bytes; None if the server does not give it."""
     version: str | None
-    """Changes with the content: an entity tag, a checksum or a time; None if the server gives none."""
+    """An entity tag, checksum or time that changes with the content; None if the server gives none."""
 
 
 def is_address(text: str) -> bool:
@@ -65,13 +65,13 @@ def is_address(text: str) -> bool:
 
 
 def redact(address: str) -> str:
-    """An address, or a text that holds some, without what may be secret: user, password and query."""
+    """An address, or a text with addresses, without user, password and query, which may be secret."""
     without_user = re.sub(r"(https?://)[^/@\s]*@|(://)[^/@\s]*:[^/@\s]*@", r"\1\2", address)
     return re.sub(r"\?[^\s'\"]*", "", without_user)
 
 
 def check_remote_address(address: str) -> str:
-    """The address, if it may be used and recorded.
+    """Return the address if it may be used and recorded.
 
     Raises:
         SettingError: It holds credentials, is no address, or joins several.
@@ -98,7 +98,7 @@ def check_remote_address(address: str) -> str:
 
 
 def give_up() -> None:
-    """End all requests that are under way, in whatever thread: what waits for a silent server must not wait on."""
+    """Cancel the running requests of all threads, so that none waits for a silent server."""
     from fsspec.asyn import loop
 
     if loop[0] is not None and loop[0].is_running():
@@ -114,11 +114,11 @@ class Remote:
     """The folder, or the one file, at an address.
 
     Args:
-        address: As `s3://bucket/raw/`. Nothing is asked of the store yet.
+        address: An address such as `s3://bucket/raw/`. No request is sent yet.
 
     Raises:
         SettingError: The address cannot be used.
-        MissingExtraError: What reads it is not installed.
+        MissingExtraError: The package for its scheme is not installed.
     """
 
     def __init__(self, address: str) -> None:
@@ -127,7 +127,7 @@ class Remote:
         self.address = check_remote_address(address)
         self.scheme = address.partition("://")[0].lower()
         try:
-            # A listing that is kept would hide what changed.
+            # A cached listing would hide changes.
             options = _patience() if self.scheme in WEB else {}
             self._files, root = fsspec.core.url_to_fs(address, use_listings_cache=False, **options)
         except ImportError:
@@ -139,7 +139,7 @@ class Remote:
         self.root = str(root).rstrip("/")
 
     def look(self, name: str = "") -> RemoteFile | None:
-        """What is known of a file below the address, or of the address itself; None if there is none, or a folder.
+        """Facts on a file below the address, or at the address itself; None for a folder or nothing.
 
         Raises:
             RemoteError: The store cannot be reached or refuses.
@@ -149,7 +149,7 @@ class Remote:
         return self._look(path, name or path.rsplit("/", 1)[-1])
 
     def again(self, file: RemoteFile) -> RemoteFile | None:
-        """What is known of a file now; None if it is gone.
+        """Current facts on a file; None if it is gone.
 
         Raises:
             RemoteError: The store cannot be reached or refuses.
@@ -165,9 +165,9 @@ class Remote:
         return None if entry.get("type") == "directory" else self._file(entry, path, name)
 
     def files(self) -> tuple[list[RemoteFile], dict[str, str]]:
-        """All files below the address, in order, and the names of those that are refused with the reason.
+        """All files below the address, in order, and the names of refused files with the reason.
 
-        What is hidden, here or in a folder above, is left out.
+        Hidden files, and files in hidden folders, are left out.
 
         Raises:
             RemoteError: The store cannot be reached or refuses, there is no such folder, or it holds too much.
@@ -193,7 +193,7 @@ class Remote:
         return sorted(found, key=lambda file: file.name.split("/")), dict(sorted(refused.items()))
 
     def blocks(self, file: RemoteFile, start: int) -> Iterator[bytes]:
-        """The bytes of a file from `start` on, some at a time.
+        """The bytes of a file from `start` on, in blocks.
 
         Raises:
             RemoteError: It cannot be read, or changed since it was looked at.
@@ -223,7 +223,7 @@ class Remote:
                 self._files.put_file(str(source), target)
                 return
             self._files.makedirs(folder, exist_ok=True)
-            # Of a name of its own: another process may write the same file.
+            # With a name of its own, since another process may write the same file.
             partial = f"{folder}/{PARTIAL_PREFIX}{secrets.token_hex(6)}"
             try:
                 self._files.put_file(str(source), partial)
@@ -239,10 +239,10 @@ class Remote:
             stream = self._files.open(file.path, "rb", block_size=BLOCK_BYTES, cache_type="none")
             stream.seek(start)
             return stream
-        # As one answer: in parts, fsspec would hold all that a server sends, however much it was asked for.
+        # As one response: for parts, fsspec would hold everything that a server sends, even more than was requested.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
         stream = self._files.open(file.path, "rb", block_size=0, size=1, headers=headers)
-        # A server that knows no parts sends the whole: what is here already is read once more, and dropped.
+        # A server without support for parts sends the whole file: skip the bytes that are here already.
         skip = start if stream.r.status != 206 else 0
         while skip and (dropped := len(stream.read(min(BLOCK_BYTES, skip)))):
             skip -= dropped
@@ -271,7 +271,7 @@ class Remote:
 
     @contextlib.contextmanager
     def _driver(self, doing: str, path: str) -> Iterator[None]:
-        """Turn what a driver raises, which may be anything, into an error that names the address and no secret."""
+        """Turn any exception of a driver into an error that names the address and no secret."""
         where = redact(self.address if path == self.root else path)
         try:
             yield
@@ -313,7 +313,7 @@ def _reason_against(path: str, name: str, entry: dict[str, Any]) -> str | None:
 
 
 def _patience() -> dict[str, Any]:
-    """A large file may take hours, as long as bytes keep coming."""
+    """Timeouts that let a large file take hours, as long as bytes arrive."""
     import aiohttp
 
     return {"client_kwargs": {"timeout": aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=SILENCE_S)}}

@@ -33,26 +33,26 @@ GROUPS: Final = "scores/groups.jsonl"
 JUDGED: Final = "scores/judged-{protocol}.jsonl"
 SUMMARY: Final = "summary.json"
 FILES: Final = "files.json"
-"""SHA-256 of every file that a report reads of a run, by its path in it. Runs of older versions have none."""
+"""File with the SHA-256 of every file that a report reads, by its path in the run. Older runs have none."""
 CONTROLS_FOLDER: Final = "controls"
 REQUEST: Final = "request.json"
-"""All that decides what a run asks; there from its beginning."""
+"""File with the settings that decide the requests of a run; written first."""
 COMMAND: Final = "command.json"
-"""By what command a run is made; `reeltalk retry` gives it again."""
+"""File with the command of a run, for `reeltalk retry`."""
 FRAMES: Final = "frames"
 LOCK: Final = ".lock"
 REMADE: Final = ".remade"
-"""The files of a run that was made again, whole, on their way to the place of the old ones."""
+"""Folder with the complete files of a run that was made again, until they replace the old ones."""
 
 AGAIN: Final = ".again"
-"""What a whole run is made of again, beside its old files, until all of it is there."""
+"""Folder with the unfinished files of a run that is made again, beside its old files."""
 HIDDEN: Final = frozenset({LOCK, REMADE, AGAIN})
-"""What is hidden in a run and ours."""
+"""Hidden names that are ours in a run."""
 
 SETTLING_S: Final = 30.0
-"""Longest wait for another process that puts the files of a run in place."""
+"""Longest wait for another process that moves the files of a run into place."""
 READERS_S: Final = 2.0
-"""Longest wait for the folder of a run that is to be made: a reader may hold it while files are put in place."""
+"""Longest wait for the folder of a new run: a reader may hold it while it moves files into place."""
 
 SUMMARY_FIELDS: Final = (
     "model", "metric", "value", "n", "videos", "low", "high", "signature", "unscored", "not_applicable", "over_scored",
@@ -65,7 +65,7 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was read. What is large is read when asked for, a row at a time."""
+    """A run on disk. Large tables are read on demand, a row at a time."""
 
     path: Path
     info: RunInfo
@@ -74,7 +74,7 @@ class Run:
     files: Mapping[str, str] = field(default_factory=dict, compare=False)
     """SHA-256 of every file when it was written; empty in runs of older versions, which are not checked."""
     mark: Mark | None = field(default=None, compare=False)
-    """Of `run.json` when the run was opened; None in a run that was not read from its folder."""
+    """`mark_of` of `run.json` when the run was opened; None for a run that was not read from its folder."""
 
     @classmethod
     def open(cls, path: Path | str) -> "Run":
@@ -92,7 +92,7 @@ class Run:
         return self.path.resolve().name
 
     def answers(self) -> Iterator[AnsweredTurn]:
-        """Every answer beside its question and references, model by model."""
+        """Every answer with its question and references, by model."""
         return self._rows(ANSWERS, AnsweredTurn)
 
     def groups(self) -> list[GroupRow]:
@@ -104,7 +104,7 @@ class Run:
         return self._rows(JUDGED.format(protocol=protocol), JudgedScore)
 
     def controls(self) -> dict[Control, "Run"]:
-        """The same model with other pictures, by the name of the control: whole runs below `controls`.
+        """Complete runs of the same model with other pictures, by the name of the control, from `controls`.
 
         Raises:
             InputError: A file of one is damaged; names the place.
@@ -123,10 +123,10 @@ class Run:
         return self._rows(ITEMS, ItemScores)
 
     def file(self, name: str) -> Path:
-        """A table's file, to be read: it is looked at whether it is still the one that was written.
+        """The path of a table's file, after a check that the file has not changed.
 
         Args:
-            name: Path in the run, as `answers.jsonl`.
+            name: Path in the run, such as `answers.jsonl`.
 
         Raises:
             BenchmarkError: It was edited by hand, or is reached through a link.
@@ -158,10 +158,10 @@ class Run:
 
 
 def check_run_folder(path: Path) -> None:
-    """Refuse a run, whole or begun, that holds a link, a pipe or a device; a control with the run beside which it is.
+    """Refuse a complete or unfinished run with a link, a pipe or a device; for a control, its main run too.
 
     Raises:
-        BenchmarkError: It does; names the first.
+        BenchmarkError: It holds one; names the first.
     """
     beside = path.parent.parent
     if path.parent.name == CONTROLS_FOLDER and ((beside / REQUEST).is_file() or (beside / INFO).is_file()):
@@ -171,10 +171,10 @@ def check_run_folder(path: Path) -> None:
 
 
 def read_run(path: Path) -> Run:
-    """Open a run. Where another process replaces it meanwhile, the new one is read.
+    """Open a run. If another process replaces it meanwhile, read the new one.
 
     Raises:
-        BenchmarkError: `path` is no run, holds a link, was edited by hand, or is unfinished; names the way on.
+        BenchmarkError: `path` is no run, holds a link, was edited by hand, or is unfinished; names the next step.
         InputError: A file of it is damaged; names the place.
     """
     for _ in range(OPENINGS - 1):
@@ -208,7 +208,7 @@ def _read_run(path: Path) -> Run:
 
 
 def is_unfinished(path: Path) -> bool:
-    """True if a run of turns was begun and is not whole.
+    """True if a run of turns was begun and is not complete.
 
     Args:
         path: Any folder.
@@ -219,7 +219,7 @@ def is_unfinished(path: Path) -> bool:
 
 
 def holds_plays(path: Path) -> bool:
-    """True if a folder is one of `reeltalk proactive`, which plays tasks and judges no turns.
+    """True if a folder is a run of `reeltalk proactive`, which plays tasks and judges no turns.
 
     Args:
         path: Any folder.
@@ -231,7 +231,7 @@ def holds_plays(path: Path) -> bool:
 
 
 def describe_unfinished(path: Path) -> str:
-    """How far an unfinished run got, and the command that finishes it.
+    """The progress of an unfinished run, and the command that finishes it.
 
     Args:
         path: Its folder.
@@ -250,7 +250,7 @@ def describe_unfinished(path: Path) -> str:
 
 
 def run_to_retry(path: Path) -> Path:
-    """The run that `reeltalk retry` is given for a folder: that of a control is the run beside which it was played.
+    """The run to name to `reeltalk retry` for a folder: for a control, its main run.
 
     Args:
         path: Folder of a run or of a control.
@@ -259,7 +259,7 @@ def run_to_retry(path: Path) -> Path:
 
 
 def _kept_replies(path: Path) -> int | None:
-    """How many replies a store holds; None if that cannot be told. Whoever writes it meanwhile is not disturbed."""
+    """Number of replies in a store; None if it is unknown. Processes that write to the store are not disturbed."""
     if not path.is_file():
         return None
     try:
@@ -271,7 +271,7 @@ def _kept_replies(path: Path) -> int | None:
 
 @contextlib.contextmanager
 def lock_run(path: Path, *, wait_s: float = READERS_S) -> Iterator[None]:
-    """Hold a run's folder, so that no two processes make the same run.
+    """Lock a run's folder, so that no two processes make the same run.
 
     Args:
         path: The folder, which exists.
@@ -294,7 +294,7 @@ def lock_run(path: Path, *, wait_s: float = READERS_S) -> Iterator[None]:
 
 
 def install_remade_run(path: Path) -> None:
-    """Put a run that was made again into the place of the old one. Whoever calls it holds the folder.
+    """Replace a run by the one that was made again. The caller holds the lock of the folder.
 
     Args:
         path: The run's folder.
@@ -307,9 +307,9 @@ def install_remade_run(path: Path) -> None:
         return
     with storage_errors(path):
         if (remade / REQUEST).is_file() and (path / CONTROLS_FOLDER).is_dir():
-            # Another request: its controls are other ones, too.
+            # The new run has other settings, so the old controls do not belong to it.
             remove_files(path / CONTROLS_FOLDER, but=(FRAMES,))
-        # `run.json` moves last: it describes the files only once all are in place.
+        # `run.json` moves last, when all files are in place.
         for entry in sorted(remade.iterdir(), key=lambda entry: entry.name == INFO):
             target = path / entry.name
             if target.is_dir():
@@ -320,11 +320,11 @@ def install_remade_run(path: Path) -> None:
 
 
 def remove_files(folder: Path, *, but: Iterable[str] = ()) -> None:
-    """Remove what lies in a folder of ours, but for databases: replies that are kept are never removed.
+    """Remove the content of a folder of ours, except databases: replies are never removed.
 
     Args:
-        folder: It stays.
-        but: Names of what stays in it.
+        folder: The folder, which stays.
+        but: Names of entries that stay.
     """
     for entry in sorted(folder.iterdir()):
         if entry.name in but or ".sqlite" in entry.name:
@@ -350,13 +350,13 @@ def write_run(
     """Write a run, whole or not at all.
 
     Args:
-        path: The folder that appears.
-        info: What becomes `run.json`.
+        path: Folder of the run.
+        info: Content of `run.json`.
         answers: Rows of `answers.jsonl`.
         items: Rows of `scores/items.jsonl`, in the order of `answers`.
         summary: Rows of `summary.json`.
         curves: Rows of `scores/curves.jsonl`.
-        overwrite: Replace the run that is at `path`; anything else there is never replaced.
+        overwrite: Replace an existing run at `path`. Anything else is never replaced.
 
     Raises:
         BenchmarkError: `path` is taken, or cannot be written.
@@ -381,8 +381,8 @@ def write_tables(
     """Write a run's files into a folder, each whole or not at all, `run.json` last.
 
     Args:
-        folder: Where they go.
-        info: What becomes `run.json`.
+        folder: Receives the files.
+        info: Content of `run.json`.
         answers: Rows of `answers.jsonl`.
         items: Rows of `scores/items.jsonl`, in the order of `answers`.
         summary: Rows of `summary.json`.
@@ -404,8 +404,8 @@ def write_summary(folder: Path, info: RunInfo, summary: Iterable[SummaryRow], na
     """Write `summary.json`, the hashes of a run's files, then `run.json`.
 
     Args:
-        folder: Where they go.
-        info: What becomes `run.json`.
+        folder: Receives the files.
+        info: Content of `run.json`.
         summary: Rows of `summary.json`.
         names: The run's other files.
 
@@ -422,10 +422,10 @@ def write_summary(folder: Path, info: RunInfo, summary: Iterable[SummaryRow], na
 
 
 def write_scores(folder: Path, answers: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]]) -> None:
-    """Write what models and judges said into a folder, each file whole or not at all.
+    """Write answers and scores into a folder, each file whole or not at all.
 
     Args:
-        folder: Where the files go.
+        folder: Receives the files.
         answers: Rows of `answers.jsonl`.
         judged: Rows of `scores/judged-PROTOCOL.jsonl`, by protocol.
 

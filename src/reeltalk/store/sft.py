@@ -4,8 +4,8 @@
 - `sharegpt`: `images` and `messages` (`role`, `content` with `<image>`), as LLaMA-Factory.
 - `trl`: `images` and `messages` whose `content` is a list of parts, or `prompt` and `completion`, as TRL.
 
-In the first two one `<image>` stands for each frame. Beside what trainers read, a line has `id`, `video_id`,
-`frame_times_s`, `asked_at_s` and `carried`, which they pass over.
+In the first two, one `<image>` stands for each frame. A line also has `id`, `video_id`, `frame_times_s`, `asked_at_s`
+and `carried`, which trainers ignore.
 """
 
 import json
@@ -32,7 +32,7 @@ from reeltalk.schema.sft import (
 from reeltalk.store.documents import SourceModel, parse, read_json_lines, record_errors
 
 SampleLayout = Literal["streamingchat", "sharegpt", "trl"]
-"""How a line is laid out."""
+"""The layout of a line."""
 
 _LEADING: Final = re.compile(rf"\A(?:(?:Frame-?\d+: ?)?{PLACEHOLDER}\s?)*")
 """Placeholders as StreamingChat and InternVL write them, before a question."""
@@ -116,7 +116,7 @@ def to_line(sample: TrainingSample, layout: SampleLayout) -> dict[str, Json]:
 
 
 def to_answer_line(sample: TrainingSample) -> dict[str, Json]:
-    """The last answer of a sample as TRL's `completion`, all before it as its `prompt`."""
+    """The last answer of a sample as TRL's `completion`, and everything before it as its `prompt`."""
     line = to_line(sample, "trl")
     *prompt, completion = line.pop("messages")
     return {"id": line.pop("id"), "prompt": prompt, "completion": [completion], **line}
@@ -137,7 +137,7 @@ def read_samples(path: Path, layout: SampleLayout | None = None) -> Iterator[tup
 
     Args:
         path: JSON Lines.
-        layout: Its layout; by default what each line looks like.
+        layout: Its layout; by default it is recognised line by line.
 
     Raises:
         InputError: A line is no sample; names file, line and field.
@@ -147,7 +147,7 @@ def read_samples(path: Path, layout: SampleLayout | None = None) -> Iterator[tup
 
 
 def layout_of(value: Json, *, file: Path, line: int) -> SampleLayout:
-    """The layout that a line has.
+    """The layout of a line.
 
     Raises:
         InputError: It has none of the three.
@@ -241,7 +241,7 @@ def _sample(
     for index, name in enumerate(images):
         path = PurePosixPath(name)
         if not path.parts or path.is_absolute() or ".." in path.parts:
-            # A stranger's file may have any picture of this machine learnt.
+            # A stranger's file could otherwise name any picture of this machine.
             raise error("a picture must lie below the root", f"{images_at}[{index}]", name,
                         hint="write its path relative to the folder that --root or --frames names")  # fmt: skip
     turns_there = len(said) // 2

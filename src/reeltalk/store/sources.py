@@ -1,7 +1,7 @@
-"""Source files that lie at an address, fetched into a cache by content, so that a stage reads them as files of its own.
+"""Source files at an address, downloaded into a cache, so that a stage reads them as local files.
 
-A file is asked for once: beside the cached content stands from which version of which object it came. The cache may be
-deleted at any time.
+Each file is downloaded once: the cache records the object and version of its content. You may delete the cache at any
+time.
 """
 
 import hashlib
@@ -32,20 +32,20 @@ class FetchedFile:
     name: str
     """Relative to the folder at the address, with forward slashes."""
     path: Path
-    """Where it is now. Named by its content, with the ending that it had."""
+    """Its path in the cache, named by its content, with its own ending."""
     address: str
-    """Where it lies."""
+    """Its address."""
 
 
 @dataclass(frozen=True)
 class FetchedSources:
-    """What was fetched from one address."""
+    """The files that were fetched from one address."""
 
     address: str
     files: tuple[FetchedFile, ...]
-    """In the order in which paths are sorted."""
+    """In sorted order of their names."""
     refused: dict[str, str]
-    """Why, by name, for names that no file here can have."""
+    """Reasons by name, for names that no local file can have."""
 
 
 def fetch_sources(
@@ -58,23 +58,23 @@ def fetch_sources(
     at_once: int = AT_ONCE,
     progress: Progress = unseen,
 ) -> FetchedSources:
-    """Fetch the files of a folder at an address, or one file with what lies beside it.
+    """Fetch the files of a folder at an address, or one file with its companions.
 
-    A run that was stopped goes on if it was. What could not be fetched does not keep the rest from arriving.
+    A stopped download resumes. One file that fails does not stop the others.
 
     Args:
-        address: As `s3://bucket/raw/` or `https://example.org/film.mp4`.
+        address: An address such as `s3://bucket/raw/` or `https://example.org/film.mp4`.
         cache: Folder that receives them.
-        choose: Names those that are wanted among all in a folder.
-        beside: Names what may lie beside a single file and is wanted, too.
-        most_bytes: What all that has to be fetched may hold at most.
+        choose: Chooses names among all in a folder.
+        beside: Gives names of companions of a single file, such as subtitles.
+        most_bytes: Most bytes to download in all.
         at_once: Files that are fetched at a time.
         progress: Receives how far the work is.
 
     Raises:
         SettingError: The address cannot be used, or holds more than `most_bytes`.
-        MissingExtraError: What reads it is not installed.
-        RemoteError: Something could not be fetched; run again, it goes on.
+        MissingExtraError: The package for its scheme is not installed.
+        RemoteError: A file could not be fetched; a second run resumes.
         BenchmarkError: The disk has no room, or cannot be written.
     """
     remote, wanted, refused = _wanted(address, choose, beside)
@@ -88,7 +88,7 @@ def fetch_sources(
     def told(size_bytes: int) -> None:
         nonlocal done_bytes
         done_bytes += size_bytes
-        # A server that does not say how large its files are is held to the bound, too.
+        # This bounds servers that do not give the sizes of files.
         if done_bytes > most_bytes + total_bytes:
             raise RemoteError(f"{redact(address)} sends more than it may: {most_bytes / 2**30:g} GiB in all")
         progress("bringing files", len(ready), len(wanted), min(1.0, done_bytes / max(1, total_bytes)))
@@ -129,7 +129,7 @@ def _wanted(
         found, refused = remote.files()
         names = set(choose(file.name for file in found))
         wanted = [file for file in found if file.name in names]
-        # Web servers list names alone.
+        # Web servers list only names.
         return remote, [_looked_at(remote, file) for file in wanted], refused
     folder, _, name = check_remote_address(address).rpartition("/")
     remote = Remote(f"{folder}/")
@@ -139,7 +139,7 @@ def _wanted(
         try:
             at_hand = remote.look(other)
         except RemoteError as error:
-            # Who may not list a folder is often refused what is not there.
+            # Without permission to list a folder, a missing file is often refused, not reported as missing.
             if error.passing:
                 raise
             continue
@@ -172,13 +172,13 @@ def _check_room(address: str, cache: Path, total_bytes: int, most_bytes: int) ->
 
 
 class _Cache:
-    """Content by its hash, and which object of an address has which content."""
+    """Content by its hash, and the hash of each object of an address."""
 
     def __init__(self, folder: Path, remote: Remote) -> None:
         self.folder, self.remote = folder, remote
 
     def find(self, file: RemoteFile) -> Path | None:
-        """Where the content of a file is; None if it is not here or the file has changed."""
+        """The path of the content of a file; None if it is not cached or the file has changed."""
         if file.version is None:
             return None
         try:
@@ -189,7 +189,7 @@ class _Cache:
             return None
 
     def fetch(self, file: RemoteFile, traffic: Traffic, most_bytes: int) -> Path:
-        """Bring a file and note whence it came."""
+        """Download a file and record its origin."""
         sha256 = download_file(
             self.remote,
             file,
@@ -203,7 +203,7 @@ class _Cache:
         return self.folder / OBJECTS / self._name(file, sha256)
 
     def _name(self, file: RemoteFile, sha256: str) -> str:
-        # Some containers are told apart by the ending alone.
+        # Some containers differ only in their ending.
         suffix = Path(file.name).suffix.lower()
         return f"{sha256}{suffix if SUFFIX.fullmatch(suffix) else ''}"
 

@@ -1,4 +1,4 @@
-"""The tables of a benchmark: which record each holds, and how its lines are read and written."""
+"""The tables of a benchmark: their records, and how their lines are read and written."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Table(Generic[R]):
     name: str
     record: type[R]
     key: Callable[[R], str] | None
-    """What must be unique, or None if rows may repeat."""
+    """The unique key of a row; None if rows may repeat."""
 
     @property
     def file_name(self) -> str:
@@ -139,11 +139,11 @@ def read_rows(path: Path, record: type[R]) -> Iterator[R]:
 
 
 def open_rows(path: Path, record: type[R]) -> Iterator[R]:
-    """As `read_rows`, but the file is opened at once: the rows stay its own, whatever takes its place.
+    """As `read_rows`, but open the file at once, so that rows come from it even if it is replaced.
 
     Raises:
         BenchmarkError: As `read_rows`.
-        InputError: As `read_rows`; of the first line at once.
+        InputError: As `read_rows`; for the first line at once.
     """
     rows = read_rows(path, record)
     first = list(islice(rows, 1))
@@ -151,7 +151,7 @@ def open_rows(path: Path, record: type[R]) -> Iterator[R]:
 
 
 def write_rows(stream: IO[bytes], rows: Iterable[Record]) -> int:
-    """Write rows as JSON Lines; how many there were."""
+    """Write rows as JSON Lines and return their number."""
     count = 0
     for row in rows:
         stream.write(row.to_json().encode())

@@ -1,4 +1,4 @@
-"""The invariants that span tables, and how a benchmark that somebody edited by hand is accepted as it is now.
+"""Check invariants across tables, and accept a benchmark or run that was edited by hand.
 
 Each finding names the rows that break an invariant.
 """
@@ -59,9 +59,9 @@ class Finding:
 
 
 def validate(benchmark: Benchmark, *, media: bool = True) -> list[Finding]:
-    """All that is wrong with a benchmark, files first.
+    """All problems of a benchmark, those of files first.
 
-    Hashes every file, so it costs one read of the benchmark, media included unless `media` is false.
+    It hashes every file, so it reads the whole benchmark once, with media unless `media` is false.
     """
     benchmark = Benchmark(benchmark.path, benchmark.manifest, as_it_is=True)
     findings = list(_files(benchmark))
@@ -76,7 +76,7 @@ def validate(benchmark: Benchmark, *, media: bool = True) -> list[Finding]:
 
 
 def damage_of(benchmark: Benchmark, sha256: str) -> Finding | None:
-    """What is wrong with a media file that is here: its content, told by its hash."""
+    """The problem of a media file, if its content does not have the hash in its name."""
     name = f"{MEDIA}/{sha256}"
     try:
         found, _ = hash_file(path_inside(benchmark.path, name))
@@ -90,18 +90,18 @@ def damage_of(benchmark: Benchmark, sha256: str) -> Finding | None:
 
 
 def check_content(content: Content) -> Iterator[Finding]:
-    """The invariants of the records among themselves, whether on disk or not."""
+    """Check the invariants among records, on disk or in memory."""
     yield from check_characters(content)
     yield from _unique_keys(content)
     yield from _Relations(content).findings()
 
 
 def check_characters(content: Content) -> Iterator[Finding]:
-    """Texts with characters that no text may hold, and names of videos, clips and graphs that look alike."""
+    """Find texts with forbidden characters, and names of videos, clips and graphs that look alike."""
     for table, rows in content.rows():
         for index, row in enumerate(rows):
             line = row.to_json()
-            # Most rows hold none: they are not taken apart.
+            # Most rows hold none, so they need no closer look.
             if MAY_BE_REFUSED.search(line):
                 yield from _characters(f"{table}:{index}", json.loads(line))
     for name, quads in content.graphs.items():
@@ -281,7 +281,7 @@ class _Relations:
         return unit, unit.turns[ref.turn_index]
 
     def _moment(self, ref: TurnRef) -> tuple[float, int] | None:
-        """When a turn's chain starts, and its place in the table; None for dialogues, which have no order."""
+        """Start time of a turn's chain, and its place in the table; None for dialogues, which have no order."""
         chain = self.chains.get(ref.unit_id) if ref.unit == "chain" else None
         if chain is None:
             return None
@@ -341,7 +341,7 @@ class _Relations:
         return len(found.turns) if found else None
 
     def _gate(self, index: int, gate: GateResult) -> Iterator[Finding]:
-        # What was dropped or never written is not in its table.
+        # A unit that was dropped or never written is not in its table.
         if gate.outcome in GONE or gate.unit not in ("chain", "dialogue"):
             return
         turns = self._unit_turns(gate.unit, gate.unit_id)
@@ -388,13 +388,13 @@ EDITED_PART: Final = f"|edited:{EDITED_BY_HAND.removeprefix('edited ')}"
 
 
 def accept(path: Path | str) -> list[str]:
-    """Write a new revision of a benchmark, whose manifest lists files that were edited by hand as they are now.
+    """Write a new revision of a benchmark whose manifest lists edited files as they are now.
 
     Args:
         path: The benchmark.
 
     Returns:
-        The names of the files that were edited, in order; none if nothing was, and then nothing is written.
+        Names of the edited files, in order. If there are none, nothing is written.
 
     Raises:
         FrozenError: It is a release.
@@ -418,7 +418,7 @@ def accept(path: Path | str) -> list[str]:
 
 
 def accept_run(path: Path | str) -> list[str]:
-    """Let a run list tables that were edited by hand as they are now; its numbers' signatures say so from then on.
+    """Make a run list edited tables as they are now; the signatures of its numbers say so from then on.
 
     Numbers are not computed again.
 
@@ -426,10 +426,10 @@ def accept_run(path: Path | str) -> list[str]:
         path: The run.
 
     Returns:
-        The names of the tables that were edited, in order; none if nothing was, and then nothing is written.
+        Names of the edited tables, in order. If there are none, nothing is written.
 
     Raises:
-        BenchmarkError: It is no whole run, a table is missing, or it cannot be written.
+        BenchmarkError: It is not a complete run, a table is missing, or it cannot be written.
         InputError: A table cannot be read; names the place.
     """
     path = Path(path)
@@ -457,7 +457,7 @@ def _hash(path: Path) -> str:
 
 
 def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
-    """The entries of files whose content is no longer the one that the manifest lists."""
+    """New entries of files whose content differs from the manifest."""
     found = {}
     for name, entry in benchmark.manifest.files.items():
         path = path_inside(benchmark.path, name)
@@ -465,7 +465,7 @@ def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
             raise BenchmarkError(f"{path} is missing; copy it anew from where it came, or make it again")
         sha256, size_bytes = hash_file(path)
         if sha256 != entry.sha256:
-            # Settings stay: reports show by which ones the rest of the file was made.
+            # Settings stay, since they made the rest of the file.
             origin = Origin(
                 stage=EDITED_BY_HAND, version=__version__, settings=entry.settings, parents={name: entry.sha256}
             )
