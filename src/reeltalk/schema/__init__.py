@@ -1,1 +1,4 @@
-"""What a benchmark contains: frozen records, and nothing that reads or writes them."""
+"""The records of a benchmark and a run: frozen types, with rules for their values.
+
+This room reads and writes nothing; `store` does. Begin with `dialogue`, then `answers` and `scoring`.
+"""

@@ -1,4 +1,4 @@
-"""What a model answered."""
+"""The answers of models."""
 
 from enum import StrEnum
 from typing import Annotated, Final, Literal
@@ -10,9 +10,9 @@ from reeltalk.schema.ids import VideoKey
 from reeltalk.schema.record import Name, Record, Seconds
 
 UnitKind = Literal["chain", "path", "dialogue"]
-"""What is played as one and judged as one."""
+"""The unit of playing and judging."""
 NOT_IN_SOURCE: Final = "the source holds no answer to this turn"
-"""Why a turn has no answer that a published file leaves out."""
+"""The reason of a turn whose answer a published file lacks."""
 NO_REFERENCE: Final = "the benchmark holds no reference to this turn"
 
 
@@ -23,14 +23,14 @@ class AnswerState(StrEnum):
     NOT_ASKED = "not_asked"
     """The protocol skips this turn; MT-Video-Bench writes a placeholder sentence there."""
     NOT_SCORED = "not_scored"
-    """The protocol skips this turn too. The model was asked all the same, so that its own answer stands in the history;
-    a `reason` says that it gave none."""
+    """The protocol skips this turn too, but the model was asked, so that its own answer is in the history. A `reason`
+    says that it gave none."""
     FAILED = "failed"
-    """The model or its server failed. Scored 0 where the published protocol says so, never shown to a judge."""
+    """The model or its server failed. Scored 0 if the published protocol says so; never shown to a judge."""
 
     @property
     def is_due(self) -> bool:
-        """True if the protocol wants an answer that is scored, whether there is one or not."""
+        """True if the protocol requires a scored answer, whether there is one or not."""
         return self not in (AnswerState.NOT_ASKED, AnswerState.NOT_SCORED)
 
 
@@ -45,13 +45,13 @@ class Answer(Record):
     text: str
     state: AnswerState = AnswerState.ANSWERED
     asked_as: str | None = None
-    """The question as this model's source has it, if that differs from the benchmark's wording."""
+    """The question in this model's source, if it differs from the benchmark's."""
     referred_to: tuple[str, ...] | None = None
-    """The references as this model's source has them, if they differ from the benchmark's."""
+    """The references in this model's source, if they differ from the benchmark's."""
 
 
 class PlayDetails(BaseModel):
-    """How an answer came about, if we played the dialogue ourselves."""
+    """Frames, times and tokens of an answer, if reeltalk played the dialogue."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ class PlayDetails(BaseModel):
     film: str | None = None
     """The first digits of the SHA-256 of the file that the frames are of."""
     new_frames: Annotated[int, Field(ge=0)] = 0
-    """How many of them it had not seen at the turn before."""
+    """Number of frames that it had not seen at the turn before."""
     took_s: Seconds | None = None
     """Seconds from the request that succeeded to the end of its reply."""
     first_token_s: Seconds | None = None
@@ -68,21 +68,21 @@ class PlayDetails(BaseModel):
     prompt_tokens: Annotated[int, Field(ge=0)] | None = None
     completion_tokens: Annotated[int, Field(ge=0)] | None = None
     memory_bytes: Annotated[int, Field(ge=0)] | None = None
-    """What the model kept of the stream when it answered, if it tells: its cache of keys and values."""
+    """Size of the model's cache of keys and values when it answered, if it is known."""
     cached: bool = False
     """True if the reply was kept from an earlier run."""
     corrupted: bool = False
-    """True if the history that followed held a wrong answer in place of this one."""
+    """True if later turns saw a wrong answer in place of this one."""
     option_order: tuple[int, ...] | None = None
-    """Options as they were shown, by their index in the benchmark, if there are some."""
+    """Order in which the options were shown, by their index in the benchmark; None without options."""
 
 
 class AnsweredTurn(Record):
-    """An answer beside its question and references: one line of a run, and all that a text metric needs."""
+    """An answer with its question and references: one line of a run, sufficient for every text metric."""
 
     model: Name
     item_id: Name
-    """Unique within a model: the identifier by which models' answers to the same turn are set side by side."""
+    """Identifier of the turn, unique within a model and the same for all models."""
     video_id: VideoKey
     unit_id: Name
     """The chain, path or dialogue."""
@@ -97,8 +97,8 @@ class AnsweredTurn(Record):
     reason: str | None = None
     """Why there is no answer."""
     repeats: tuple[str, ...] = ()
-    """Answers of further rows of the source with the same identifier, in their order. Ours is the first row's; an
-    official script may take the last."""
+    """Answers of other rows of the source with the same identifier, in order. `text` is the first; an official script
+    may take the last."""
     asked_at_s: Seconds | None = None
     """The moment of the question; None if it is asked after the video."""
     options: tuple[str, ...] | None = None
@@ -110,7 +110,7 @@ class AnsweredTurn(Record):
 
     @property
     def has_failed(self) -> bool:
-        """True if the model was asked and gave no answer, whether its answer was to be scored or only told."""
+        """True if the model was asked and gave no answer, whether or not the answer would be scored."""
         return self.state is AnswerState.FAILED or (self.state is AnswerState.NOT_SCORED and self.reason is not None)
 
 

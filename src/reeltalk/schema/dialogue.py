@@ -1,4 +1,4 @@
-"""Turns, and the three ways in which they belong together: a chain, a path, a dialogue."""
+"""Turns, and their three kinds of sequences: chain, path and dialogue."""
 
 from typing import Annotated, Final, Literal, Self
 
@@ -24,17 +24,17 @@ class Checklist(Record):
 
 
 class RubricItem(Record):
-    """One thing that a right answer says."""
+    """One fact of a right answer."""
 
     says: Annotated[str, Field(min_length=1)]
-    """In words, as `the living room`."""
+    """The fact in words, such as `the living room`."""
     tags: tuple[Name, ...] = ()
-    """CogME's targets and contents that it shows; none if it shows all that the question has."""
+    """CogME's targets and contents that the fact covers; empty for all of the question."""
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
 
 class TurnRubric(Record):
-    """What an open answer earns, part by part, where right or wrong would be too coarse."""
+    """Partial credit for an open answer."""
 
     items: Annotated[tuple[RubricItem, ...], Field(min_length=1)]
 
@@ -43,11 +43,11 @@ KeyType = Literal[
     "room", "object", "place", "colour", "state", "count", "seconds", "comparison", "yes_no", "order", "action",
     "person", "refusal",
 ]  # fmt: skip
-"""What kind of answer a question asks for."""
+"""The type of the answer."""
 
 
 class AnswerKey(Record):
-    """The answer that a question has by its graph, as values that a judge can compare without a model.
+    """The answer of a question by its graph, as values that a judge compares without a model.
 
     A thing or a room is its class in the graph, without the number at the end (`mug`, `livingroom`). An act is its
     event: action, object and targets, joined by `|` (`put|mug|coffeetable`).
@@ -55,7 +55,7 @@ class AnswerKey(Record):
 
     type: KeyType
     values: Annotated[tuple[Name, ...], Field(min_length=1)]
-    """What a right answer says, all of it: classes, acts, a number in digits, or one of a type's own words.
+    """All values of a right answer: classes, acts, a number in digits, or one of a type's own words.
 
     `room`, `object`, `place`: classes, of several an answer names all. `colour`: a word. `state`: `on`, `off`, `open`,
     `closed`, `sitting`, `lying`, `standing`. `count`, `seconds`: a number. `comparison`: `more`, `fewer`, `as many`.
@@ -64,14 +64,14 @@ class AnswerKey(Record):
     also: tuple[Name, ...] = ()
     """Values of the same type, each of which is right in place of `values`."""
     among: tuple[Name, ...] = ()
-    """Wrong values with which the right one can be confused: the rest of the choices, or what else the video holds."""
+    """Wrong values that could be confused with the right one: the other choices, or other things in the video."""
     about: tuple[Name, ...] = ()
     """Classes or acts that the question takes for granted, the one that a pronoun in the answer means first. For
     `yes_no` the act that `yes` affirms; for `refusal` the thing that is not there."""
     relation: Literal["in", "on"] | None = None
-    """For `place`: how the thing lies there."""
+    """For `place`: the relation of the thing to the place."""
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """For `seconds`: how far an answer may be off."""
+    """For `seconds`: largest error of a right answer."""
 
 
 class Turn(Record):
@@ -81,11 +81,11 @@ class Turn(Record):
     references: tuple[str, ...] = ()
     """Reference answers, the preferred one first; empty if the source withholds them."""
     position: Annotated[int, Field(ge=0)] | None = None
-    """Place in the whole dialogue, from 0, if it is not the turn's index because turns before it are unknown."""
+    """Place in the whole dialogue, from 0, if it differs from the turn's index because earlier turns are unknown."""
     asked_at_s: Seconds | None = None
-    """The moment of the question. Whatever a model sees has a presentation time at or before it."""
+    """The moment of the question. Models see only frames with a presentation time at or before it."""
     evidence: tuple[Interval, ...] = ()
-    """Where in the video the answer can be seen."""
+    """Intervals of the video that show the answer."""
     options: tuple[str, ...] | None = None
     """The choices of a multiple-choice question, in the source's order."""
     correct_option: Annotated[int, Field(ge=0)] | None = None
@@ -95,7 +95,7 @@ class Turn(Record):
     checklist: Checklist | None = None
     rubric: TurnRubric | None = None
     key: AnswerKey | None = None
-    """The answer as values; None if no graph has it."""
+    """The answer as values; None without a graph."""
 
     @model_validator(mode="after")
     def _correct_option_exists(self) -> Self:
@@ -105,22 +105,22 @@ class Turn(Record):
 
 
 REWORDING: Final = ("question", "references", "options", "correct_option")
-"""Fields of a turn whose change makes another question of it, as opposed to when and if it is asked."""
+"""Fields whose change makes another question of a turn. Times and clips are not among them."""
 MADE_FOR_WORDING: Final = ("checklist", "rubric", "key")
-"""Fields that were made for one question and reference of a turn, and say nothing about others."""
+"""Fields that are about one wording of a question and its reference, and no other."""
 KNOWN_ANSWER: Final = "answer_key"
 REFERS_TO: Final = "refers_to"
-"""In a turn's `extra`: the thing or event that its *it* or *that* means; None if it names all that it asks about."""
+"""Key of a turn's `extra`: the thing or event that its *it* or *that* means; None for a turn without one."""
 SPEAKS_OF: Final = "speaks_of"
-"""In a turn's `extra`: the things and events that *it* or *that* may mean in the turn after."""
+"""Key of a turn's `extra`: the things and events that *it* or *that* may mean in the next turn."""
 GRAPH_FACTS: Final = (
     "kind", "form", "answer_type", KNOWN_ANSWER, "params", "shows", "rests_on", REFERS_TO, SPEAKS_OF,
 )  # fmt: skip
-"""What a turn that a graph wrote says in `extra` about the fact that it asks for."""
+"""Keys of `extra` for the fact behind a question that a graph wrote."""
 
 
 def without_facts(turn: Turn) -> Turn:
-    """A turn without what was made for its old wording: for one whose question, references or options were changed."""
+    """A turn without the fields made for its old wording, after its question, references or options changed."""
     extra = turn.extra
     if KNOWN_ANSWER in extra:
         extra = {name: fact for name, fact in extra.items() if name not in GRAPH_FACTS}
@@ -139,7 +139,7 @@ class TurnRef(BaseModel):
 
 
 class QAChain(Record):
-    """Questions about one clip, each after the first resting on the answer before it (SVBench)."""
+    """Questions about one clip; each one builds on the answer before it (SVBench)."""
 
     id: ChainKey
     video_id: VideoKey
@@ -161,7 +161,7 @@ class PathStep(Record):
 
     ref: TurnRef
     turn: Turn | None = None
-    """The turn as it is worded on this path, if that differs from the chain's own wording."""
+    """The wording of the turn on this path, if it differs from the chain's."""
 
 
 class DialoguePath(Record):
@@ -173,7 +173,7 @@ class DialoguePath(Record):
 
 
 class Dialogue(Record):
-    """Turns that belong together wherever they happen: a VDAct dialogue, a cross-scene dialogue, a lone question."""
+    """Turns from anywhere in a video: a VDAct dialogue, a cross-scene dialogue, a single question."""
 
     id: DialogueKey
     video_id: VideoKey

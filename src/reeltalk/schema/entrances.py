@@ -1,13 +1,14 @@
-"""Whether a turn stands where a path enters its chain in the middle: without the turns that the path skips.
+"""Whether a turn can be understood if a path enters its chain in the middle and skips earlier turns.
 
-A path that jumps asks the turn that it lands on right after the one that it left. What stands between them in the
-later chain was never said, so neither that turn nor what follows it there may refer to it. Decided is, in this order:
+A path that jumps asks its next turn right after the one that it left. The turns that it skips were never said, so the
+next turn and those after it must not refer to them. The decision:
 
-- For turns that a graph wrote, exactly: each says what its *it* or *that* means, and what the turn after may mean.
-- For all others by the wording: a turn that no draft reworded holds no pronoun and no word like *then* or *else*; and
-  no turn speaks of *the car* where only the skipped turns have said *car*. What cannot be told so does not stand.
+- For turns that a graph wrote it is exact: each turn records what its *it* or *that* means, and what the next turn may
+  mean by these words.
+- For other turns it uses the wording. A turn that no draft reworded must hold no pronoun and no word like *then* or
+  *else*. No turn may speak of *the car* if only skipped turns have said *car*. A doubtful turn is rejected.
 
-Who can do better, as a graph or a language model, is asked on top (`construct.standing`).
+`construct` also asks a graph or a language model, which can decide more cases.
 """
 
 import re
@@ -30,13 +31,13 @@ REFERENCE_WORDS: Final = re.compile(
 REFERENCE_WORDS_ZH: Final = re.compile(
     "他|她|它|这|那|此|其|(?<!应)该|之后|之前|然后|接着|随后|后来|同样|两者|前者|后者|另一|另外|再次|自己|彼此|对方|上述"
 )
-"""The same of Chinese."""
+"""The same for Chinese."""
 _GOES_ON: Final = re.compile(r"\s*(and|but|so|also|or|why|how|what about|how about)\b\W*$|\s*(and|but|so|or)\b", re.I)
-"""A question that only goes on with another, as *Why?* or *And in the kitchen?*"""
+"""A question that only continues another, such as *Why?* or *And in the kitchen?*"""
 _KNOWN: Final = re.compile(
     r"\b(?:the|this|that|these|those|his|her|its|their)\s+((?:[a-z'-]+\s*){1,3})|([\u3400-\u4dbf\u4e00-\u9fff]+)", re.I
 )
-"""What a question takes as known; all of a Chinese one, which has no articles."""
+"""Phrases that a question takes as known; all words of a Chinese one, which has no articles."""
 _WORDS: Final = re.compile(r"[a-z]{3,}|[\u3400-\u4dbf\u4e00-\u9fff]+", re.I)
 _EVERYWHERE: Final = frozenset(
     "the and are was were has have had does did can could will would should may might not with from for into onto out "
@@ -44,7 +45,7 @@ _EVERYWHERE: Final = frozenset(
     "scene clip person man woman people after before while during between first last yes his her him she its they them "
     "their this that these those there here then more most other another such same only also".split()
 )
-"""Words that tie no turn to another."""
+"""Words that do not connect two turns."""
 
 NO_DRAFT: Final = "it refers to turns that are skipped, and no draft for the link stands"
 NEW_WORDS: Final = "it takes up what only the skipped turns speak of"
@@ -56,14 +57,14 @@ FOLLOWING: Final = "a turn after it refers to what only the skipped turns speak 
 
 @dataclass(frozen=True)
 class Entrance:
-    """A chain as a path would enter it in its middle."""
+    """The entry of a path into the middle of a chain."""
 
     before: tuple[Turn, ...]
-    """What every such path has asked right before, in order; the turn that it jumps from comes last."""
+    """Turns that every such path asks right before, in order; the last one is the source of the jump."""
     skipped: tuple[Turn, ...]
-    """The turns of the later chain that it does not ask."""
+    """The turns of the later chain that it skips."""
     turn: Turn
-    """The turn that it lands on, as it is asked."""
+    """The turn that it enters at, in its wording there."""
     following: tuple[Turn, ...]
     """The rest of the later chain."""
     reworded: bool
@@ -71,26 +72,26 @@ class Entrance:
 
     @property
     def signature(self) -> str:
-        """Names all that is asked, so that what was found about it can be found again."""
+        """An identifier of all wordings, by which a recorded verdict is found again."""
         asked = [[turn.question, *turn.references] for turn in (*self.before, self.turn, *self.following)]
         return derive_id("entered", asked, [turn.question for turn in self.skipped])
 
 
 @dataclass(frozen=True)
 class EntranceVerdict:
-    """What was found about an entrance."""
+    """A verdict on an entrance."""
 
     stands: bool
     reason: str | None = None
-    """Why it does not, in words that are the same for all of a kind."""
+    """The reason if it does not stand, in the same words for all entrances of a kind."""
     said: str | None = None
-    """What a model gave as its reason."""
+    """The reason that a model gave."""
     raw: tuple[str, ...] = ()
-    """Replies of a model that could not be used; the entrance was not checked then, and does not stand."""
+    """Unusable replies of a model. The entrance was not checked then, and does not stand."""
 
 
 def verdict_by_rule(entered: Entrance) -> EntranceVerdict:
-    """What the facts of graph-written turns, or else the wording alone, say about an entrance."""
+    """Decide by the facts of graph-written turns, and by wording for all others."""
     if not entered.reworded and refers_back(entered.turn):
         return EntranceVerdict(False, NO_DRAFT)
     if not follows((entered.turn, *entered.following)):
@@ -107,12 +108,12 @@ def verdict_by_rule(entered: Entrance) -> EntranceVerdict:
 
 
 def is_graph_written(turn: Turn) -> bool:
-    """True for a turn that says what it refers to, and what the next may refer to."""
+    """True for a turn that records its own references and those of the next turn."""
     return SPEAKS_OF in turn.extra
 
 
 def refers_back(turn: Turn) -> bool:
-    """True if a question may refer to what was said before it; exact for turns that a graph wrote."""
+    """True if a question may refer to earlier turns; exact for turns that a graph wrote."""
     if is_graph_written(turn):
         return turn.extra.get(REFERS_TO) is not None
     text = turn.question
@@ -120,35 +121,35 @@ def refers_back(turn: Turn) -> bool:
 
 
 def resolves(before: Turn | None, turn: Turn) -> bool:
-    """Whether what a graph-written turn refers to is what the turn before it, on the same path, spoke of.
+    """True if the turn before, on the same path, spoke of the thing that a graph-written turn refers to.
 
     Args:
         before: The turn that was asked right before; None for the first.
-        turn: A turn; one that no graph wrote resolves as far as can be told.
+        turn: A turn. The result is True for one that no graph wrote.
     """
     meant = turn.extra.get(REFERS_TO)
     return meant is None or (before is not None and meant in before.extra.get(SPEAKS_OF, ()))
 
 
 def finds_its_reference(before: tuple[TurnRef, Turn] | None, step: PathStep, turn: Turn) -> bool:
-    """Whether a path's turn can be understood after the one before it; True if nobody can tell.
+    """True if a path's turn can be understood after the one before it, or if this is unknown.
 
     Args:
         before: The place and the turn of the step before; None for the first step.
         step: A step of a path.
-        turn: What is asked there.
+        turn: The turn at the step.
     """
     if REFERS_TO in turn.extra:
         return resolves(before[1] if before else None, turn)
     here, there = step.ref, before[0] if before else None
     goes_on = there is not None and (there.unit_id, there.turn_index + 1) == (here.unit_id, here.turn_index)
-    # Graphs wrote these turns before they said what they refer to; that of a chain's later turns is the turn before.
+    # Older graphs did not record references. A later turn of a chain refers to the turn before it.
     is_of_graph = step.turn is None and "/ref/" in str(turn.extra.get("form"))
     return goes_on or not is_of_graph
 
 
 def follows(turns: Sequence[Turn]) -> bool:
-    """Whether each of some turns finds what it refers to in the one before it, as far as graphs have written them."""
+    """True if each turn finds its references in the turn before it, as far as graphs wrote them."""
     return all(resolves(one, other) for one, other in pairwise(turns))
 
 
@@ -157,12 +158,12 @@ def _words(turns: Iterable[Turn]) -> frozenset[str]:
 
 
 def _asking(turns: Iterable[Turn]) -> frozenset[str]:
-    """The words for what questions take as known."""
+    """The words of phrases that questions take as known."""
     return _content(" ".join(" ".join(found) for turn in turns for found in _KNOWN.findall(turn.question)))
 
 
 def _content(text: str) -> frozenset[str]:
-    """The words of a text that may tie it to another, without a plural's s; of Chinese, pairs of characters."""
+    """Words of a text that may connect it to another, without a plural's s; pairs of characters for Chinese."""
     found: set[str] = set()
     for word in _WORDS.findall(text.casefold()):
         if word.isascii():

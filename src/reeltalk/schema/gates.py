@@ -1,4 +1,4 @@
-"""What a check found about a turn, a chain, a linkage or a scene, and which turns need the video by what was found."""
+"""Results of checks of turns, chains, linkages and scenes, and which turns need the video by these results."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -20,52 +20,52 @@ BY_DESIGN: Final[tuple[tuple[str, str], ...]] = (
     ("mt_video_bench.task", Task.CONTENT_SUMMARY.value),
     ("mt_video_bench.task", Task.ANSWER_REFUSAL.value),
 )
-"""Labels of turns that need no video by design: the answer stands in the history, or is a refusal."""
+"""Labels of turns that need no video by design: the answer is in the history, or is a refusal."""
 
 
 class GateOutcome(StrEnum):
-    """What became of the unit."""
+    """The outcome for the unit."""
 
     PASSED = "passed"
     FLAGGED = "flagged"
-    """Kept, and shown to whoever reviews it."""
+    """Kept, and shown to reviewers."""
     DROPPED = "dropped"
     """Left out of the tables by a set rule."""
     REPLACED = "replaced"
-    """Not asked, or written again; what stands in its place is a unit or turn of its own."""
+    """Replaced by another unit or turn, or not used."""
     UNWRITTEN = "unwritten"
-    """A writer gave nothing that could be used; its raw replies are kept, and nothing stands in its place."""
+    """A writer gave nothing usable. Its raw replies are kept, and nothing replaces it."""
     UNCHECKED = "unchecked"
     """The check could not be made."""
 
 
 GONE: Final = frozenset({GateOutcome.DROPPED, GateOutcome.REPLACED, GateOutcome.UNWRITTEN})
-"""Outcomes of what no table holds."""
+"""Outcomes of units that are in no table."""
 
 
 class GateResult(Record):
-    """One check of one unit. A check that found nothing has a row too, so that what was checked is known."""
+    """One check of one unit. A check without findings has a row too, as a record that it was made."""
 
     gate: Name
-    """Which check, as `lint` or `leak.blind`."""
+    """Name of the check, such as `lint` or `leak.blind`."""
     unit: GateUnit
     unit_id: Name
     turn_index: Annotated[int, Field(ge=0)] | None = None
-    """From 0, if it is about one turn."""
+    """Index from 0, if the check is about one turn."""
     outcome: GateOutcome
     reason: str | None = None
-    """Why it did not pass."""
+    """The reason if it did not pass."""
     value: Finite | None = None
-    """What was measured, as an overall quality of 0 to 100."""
+    """The measured value, such as an overall quality of 0 to 100."""
     raw: tuple[str, ...] = ()
     """Replies of a model that could not be used, as they came."""
 
 
 def is_counted(turn: Turn) -> bool:
-    """True if a turn is meant to need the video, and has a reference to compare with.
+    """True if a turn is meant to need the video and has a reference.
 
-    Turns are left out whose labels are in `BY_DESIGN`, that are about no video (`extra.about`: `topic`, `chat`), whose
-    answer is a refusal (`extra.answer_type`), and that have no reference.
+    False for turns with labels in `BY_DESIGN`, turns about no video (`extra.about`: `topic`, `chat`), refusals
+    (`extra.answer_type`), and turns without a reference.
     """
     elsewhere = turn.extra.get("about") in ("topic", "chat")
     if elsewhere or not turn.references or turn.extra.get("answer_type") == "refusal":
@@ -74,10 +74,10 @@ def is_counted(turn: Turn) -> bool:
 
 
 def turn_gates(gates: Iterable[GateResult]) -> Mapping[tuple[str, int], tuple[GateResult, ...]]:
-    """What was found about single turns, by the turn's unit and its index.
+    """The results on single turns, by the turn's unit and its index.
 
     Args:
-        gates: The table; results about whole units are left out.
+        gates: Rows of the table; those about whole units are ignored.
     """
     found: dict[tuple[str, int], list[GateResult]] = defaultdict(list)
     for gate in gates:
@@ -87,12 +87,12 @@ def turn_gates(gates: Iterable[GateResult]) -> Mapping[tuple[str, int], tuple[Ga
 
 
 def needs_video(turn: Turn, gates: Iterable[GateResult]) -> bool:
-    """True if a turn is meant to need the video and no check that asked it without the video could answer it.
+    """True if a turn is meant to need the video and no check could answer it without the video.
 
     Args:
-        turn: The turn as its chain or dialogue has it; a path's turn is that of its chain.
-        gates: What was found about this turn, as `turn_gates` gives it. A turn that was never asked without the video
-            passes as one that needs it, so that callers look first whether a benchmark was checked at all.
+        turn: The turn in its chain or dialogue; for a path, the turn of its chain.
+        gates: The results on this turn, from `turn_gates`. Without results the turn counts as one that needs the video,
+            so callers first check that the benchmark was checked at all.
     """
     leaks = any(gate.gate.startswith(LEAK) and gate.outcome is GateOutcome.FLAGGED for gate in gates)
     return is_counted(turn) and not leaks

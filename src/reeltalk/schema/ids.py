@@ -1,7 +1,7 @@
 """Typed identifiers, and how an identifier derives from content.
 
-A record that comes from a published file keeps the identifier it has there. One that we make is named by a hash of
-what it consists of, so that the same inputs give the same identifiers on every machine.
+A record from a published file keeps its identifier. A record that we make is named by a hash of its content, so that
+the same inputs give the same identifiers on every machine.
 """
 
 import hashlib
@@ -37,8 +37,8 @@ def derive_id(prefix: str, *content: object) -> str:
     """Name content by its hash.
 
     Args:
-        prefix: What the record is, as `clip`.
-        content: JSON-serialisable parts that make it what it is, in a fixed order.
+        prefix: Kind of the record, such as `clip`.
+        content: JSON-serialisable parts that identify it, in a fixed order.
 
     Returns:
         `prefix-` and 16 hexadecimal digits of the SHA-256 of the parts' canonical JSON.

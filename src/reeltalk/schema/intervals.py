@@ -7,19 +7,19 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from reeltalk.schema.record import Seconds
 
 RESOLUTION_S: Final = 0.001
-"""Times of moments are kept to a millisecond, those of frames are not: times that differ by at most half of it are the
-same time. `0.1 + 2.0` and `2.1` are two numbers, and one time."""
+"""Moments are stored to a millisecond; frame times are not rounded. Times that differ by at most half of this are
+equal: `0.1 + 2.0` and `2.1` are two numbers and one time."""
 
 
 def no_later(time_s: float, than_s: float) -> bool:
-    """True if a time comes before another or is the same, to half a `RESOLUTION_S`.
+    """True if a time is before another or equal to it, to half a `RESOLUTION_S`.
 
-    Compare times in this way wherever a sum or a difference of them meets a limit: a reply that is 2.0 s late is then
-    within 2.0 s, whatever the rounding of binary fractions makes of it.
+    Use this to compare a sum or difference of times with a limit: a reply that is 2.0 s late is then within 2.0 s,
+    whatever the rounding of binary fractions.
 
     Args:
-        time_s: In seconds; or a length of time.
-        than_s: In seconds; what it is compared with.
+        time_s: A time or length of time, in seconds.
+        than_s: The time to compare with, in seconds.
     """
     return time_s <= than_s + RESOLUTION_S / 2
 
@@ -44,11 +44,11 @@ class Interval(BaseModel):
         return self.end_s - self.start_s
 
     def contains(self, other: "Interval", *, tolerance_s: float = 0.0) -> bool:
-        """True if `other` lies inside, give or take `tolerance_s` at both ends."""
+        """True if `other` is inside, within `tolerance_s` at both ends."""
         return no_later(self.start_s - tolerance_s, other.start_s) and no_later(other.end_s, self.end_s + tolerance_s)
 
     def reaches(self, time_s: float, *, tolerance_s: float = 0.0) -> bool:
-        """True if a time lies inside or at an end, give or take `tolerance_s` at both ends."""
+        """True if a time is inside or at an end, within `tolerance_s` at both ends."""
         return no_later(self.start_s - tolerance_s, time_s) and no_later(time_s, self.end_s + tolerance_s)
 
     def intersection(self, other: "Interval") -> "Interval | None":
@@ -57,7 +57,7 @@ class Interval(BaseModel):
         return Interval(start_s=start_s, end_s=end_s) if start_s < end_s else None
 
     def iou(self, other: "Interval") -> float:
-        """Intersection over union in [0, 1]; 0 where the union has no length."""
+        """Intersection over union in [0, 1]; 0 if the union has no length."""
         common = self.intersection(other)
         common_s = common.duration_s if common else 0.0
         union_s = self.duration_s + other.duration_s - common_s

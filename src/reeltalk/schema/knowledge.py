@@ -17,7 +17,7 @@ class Entity(Record):
     id: EntityKey
     video_id: VideoKey
     class_name: Name
-    """What it is, as `kitchen table`."""
+    """Its kind, such as `kitchen table`."""
     clip_ids: tuple[ClipKey, ...] = ()
     attributes: dict[str, str] = Field(default_factory=dict)
 
@@ -78,14 +78,14 @@ class Box(BaseModel):
 
 
 class KnownBox(Record):
-    """Where an object whose identity is known stands in one frame: of a filmed video, or labelled by hand."""
+    """The box of an object with known identity in one frame: of a filmed video, or labelled by hand."""
 
     video_id: VideoKey
     pts_s: Seconds
     box: Box
     class_name: Name
     object: Name
-    """Who or what it is, the same throughout the video."""
+    """The identity of the object, the same throughout the video."""
 
 
 class Sighting(Record):
@@ -99,9 +99,9 @@ class Sighting(Record):
     confidence: Share
     entity: EntityKey
     caption: str | None = None
-    """What it looks like, in words."""
+    """Its appearance in words."""
     crop: Name | None = None
-    """A JPEG of what is in the box: a file of the benchmark."""
+    """A JPEG of the box: a file of the benchmark."""
 
 
 class IdentityChange(Record):
@@ -115,4 +115,4 @@ class IdentityChange(Record):
     other: EntityKey
     """The identity that was given up (merge) or begun (split)."""
     similarity: Finite
-    """What decided it."""
+    """The rule that decided it."""

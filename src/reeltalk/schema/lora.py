@@ -1,4 +1,4 @@
-"""What can be set about training adapters; a run of training records it."""
+"""Settings of training adapters, which a training run records."""
 
 from typing import Annotated, Literal
 

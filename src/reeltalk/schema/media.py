@@ -1,4 +1,4 @@
-"""What was filmed, and which part of it."""
+"""Videos, clips, shots, scenes and sampled frames."""
 
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -29,7 +29,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Encoding(BaseModel):
-    """How a video file is made, as its container and its packets say."""
+    """Encoding of a video file, from its container and packets."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,7 +40,7 @@ class Encoding(BaseModel):
     frames: Annotated[int, Field(ge=0)]
     variable_frame_rate: bool
     rotation_deg: Literal[0, 90, 180, 270] = 0
-    """Clockwise, what a player applies; width and height are as stored, before it."""
+    """Clockwise rotation that a video player applies. Width and height are as stored, before it."""
     audio_codec: Name | None = None
     subtitles: tuple[Name, ...] = ()
     """Languages of the subtitle streams, `und` for one without a name."""
@@ -51,14 +51,14 @@ class Video(Record):
 
     id: VideoKey
     file: str | None = None
-    """Where the source says the file lies, relative to its video folder."""
+    """Path of the file in its source, relative to the video folder."""
     sha256: Sha256 | None = None
     """Hash of the file's bytes; also its name in the media store, if it is present there."""
     duration_s: Seconds | None = None
-    """How long the file says that its pictures last, if it says more than it holds; else how long they do."""
+    """Length of the pictures. If the file declares a longer one than it holds, the declared one."""
     decoded_s: Seconds | None = None
-    """Seconds of `duration_s` whose pictures can be had, where the file was cut off or is damaged; None if no loss
-    is known."""
+    """Seconds of `duration_s` with readable pictures, if the file was cut off or is damaged; None if no loss is
+    known."""
     frame_rate: FrameRate | None = None
     width_px: Annotated[int, Field(gt=0)] | None = None
     height_px: Annotated[int, Field(gt=0)] | None = None
@@ -66,15 +66,15 @@ class Video(Record):
     lookalikes: Name | None = None
     """Names a group of videos that look alike, as copies in another size do. Splits never share a group."""
     category: Name | None = None
-    """What the video is about, in its source's own words."""
+    """The topic of the video, in its source's own words."""
     licence: str | None = None
     """An SPDX identifier, or the source's own words."""
     source: str | None = None
-    """Where it comes from: an address or a data set's name."""
+    """Its origin: an address or a data set's name."""
     split: Name | None = None
     """`train`, `dev`, `test` or the source's own word. Splits never share a video."""
     summaries: dict[str, str] = Field(default_factory=dict)
-    """What happens in the video as text, by how it was written: VDAct has `template` and `refine`."""
+    """Summaries of the video, by the way they were written: VDAct has `template` and `refine`."""
 
 
 class Clip(Record):
@@ -83,9 +83,9 @@ class Clip(Record):
     id: ClipKey
     video_id: VideoKey
     interval: Interval | None = None
-    """None if a source names a part of a video without saying when it is."""
+    """None if a source names a part of a video without its time."""
     file: "ClipFile | None" = None
-    """The clip as a file of its own, if it was cut."""
+    """The clip's own file, if it was cut."""
 
 
 class ClipFile(BaseModel):
@@ -98,11 +98,11 @@ class ClipFile(BaseModel):
     """`copy`: packets as they are, from a key frame; `trim`: the same from the key frame before, with an edit list that
     hides what comes too early; `encode`: encoded again."""
     interval: Interval
-    """What the file shows, in the time of the video. Copying may add frames at the end."""
+    """The interval of the video that the file shows. Copying may add frames at the end."""
 
 
 class Shot(Record):
-    """What lies between two cuts."""
+    """The frames between two cuts."""
 
     video_id: VideoKey
     interval: Interval
@@ -111,7 +111,7 @@ class Shot(Record):
 
 
 class Scene(Record):
-    """Clips that belong together: neighbours whose captions say so, or, across scenes, what objects or themes join.
+    """Clips that belong together: neighbours by their captions, or clips of several scenes by objects or themes.
 
     MT-Video-Bench's single scenes and cross-scene segments (arXiv 2510.17722).
     """
@@ -141,7 +141,7 @@ class SampledFrame(Record):
     sharpness: Finite
     """Variance of the Laplacian of the luma at a width of 640 pixels."""
     similarity: Finite | None = None
-    """Correlation of its histogram with that of the key frame before, −1 to 1; None for the first."""
+    """Correlation of its histogram with the one of the key frame before, −1 to 1; None for the first."""
     flow_px: Finite | None = None
     """Mean length of the optical flow since the frame a second before, at a width of 256 pixels."""
     key_frame: bool

@@ -24,13 +24,13 @@ class Rejected(Record):
     record_id: Name
     reason: str
     place: str | None = None
-    """Where the record stood: file, line or JSON path."""
+    """Place of the record: file, line or JSON path."""
     content: Json = None
-    """The refused record itself, as the source had it."""
+    """The refused record in the source's own form."""
 
 
 class FilterResult(BaseModel):
-    """What one filter found."""
+    """The result of one filter."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,11 +41,11 @@ class FilterResult(BaseModel):
     """Smallest value that passes; None for no bound."""
     high: Finite | None = None
     reason: str | None = None
-    """Why it rejected, or was not applied."""
+    """The reason for a rejection, or why the filter was not applied."""
 
 
 class Screening(Record):
-    """What the filters found about a video, kept or not. A filter that a rejection spared is not listed."""
+    """Results of the filters for a video, kept or not. Filters that did not run after a rejection are not listed."""
 
     video_id: VideoKey
     kept: bool
@@ -53,7 +53,7 @@ class Screening(Record):
     quality: Finite | None = None
     """Mean BRISQUE score of up to three key frames, about 0 (natural) to 100 (distorted)."""
     decoded_s: Seconds = 0.0
-    """How much of the video was decoded; less than all if it could no longer pass."""
+    """Decoded length; less than all if the video could no longer pass."""
     damaged_packets: Annotated[int, Field(ge=0)] = 0
     sheet: Annotated[Name, AfterValidator(_stays_inside)] | None = None
     """Contact sheet of the key frames, a PNG file of the benchmark."""
@@ -62,21 +62,21 @@ class Screening(Record):
 class SourceFile(Record):
     """One file of a published layout, so that an exporter can write the same files again.
 
-    `extra` holds what stands in the file outside its records.
+    `extra` holds the content of the file outside its records.
     """
 
     format: Name
-    """The name under which the format is imported, as `svbench`."""
+    """The name of the format on import, such as `svbench`."""
     path: Annotated[Name, AfterValidator(_stays_inside)]
-    """Relative to the folder that was imported, with forward slashes."""
+    """Path relative to the imported folder, with forward slashes."""
     kind: Name
-    """What the file is in its format, as `dialogue` or `checklist`."""
+    """The kind of the file in its format, such as `dialogue` or `checklist`."""
     records: tuple[Name, ...] = ()
     """Identifiers of the records that the file holds, in its order."""
 
 
 class StageReport(Record):
-    """What a stage did with its records."""
+    """The report of a stage."""
 
     stage: Name
     counts: dict[str, Annotated[int, Field(ge=0)]]
@@ -100,19 +100,19 @@ class StageReport(Record):
 
 
 Status = Literal["ok", "optional", "warning", "problem"]
-"""`optional` is what is not there and is needed only for what the check names."""
+"""`optional`: missing, and needed only for the purpose that the check names."""
 
 
 class Check(Record):
-    """One thing that was looked at."""
+    """One check of a machine, a benchmark or a run."""
 
     area: Name
-    """What it belongs to, as `codecs` or `media`."""
+    """The area of the check, such as `codecs` or `media`."""
     subject: Name
     status: Status
     found: str
     advice: str = ""
-    """What to do next; empty if nothing is to be done."""
+    """The next step; empty if there is none."""
 
     def __str__(self) -> str:
         return f"{self.status:<8}  {self.area}: {self.subject}: {self.found}" + (

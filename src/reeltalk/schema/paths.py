@@ -1,21 +1,21 @@
 """Dialogue paths: walks along question chains and linkages through one video (SVBench, arXiv 2502.10810).
 
-The walking rule, which the paper leaves open in part: a walk begins at the first turn of the first chain. At a turn
-from which a linkage leads on that a walk can land at, it jumps with the given probability to the target of one of
-them, chosen uniformly, and the rest of its chain is skipped; otherwise it goes on to the next turn of the chain. After
-the last turn of a chain it goes to the first turn of the next. It ends after the last turn of the last chain. Paths are
-drawn once and fixed in the benchmark; a model is never evaluated on jumps of its own.
+The paper leaves a part of the rule open. Ours: a walk begins at the first turn of the first chain. At a turn with
+usable linkages it jumps, with the given probability, to the target of one of them, chosen uniformly, and skips the rest
+of its chain. Otherwise it goes to the next turn of the chain. After the last turn of a chain it goes to the first turn
+of the next one. It ends after the last turn of the last chain. Paths are drawn once and fixed in the benchmark; all
+models are evaluated on the same paths.
 
-**Where a walk lands.** The turn that it lands on is asked as the linkage's draft words it: one that people settled,
-else the first that is coherent with its neighbours; without such a draft, in the chain's own words. In the middle of a
-chain it lands only if that turn and all that follow it there stand without the turns that are skipped
-(`standing`). A linkage if none of this holds is no chance to jump.
+**Targets.** The target of a jump has the wording of the linkage's draft: a draft that people accepted, else the first
+one that is coherent with its neighbours, else the chain's own wording. In the middle of a chain, a walk can land only
+if the target and all turns after it can be understood without the skipped turns (`entrances`). Other linkages are not
+usable.
 
-**How often it jumps.** Walks are drawn independently, as many as are asked for, and none is drawn again: each jumps at
-every chance with the stated probability, so that all draws together do. To leave equal walks out by drawing others in
-their place, as long as there are any, would fill a benchmark with rare walks, which are those that jump less. Equal
-walks become one path that keeps how often it was drawn (`WALK` in its `extra`); the share of jumps among the draws is
-that of the paths, each counted as often as it was drawn. Among the different paths alone it is lower.
+**Frequency.** Walks are drawn independently, in the requested number, and none is drawn again. Each jumps at every
+chance with the stated probability, and so do all together. Drawing again until all walks differ would fill a benchmark
+with rare walks, which jump less. Equal walks become one path that records how often it was drawn (`WALK` in its
+`extra`). The share of jumps is right for paths that are weighted by their draws; among the different paths alone it is
+lower.
 """
 
 import random
@@ -34,18 +34,18 @@ from reeltalk.schema.record import Json
 from reeltalk.schema.rewriting import Rewrite
 
 WALK: Final = "walk"
-"""In a path's `extra`: `drawn`, how many of the walks drawn were this one, and the `chances` and `jumps` of one."""
+"""Key of a path's `extra`: `drawn`, the number of equal walks, and the `chances` and `jumps` of one of them."""
 LANGUAGE: Final = "language"
-"""The vocabulary of a turn's `labels` that says what language it is in."""
+"""The vocabulary of a turn's `labels` for its language."""
 LANDING: Final = "landing"
-"""The gate of links: whether a walk can land if they lead."""
+"""The gate of links: whether a walk can land at their targets."""
 ASKED: Final = "asked"
-"""In the `extra` of such a gate: the entrances that were looked at by signature, and whether they stand."""
+"""Key of such a gate's `extra`: whether each entrance stands, by its signature."""
 BEFORE: Final = "it did not stand when the benchmark's own paths were drawn"
 ANYWAY: Final = "it leads where a walk goes anyway"
-"""Why a link is no chance to jump that leads from a chain's last turn to the first of the next, in its own words."""
+"""The reason against a link from a chain's last turn to the first of the next in its own wording."""
 ACCEPTED: Final = "accepted"
-"""In a rewrite's `extra`: true where people settled on it, so that paths along its linkage ask it so."""
+"""Key of a rewrite's `extra`: true if people accepted it, so that paths along its linkage use it."""
 
 Place = tuple[str, int]
 """A chain and the index of one of its turns."""
@@ -53,12 +53,12 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Jump:
-    """Where a linkage leads, and how the turn is asked there."""
+    """The target of a linkage, and its wording there."""
 
     source: Place
     target: Place
     turn: Turn | None = None
-    """The turn as a draft words it; None in the chain's own words."""
+    """The turn in a draft's wording; None for the chain's own."""
 
 
 Walk = tuple[tuple[Place, Jump | None], ...]
@@ -67,28 +67,28 @@ Walk = tuple[tuple[Place, Jump | None], ...]
 
 @dataclass(frozen=True)
 class TurnLink:
-    """All linkages between the same two turns. That there are several makes no jump more likely."""
+    """All linkages between the same two turns. Several linkages do not make a jump more likely."""
 
     source: Place
     target: Place
     drafts: tuple[Rewrite, ...] = ()
-    """Coherent drafts of its relations: what people settled, then by position."""
+    """Coherent drafts of its relations: accepted ones first, then by position."""
 
 
 @dataclass(frozen=True)
 class Landing:
-    """What was found about a link."""
+    """The decision on a link."""
 
     link: TurnLink
     jump: Jump | None
     """None if a walk cannot land."""
     standing: EntranceVerdict
     asked: tuple[tuple[str, bool], ...] = ()
-    """Signatures of the entrances that were looked at, and whether they stand."""
+    """Signatures of the checked entrances, and whether they stand."""
 
     @property
     def gate(self) -> GateResult:
-        """What was found, as a row of the benchmark."""
+        """The decision as a row of the benchmark."""
         if self.jump is not None:
             outcome = GateOutcome.PASSED
         else:
@@ -106,28 +106,28 @@ class Landing:
 
 
 Decide = Callable[[Entrance, QAChain, QAChain], EntranceVerdict]
-"""Says whether an entrance stands; the chains are the one that the link leads from and the one that it leads to."""
+"""Decides whether an entrance stands; the chains are the source and the target of the link."""
 
 
 @dataclass
 class PathStatistics:
-    """What became of the links and walks of a benchmark."""
+    """Counts of the links and walks of a benchmark."""
 
     paths: int = 0
     """Different walks that were drawn."""
     drawn: int = 0
     """All walks that were drawn."""
     walks: int = 0
-    """Different walks that there are, in all videos together."""
+    """Different walks that are possible, in all videos together."""
     turns: int = 0
-    """Of the different paths."""
+    """Turns of the different paths."""
     jumps: int = 0
     chances: int = 0
     """Turns of all walks drawn at which they could have jumped."""
     links: int = 0
     """Pairs of turns that linkages relate."""
     refused: Counter[str] = field(default_factory=Counter)
-    """Links that a walk cannot land at, by reason; they are no chance to jump."""
+    """Links that walks cannot use, by reason."""
     lengths: list[int] = field(default_factory=list)
 
     @property
@@ -136,7 +136,7 @@ class PathStatistics:
         return self.jumps / self.chances if self.chances else None
 
     def count(self, landings: Iterable[Landing]) -> None:
-        """Add what was found about links.
+        """Add the decisions on links.
 
         Args:
             landings: One for each link.
@@ -151,7 +151,7 @@ def links_of(chains: Sequence[QAChain], linkages: Iterable[Linkage], rewrites: I
     """The links between some chains, with their drafts, in the order of their sources.
 
     Args:
-        chains: Those of one video, in the order of time.
+        chains: Chains of one video, in the order of time.
         linkages: Relations between their turns.
         rewrites: Drafts for them, and for others.
 
@@ -184,16 +184,16 @@ def _ends(linkage: Linkage) -> tuple[Place, Place]:
 
 
 def find_landings(chains: Sequence[QAChain], links: Sequence[TurnLink], decide: Decide) -> list[Landing]:
-    """Where walks land, link by link: at the first draft that stands, else at the chain's own words if these do.
+    """Decide for each link where walks land: at the first draft that stands, else at the chain's own wording.
 
-    Links are decided in the order of their sources, for how a turn can be reached says what was asked before it. A
-    draft that people settled stands, for they looked at the turns around it; so does the first turn of a chain in its
-    own words, for nothing is skipped there.
+    If neither stands, walks do not use the link. Links are decided in the order of their sources, since the ways to a
+    turn determine the turns before it. A draft that people accepted stands, since they saw the turns around it. The
+    first turn of a chain stands in its own wording, since no turn is skipped.
 
     Args:
-        chains: Those of one video, in the order of time.
-        links: As `links_of` gives them.
-        decide: Says of each other entrance whether it stands.
+        chains: Chains of one video, in the order of time.
+        links: Links from `links_of`.
+        decide: Decides on all other entrances.
     """
     by_id: dict[str, QAChain] = {chain.id: chain for chain in chains}
     onward: dict[str, str] = dict(pairwise(chain.id for chain in chains if chain.turns))
@@ -212,10 +212,10 @@ def find_landings(chains: Sequence[QAChain], links: Sequence[TurnLink], decide: 
 
 
 def recorded_verdicts(gates: Iterable[GateResult]) -> Decide:
-    """Decides as was decided when the benchmark's own paths were drawn; by the rule where something else is asked now.
+    """Decide as when the benchmark's own paths were drawn; use the rule if the wording is another one now.
 
     Args:
-        gates: The benchmark's.
+        gates: Gates of the benchmark.
     """
     known: dict[str, bool] = {}
     for gate in gates:
@@ -256,7 +256,7 @@ def _landing(
                 break
         if standing.stands:
             return Landing(link, jump, standing, tuple(asked))
-        # What is wrong with the best draft says more than that the chain's own words refer to skipped turns.
+        # The reason against the best draft is more useful than the one against the chain's own wording.
         first = first or standing
     assert first is not None
     return Landing(link, None, first, tuple(asked))
@@ -265,10 +265,10 @@ def _landing(
 def _histories(
     chains: Mapping[str, QAChain], source: Place, reached: Mapping[Place, Sequence[Jump]]
 ) -> list[tuple[Turn, ...]]:
-    """What a path may have asked of the source's chain by then: the turns that all paths share, in each wording.
+    """The turns of the source's chain that all paths ask before the jump, in each wording.
 
-    They are those after the last turn at which a path may have entered the chain, with that turn itself if it is
-    asked in one way only. The source itself is always among them, in each of its wordings.
+    They are the turns after the last one at which a path may enter the chain, and that turn itself if it has one
+    wording only. The source is always among them, in each of its wordings.
     """
     name, index = source
     turns = chains[name].turns
@@ -286,8 +286,8 @@ class Walker:
 
     Args:
         chains: Its chains, in the order of time.
-        jumps: Where a walk can land.
-        jump_probability: How likely a jump is if one can be made, 0 to 1.
+        jumps: The possible jumps.
+        jump_probability: Probability of a jump at a turn with usable links, 0 to 1.
     """
 
     def __init__(self, chains: Sequence[QAChain], jumps: Iterable[Jump], *, jump_probability: float = 0.8) -> None:
@@ -302,7 +302,7 @@ class Walker:
 
         Args:
             draw: Decides the jumps.
-            statistics: Where chances and jumps are counted.
+            statistics: Receives counts of chances and jumps.
         """
         steps: list[tuple[Place, Jump | None]] = []
         here, by = self._onward(0, 0), None
@@ -328,7 +328,7 @@ class Walker:
         return (self.chains[number].id, turn) if number < len(self.chains) else None
 
     def different_walks(self) -> int:
-        """How many different walks there are."""
+        """The number of different walks."""
         counts: dict[Place, int] = {}
         for number in range(len(self.chains) - 1, -1, -1):
             for turn in range(len(self.chains[number].turns) - 1, -1, -1):
@@ -341,13 +341,13 @@ class Walker:
         return counts[start] if start is not None else 0
 
     def paths(self, video_id: str, *, count: int, seed: int, statistics: PathStatistics) -> list[DialoguePath]:
-        """The different ones of `count` walks, each with how often it was drawn.
+        """Draw `count` walks; return the different ones, each with the number of its draws.
 
         Args:
             video_id: The video.
-            count: How many are drawn; SVBench's test split has 5 a video.
-            seed: Decides the walks.
-            statistics: Counts are added to it.
+            count: Number of draws; SVBench's test split has 5 a video.
+            seed: Seed of the draws.
+            statistics: Receives counts.
         """
         draw = random.Random(f"paths {seed} {video_id}")
         found: dict[tuple[Any, ...], tuple[Walk, PathStatistics]] = {}
@@ -393,18 +393,18 @@ def draw_paths(
     jump_probability: float = 0.8,
     statistics: PathStatistics,
 ) -> tuple[list[DialoguePath], list[Landing]]:
-    """The paths of a video, and what was found about its links. Chains of one language make paths of their own.
+    """The paths of a video, and the decisions on its links. Chains of each language form their own paths.
 
     Args:
         chains: Its chains, in the order of time.
-        linkages: Those of the benchmark.
+        linkages: Linkages of the benchmark.
         rewrites: Drafts of the benchmark.
         decide: Says whether a walk can enter a chain in its middle.
         video_id: The video.
-        count: How many walks are drawn, in each language.
-        seed: Decides them.
-        jump_probability: How likely a jump is if one can be made, 0 to 1.
-        statistics: Counts are added to it.
+        count: Number of walks to draw in each language.
+        seed: Seed of the draws.
+        jump_probability: Probability of a jump at a turn with usable links, 0 to 1.
+        statistics: Receives counts.
 
     Raises:
         BrokenInvariantError: A linkage leads to no turn, or not forward.

@@ -1,4 +1,4 @@
-"""The root of all records: frozen, strict about its own fields, lossless about those of a source."""
+"""The base of all records: frozen, strict about its own fields, and lossless for fields of a source."""
 
 import math
 from typing import Annotated, Any, Final
@@ -10,11 +10,11 @@ from reeltalk.schema.texts import code_point, refused_in_name
 LONGEST_NAME: Final = 512
 
 Json = Any
-"""A JSON value. Not pydantic's `JsonValue`, which validates every value and costs more than all else together."""
+"""A JSON value. Not pydantic's `JsonValue`, whose validation of every value is slow."""
 
 
 def check_one_line(text: str) -> str:
-    """The text itself.
+    """Return the text if it can be a name.
 
     Raises:
         ValueError: It is empty, has outer spaces, or holds a character that no name may hold.
@@ -43,14 +43,14 @@ Seconds = Annotated[float, Field(ge=0), AfterValidator(_is_finite)]
 class Record(BaseModel):
     """One row of a table. Frozen; a field that reeltalk does not know is an error, never dropped.
 
-    What a published file holds beyond our fields is kept in `extra`, under the source's own names, and the
-    exporter of that format gives it back.
+    Other fields of a published file are kept in `extra`, under the source's own names, and the exporter of that format
+    writes them again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 
     extra: dict[str, Json] = Field(default_factory=dict)
-    """Fields of the source that reeltalk has no name for, as JSON values."""
+    """Fields of the source that are not fields of the record, as JSON values."""
 
     def to_json(self) -> str:
         """One line of JSON: fields in declaration order, those equal to their default left out."""

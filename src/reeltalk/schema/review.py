@@ -1,4 +1,4 @@
-"""What a person said about one revision of one record."""
+"""People's verdicts on one revision of one record."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -31,14 +31,14 @@ class Reason(StrEnum):
     WRONG_ANSWER = "wrong_answer"
     LANGUAGE = "language"
     OTHER = "other"
-    """With a note that says what."""
+    """Explained in a note."""
 
 
 class FieldEdit(Record):
-    """One field of a record, as it was read and as it should be."""
+    """One field of a record, before and after an edit."""
 
     field: Name
-    """A JSON path inside the record, as `turns[2].question`."""
+    """A JSON path inside the record, such as `turns[2].question`."""
     before: Json = None
     after: Json = None
 

@@ -1,7 +1,7 @@
-"""SVBench's rewriting catalogue as data: how a later question may be rewritten so that it rests on a linkage.
+"""SVBench's rewriting catalogue as data: methods to rewrite a later question so that it builds on a linkage.
 
-Source: arXiv 2502.10810, appendix C: 31 methods by relation. The methods are facts of the paper; the words that
-describe them (`rewriting.toml`) are ours, and so are the methods that are marked so.
+Source: arXiv 2502.10810, appendix C: 31 methods by relation. The methods are from the paper. Their
+descriptions (`rewriting.toml`) are ours, and so are the methods that are marked.
 """
 
 import tomllib
@@ -16,7 +16,7 @@ from reeltalk.schema.dialogue import Linkage, Turn
 from reeltalk.schema.record import Name, Record
 
 RESTS_ON: Final = "rests_on"
-"""In a linkage's `extra`: what both turns share, as its writer found it."""
+"""Key of a linkage's `extra`: the thing that both turns share, by its writer."""
 CATALOGUE_FILE: Final = Path(__file__).parent / "rewriting.toml"
 
 
@@ -31,13 +31,13 @@ class RewritingMethod(BaseModel):
     case: Literal["same", "different"] | None = None
     """Whether both turns must be about the same action, person or thing; None if that does not matter."""
     ask: str
-    """What the rewritten question asks for."""
+    """The content of the rewritten question."""
     deeper: str | None = None
-    """What it asks for beyond that."""
+    """The further content of a deeper question."""
     skill: Name
-    """The one of the nine skills that such a question exercises."""
+    """The skill of such a question, one of nine."""
     kinds: tuple[Name, ...] = ()
-    """Kinds of questions about two scenes by which a graph asks for it; none if no graph can."""
+    """Kinds of questions about two scenes by which a graph can ask it; empty if none can."""
     ours: bool = False
     """True for a method that the paper does not have."""
 
@@ -54,14 +54,14 @@ def catalogue() -> Mapping[str, RewritingMethod]:
 
 
 def published_methods() -> Mapping[str, RewritingMethod]:
-    """SVBench's own methods by name, without ours."""
+    """SVBench's methods by name, without ours."""
     return {name: method for name, method in catalogue().items() if not method.ours}
 
 
 class Rewrite(Record):
-    """A draft that puts a linkage's later turn in other words, so that it rests on the earlier one.
+    """A draft that rewords a linkage's later turn so that it builds on the earlier one.
 
-    A draft changes no chain: a person accepts or rejects it.
+    A draft does not change a chain; a person accepts or rejects it.
     """
 
     id: Name
@@ -69,12 +69,12 @@ class Rewrite(Record):
     method: Name
     """A name of the catalogue."""
     skill: Name
-    """The method's, or a person's own."""
+    """The skill of the method, or one that a person chose."""
     draft: Turn
-    """The whole turn that stands in place of the later one on a path that comes along the linkage."""
+    """The turn that replaces the later one on a path along the linkage."""
     coherent: bool
-    """True if it stands without the turns of its own chain before it, the next turn still makes sense after it, and
-    it tells the answer to no turn that follows."""
+    """True if it can be understood without the earlier turns of its chain, if the next turn still makes sense, and if
+    it gives away no later answer."""
     problems: tuple[str, ...] = ()
     """Why it does not."""
     writer: Name

@@ -1,4 +1,4 @@
-"""What a run directory holds besides its answers: per-item scores, summary rows, curves, and what was counted.
+"""Rows of a run besides its answers: scores of items, summary, curves and counts.
 
 A run lies outside the benchmark: `run.json`, `answers.jsonl`, `scores/items.jsonl`, `scores/curves.jsonl` and
 `summary.json`. `score`, `evaluate` and `judge` write runs; `report`, `compare` and `calibrate` read them.
@@ -17,36 +17,36 @@ CONTROLS: Final[dict[Control, str]] = {
     "shuffled": "shuffled pictures",
     "other-video": "another video's pictures",
 }
-"""What a control run shows a model in place of the video's own pictures."""
+"""The pictures that a control run shows in place of the video's own."""
 
 MOST_UNSCORED: Final = 0.02
-"""Above this share of items without a score a number is withheld, wherever it stands."""
+"""Largest share of items without a score; above it, a number is withheld everywhere."""
 
 
 def is_withheld(n: int, unscored: float) -> bool:
-    """True if so many items have no score that a number over the others is not quoted.
+    """True if too many items have no score to quote a number over the others.
 
-    Those that are missing are seldom like those that are there. Every number goes by this: of the leaderboard, of a
-    group, of a turn position, of a task, and those that pages compute from scores of turns.
+    Missing items are seldom like the others. The rule holds for every number: of the leaderboard, a group, a turn
+    position, a task, and those that pages compute from scores of turns.
 
     Args:
-        n: Items that have a score.
-        unscored: Items that should have one and have none. An item that lacks some of its judgings counts in part.
+        n: Number of scored items.
+        unscored: Number of items whose score is missing. An item that lacks some of its judgings counts in part.
     """
-    # Of 350 items 7 are 2 %, whatever binary fractions make of it.
+    # 7 of 350 items are 2 %, whatever the rounding of binary fractions.
     return unscored > MOST_UNSCORED * (n + unscored) + 1e-9
 
 
 def value_fields(
     value: float | None, low: float | None, high: float | None, *, withheld: bool
 ) -> dict[str, float | None]:
-    """A number as fields of a row: with its interval, or in `over_scored` alone if it is withheld.
+    """A number as fields of a row: with its interval, or only as `over_scored` if it is withheld.
 
     Args:
-        value: Over what was scored; None if nothing was.
+        value: The value over scored items; None without any.
         low: Lower end of the 95 % interval.
-        high: Upper end.
-        withheld: As `is_withheld` says.
+        high: Upper end of the interval.
+        withheld: Result of `is_withheld`.
     """
     if withheld:
         return {"value": None, "low": None, "high": None, "over_scored": value}
@@ -54,37 +54,37 @@ def value_fields(
 
 
 class SummaryRow(Record):
-    """One number of a leaderboard, with all that is needed to quote it."""
+    """One number of a leaderboard, with everything needed to quote it."""
 
     model: Name
     metric: Name
     value: Finite | None = None
     """None if nothing could be scored; `RunInfo.unscored` says why."""
     n: Annotated[int, Field(ge=0)]
-    """Items that the value rests on."""
+    """Number of scored items."""
     videos: Annotated[int, Field(ge=0)] | None = None
-    """Source videos of those items, by which the interval is clustered; None in runs of older versions."""
+    """Number of their videos, by which the interval is clustered; None in runs of older versions."""
     low: Finite | None = None
-    """Lower end of the 95 % interval; None if nothing can be said, as with one video."""
+    """Lower end of the 95 % interval; None if there is none, as with one video."""
     high: Finite | None = None
     signature: Name
     unscored: Annotated[int, Field(ge=0)] = 0
-    """Items that should have a value and have none, as the judge failed or the model gave no answer."""
+    """Items without a value because the judge failed or the model gave no answer."""
     not_applicable: Annotated[int, Field(ge=0)] = 0
-    """Items to which the criterion does not apply, as the judge says."""
+    """Items to which the criterion does not apply, according to the judge."""
     over_scored: Finite | None = None
-    """The value over what was scored, where `value` is withheld because more than 2 % are unscored."""
+    """The value over scored items, if `value` is withheld because more than 2 % are unscored."""
     reasons: dict[str, int] = Field(default_factory=dict)
-    """Why items are unscored, and how many for each reason, the most frequent first."""
+    """Number of unscored items by reason, the most frequent first."""
 
 
 class GroupRow(Record):
-    """A metric over the items of one group, as the turns that carry one question type."""
+    """A metric over the items of one group, such as the turns with one question type."""
 
     model: Name
     metric: Name
     by: Name
-    """What the items are grouped by, as `question_type`, `task`, `skill`, `scene`, `turns`, `video_length`."""
+    """Key of the groups, such as `question_type`, `task`, `skill`, `scene`, `turns`, `video_length`."""
     group: Name
     value: Finite | None = None
     n: Annotated[int, Field(ge=0)]
@@ -97,7 +97,7 @@ class GroupRow(Record):
 
 
 class ItemScores(Record):
-    """All metrics of one model's answer to one turn; a metric that failed there is absent."""
+    """All metrics of one model's answer to one turn, without failed ones."""
 
     model: Name
     item_id: Name
@@ -105,7 +105,7 @@ class ItemScores(Record):
 
 
 class CurvePoint(Record):
-    """A metric over the turns that stand at one position of their dialogues."""
+    """A metric over the turns at one position of their dialogues."""
 
     model: Name
     metric: Name
@@ -123,11 +123,11 @@ class CurvePoint(Record):
 
 
 class Duplicate(Record):
-    """An item that a source held more than once. The first row is kept; all others are listed here."""
+    """An item with several rows in a source. The first row is kept; the others are listed here."""
 
     item_id: Name
     kept: str
-    """Where the kept row stood, as `results.json at $[12]`."""
+    """Place of the kept row, such as `results.json at $[12]`."""
     dropped: tuple[str, ...]
     same_answer: bool
     """True if every dropped row gave the same answer as the kept one."""
@@ -135,7 +135,7 @@ class Duplicate(Record):
 
 
 class ModelInfo(Record):
-    """What was read for one model, and what was found wanting."""
+    """Counts of the answers of one model, and of missing ones."""
 
     model: Name
     source: str
@@ -148,7 +148,8 @@ class ModelInfo(Record):
     """Distinct items with an answer to score."""
     duplicates: tuple[Duplicate, ...] = ()
     missing: tuple[Name, ...] = ()
-    """Items that another model of the run, or the benchmark, has and this one lacks. Not in any mean; shown."""
+    """Items of another model of the run, or of the benchmark, that this model lacks. They count in no mean, but are
+    shown."""
     mismatched: tuple[Name, ...] = ()
     """Items whose question or references differ from those of the run's first model or of the benchmark."""
     not_scored: dict[str, int] = Field(default_factory=dict)
@@ -164,17 +165,17 @@ class Unscored(Record):
 
 
 class RunInfo(Record):
-    """`run.json`: what was run, on what, how, and what was counted on the way."""
+    """`run.json`: the verb, settings, inputs and counts of a run."""
 
     kind: Name
-    """The verb that wrote the run, as `score`."""
+    """The verb that wrote the run, such as `score`."""
     format_version: int = 1
     reeltalk_version: Name
     subject: Name
-    """First word of the signatures, as `vdact.answers`."""
+    """First word of the signatures, such as `vdact.answers`."""
     models: tuple[ModelInfo, ...]
     metrics: tuple[Name, ...]
     settings: dict[str, Json] = Field(default_factory=dict)
     clusters: Annotated[int, Field(ge=0)]
-    """Source videos, by which intervals are clustered."""
+    """Number of videos, by which intervals are clustered."""
     unscored: tuple[Unscored, ...] = ()
