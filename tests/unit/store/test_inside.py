@@ -15,7 +15,7 @@ from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError, I
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
-from reeltalk.store import checked
+from reeltalk.store import file_hashes
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.foreign import file_name_problem, names_problems
@@ -466,7 +466,7 @@ def edit(path: Path) -> None:
 def age(folder: Path) -> None:
     """Wait until the folder's files are no longer so new that they might still change unseen."""
     for path in folder.rglob("*"):
-        while time.time_ns() - path.stat().st_ctime_ns <= checked.RECENT_NS:
+        while time.time_ns() - path.stat().st_ctime_ns <= file_hashes.RECENT_NS:
             time.sleep(0.02)
 
 
@@ -481,7 +481,7 @@ def test_what_was_not_touched_is_hashed_once(
     def refuse(path: Path) -> tuple[str, int]:
         raise AssertionError(f"{path} was hashed again")
 
-    monkeypatch.setattr(checked, "hash_file", refuse)
+    monkeypatch.setattr(file_hashes, "hash_file", refuse)
     bench.chmod(0o555)
     Benchmark.open(bench).content()
     assert files_of(bench) == files, "nothing is written beside the files"
@@ -501,7 +501,7 @@ def test_without_a_home_everything_is_hashed(bench: Path, monkeypatch: pytest.Mo
 
 
 def test_a_record_does_not_grow_without_end(bench: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checked, "SPARE_LINES", 3)
+    monkeypatch.setattr(file_hashes, "SPARE_LINES", 3)
     age(bench)
     for number in range(12):
         (bench / "videos.jsonl").chmod(0o644 if number % 2 else 0o600)

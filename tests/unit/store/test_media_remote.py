@@ -11,7 +11,7 @@ from reeltalk.cli import run
 from reeltalk.errors import RemoteError, SettingError
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import Video
-from reeltalk.store import arriving
+from reeltalk.store import download
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.media_remote import pull, push, read_remote, record_remote
@@ -67,7 +67,7 @@ def test_media_come_back_as_they_went(address: str, tmp_path: Path, capsys: pyte
 def test_what_is_damaged_on_either_side_is_refused_and_the_rest_arrives(
     s3: Any, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arriving, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(download, "FIRST_WAIT_S", 0.01)
     full, bare = benchmark_at(tmp_path / "full", FILMS), benchmark_at(tmp_path / "bare", [])
     push(full, f"s3://{bucket}/k")
     whole = s3.get_object(Bucket=bucket, Key=f"k/{HASHES[0]}")["Body"].read()

@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock
 
 from reeltalk.errors import MissingExtraError, ReeltalkError, RemoteError, SettingError
-from reeltalk.store import arriving, remote
+from reeltalk.store import download, remote
 from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.download import StoppedError, Traffic, download_file, run_in_threads
 from reeltalk.store.remote import Remote, RemoteFile, check_remote_address, redact
@@ -172,7 +172,7 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture
 def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     Odd.asked, Odd.released = [], threading.Event()
-    monkeypatch.setattr(arriving, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(download, "FIRST_WAIT_S", 0.01)
     monkeypatch.setattr(remote, "BLOCK_BYTES", 1 << 20)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Odd)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
