@@ -22,7 +22,7 @@ from reeltalk.analysis.turn_scores import TaggedTurns
 from reeltalk.metrics.profile import TAGS, WEIGHTS
 from reeltalk.pages.stage import write_report
 from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.labels import QuestionContent, Target, Thinking
+from reeltalk.schema.labels import Content, Target, Thinking
 from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo, SummaryRow
 from reeltalk.store.runs import Run, read_run, write_run
 
@@ -87,7 +87,7 @@ def make_design(seed: int = DESIGN_SEED) -> Design:
     sizes, shares = list(SIZES), list(SIZES.values())
     levels = list(Thinking)
     for row in range(QUESTIONS):
-        for component in (Target, QuestionContent):
+        for component in (Target, Content):
             names = [tag.value for tag in component]
             ready = np.array([DRAWN[name] for name in names])
             chosen = rng.choice(len(names), size=rng.choice(sizes, p=shares), replace=False, p=ready / ready.sum())
@@ -208,7 +208,7 @@ def _run(turns: TaggedTurns, model: int, name: str, path: Path, questions: int) 
         own = [TAGS[place] for place in np.flatnonzero(turns.tags[row])]
         labels = {
             f"cogme.{kind.__name__.lower()}": tuple(tag for tag in own if tag in [known.value for known in kind])
-            for kind in (Target, QuestionContent, Thinking)
+            for kind in (Target, Content, Thinking)
         }
         right = bool(turns.credit[row, model])
         answers.append(AnsweredTurn(

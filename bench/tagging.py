@@ -49,7 +49,7 @@ from reeltalk.construct.tagging.learning import (  # noqa: E402
 )
 from reeltalk.construct.tagging.stage import LinearTagging  # noqa: E402
 from reeltalk.construct.tagging.turns import TurnToTag  # noqa: E402
-from reeltalk.formats.registry import load_format  # noqa: E402
+from reeltalk.formats import load_format  # noqa: E402
 from reeltalk.graph.reading import read_activity  # noqa: E402
 from reeltalk.graph.story import Story  # noqa: E402
 from reeltalk.inference.linear_tagger import SHIPPED, TAGGED  # noqa: E402

@@ -6,7 +6,7 @@ The names below are the public ones: what a benchmark and a run hold, and `stage
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from reeltalk._version import __version__
 
 if TYPE_CHECKING:
     from reeltalk import stages

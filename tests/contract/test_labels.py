@@ -261,7 +261,7 @@ def test_the_manual_says_each_label_of_each_vocabulary_once(language: str) -> No
     parts = dict(re.findall(r"^# ([A-Z]+)[:：].*\n((?:(?!^# ).*\n?)*)", text, re.MULTILINE))
     for title, vocabulary in (
         ("TARGET", Target),
-        ("CONTENT", QuestionContent),
+        ("CONTENT", Content),
         ("THINKING", Thinking),
         ("TYPES", QuestionType),
     ):

@@ -14,7 +14,7 @@ from reeltalk.analysis.leaderboard import RESERVED_NAMES, Leaderboard
 from reeltalk.analysis.verdicts import Place, ShownVerdict
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.scoring import TEXT_METRICS
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.dialogue import ChecklistItem, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video

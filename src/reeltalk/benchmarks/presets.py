@@ -2,9 +2,7 @@
 
 from typing import Final
 
-from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.preset import Preset
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluate.settings import FrameSettings, PlaySettings, Preset
 from reeltalk.judge.settings import JudgeSettings
 
 SVBENCH: Final = Preset(

@@ -17,7 +17,7 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 findings, 2 the user must act, 130 interrupted."""
     if sys.argv[1:] == ["--version"]:
         # Answered before the parser is imported, which takes most of the time.
-        from reeltalk import __version__
+        from reeltalk._version import __version__
 
         print(__version__)
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 from cyclopts import App, CycloptsError, Group, UnknownCommandError
 from cyclopts.command_spec import CommandSpec
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.cli.options import FLAG, HOW, OUT
 from reeltalk.cli.terminal import ProgressBar
 from reeltalk.errors import InputError, SettingError
-from reeltalk.schema.checks import Check, Status
+from reeltalk.schema.outcomes import Check, Status
 
 if TYPE_CHECKING:
     from reeltalk.store.benchmark import Benchmark

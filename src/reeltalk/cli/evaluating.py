@@ -99,7 +99,7 @@ def evaluate(
     delete_replies
         With --overwrite, delete these replies, so that all is asked anew.
     """
-    from reeltalk.benchmarks import PRESETS
+    from reeltalk.benchmarks.presets import PRESETS
     from reeltalk.stages.evaluating import evaluate as run_stage
     from reeltalk.store.benchmark import Benchmark
 

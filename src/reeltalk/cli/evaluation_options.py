@@ -30,7 +30,7 @@ def _default(part: Literal["play", "judging"], path: str, group: Group | None = 
     """Help for an option that a preset may fix: the default, and the values of the presets that have another."""
 
     def describe(_: object) -> str:
-        from reeltalk.benchmarks import PRESETS
+        from reeltalk.benchmarks.presets import PRESETS
 
         value = attrgetter(path)
         start = value(PlaySettings() if part == "play" else JUDGED_BY_DEFAULT)

@@ -151,7 +151,7 @@ def retry(
     bench
         Folder of the benchmark, if it was moved.
     """
-    from reeltalk.benchmarks import PRESETS
+    from reeltalk.benchmarks.presets import PRESETS
     from reeltalk.stages.retrying import retry as run_stage
 
     with ProgressBar() as bar:

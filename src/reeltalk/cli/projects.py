@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Argument, Parameter
 from pydantic import BaseModel
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.cli.options import PLAN
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.project.sections import REQUIRED, Command, Option
+from reeltalk.project.sections import REQUIRED, CommandSpec, Option
 
 if TYPE_CHECKING:
     from reeltalk.project.reading import ProjectFile
@@ -91,7 +91,7 @@ def run_project(
             raise SettingError("--plan looks at all steps; leave out --only, --from and --force")
         return _plan_run(project)
     from reeltalk.cli.commands import run
-    from reeltalk.project.running import Chosen, Runner
+    from reeltalk.project.running import Runner, StepChoice
 
     read, steps = project_steps(project)
     runner = Runner(read.folder, run, say, version=__version__)
@@ -113,7 +113,7 @@ def _plan_run(project: Path) -> int:
 
     read, steps = project_steps(project)
     folder, records = read.folder, read_records(read.folder)
-    found = standings(steps, records, Fingerprints(folder, dict(records.files)), folder, __version__)
+    found = step_statuses(steps, records, Fingerprints(folder, dict(records.files)), folder, __version__)
     return tell_plan(steps, found, folder, run, lambda line: print(line, flush=True))
 
 
@@ -157,7 +157,7 @@ def section_commands() -> "dict[str, CommandSpec]":
     return {section.name: command_of(section.command) for section in SECTIONS.values()}
 
 
-def command_of(words: Sequence[str]) -> Command:
+def command_of(words: Sequence[str]) -> CommandSpec:
     """A command with its options.
 
     Args:
@@ -177,7 +177,7 @@ def command_of(words: Sequence[str]) -> Command:
         # What belongs to a settings model follows it; keys name the way into it.
         options.append(_option(argument, settings if argument.keys else None))
     help = " ".join((inspect.getdoc(found.default_command) or "").split("\n\n")[0].split())
-    return Command(tuple(words), help, tuple(options))
+    return CommandSpec(tuple(words), help, tuple(options))
 
 
 def _option(argument: Argument, settings: type[BaseModel] | None) -> Option:
@@ -253,10 +253,10 @@ def demo(
     preflight
         Ask each server for one small reply before anything is decoded, to find out what is wrong with it.
     """
-    from reeltalk.benchmarks.own_videos import Asked
-    from reeltalk.benchmarks.own_videos import build as build_own
+    from reeltalk.benchmarks.own_videos import DemoModels
+    from reeltalk.benchmarks.own_videos import build_own_videos as build_own
 
-    asked = Asked(
+    asked = DemoModels(
         model=model or "",
         base_url=base_url,
         api_key_env=api_key_env,
@@ -278,11 +278,11 @@ def demo(
         with ProgressBar() as bar:
             page = build_own(video, out or Path("build/own"), asked, tell=say, progress=bar.show)
     else:
-        if model is not None or asked != Asked(""):
+        if model is not None or asked != DemoModels(""):
             raise SettingError("all options but --out are for videos of your own; give --video FILE too")
-        from reeltalk.benchmarks.household import build
+        from reeltalk.benchmarks.household import build_household
 
         with ProgressBar() as bar:
-            page = build(out or Path("build/demo"), tell=say, progress=bar.show)
+            page = build_household(out or Path("build/demo"), tell=say, progress=bar.show)
     print(f"report: {page}")
     return 0

@@ -114,15 +114,21 @@ def publish(
     config, split = config or "turns", split or "test"
     from reeltalk.analysis.columns import competes
     from reeltalk.analysis.leaderboard import build_leaderboard
-    from reeltalk.formats.hub_results import TASK_FILE, BenchmarkOnHub, Source, check, write_benchmark
+    from reeltalk.formats.hub_results import (
+        TASK_FILE,
+        BenchmarkOnHub,
+        ResultSource,
+        check_hub_benchmark,
+        write_benchmark,
+    )
     from reeltalk.store.atomic import writing_directory
     from reeltalk.store.runs import read_run
 
     if source_url is None and (source_name or source_user or source_org):
         raise SettingError("--source-name, --source-user and --source-org say whose --source-url is; give that too")
-    source = Source(source_url, source_name, source_user, source_org) if source_url is not None else None
+    source = ResultSource(source_url, source_name, source_user, source_org) if source_url is not None else None
     benchmark = BenchmarkOnHub(dataset, revision, date, source)
-    check(benchmark)
+    check_hub_benchmark(benchmark)
     board = build_leaderboard([read_run(path) for path in runs])
     tasks = _tasks(task, board.metrics)
     known = [row.name for row in board.models]

@@ -346,7 +346,7 @@ def _export_training(
 
 
 def _check_training(file: Path, options: TrainingOptions, *, root: Path | None, most_shown: int) -> int:
-    from reeltalk.formats.training import check
+    from reeltalk.formats.training import check_samples
     from reeltalk.parallel import LocalExecutor
     from reeltalk.schema.sft import SampleLimits
 
@@ -359,7 +359,7 @@ def _check_training(file: Path, options: TrainingOptions, *, root: Path | None, 
     if root is not None and not root.is_dir():
         raise SettingError(f"--root {root}: there is no such folder")
     with ProgressBar() as bar:
-        found = check(
+        found = check_samples(
             file,
             limits=limits,
             count=_counter(options.tokenizer),

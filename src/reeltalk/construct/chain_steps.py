@@ -135,7 +135,7 @@ def write_paths(run: ConstructRun) -> StepResult:
     return made
 
 
-def _stands(run: ConstructRun, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
+def _stands(run: ConstructRun, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
     """Whether a path may land here. The writer decides if it can, otherwise the rule; a draft must reveal no answer."""
     if entered.reworded and _gives_away(entered):
         return EntranceVerdict(False, TOLD)
@@ -144,7 +144,7 @@ def _stands(run: ConstructRun, video: Video, entered: Entered, before: QAChain, 
     return verdict_by_rule(entered)
 
 
-def _gives_away(entered: Entered) -> bool:
+def _gives_away(entered: Entrance) -> bool:
     """True if a draft answers itself or a later turn, or if earlier turns answer the draft."""
     said = [(turn.question, turn.references[0]) for turn in entered.before if turn.references]
     for turn in (entered.turn, *entered.following):

@@ -241,7 +241,7 @@ class GraphWriter:
         _check(pair.part, [rewrite.draft for rewrite in kept], kept[0].id)
         return [rewrite.model_copy(update={"position": n}) for n, rewrite in enumerate(kept)]
 
-    def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
+    def stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
         """Whether a path may enter the later chain here, decided by what its turns refer to.
 
         A turn in the chain's own words also stands if both clips together give it the same answer.

@@ -251,7 +251,7 @@ def _drafts_said(reply: RewriteReply) -> list[str]:
     return [text for draft in reply.drafts for text in (draft.question, draft.answer)]
 
 
-def judge_standing(judge: PromptedModel, entered: Entered) -> Standing:
+def judge_standing(judge: PromptedModel, entered: Entrance) -> EntranceVerdict:
     """Ask a model if a path can enter a chain in its middle.
 
     Args:

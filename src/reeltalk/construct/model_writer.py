@@ -194,7 +194,7 @@ class ModelWriter:
         seen = self._context(video, evidence_of(linkage, before, after))
         return write_rewrites(self._writer, seen, linkage, before, after, signature=self.signature)
 
-    def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
+    def stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
         """Let the judge decide from the turns that the path asked, skips, and asks next.
 
         A turn in the chain's own words that refers back by its wording does not stand; the judge is not asked.

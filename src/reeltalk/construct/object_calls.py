@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.construct.frames import frame_calls, frame_limits, parse_frames
 from reeltalk.construct.objects import DescribedFrame, FoundBox, FrameBoxes, group_frames, unpack_appearance
 from reeltalk.errors import BenchmarkError

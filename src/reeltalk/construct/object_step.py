@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.construct.memory import MemoryBank, MemorySettings, Observation
 from reeltalk.construct.object_calls import ObjectCalls, VideoWork, numbers_of
 from reeltalk.construct.objects import (

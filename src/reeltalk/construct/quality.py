@@ -23,10 +23,10 @@ from reeltalk.construct.linting import (
 from reeltalk.construct.model_linking import LinkageResult
 from reeltalk.construct.writers import ChainJudgement, Language, Unwritten, Writer
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
+from reeltalk.schema.entrances import refers_back
 from reeltalk.schema.gates import GONE, GateOutcome, GateResult, GateUnit, is_counted
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.standing import refers_back
 
 WRITTEN_GATE: Final = "written"
 QUALITY_GATE: Final = "quality"

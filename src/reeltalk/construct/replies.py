@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from reeltalk.schema.labels import QuestionContent, QuestionType, Target, Task, Thinking
+from reeltalk.schema.labels import Content, QuestionType, Target, Task, Thinking
 from reeltalk.schema.texts import code_point, refused_in_text
 
 
@@ -209,7 +209,7 @@ class TagReply(ReplyType):
     """CogME's tags and VDAct's question types of one turn."""
 
     target: Annotated[tuple[Target, ...], Field(min_length=1, max_length=3)]
-    content: Annotated[tuple[QuestionContent, ...], Field(min_length=1, max_length=3)]
+    content: Annotated[tuple[Content, ...], Field(min_length=1, max_length=3)]
     thinking: Thinking
     types: Annotated[tuple[QuestionType, ...], Field(min_length=1)]
 

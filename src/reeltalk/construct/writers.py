@@ -103,7 +103,7 @@ class Writer(Protocol):
 class ChecksEntrances(Protocol):
     """A writer that can decide better than the rule if a path may enter a chain in its middle."""
 
-    def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
+    def stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
         """Decide if the turn that a path lands on, and the turns after it, make sense without the skipped turns.
 
         Args:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.curate import filters
 from reeltalk.curate.records import CutClip, FileFacts
 from reeltalk.curate.settings import CurateSettings

@@ -40,7 +40,7 @@ class SourceVideo(NamedTuple):
     """The JSON file next to it."""
 
 
-def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], list[Rejected]]:
+def find_videos(inputs: Sequence[Path | FetchedSources]) -> tuple[list[SourceVideo], list[Rejected]]:
     """Find the video files, sorted by identifier, and reject unsafe ones.
 
     Folders are searched for files with a video suffix; a file given directly is taken whatever its name. Rejected
@@ -102,7 +102,7 @@ def _printable(name: str) -> str:
     return shown.strip()[:LONGEST_NAME] or "�"
 
 
-def _named(inputs: Sequence[Path | Brought]) -> Iterator[tuple[SourceVideo, str | None]]:
+def _named(inputs: Sequence[Path | FetchedSources]) -> Iterator[tuple[SourceVideo, str | None]]:
     """Every file that may be a video, still without an identifier, and the reason if it is refused unread."""
     for source in inputs:
         if isinstance(source, FetchedSources):

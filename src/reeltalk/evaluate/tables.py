@@ -22,7 +22,7 @@ from reeltalk.judge.units import Background, group_units, judged_units
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, quoted
+from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature
 
 TURN: Final = "turn"
@@ -88,7 +88,7 @@ def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: 
             unscored=measure.unscored,
             not_applicable=measure.not_applicable,
             reasons=_count_reasons(measure, reasons),
-            **quoted(measure.value, low, high, withheld=measure.withheld),
+            **value_fields(measure.value, low, high, withheld=measure.withheld),
         )
     )
     for entry in measure.entries:
@@ -106,7 +106,7 @@ def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: 
                         n=part.n,
                         videos=part.videos,
                         unscored=part.unscored,
-                        **quoted(part.value, low, high, withheld=part.withheld),
+                        **value_fields(part.value, low, high, withheld=part.withheld),
                     )
                 )
             elif by != TURN:
@@ -119,7 +119,7 @@ def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: 
                         n=part.n,
                         videos=part.videos,
                         unscored=part.unscored,
-                        **quoted(part.value, low, high, withheld=part.withheld),
+                        **value_fields(part.value, low, high, withheld=part.withheld),
                     )
                 )
 

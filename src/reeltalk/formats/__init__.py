@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reeltalk.errors import SettingError
-from reeltalk.store.content import Content
-from reeltalk.store.documents import record_errors
+
+if TYPE_CHECKING:
+    from reeltalk.store.content import Content
 
 FORMATS: dict[str, str] = {
     "vdact": "VDAct: dialogues, released model outputs, activity graphs (AAAI 2025)",
@@ -41,11 +43,11 @@ class Format:
     """One published layout."""
 
     name: str
-    read: Callable[[Path], Content]
+    read: "Callable[[Path], Content]"
     """Read a file or folder. Raises `InputError` on damaged input; leaves nothing behind."""
-    read_answers: Callable[[Path, Content], Content]
+    read_answers: "Callable[[Path, Content], Content]"
     """Read models' answers to a benchmark, which may lie apart from what they answer. Raises `InputError`."""
-    write: Callable[[Content, Path], list[str]]
+    write: "Callable[[Content, Path], list[str]]"
     """Write into an empty folder; returns one line for each thing that the layout cannot express."""
 
 
@@ -57,15 +59,17 @@ def load_format(name: str) -> Format:
     """
     if name not in FORMATS:
         raise SettingError(f"unknown format '{name}'; known are {', '.join(FORMATS)}")
+    from reeltalk.store.documents import record_errors
+
     module = import_module(f"reeltalk.formats.{name.replace('-', '_')}")
 
-    def read(source: Path) -> Content:
+    def read(source: Path) -> "Content":
         # A reader names the file and place itself; this is for a record of ours that none of its checks foresaw.
         with record_errors(source, "$"):
             content: Content = module.read(source)
         return content
 
-    def read_answers(source: Path, about: Content) -> Content:
+    def read_answers(source: Path, about: "Content") -> "Content":
         if not hasattr(module, "read_answers"):
             return read(source)
         with record_errors(source, "$"):

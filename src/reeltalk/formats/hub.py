@@ -125,7 +125,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
         "",
         *markdown_table(
             ("Licence", "Videos"),
-            [(escape_card(licence), f"{count:,}") for licence, count in licences_of(content).most_common()],
+            [(escape_card(licence), f"{count:,}") for licence, count in _licences(content).most_common()],
             numbers=(False, True),
         ),
         "",

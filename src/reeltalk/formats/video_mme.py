@@ -80,7 +80,9 @@ class VideoMMEVideo(SourceModel):
     missing: bool | None = None
 
 
-def _turn(document: Document, place: str, video: Row | VideoMMEVideo, asked: Row | Asked) -> Turn:
+def _turn(
+    document: SourceDocument, place: str, video: VideoMMERow | VideoMMEVideo, asked: VideoMMERow | VideoMMEQuestion
+) -> Turn:
     correct = option_of_letter(document, f"{place}.answer", asked.answer, asked.options)
     return Turn(
         question=asked.question,
@@ -168,7 +170,7 @@ def _decode_videos(document: SourceDocument) -> Iterator[str]:
             yield asked.question_id
 
 
-def _add_question(document: Document, place: str, row: VideoMMEVideo, asked: Asked) -> None:
+def _add_question(document: SourceDocument, place: str, row: VideoMMEVideo, asked: VideoMMEQuestion) -> None:
     turn = _turn(document, place, row, asked)
     known = document.records.dialogues.get(asked.question_id)
     if known is None:
@@ -184,7 +186,7 @@ def _add_question(document: Document, place: str, row: VideoMMEVideo, asked: Ask
         _warn_of_other_wording(document, place, known.turns[0], turn)
 
 
-def _answer(model: str, row: VideoMMEVideo, asked: Asked) -> Answer:
+def _answer(model: str, row: VideoMMEVideo, asked: VideoMMEQuestion) -> Answer:
     state = AnswerState.ANSWERED if asked.response is not None else AnswerState.FAILED
     return Answer(
         model=model,

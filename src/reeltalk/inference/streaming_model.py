@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.inference.processor import frame_options
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 from reeltalk.inference.turn_pieces import TurnPieces, turn_pieces
 from reeltalk.inference.video_model import Device, LocalVideoModel
 
@@ -297,7 +297,7 @@ class VideoStream:
         self._forget()
         return None
 
-    def ask(self, question: str) -> Spoken:
+    def ask(self, question: str) -> StreamAnswer:
         """Ask something now.
 
         Raises:
@@ -323,7 +323,7 @@ class VideoStream:
             raise
         self._state = "answered"
         self._forget()
-        return Spoken(
+        return StreamAnswer(
             text=text,
             prompt_tokens=asked,
             completion_tokens=len(written),
@@ -338,7 +338,7 @@ class VideoStream:
         self._read_text(self._opening() + instruction + "\n", "turn")
         self._state = "text"
 
-    def speak(self) -> Spoken:
+    def speak(self) -> StreamAnswer:
         """Say what there is to say now.
 
         Raises:

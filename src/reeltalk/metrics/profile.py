@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from reeltalk.schema.labels import QuestionContent, Target, Thinking
+from reeltalk.schema.labels import Content, Target, Thinking
 
 WEIGHTS: Final = {Thinking.RECALL: 1, Thinking.GRASPING: 2, Thinking.REASONING: 3}
 """Grasping includes recall, and reasoning both."""

@@ -11,7 +11,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
 from reeltalk.analysis.columns import metric_kind, metric_scale, metric_title
 from reeltalk.analysis.dialogues import ShownDialogue, limit_text

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.project.records import MISSING, Fingerprints, read_records
-from reeltalk.project.running import RunCommand, Standing, standings, typed
-from reeltalk.project.steps import Step
+from reeltalk.project.running import RunCommand, StepStatus, command_text, step_statuses
+from reeltalk.project.steps import ProjectStep
 
 FORECAST: Final = ("construct", "evaluate")
 """Sections whose commands can forecast with --plan."""
 
 
-def forecast_arguments(step: Step) -> tuple[str, ...] | None:
+def forecast_arguments(step: ProjectStep) -> tuple[str, ...] | None:
     """The command line that forecasts a step; None where it asks no model."""
     if step.section not in FORECAST or (step.section == "construct" and "writer" not in dict(step.options)):
         return None
@@ -47,7 +47,7 @@ def tell_plan(
             write(f"{step.name}: {standing.why}, would not run")
             continue
         write(f"{step.name}: {standing.why}")
-        write(f"  $ {typed(step.arguments)}")
+        write(f"  $ {command_text(step.arguments)}")
         asks = forecast_arguments(step)
         if asks is not None and any(read.path in to_come or prints.of(read) == MISSING for read in step.reads):
             write("  what it asks can be said when the steps before it are done")

@@ -83,8 +83,8 @@ class ProjectSection:
     """Options that the project fills in: where the stages meet on disk."""
 
 
-def _section(name: str, command: str, *filled: str) -> Section:
-    return Section(name, tuple(command.split()), frozenset(filled) | {"overwrite", "delete_replies", "plan"})
+def _section(name: str, command: str, *filled: str) -> ProjectSection:
+    return ProjectSection(name, tuple(command.split()), frozenset(filled) | {"overwrite", "delete_replies", "plan"})
 
 
 SECTIONS: Final = {

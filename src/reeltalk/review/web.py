@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import AfterValidator
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.access import Action, Role, check_role, may
 from reeltalk.review.connections import SIGNED_IN

@@ -112,7 +112,7 @@ class Target(StrEnum):
     """What people of a culture accept as known."""
 
 
-class QuestionContent(StrEnum):
+class Content(StrEnum):
     """CogME: which knowledge of the target a question asks for (CogSci 2024, table 2); one to three."""
 
     IDENTITY = "Identity"
@@ -163,7 +163,7 @@ VOCABULARIES: dict[str, type[StrEnum]] = {
     "svbench.relation": Relation,
     "svbench.skill": Skill,
     "cogme.target": Target,
-    "cogme.content": QuestionContent,
+    "cogme.content": Content,
     "cogme.thinking": Thinking,
     "mt_video_bench.task": Task,
 }

@@ -11,7 +11,7 @@ from reeltalk.progress import Progress, unseen
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.remote import is_address
-from reeltalk.store.sources import bring
+from reeltalk.store.sources import fetch_sources
 from reeltalk.world.film import film as film_scenarios
 from reeltalk.world.settings import FilmSettings
 
@@ -52,7 +52,9 @@ def curate(
     benchmark = Benchmark.create(Path(into))
     kept, most_bytes = Path(cache or benchmark.path / WORK / "sources"), round(max_download_gib * 2**30)
     inputs = [
-        bring(str(video), kept, choose=wanted_files, beside=sidecar_names, most_bytes=most_bytes, progress=progress)
+        fetch_sources(
+            str(video), kept, choose=wanted_files, beside=sidecar_names, most_bytes=most_bytes, progress=progress
+        )
         if is_address(str(video))
         else Path(video)
         for video in videos

@@ -23,7 +23,7 @@ from reeltalk.evaluate.run_folder import RunFolder, is_whole
 from reeltalk.evaluate.settings import PlaySettings, RunConfig, config_of
 from reeltalk.evaluate.signing import run_request, run_signature
 from reeltalk.evaluate.stage import Collected, EvaluationRunner, JudgingSetup, sample_null_units
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import load_format
 from reeltalk.judge import reference_checks
 from reeltalk.llm import Budget, ReplyStore, Spent
 from reeltalk.metrics.uncertainty import wilson

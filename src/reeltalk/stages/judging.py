@@ -13,7 +13,7 @@ from reeltalk.evaluate.settings import LimitSettings
 from reeltalk.evaluate.signing import judge_request, judging_request
 from reeltalk.evaluate.stage import EvaluationRunner
 from reeltalk.evaluate.tables import Parts
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import load_format
 from reeltalk.judge import reference_checks
 from reeltalk.judge.reference_checks import replace_answers
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings

@@ -52,9 +52,9 @@ from reeltalk.store.runs import (
     INFO,
     REQUEST,
     Run,
+    describe_unfinished,
     holds_plays,
     is_unfinished,
-    told_of_unfinished,
 )
 
 Asked = tuple[str, Turn | AnsweredTurn]
@@ -605,7 +605,7 @@ def read_command(path: Path) -> EvaluationCommand | JudgementCommand:
         if holds_plays(path):
             raise BenchmarkError(f"{path} was made by 'reeltalk proactive': the same command plays again what failed")
         if is_unfinished(path):
-            raise BenchmarkError(f"{path} {told_of_unfinished(path)}")
+            raise BenchmarkError(f"{path} {describe_unfinished(path)}")
         raise BenchmarkError(
             f"{path} does not keep the command that made it (it has no {COMMAND}); give that command again: it asks "
             "only what failed"

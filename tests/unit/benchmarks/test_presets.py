@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reeltalk.benchmarks import PRESETS
+from reeltalk.benchmarks.presets import PRESETS
 from reeltalk.evaluate.playing.chat import answer_prompt
 from reeltalk.evaluate.settings import FREE, FrameSettings, PlaySettings
 from reeltalk.judge.protocol import protocols

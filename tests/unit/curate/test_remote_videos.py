@@ -106,7 +106,7 @@ def test_one_video_is_named_by_its_address(s3: Any, bucket: str, raw: Path, tmp_
         for name in ("b.mp4", "b.json"):
             fsspec.filesystem("memory").pipe(f"/{bucket}/{name}", (raw / name).read_bytes())
         address = f"memory://{bucket}/b.mp4"
-    brought = bring(address, tmp_path, choose=wanted_files, beside=sidecar_names, most_bytes=1 << 30)
+    brought = fetch_sources(address, tmp_path, choose=wanted_files, beside=sidecar_names, most_bytes=1 << 30)
     ((there,), _), ((here,), _) = find_videos([brought]), find_videos([raw / "b.mp4"])
     assert (there.id, there.name, there.place) == (here.id, here.name, address)
     assert there.path.read_bytes() == here.path.read_bytes()

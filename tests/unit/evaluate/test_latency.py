@@ -4,7 +4,7 @@ import pytest
 
 from reeltalk.evaluate.latency import ASKED_S, LENGTHS_S, latency_measures, length_group
 from reeltalk.judge.measures import group_measure
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.ids import VideoId
 
 
@@ -29,8 +29,8 @@ def test_bounds_rise_and_an_unknown_length_has_a_group_of_its_own() -> None:
 
 
 def test_memory_is_told_in_mebibytes_where_a_model_tells_it() -> None:
-    kept = [Played(memory_bytes=n * 1024 * 1024, took_s=1.0, frames_s=(1.0, 2.0), new_frames=1) for n in (2, 4)]
-    turns = [asked(10.0, kept[0]), asked(70.0, kept[1], index=1), asked(75.0, Played(took_s=3.0), index=2)]
+    kept = [PlayDetails(memory_bytes=n * 1024 * 1024, took_s=1.0, frames_s=(1.0, 2.0), new_frames=1) for n in (2, 4)]
+    turns = [asked(10.0, kept[0]), asked(70.0, kept[1], index=1), asked(75.0, PlayDetails(took_s=3.0), index=2)]
     found = {measure.name: measure for measure in latency_measures(turns, {"v": 100.0})}
     assert (found["memory_mib"].value, found["memory_mib"].n) == (3.0, 2)
     by_moment = group_measure(found["memory_mib"], "asked_at")
@@ -40,17 +40,17 @@ def test_memory_is_told_in_mebibytes_where_a_model_tells_it() -> None:
 
 
 def test_a_model_that_tells_no_memory_has_no_number_of_it() -> None:
-    names = [measure.name for measure in latency_measures([asked(1.0, Played(took_s=1.0))], {})]
+    names = [measure.name for measure in latency_measures([asked(1.0, PlayDetails(took_s=1.0))], {})]
     assert "memory_mib" not in names
     assert "took_s" in names
 
 
 def test_a_question_without_a_moment_is_asked_at_the_end_of_its_video() -> None:
-    turns = [asked(None, Played(took_s=1.0)), asked(None, Played(took_s=2.0), video="w")]
+    turns = [asked(None, PlayDetails(took_s=1.0)), asked(None, PlayDetails(took_s=2.0), video="w")]
     (took,) = [measure for measure in latency_measures(turns, {"v": 100.0, "w": None}) if measure.name == "took_s"]
     assert set(group_measure(took, "asked_at")) == {"90-120 s", "unknown"}
 
 
 def test_answers_that_failed_took_no_time_that_counts() -> None:
-    failed = asked(1.0, Played(took_s=9.0, memory_bytes=5)).model_copy(update={"state": AnswerState.FAILED})
+    failed = asked(1.0, PlayDetails(took_s=9.0, memory_bytes=5)).model_copy(update={"state": AnswerState.FAILED})
     assert latency_measures([failed, asked(1.0, None)], {}) == []

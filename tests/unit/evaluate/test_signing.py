@@ -174,7 +174,7 @@ def hashes(content: Content) -> list[str]:
     played = make_scripts(content, PlaySettings(units=("chain", "path", "dialogue")))
     films: dict[str, str | None] = {video.id: video.sha256 for video in content.videos}
     turns = [
-        answered_turn(one, step, "m", Response("x"), Played(frames_s=(1.0,), film=films[one.video_id]))
+        answered_turn(one, step, "m", Response("x"), PlayDetails(frames_s=(1.0,), film=films[one.video_id]))
         for one in played
         for step in one.steps
     ]

@@ -15,7 +15,7 @@ from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import ConstructRun
-from reeltalk.formats.registry import load_format
+from reeltalk.formats import load_format
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import PathStep, Turn
 from reeltalk.schema.labels import Task

@@ -5,7 +5,7 @@ from typing import Any
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.turns import cascade
-from reeltalk.schema.answers import AnsweredTurn, Played
+from reeltalk.schema.answers import AnsweredTurn, PlayDetails
 
 
 def unit(name: str, count: int, *, corrupted: int | None = None, video: str = "v") -> JudgeUnit:

@@ -13,7 +13,7 @@ from reeltalk.construct.tagging.turns import TABLE_OF, UNVERIFIED, read_turns, r
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.inference.linear_tagger import TAGGED
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.labels import QuestionContent, Target, Thinking
+from reeltalk.schema.labels import Content, Target, Thinking
 from reeltalk.schema.record import Json
 from reeltalk.schema.tagging import TagProposal, TagUnit
 from reeltalk.store.benchmark import Benchmark
@@ -34,14 +34,14 @@ class Correction(BaseModel):
     unit_id: str
     turn_index: Annotated[int, Field(ge=0)]
     target: Annotated[tuple[Target, ...], Field(min_length=1, max_length=MOST_TAGS)]
-    content: Annotated[tuple[QuestionContent, ...], Field(min_length=1, max_length=MOST_TAGS)]
+    content: Annotated[tuple[Content, ...], Field(min_length=1, max_length=MOST_TAGS)]
     thinking: Thinking
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
         """Tags by vocabulary, without duplicates, in the vocabulary's order."""
         given = (self.target, self.content, (self.thinking,))
-        kinds: tuple[Any, ...] = (Target, QuestionContent, Thinking)
+        kinds: tuple[Any, ...] = (Target, Content, Thinking)
         return {
             name: tuple(tag.value for tag in kind if tag in tags)
             for name, kind, tags in zip(TAGGED, kinds, given, strict=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.construct.tagging.decide import TurnTags
 from reeltalk.construct.tagging.turns import TurnToTag, read_turns
 from reeltalk.errors import BenchmarkError

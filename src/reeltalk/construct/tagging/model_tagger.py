@@ -20,7 +20,7 @@ from reeltalk.llm.prompts import PromptGroup, prompts_in
 from reeltalk.llm.structured import REPAIR
 from reeltalk.parallel.threads import map_threads
 from reeltalk.progress import Progress
-from reeltalk.schema.labels import QuestionContent, Target, Thinking
+from reeltalk.schema.labels import Content, Target, Thinking
 from reeltalk.schema.tagging import TAGGING_MANUAL
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
@@ -41,7 +41,7 @@ class TurnReply(ReplyType):
 
     number: Annotated[int, Field(ge=1)]
     target: Annotated[tuple[Target, ...], Field(min_length=1, max_length=MOST_TAGS)]
-    content: Annotated[tuple[QuestionContent, ...], Field(min_length=1, max_length=MOST_TAGS)]
+    content: Annotated[tuple[Content, ...], Field(min_length=1, max_length=MOST_TAGS)]
     thinking: Thinking
 
 

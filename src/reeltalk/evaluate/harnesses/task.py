@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from reeltalk import __version__
+from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.evaluate.playing.chat import answer_prompt, question_text
 from reeltalk.evaluate.playing.play import (

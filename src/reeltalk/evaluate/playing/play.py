@@ -18,7 +18,7 @@ from reeltalk.evaluate.answers import item_id
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.metrics.agree import agrees, is_yes_no, polarity
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.dialogue import Turn
 
 
@@ -351,7 +351,7 @@ def answered_turn(
     step: Step,
     model: str,
     response: Response,
-    played: Played | None = None,
+    played: PlayDetails | None = None,
     *,
     asked: bool | None = None,
 ) -> AnsweredTurn:

@@ -13,11 +13,11 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn
+from reeltalk.schema.entrances import finds_its_reference
 from reeltalk.schema.ids import PathId, derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
-from reeltalk.schema.paths import PathStatistics, draw_paths, found_before
-from reeltalk.schema.standing import finds_its_reference
+from reeltalk.schema.paths import PathStatistics, draw_paths, recorded_verdicts
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
@@ -194,7 +194,7 @@ def draw_new_paths(
     statistics = PathStatistics()
     clips: dict[str, Interval] = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
     videos = _videos(content, settings.split, {chain.video_id for chain in content.chains})
-    decide = found_before(content.gates)
+    decide = recorded_verdicts(content.gates)
     by_video: dict[str, list[QAChain]] = defaultdict(list)
     for chain in content.chains:
         if chain.video_id in videos:

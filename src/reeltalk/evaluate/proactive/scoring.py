@@ -153,7 +153,7 @@ def _signature(model: str, sessions: Sequence[SessionLog], tasks: Sequence[Proac
     if len(told) > 1:
         raise BenchmarkError(f"plays of {model!r} were made with different settings; score their logs one by one")
     parts = [f"{key}:{value}" for key, value in next(iter(told), ())]
-    data = short_hash(sorted((plain(task) for task in tasks), key=lambda task: str(task["id"])))
+    data = short_hash(sorted((plain_value(task) for task in tasks), key=lambda task: str(task["id"])))
     shown = short_hash(sorted(_session_key(session) for session in sessions))
     return "|".join([SIGNATURE, f"data:{data}", f"judge:{agree.SIGNATURE.replace(':', '-')}", *parts, f"films:{shown}"])
 

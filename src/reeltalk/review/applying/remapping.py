@@ -14,11 +14,11 @@ from typing import Any, Final, TypeVar
 from reeltalk.review.applying.next_revision import TABLE_OF, Key, NextRevision
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.entrances import refers_back
 from reeltalk.schema.gates import GONE, GateOutcome, GateResult
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.paths import ACCEPTED
 from reeltalk.schema.record import Json, Record
-from reeltalk.schema.standing import refers_back
 from reeltalk.schema.tagging import TagProposal
 
 R = TypeVar("R", bound=Record)
