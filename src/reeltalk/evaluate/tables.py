@@ -8,14 +8,13 @@ from typing import Any, Final
 
 from reeltalk._version import __version__
 from reeltalk.evaluate.answers import AnswerSet
-from reeltalk.evaluate.latency import latency_measures
 from reeltalk.evaluate.score import ScoredAnswers, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash
 from reeltalk.evaluate.stage import Evaluation, JudgingSetup, NullUnits
 from reeltalk.judge import reference_checks
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.measures import Measure, group_measure
+from reeltalk.judge.measures import MeanItem, Measure, group_measure, mean_measure
 from reeltalk.judge.protocol import find_protocol, measure_info
 from reeltalk.judge.turns import cascade
 from reeltalk.judge.units import Background, group_units, judged_units
@@ -24,6 +23,71 @@ from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, value_fields
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature
+
+LENGTHS_S: Final = (60.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1800.0, 3600.0)
+"""Bounds of the groups of video length."""
+ASKED_S: Final = (30.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0)
+"""Bounds of the groups of the moment of a question."""
+MIB: Final = 1 << 20
+
+
+def length_group(duration_s: float | None, bounds_s: Sequence[float] = LENGTHS_S) -> str:
+    """The group of a video's length or of a moment, as `60-120 s`: from its lower bound to below its upper one.
+
+    Args:
+        duration_s: Seconds; None where nobody knows.
+        bounds_s: Bounds of the groups, rising.
+    """
+    if duration_s is None:
+        return "unknown"
+    below = 0.0
+    for bound in bounds_s:
+        if duration_s < bound:
+            return f"{below:g}-{bound:g} s"
+        below = bound
+    return f"{below:g} s and more"
+
+
+def latency_measures(turns: Sequence[AnsweredTurn], durations_s: Mapping[str, float | None]) -> list[Measure]:
+    """Seconds, tokens, frames and memory of one model's answers, where they were measured.
+
+    A question without a moment is asked at the end of its video.
+
+    Args:
+        turns: Its turns.
+        durations_s: Length of each video.
+    """
+    found: list[Measure] = []
+    for name, of in (
+        ("took_s", lambda played: played.took_s),
+        ("first_token_s", lambda played: played.first_token_s),
+        ("prompt_tokens", lambda played: played.prompt_tokens),
+        ("completion_tokens", lambda played: played.completion_tokens),
+        ("frames_seen", lambda played: float(len(played.frames_s))),
+        ("new_frames", lambda played: float(played.new_frames)),
+        ("memory_mib", lambda played: None if played.memory_bytes is None else played.memory_bytes / MIB),
+    ):
+        entries = [
+            MeanItem(
+                turn.video_id,
+                float(value),
+                groups={
+                    "turn": (str(turn.turn_index + 1),),
+                    "video_length": (length_group(durations_s.get(turn.video_id)),),
+                    "asked_at": (length_group(_asked_at(turn, durations_s), ASKED_S),),
+                },
+            )
+            for turn in turns
+            if turn.state is AnswerState.ANSWERED and turn.played and (value := of(turn.played)) is not None
+        ]
+        if entries:
+            found.append(mean_measure(name, entries, by=("turn", "video_length", "asked_at")))
+    return found
+
+
+def _asked_at(turn: AnsweredTurn, durations_s: Mapping[str, float | None]) -> float | None:
+    return turn.asked_at_s if turn.asked_at_s is not None else durations_s.get(turn.video_id)
+
 
 TURN: Final = "turn"
 """Groups of this kind become a curve."""

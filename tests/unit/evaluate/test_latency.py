@@ -2,7 +2,7 @@
 
 import pytest
 
-from reeltalk.evaluate.latency import ASKED_S, LENGTHS_S, latency_measures, length_group
+from reeltalk.evaluate.tables import ASKED_S, LENGTHS_S, latency_measures, length_group
 from reeltalk.judge.measures import group_measure
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.ids import VideoId

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.analysis.leaderboard import build_leaderboard
-from reeltalk.evaluate.latency import MIB, latency_measures
-from reeltalk.evaluate.tables import Tables, summarise
+from reeltalk.evaluate.tables import MIB, Tables, latency_measures, summarise
 from reeltalk.pages.breakdowns import timings_by_length, timings_by_moment, timings_by_turn
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
