@@ -89,7 +89,7 @@ def test_an_answer_given_offline_survives_a_reload_and_the_next_question_comes(
     page.fill("#answer-text", "Milk.")
     press(page, "Control+Enter")
     expect(page.locator("#save-state")).to_contain_text("1 answer waits in this browser")
-    expect(page.locator("#asking")).to_contain_text("once the server has your answer")
+    expect(page.locator("#asking")).to_contain_text("when the server has your answer")
     page.reload()
     ready(page)
     page.unroute("**/api/**/entries/**")
