@@ -23,7 +23,7 @@ from reeltalk.cli import run
 from reeltalk.schema.stream import StreamEvent
 
 MODEL = """
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 
 class Counter:
     name = "counter"
@@ -40,11 +40,11 @@ class Counting:
         self.frames += 1
         return 0.9 if self.watched and self.frames >= 3 else 0.1
     def ask(self, question):
-        return Spoken(f"{self.frames} frames: \\x1b[31m{question}", 1, 1, 0.01, None)
+        return StreamAnswer(f"{self.frames} frames: \\x1b[31m{question}", 1, 1, 0.01, None)
     def instruct(self, instruction):
         self.watched = instruction
     def speak(self):
-        return Spoken(f"now: {self.watched}", 1, 1, 0.01, None)
+        return StreamAnswer(f"now: {self.watched}", 1, 1, 0.01, None)
     def told(self, question, answer):
         pass
 """

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream import StreamAnswer
 
 HERE = Path(__file__).parent
 
@@ -63,7 +63,7 @@ class Stream:
         pass
 
     def speak(self):
-        return Spoken("The person walks somewhere.", 0, 5, 0.0, None)
+        return StreamAnswer("The person walks somewhere.", 0, 5, 0.0, None)
 
     def ask(self, question):
         return self.speak()

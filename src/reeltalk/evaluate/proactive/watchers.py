@@ -440,7 +440,7 @@ class _OwnStream:
     def _spoken(self, method: str, *arguments: Any) -> StreamAnswer:
         said = self._called(method, *arguments)
         if not isinstance(said, StreamAnswer):
-            raise ModelError(f"{self._name}: {method}() gave {type(said).__name__}, not Spoken")
+            raise ModelError(f"{self._name}: {method}() gave {type(said).__name__}, not StreamAnswer")
         return said
 
     def _called(self, method: str, *arguments: Any) -> Any:

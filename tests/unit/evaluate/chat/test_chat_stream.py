@@ -176,7 +176,7 @@ def test_models_are_opened_by_their_names(tmp_path: Path) -> None:
         assert (stream.see(picture(1), 0.5), stream.memory_bytes) == (0.5, 7)
         with pytest.raises(ModelError, match=r"see\(\) gave 2.0, not a readiness"):
             stream.see(picture(1), 2.0)
-        with pytest.raises(ModelError, match=r"ask\(\) gave str, not Spoken"):
+        with pytest.raises(ModelError, match=r"ask\(\) gave str, not StreamAnswer"):
             stream.ask("So?")
         with pytest.raises(ModelError, match=r"instruct\(\) fails: ValueError: no room"):
             stream.instruct("Watch.")
