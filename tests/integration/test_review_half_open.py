@@ -235,7 +235,7 @@ def before(server: Server) -> tuple[int, int]:
 @pytest.mark.parametrize(
     "kind", [kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
 )
-def test_a_person_works_beside_more_half_open_connections_than_the_server_may_have(
+def test_a_person_works_beside_three_thousand_half_open_connections(
     server: Server, before: tuple[int, int], kind: str, reliability: Reliability
 ) -> None:
     # Those that do not read are answered, and so cost more than their descriptor.
