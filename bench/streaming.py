@@ -22,7 +22,7 @@ from reeltalk.world.activities import activities, perform
 from reeltalk.world.camera import Camera
 from reeltalk.world.house import build_house
 from reeltalk.world.program import CannotError
-from reeltalk.world.situation import Step, begin
+from reeltalk.world.situation import ProgramStep, begin
 
 MINUTES = (1, 2, 5, 10, 30, 60)
 QUICK = (1, 2, 5)
@@ -37,7 +37,7 @@ WORDS = 12
 def filmed(seconds: int = 300) -> list[NDArray[np.uint8]]:
     """A frame a second of a household, as many as its activities fill; they are repeated in longer videos."""
     house = build_house(1)
-    situation, steps = begin(house, next(iter(house.rooms))), list[Step]()
+    situation, steps = begin(house, next(iter(house.rooms))), list[ProgramStep]()
     for name in RECIPES:
         try:
             done = perform(house, activities()[name], situation)

@@ -15,7 +15,7 @@ from reeltalk.world.activities import activities, perform
 from reeltalk.world.camera import Camera
 from reeltalk.world.house import build_house
 from reeltalk.world.program import CannotError
-from reeltalk.world.situation import Step, begin
+from reeltalk.world.situation import ProgramStep, begin
 
 HOUSES = (1, 2, 3, 4, 5)
 RECIPES = ("Drink_milk", "Watch_television", "Clean_kitchentable", "Brush_teeth", "Go_to_sleep", "Water_plant")
@@ -36,7 +36,7 @@ def main() -> None:
             ratios = []
             for number in HOUSES[:1] if quick else HOUSES:
                 house = build_house(number)
-                situation, steps = begin(house, next(iter(house.rooms))), list[Step]()
+                situation, steps = begin(house, next(iter(house.rooms))), list[ProgramStep]()
                 for name in RECIPES[:2] if quick else RECIPES:
                     try:
                         done = perform(house, activities()[name], situation)

@@ -92,7 +92,9 @@ def visible_files(folder: Path) -> list[Path]:
     found = []
     for path, problem in walk(folder):
         if problem is not None:
-            raise InputError(problem, file=printable(path), hint="rename it, put a copy in its place, or take it away")
+            raise InputError(
+                problem, file=escape_path(path), hint="rename it, put a copy in its place, or take it away"
+            )
         found.append(path)
     return sorted(found)
 
@@ -108,7 +110,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """
     if (folder / "blobs").is_dir() and (folder / "snapshots").is_dir():
         raise InputError(
-            "a hub's cache of all revisions", file=printable(folder), hint="give a folder below its snapshots"
+            "a hub's cache of all revisions", file=escape_path(folder), hint="give a folder below its snapshots"
         )
     roots, waiting, entries = _roots_of(folder), [(folder, 0)], 0
     while waiting:
@@ -118,11 +120,11 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
                 # Only as many as are needed to see that there are too many.
                 listed = sorted(itertools.islice(below, MOST_ENTRIES - entries + 1), key=lambda entry: entry.name)
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=printable(current)) from None
+            raise InputError(f"cannot be read: {error.strerror}", file=escape_path(current)) from None
         entries += len(listed)
         if entries > MOST_ENTRIES:
             raise InputError(
-                f"more than {MOST_ENTRIES:,} files and folders", file=printable(folder), hint="give a part"
+                f"more than {MOST_ENTRIES:,} files and folders", file=escape_path(folder), hint="give a part"
             )
         for entry in listed:
             path = current / entry.name
@@ -132,7 +134,9 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
                 yield path, problem
             elif entry.is_dir(follow_symlinks=False):
                 if depth == DEEPEST_PATH:
-                    raise InputError(f"more than {DEEPEST_PATH} folders deep", file=printable(path), hint="give a part")
+                    raise InputError(
+                        f"more than {DEEPEST_PATH} folders deep", file=escape_path(path), hint="give a part"
+                    )
                 waiting.append((path, depth + 1))
             else:
                 is_file, problem = _look(path, roots)
@@ -149,7 +153,7 @@ def file_inside(folder: Path, name: str) -> Path | None:
     path = folder / name
     is_file, problem = _look(path, _roots_of(folder))
     if problem is not None:
-        raise InputError(problem, file=printable(path), hint="put a copy of the file in its place")
+        raise InputError(problem, file=escape_path(path), hint="put a copy of the file in its place")
     return path if is_file else None
 
 
@@ -161,7 +165,7 @@ def _look(path: Path, roots: tuple[Path, ...]) -> tuple[bool, str | None]:
     except (OSError, ValueError):
         return False, None  # Nothing there, a circle of links, or a name that no file can have.
     if not any(real.is_relative_to(root) for root in roots):
-        return False, f"a link that leads out of the folder, to {printable(real)}"
+        return False, f"a link that leads out of the folder, to {escape_path(real)}"
     if stat.S_ISREG(mode):
         return True, None
     return False, None if stat.S_ISDIR(mode) else _KINDS.get(stat.S_IFMT(mode), "not a file")
@@ -176,7 +180,7 @@ def _roots_of(folder: Path) -> tuple[Path, ...]:
     return (real,)
 
 
-def printable(path: Path) -> str:
+def escape_path(path: Path) -> str:
     """A path for people, with unprintable characters as escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
 
@@ -245,7 +249,7 @@ def foreign_entries(folder: Path, hidden: Container[str] = ()) -> Iterator[tuple
         except FileNotFoundError:
             continue  # another process has removed it
         except OSError as error:
-            yield printable(Path(below)), f"cannot be read: {error.strerror}"
+            yield escape_path(Path(below)), f"cannot be read: {error.strerror}"
             continue
         for entry in found:
             own = entry.name in hidden or entry.name.startswith(PARTIAL_PREFIX)
@@ -255,7 +259,7 @@ def foreign_entries(folder: Path, hidden: Container[str] = ()) -> Iterator[tuple
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(f"{name}/")
             elif not entry.is_file(follow_symlinks=False) and (problem := _what(folder / name)) is not None:
-                yield printable(Path(name)), problem
+                yield escape_path(Path(name)), problem
 
 
 def check_folder(folder: Path, hidden: Container[str] = ()) -> None:
@@ -304,7 +308,7 @@ def _what(path: Path) -> str | None:
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
-            return f"is a link to {printable(Path(os.readlink(path)))}"
+            return f"is a link to {escape_path(Path(os.readlink(path)))}"
     except FileNotFoundError:
         return None  # another process has removed it
     except OSError as error:

@@ -26,7 +26,7 @@ from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.benchmark import COMMIT, HIDDEN, LOCK, WORK, Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_document
-from reeltalk.store.foreign import foreign_entries, path_inside, printable
+from reeltalk.store.foreign import escape_path, foreign_entries, path_inside
 from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file, read_manifest
 from reeltalk.store.runs import (
     CURVES,
@@ -140,7 +140,7 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
     media = (f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())
     known = {*benchmark.manifest.files, MANIFEST, LOCK, REMOTE, LINK_ROT, *media, *foreign}
     for path in sorted(benchmark.path.rglob("*")):
-        name = printable(path.relative_to(benchmark.path))
+        name = escape_path(path.relative_to(benchmark.path))
         if (path.is_dir() and not path.is_symlink()) or name in known or name.split("/")[0] in (COMMIT, WORK):
             continue
         if not path.name.startswith(PARTIAL_PREFIX) and PARTIAL_PREFIX not in name:

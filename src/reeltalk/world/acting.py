@@ -8,10 +8,10 @@ from reeltalk.world.figure import STRIDE_M, Pose, between, lying, sitting, smoot
 from reeltalk.world.house import House, surface_height_m
 from reeltalk.world.placing import DROP_M, place_of
 from reeltalk.world.shots import path
-from reeltalk.world.situation import AgentState, Step
+from reeltalk.world.situation import AgentState, ProgramStep
 
 
-def posed(house: House, step: Step, share: float) -> tuple[AgentState, float, float, Pose]:
+def posed(house: House, step: ProgramStep, share: float) -> tuple[AgentState, float, float, Pose]:
     """How the person is seen in the course of a step.
 
     Args:
@@ -37,7 +37,7 @@ def posed(house: House, step: Step, share: float) -> tuple[AgentState, float, fl
     return posed, x_m, y_m, _acting(house, step, second, share)
 
 
-def _resting(house: House, step: Step, agent: AgentState) -> tuple[Pose, float]:
+def _resting(house: House, step: ProgramStep, agent: AgentState) -> tuple[Pose, float]:
     """The pose in which the person stays, and the height at which."""
     carry = _carrying(agent)
     if agent.posture == "sit" and agent.seat:
@@ -59,7 +59,7 @@ def _resting(house: House, step: Step, agent: AgentState) -> tuple[Pose, float]:
     return replace(base, hands=(carry[0] or base.hands[0], carry[1] or base.hands[1])), height
 
 
-def _walking(house: House, step: Step, share: float) -> tuple[AgentState, float, float, Pose]:
+def _walking(house: House, step: ProgramStep, share: float) -> tuple[AgentState, float, float, Pose]:
     before, after = step.before.agent, step.after.agent
     ways = path(house, step)
     walked = share * step.duration_s / max(step.duration_s - 0.3, 0.1) * sum(abs(b - a) for a, b in ways)
@@ -78,7 +78,7 @@ def _walking(house: House, step: Step, share: float) -> tuple[AgentState, float,
     raise AssertionError("a path has at least one part")
 
 
-def _acting(house: House, step: Step, rest: Pose, share: float) -> Pose:
+def _acting(house: House, step: ProgramStep, rest: Pose, share: float) -> Pose:
     """What the hands and legs do while the posture stays."""
     action, agent = step.command.action, step.after.agent
     wave = math.sin(share * step.duration_s * 2 * math.pi)
@@ -114,7 +114,7 @@ def _acting(house: House, step: Step, rest: Pose, share: float) -> Pose:
     return rest
 
 
-def _reaching(house: House, step: Step, rest: Pose, share: float, *, sway: float = 0.0) -> Pose:
+def _reaching(house: House, step: ProgramStep, rest: Pose, share: float, *, sway: float = 0.0) -> Pose:
     """A hand goes to what is handled and comes back."""
     names = [n for n in (*step.command.targets, step.command.main) if n in step.after.things]
     if not names:
@@ -144,7 +144,7 @@ def _carrying(agent: AgentState) -> tuple[Point | None, Point | None]:
     return (0.3, 1.14) if agent.right else None, (0.2, 1.08) if agent.left else None
 
 
-def _with_hand(pose: Pose, step: Step, point: Point, share: float) -> Pose:
+def _with_hand(pose: Pose, step: ProgramStep, point: Point, share: float) -> Pose:
     """The hand that acts moved towards a point."""
     side = 1 if step.command.main is not None and step.command.main == step.after.agent.left else 0
     if step.command.action in ("grab", "open", "close", "switchOn", "switchOff", "touch") and step.before.agent.right:

@@ -15,7 +15,7 @@ from reeltalk.graph.vocabulary import CATEGORIES
 from reeltalk.world.house import ROOM_ORDER, House
 from reeltalk.world.program import CannotError, Command
 from reeltalk.world.simulation import do, location
-from reeltalk.world.situation import Situation, Step
+from reeltalk.world.situation import ProgramStep, Situation
 
 RECIPES: Final = Path(__file__).parent / "activities.txt"
 NEAR_M: Final = 0.6
@@ -46,7 +46,7 @@ def activities() -> dict[str, Activity]:
     return made
 
 
-def perform(house: House, activity: Activity, start: Situation) -> list[Step]:
+def perform(house: House, activity: Activity, start: Situation) -> list[ProgramStep]:
     """Carry out a recipe.
 
     Args:
@@ -68,7 +68,7 @@ def perform(house: House, activity: Activity, start: Situation) -> list[Step]:
     return planner.steps
 
 
-def program(steps: Sequence[Step]) -> str:
+def program(steps: Sequence[ProgramStep]) -> str:
     """The program that was carried out, a command a line."""
     return "".join(f"{step.command.line}\n" for step in steps)
 
@@ -76,7 +76,7 @@ def program(steps: Sequence[Step]) -> str:
 class _Planner:
     def __init__(self, house: House, start: Situation) -> None:
         self.house, self.situation = house, start
-        self.steps: list[Step] = []
+        self.steps: list[ProgramStep] = []
 
     def line(self, words: tuple[str, ...]) -> None:
         verb, names = words[0], [self._find(word) for word in words[1:]]

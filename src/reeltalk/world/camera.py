@@ -23,7 +23,7 @@ from reeltalk.world.palette import GLOW, INK
 from reeltalk.world.placing import drawing_order, place_of
 from reeltalk.world.room_drawing import draw_room
 from reeltalk.world.shots import FLOOR_BELOW_M, CameraShot, View, plan_frames
-from reeltalk.world.situation import Situation, Step
+from reeltalk.world.situation import ProgramStep, Situation
 
 SMALLEST_SEEN_PX: Final = 24
 """An object that shows fewer pixels is not seen: at 640 pixels across that is a fifth of a toothbrush."""
@@ -48,7 +48,7 @@ class Camera:
         self._painted: tuple[object, Picture] | None = None
         self._stencilled: tuple[object, NDArray[np.int16]] | None = None
 
-    def film(self, steps: Sequence[Step]) -> Iterator[tuple[float, Picture]]:
+    def film(self, steps: Sequence[ProgramStep]) -> Iterator[tuple[float, Picture]]:
         """Every frame of the steps with its time in seconds from the first step's start.
 
         The pictures are (H, W, 3) uint8 RGB, each its own copy.
@@ -56,7 +56,7 @@ class Camera:
         for time_s, step, share, shot in plan_frames(self.house, steps, fps=self.fps, view=self.view):
             yield time_s, self.picture(step, share, shot)
 
-    def boxes(self, steps: Sequence[Step], *, fps: float) -> Iterator[tuple[float, str, Box]]:
+    def boxes(self, steps: Sequence[ProgramStep], *, fps: float) -> Iterator[tuple[float, str, Box]]:
         """What is to be seen where: of the first frame at or after each time of a grid, in the order of time and name.
 
         Args:
@@ -73,7 +73,7 @@ class Camera:
                 for name, box in self.seen(step, share, shot).items():
                     yield time_s, name, box
 
-    def picture(self, step: Step, share: float, shot: CameraShot) -> Picture:
+    def picture(self, step: ProgramStep, share: float, shot: CameraShot) -> Picture:
         """One frame.
 
         Args:
@@ -92,7 +92,7 @@ class Camera:
             canvas.darken(0.5)
         return canvas.pixels
 
-    def seen(self, step: Step, share: float, shot: CameraShot) -> dict[str, Box]:
+    def seen(self, step: ProgramStep, share: float, shot: CameraShot) -> dict[str, Box]:
         """Boxes around what shows of each object and of the person (`character1`) in a frame, by name in order.
 
         What stands behind something else, outside of the picture or in what is closed is left out.

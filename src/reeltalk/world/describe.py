@@ -26,7 +26,7 @@ from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.world.activities import activities, program
 from reeltalk.world.film import carry_out_all, clip_graphs
 from reeltalk.world.house import House, build_house
-from reeltalk.world.situation import Step
+from reeltalk.world.situation import ProgramStep
 
 STAGE: Final = "world describe"
 SAME_TIME_S: Final = 1e-3
@@ -37,7 +37,7 @@ SAME_TIME_S: Final = 1e-3
 class TimedStep:
     """A step where it lies in its video."""
 
-    step: Step
+    step: ProgramStep
     activity: str
     """The recipe that it belongs to."""
     start_s: float

@@ -25,7 +25,7 @@ from reeltalk.graph.vocabulary import (
     plain_name,
 )
 from reeltalk.world.house import ROOM_HEIGHT_M, ROOM_WIDTH_M, House
-from reeltalk.world.situation import Situation, Step
+from reeltalk.world.situation import ProgramStep, Situation
 
 CLOSE_M: Final = 1.5
 FACING_M: Final = 5.0
@@ -52,7 +52,7 @@ class _Version:
     """Objects that it rests on, and since when their Shapes hold."""
 
 
-def activity_triples(house: House, name: str, category: str, steps: Sequence[Step]) -> str:
+def activity_triples(house: House, name: str, category: str, steps: Sequence[ProgramStep]) -> str:
     """The graph as N-Triples, a line each.
 
     Args:
@@ -65,7 +65,7 @@ def activity_triples(house: House, name: str, category: str, steps: Sequence[Ste
 
 
 class _Graph:
-    def __init__(self, house: House, name: str, category: str, steps: Sequence[Step]) -> None:
+    def __init__(self, house: House, name: str, category: str, steps: Sequence[ProgramStep]) -> None:
         self.house, self.steps, self.category = house, steps, category
         self.suffix = name.lower()
         self.lines: list[str] = []

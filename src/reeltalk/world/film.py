@@ -47,7 +47,7 @@ from reeltalk.world.house import ROOM_ORDER, House, build_house
 from reeltalk.world.program import CannotError
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import View
-from reeltalk.world.situation import Step, begin
+from reeltalk.world.situation import ProgramStep, begin
 
 STAGE: Final = "world film"
 _CARD: Final = re.compile(r"(.+?)(\d+)_scene\d+")
@@ -188,7 +188,7 @@ def _candidates(house: House, settings: FilmSettings) -> Iterator[tuple[str, ...
     yield from found
 
 
-def carry_out_all(house: House, start_room: str, names: list[str]) -> list[list[Step]]:
+def carry_out_all(house: House, start_room: str, names: list[str]) -> list[list[ProgramStep]]:
     """The steps of activities one after the other, each in the situation that the last one left.
 
     Raises:
@@ -317,7 +317,7 @@ def film_plan(argument: dict[str, Any]) -> str:
 
 
 def clip_graphs(
-    house: House, clips: Sequence[str], known: Sequence[Activity], parts: Sequence[Sequence[Step]]
+    house: House, clips: Sequence[str], known: Sequence[Activity], parts: Sequence[Sequence[ProgramStep]]
 ) -> list[str]:
     """The curated graph of each activity as N-Quads, with a `nextActivity` to the next one."""
     graphs = []

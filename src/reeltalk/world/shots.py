@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reeltalk.world.house import DOOR_X_M, ROOM_WIDTH_M, House
-from reeltalk.world.situation import Step
+from reeltalk.world.situation import ProgramStep
 
 View = Literal["switching", "fixed"]
 NEAR_WIDTH_M: Final = 4.6
@@ -26,8 +26,8 @@ class CameraShot:
 
 
 def plan_frames(
-    house: House, steps: Sequence[Step], *, fps: int, view: View
-) -> Iterator[tuple[float, Step, float, CameraShot]]:
+    house: House, steps: Sequence[ProgramStep], *, fps: int, view: View
+) -> Iterator[tuple[float, ProgramStep, float, CameraShot]]:
     """When a frame is due, and what it shows.
 
     Args:
@@ -52,7 +52,7 @@ def plan_frames(
         yield time_s, steps[index], share, shots[index][_part(house, steps[index], share)]
 
 
-def _shots(house: House, steps: Sequence[Step], view: View) -> list[tuple[CameraShot, CameraShot]]:
+def _shots(house: House, steps: Sequence[ProgramStep], view: View) -> list[tuple[CameraShot, CameraShot]]:
     """The view of each step before and after the person changed rooms; a near view is kept while it serves."""
     chosen: list[tuple[CameraShot, CameraShot]] = []
     last: CameraShot | None = None
@@ -87,7 +87,7 @@ def _near(room: str, points: Sequence[float], top_m: float, last: CameraShot | N
     return CameraShot(room, round(left, 2), NEAR_WIDTH_M)
 
 
-def path(house: House, step: Step) -> list[tuple[float, float]]:
+def path(house: House, step: ProgramStep) -> list[tuple[float, float]]:
     """The ways of a walk, each within one room."""
     before, after = step.before.agent, step.after.agent
     if before.room == after.room:
@@ -96,7 +96,7 @@ def path(house: House, step: Step) -> list[tuple[float, float]]:
     return [(before.x_m, out), (into, after.x_m)]
 
 
-def _part(house: House, step: Step, share: float) -> int:
+def _part(house: House, step: ProgramStep, share: float) -> int:
     """0 before the person has left the first room, 1 after."""
     if not step.moved_room:
         return 0

@@ -11,7 +11,7 @@ from typing import Final
 from reeltalk.world.house import DOOR_X_M, ROOM_WIDTH_M, House
 from reeltalk.world.program import DURATIONS_S, CannotError, Command
 from reeltalk.world.scene import SituatedCommand
-from reeltalk.world.situation import Situation, Step
+from reeltalk.world.situation import ProgramStep, Situation
 from reeltalk.world.step_rules import RULES
 
 WALK_M_PER_S: Final = 1.0
@@ -20,13 +20,13 @@ STAND_M: Final = 0.35
 """How far from an object's centre one stops."""
 
 
-def carry_out(house: House, commands: Iterable[Command], start: Situation) -> list[Step]:
+def carry_out(house: House, commands: Iterable[Command], start: Situation) -> list[ProgramStep]:
     """Carry out a program.
 
     Raises:
         CannotError: A step's precondition does not hold; names the step and why.
     """
-    steps: list[Step] = []
+    steps: list[ProgramStep] = []
     situation = start
     for number, command in enumerate(commands, 1):
         try:
@@ -38,7 +38,7 @@ def carry_out(house: House, commands: Iterable[Command], start: Situation) -> li
     return steps
 
 
-def do(house: House, command: Command, situation: Situation) -> Step:
+def do(house: House, command: Command, situation: Situation) -> ProgramStep:
     """Carry out one command.
 
     Raises:
@@ -50,7 +50,7 @@ def do(house: House, command: Command, situation: Situation) -> Step:
     if rule is None:
         raise CannotError(f"{command.action!r} is no action")
     after = rule(SituatedCommand(house, command, situation))
-    return Step(command, DURATIONS_S[command.action], situation, after)
+    return ProgramStep(command, DURATIONS_S[command.action], situation, after)
 
 
 def location(house: House, situation: Situation, name: str) -> tuple[str, float]:
@@ -71,7 +71,7 @@ def stop_beside(house: House, x_m: float, from_x_m: float, name: str) -> float:
     return min(max(x_m + away, 0.6), ROOM_WIDTH_M - 0.6)
 
 
-def _walk(house: House, command: Command, situation: Situation) -> Step:
+def _walk(house: House, command: Command, situation: Situation) -> ProgramStep:
     agent = situation.agent
     if command.main is None:
         raise CannotError("walk needs something to walk to")
@@ -91,4 +91,4 @@ def _walk(house: House, command: Command, situation: Situation) -> Step:
     for name in agent.held:
         things[name] = replace(things[name], room=room, x_m=moved.x_m)
     seconds = round(length / WALK_M_PER_S + SETTLE_S, 1)
-    return Step(command, seconds, situation, Situation(things, moved))
+    return ProgramStep(command, seconds, situation, Situation(things, moved))

@@ -56,7 +56,7 @@ class Situation:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramStep:
     """An event: a command carried out."""
 
     command: Command

@@ -57,7 +57,7 @@ def test_the_options_are_those_of_thesection_commands(commands: dict[str, Comman
     assert (quality.flag, quality.default, quality.help) == (
         "--quality",
         90.0,
-        "Lowest overall quality that passes (SVBench); a chain below goes back to its writer.",
+        "Lowest overall quality that passes (SVBench); a chain below it goes back to its writer.",
     )
     for command in commands.values():
         assert command.help

@@ -27,7 +27,7 @@ from reeltalk.world.film import film
 from reeltalk.world.house import build_house
 from reeltalk.world.program import Command
 from reeltalk.world.settings import FilmSettings
-from reeltalk.world.situation import Step, begin
+from reeltalk.world.situation import ProgramStep, begin
 
 FILMED = FilmSettings(scenarios=2, houses=1, width_px=320, fps=5, max_duration_s=90, seed=7)
 # SVBench's clips reach into each other, which is the harder case.
@@ -145,7 +145,9 @@ def test_every_step_is_told_of_the_first_clip_that_shows_its_end(
     ]
     situation = begin(build_house(1), "kitchen1")
     steps = [
-        TimedStep(Step(Command("stretch"), end - start, situation, situation), "Stretching", float(start), float(end))
+        TimedStep(
+            ProgramStep(Command("stretch"), end - start, situation, situation), "Stretching", float(start), float(end)
+        )
         for start, end in zip([0, *ends], ends, strict=False)
     ]
     told = told_of(clips, steps)

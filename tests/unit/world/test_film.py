@@ -32,14 +32,14 @@ from reeltalk.world.kinds import COLOURS
 from reeltalk.world.program import CannotError
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import CameraShot
-from reeltalk.world.situation import Step, begin
+from reeltalk.world.situation import ProgramStep, begin
 
 SMALL = FilmSettings(scenarios=3, houses=3, seed=5, width_px=320, fps=2, max_duration_s=75)
 
 
-def performed(number: int, names: Iterable[str]) -> list[tuple[str, str, list[Step]]]:
+def performed(number: int, names: Iterable[str]) -> list[tuple[str, str, list[ProgramStep]]]:
     house = build_house(number)
-    found: list[tuple[str, str, list[Step]]] = []
+    found: list[tuple[str, str, list[ProgramStep]]] = []
     for name in names:
         try:
             steps = perform(house, activities()[name], begin(house, list(house.rooms)[len(found) % 4]))
