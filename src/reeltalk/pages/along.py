@@ -23,7 +23,7 @@ from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import RIGHT, ScoredTurn, scored_turns
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Series, ValuePair
-from reeltalk.pages.site import Site
+from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CurvePoint
 
 RECOVERY: Final = "recovery"
@@ -240,3 +240,6 @@ def _rows(board: Leaderboard, metric: str) -> list[tuple[int, list[CurvePoint | 
 
 def _cells(rows: list[tuple[int, list[CurvePoint | None]]], metric: str) -> list[list[TableCell]]:
     return [[position, *(quantity(point, metric) for point in points)] for position, points in rows]
+
+
+REPORT_PAGES: Final = (Page("Along the dialogue", PAGE, has_curves, write_along, place=60),)

@@ -14,7 +14,7 @@ from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Grouped, Series, Stop, TimedSeries, line_plot
-from reeltalk.pages.site import Site
+from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
 BY_TITLES: Final = {
@@ -390,3 +390,9 @@ def _drawn(site: Site, by: str, found: list[TimingFigure]) -> list[tuple[TimingF
         cells = [[group, *(quantity(value, one.metric) for value in values)] for group, values in one.rows]
         drawn.append((one, figure, site.table(TIMES_PAGE, name, header, cells, one.title, signatures)))
     return drawn
+
+
+REPORT_PAGES: Final = (
+    Page("Breakdowns", PAGE, has_breakdowns, write_breakdowns, place=70),
+    Page("Times", TIMES_PAGE, has_times, write_times, place=100),
+)

@@ -27,7 +27,7 @@ from reeltalk.metrics.draws import Statistic
 from reeltalk.metrics.prediction_powered import FEWEST_LABELS, FEWEST_VIDEOS
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.pages import charts
-from reeltalk.pages.site import STATIC, Site, make_environment, write_static, write_text
+from reeltalk.pages.site import STATIC, Page, Site, make_environment, write_static, write_text
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import JUDGED, Run
@@ -308,3 +308,8 @@ def _problems(tried: Sequence[Landmark]) -> tuple[str, ...]:
         if above:
             found.append(f"{one.name} is not below {', '.join(above)}")
     return tuple(found)
+
+
+REPORT_PAGES: Final = (
+    Page("Calibration", PAGE, lambda site: site.calibration is not None, write_calibration, place=110),
+)

@@ -24,7 +24,7 @@ from reeltalk.analysis.turn_scores import credit_metric
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.pages.charts import PairedDifference, forest_chart
-from reeltalk.pages.site import Site, write_static
+from reeltalk.pages.site import Page, Site, write_static
 
 PAGE: Final = "comparisons.html"
 STYLE: Final = "comparisons.css"
@@ -289,3 +289,6 @@ def _table(found: Comparisons, rows: list[Comparison]) -> tuple[list[str], list[
         for row in rows
     ]
     return header, lines
+
+
+REPORT_PAGES: Final = (Page("Comparisons", PAGE, has_comparisons, write_comparisons, place=20),)

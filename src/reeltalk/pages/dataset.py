@@ -11,7 +11,7 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.pages.dataset_figures import Panel, activity_panels, kind_panels, question_panels, video_panels
 from reeltalk.pages.published import DatasetComparison, dataset_comparisons
 from reeltalk.pages.scenarios import has_scenarios
-from reeltalk.pages.site import Site, write_static, write_text
+from reeltalk.pages.site import Page, Site, write_static, write_text
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, VIDEOS
 
@@ -156,3 +156,14 @@ def write_dataset_page(benchmark: Benchmark, folder: Path, environment: Environm
 
 def _values(dataset: Dataset) -> dict[str, object]:
     return {"dataset": dataset, "links": ()}
+
+
+REPORT_PAGES: Final = (
+    Page(
+        "Dataset",
+        PAGE,
+        lambda site: site.benchmark is not None and has_dataset(site.benchmark),
+        write_dataset,
+        place=150,
+    ),
+)

@@ -243,6 +243,9 @@ class TurnList:
     turns: tuple[ListedTurn, ...]
 
 
+TURNS_PAGE: Final = "turns.html"
+
+
 def write_finder(site: Site) -> None:
     """Write `turns.html` and its data.
 
@@ -273,8 +276,8 @@ def write_finder(site: Site) -> None:
     for place, (name, value) in enumerate(finder.labels):
         labels.setdefault(name, []).append((place, value))
     site.render(
-        "turns.html",
-        PAGE.file,
+        TURNS_PAGE,
+        TURNS_PAGE,
         finder=finder,
         labels=labels,
         total=len(turns),
@@ -284,7 +287,10 @@ def write_finder(site: Site) -> None:
     )
 
 
-PAGE: Final = Page("Turns", "turns.html", lambda site: bool(site.dialogues), write_finder)
+REPORT_PAGES: Final = (
+    Page("Dialogues", "dialogues.html", lambda site: True, write_dialogue_pages, place=120),
+    Page("Turns", TURNS_PAGE, lambda site: bool(site.dialogues), write_finder, place=130),
+)
 
 
 def _lists(site: Site, finder: Finder, turns: Sequence[FoundTurn]) -> list[TurnList]:

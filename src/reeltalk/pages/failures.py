@@ -207,4 +207,4 @@ def write_failures(site: Site) -> None:
         )
 
 
-PAGE: Final = Page("Failures", FIRST, has_failures, write_failures)
+REPORT_PAGES: Final = (Page("Failures", FIRST, has_failures, write_failures, place=140),)

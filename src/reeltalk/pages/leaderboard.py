@@ -15,7 +15,7 @@ from reeltalk.pages import charts
 from reeltalk.pages.along import turn_curves
 from reeltalk.pages.breakdowns import answer_settings_table, judge_name
 from reeltalk.pages.looking import separate_controls
-from reeltalk.pages.site import Site
+from reeltalk.pages.site import Page, Site
 from reeltalk.schema.texts import printable
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
@@ -301,3 +301,6 @@ _RENDERERS: Final[dict[TableFormat, Callable[[Leaderboard], str]]] = {
     "markdown": _as_markdown,
     "latex": _as_latex,
 }
+
+
+REPORT_PAGES: Final = (Page("Leaderboard", PAGE, lambda site: True, write_leaderboard, place=10),)

@@ -26,7 +26,7 @@ from reeltalk.pages.profiles import (
     has_profiles,
     measure_lines,
 )
-from reeltalk.pages.site import Site, write_static
+from reeltalk.pages.site import Page, Site, write_static
 
 PAGE: Final = "models.html"
 AXIS: Final = "parameters (thousand millions)"
@@ -212,3 +212,9 @@ def _own(groups: list[Breakdown], site: Site, among: list[int], index: int) -> l
         if tables:
             kept.append(Breakdown(breakdown.by, breakdown.title, tuple(tables)))
     return kept
+
+
+REPORT_PAGES: Final = (
+    Page("", "models/", lambda site: True, write_models, place=40),
+    Page("Models", PAGE, has_about, write_about, place=90),
+)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Final
 
 from markupsafe import Markup
 
@@ -24,9 +25,9 @@ from reeltalk.analysis.turn_scores import title_of_vocabulary
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.charts import MOST_POLYGONS, Axis, Dot, Polygon, frequency_plot, radar_chart
-from reeltalk.pages.site import Site, write_static
+from reeltalk.pages.site import Page, Site, write_static
 
-PAGE = "profiles.html"
+PAGE: Final = "profiles.html"
 STYLE = "profiles.css"
 SAME_QUESTIONS = DOES_NOT_TELL_MODELS_APART | {"data"}
 """Signature parts that may differ between models that are compared on the turns they share."""
@@ -309,3 +310,6 @@ def _note(share: Frequency) -> str:
     if not share.questions:
         return "no question"
     return f"n = {share.questions:,}" + (" · rare" if share.rare else "")
+
+
+REPORT_PAGES: Final = (Page("Profiles", PAGE, has_profiles, write_profiles, place=30),)

@@ -14,7 +14,7 @@ from reeltalk.analysis.published.records import (
     format_published,
     read_published,
 )
-from reeltalk.pages.site import Site, write_static
+from reeltalk.pages.site import Page, Site, write_static
 from reeltalk.store.benchmark import Benchmark
 
 LONG_S: Final = 120.0
@@ -174,3 +174,8 @@ def formats_of(benchmark: Benchmark) -> frozenset[str]:
     """
     stages = {entry.stage for entry in benchmark.manifest.files.values()}
     return frozenset(stage.removeprefix(IMPORT) for stage in stages if stage.startswith(IMPORT))
+
+
+REPORT_PAGES: Final = (
+    Page("Published numbers", PAGE, lambda site: bool(site.settings.published), write_published, place=160),
+)

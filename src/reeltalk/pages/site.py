@@ -44,6 +44,8 @@ class Page:
     applies: "Callable[[Site], bool]"
     """True where the runs hold what it shows; a page that has nothing to show is neither written nor linked."""
     write: "Callable[[Site], None]"
+    place: int
+    """Position in the navigation: pages are ordered by it."""
 
 
 @dataclass

@@ -2,44 +2,32 @@
 
 import contextlib
 import gc
+import pkgutil
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Final
 
 from jinja2 import Environment
 
+from reeltalk import pages
 from reeltalk.analysis.dialogues import collect_dialogues
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.pages.along import has_curves, write_along
-from reeltalk.pages.breakdowns import has_breakdowns as breakdowns_apply
-from reeltalk.pages.breakdowns import has_times, write_breakdowns, write_times
-from reeltalk.pages.calibration import PAGE as CALIBRATION_PAGE
-from reeltalk.pages.calibration import run_calibration, write_calibration
-from reeltalk.pages.comparisons import has_comparisons, write_comparisons
+from reeltalk.pages.calibration import run_calibration
 from reeltalk.pages.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.pages.construction import is_constructed, write_construction
 from reeltalk.pages.curation import write_curation
 from reeltalk.pages.dataset import PAGE as DATASET_PAGE
-from reeltalk.pages.dataset import has_dataset, write_dataset, write_dataset_page
-from reeltalk.pages.dialogues import PAGE as FINDER_PAGE
-from reeltalk.pages.dialogues import write_dialogue_pages
-from reeltalk.pages.failures import PAGE as FAILURES_PAGE
-from reeltalk.pages.leaderboard import TableFormat, render_table, write_leaderboard
-from reeltalk.pages.looking import PAGE as LOOKING_PAGE
+from reeltalk.pages.dataset import has_dataset, write_dataset_page
+from reeltalk.pages.leaderboard import TableFormat, render_table
 from reeltalk.pages.looking import separate_controls
-from reeltalk.pages.models import has_about, write_about, write_models
 from reeltalk.pages.objects import PAGE as OBJECTS_PAGE
 from reeltalk.pages.objects import has_objects, write_objects
-from reeltalk.pages.profiles import PAGE as PROFILES_PAGE
-from reeltalk.pages.profiles import has_profiles, write_profiles
-from reeltalk.pages.published import PAGE as PUBLISHED_PAGE
-from reeltalk.pages.published import write_published
 from reeltalk.pages.scenarios import ShownScenario, write_scenario_pages
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.site import Page, Site, make_environment, write_static
-from reeltalk.pages.sweeps import has_sweeps, write_sweeps
 from reeltalk.parallel import Executor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
@@ -56,27 +44,16 @@ __all__ = [
     "write_scenario_report",
 ]
 
-PAGES: Final = (
-    Page("Leaderboard", "index.html", lambda site: True, write_leaderboard),
-    Page("Comparisons", "comparisons.html", has_comparisons, write_comparisons),
-    Page("Profiles", PROFILES_PAGE, has_profiles, write_profiles),
-    Page("", "models/", lambda site: True, write_models),
-    LOOKING_PAGE,
-    Page("Along the dialogue", "along.html", has_curves, write_along),
-    Page("Breakdowns", "breakdowns.html", breakdowns_apply, write_breakdowns),
-    Page("Settings", "settings.html", has_sweeps, write_sweeps),
-    Page("Models", "models.html", has_about, write_about),
-    Page("Times", "times.html", has_times, write_times),
-    Page("Calibration", CALIBRATION_PAGE, lambda site: site.calibration is not None, write_calibration),
-    Page("Dialogues", "dialogues.html", lambda site: True, write_dialogue_pages),
-    FINDER_PAGE,
-    FAILURES_PAGE,
-    Page(
-        "Dataset", DATASET_PAGE, lambda site: site.benchmark is not None and has_dataset(site.benchmark), write_dataset
-    ),
-    Page("Published numbers", PUBLISHED_PAGE, lambda site: bool(site.settings.published), write_published),
-)
-"""The pages of a report on runs, in the order of its navigation."""
+
+@cache
+def report_pages() -> tuple[Page, ...]:
+    """The pages of a report on runs, in the order of its navigation.
+
+    A module of this package that holds `REPORT_PAGES` is found by that alone.
+    """
+    names = (module.name for module in pkgutil.iter_modules(pages.__path__, f"{pages.__name__}."))
+    found = [page for name in names for page in getattr(import_module(name), "REPORT_PAGES", ())]
+    return tuple(sorted(found, key=lambda page: page.place))
 
 
 def write_report(
@@ -121,7 +98,7 @@ def write_report(
     site.calibration = run_calibration(runs, settings.human)
     if benchmark is not None:
         _check_benchmark(benchmark, site)
-    site.pages = tuple(page for page in PAGES if page.applies(site))
+    site.pages = tuple(page for page in report_pages() if page.applies(site))
     write_static(folder)
     for page in site.pages:
         page.write(site)

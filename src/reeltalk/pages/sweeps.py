@@ -16,7 +16,7 @@ from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import scored_turns
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Series
-from reeltalk.pages.site import Site
+from reeltalk.pages.site import Page, Site
 
 SWEPT: Final = {
     "mode": "Mode",
@@ -296,3 +296,6 @@ def _table(site: Site, line: Sweep, metrics: list[SweptMetric]) -> Markup:
     if not all(step.same_turns for one in metrics for step in one.steps):
         notes.append("Differences over other turns about the same videos where the turns are not the same.")
     return site.table(PAGE, f"{line.setting}-{line.name}", header, rows, title, signatures, notes=notes)
+
+
+REPORT_PAGES: Final = (Page("Settings", PAGE, has_sweeps, write_sweeps, place=80),)
