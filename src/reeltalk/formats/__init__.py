@@ -4,31 +4,36 @@ Other packages decode videos and ask models; `store` checks and saves what is re
 layouts of JSON documents build on, and with `mvbench`, a layout in one file; `load_format` finds a layout by its name.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reeltalk.errors import SettingError
 
 if TYPE_CHECKING:
     from reeltalk.store.content import Content
 
-FORMATS: dict[str, str] = {
-    "vdact": "VDAct: dialogues, released model outputs, activity graphs (AAAI 2025)",
-    "svbench": "SVBench release: Meta, Dialogue, Con, Path, Streaming, in English and Chinese (ICLR 2025)",
-    "mt-video-bench": "MT-Video-Bench v1 and v2: dialogues, checklists, answers, results",
-    "dramaqa": "DramaQA: multiple choice on scenes and shots, script and visual annotation",
-    "avsd": "AVSD and DSTC10: video-grounded dialogue with evidence intervals",
-    "video-mme": "Video-MME: single-turn multiple choice",
-    "mvbench": "MVBench: single-turn multiple choice by task",
-    "ovo-bench": "OVO-Bench: questions at a moment of a stream",
-    "folder": "a folder of videos with metadata.jsonl, .csv or .parquet",
-    "hub": "a data set repository: Parquet, videos, data set card, Croissant 1.1",
-    "label-studio": "Label Studio: a task for each scene, drafts as predictions, and the annotations back",
-}
-"""What each name on the command line means."""
+_DEFINES: Final = re.compile(r"^(?:def )?(read|write)(?=\(| =)", re.MULTILINE)
+
+
+def _find_layouts() -> tuple[str, ...]:
+    """Names of the modules that define `read` and `write`, as the command line has them.
+
+    Their text is searched: importing them all would take most of the time in which a command starts.
+    """
+    modules = sorted(module for folder in __path__ for module in Path(folder).glob("*.py"))
+    return tuple(
+        module.stem.replace("_", "-")
+        for module in modules
+        if {"read", "write"} <= set(_DEFINES.findall(module.read_text(encoding="utf-8")))
+    )
+
+
+FORMATS: Final = _find_layouts()
+"""Names of the layouts. A module of this package that defines `read` and `write` is one, by that alone."""
 
 TRAINING: dict[str, str] = {
     "streamingchat": "StreamingChat's JSON Lines, for InternVL's trainer and `reeltalk train`",
