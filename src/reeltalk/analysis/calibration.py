@@ -247,8 +247,6 @@ class CalibrationSettings(BaseModel):
 
 @dataclass(frozen=True)
 class AgreementPair:
-    """Two people."""
-
     first: str
     second: str
     raw: Statistic

@@ -118,7 +118,6 @@ class DemoModels:
 
     @property
     def judge_model(self) -> JudgeModelSettings:
-        """Who judges."""
         address = self.judge_base_url or self.base_url
         return JudgeModelSettings(judge=self.judge, judge_base_url=address, judge_api_key_env=self.api_key_env)
 

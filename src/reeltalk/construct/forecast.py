@@ -50,7 +50,6 @@ class ConstructionForecast:
 
     @property
     def calls(self) -> int:
-        """Total requests."""
         return sum(line.calls for line in self.lines)
 
     @property

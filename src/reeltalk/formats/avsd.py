@@ -43,8 +43,6 @@ class AVSDReason(SourceModel):
 
 
 class AVSDTurn(SourceModel):
-    """One turn."""
-
     question: str
     answer: str | list[str]
     reason: list[AVSDReason] | None = None

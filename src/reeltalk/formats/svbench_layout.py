@@ -352,7 +352,6 @@ def format_scenes(scenes: list[tuple[str, str]]) -> str:
 
 
 def clock_time(seconds: float) -> str:
-    """`"HH:MM:SS.ffffff"`."""
     micros = round(seconds * 1_000_000)
     whole, fraction = divmod(micros, 1_000_000)
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}.{fraction:06d}"

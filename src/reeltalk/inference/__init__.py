@@ -1,1 +1,5 @@
-"""Run networks. The only home of onnx, onnxruntime, torch and transformers."""
+"""Networks: object detectors, embeddings, shot detection, taggers and streaming models, run on this machine.
+
+Training is left to `streaming`, decoding to `video`, and servers of models to `llm`. Begin with `streaming_model` for
+models that follow a video, or with `detection`.
+"""

@@ -65,9 +65,7 @@ class Detector(Protocol):
     """Finds objects. The same picture gives the same detections."""
 
     @property
-    def name(self) -> str:
-        """As `centernet`."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def signature(self) -> str:
@@ -138,7 +136,6 @@ class CenterNet:
         self._input, self._height, self._width = self._session.get_inputs()[0].name, shape[1], shape[2]
 
     def detect(self, rgb: Picture) -> list[Detection]:
-        """As `Detector.detect`."""
         picture = resized(rgb, self._height, self._width)[None]
         # Shape: (100, 6) – left, top, right, bottom in pixels of the input, score, class.
         rows = np.asarray(self._session.run([CENTERNET_OUTPUT], {self._input: picture})[0], np.float32).reshape(-1, 6)
@@ -177,7 +174,6 @@ class Yolo11:
         self._classes = _class_names(self._session.get_modelmeta().custom_metadata_map.get("names"), path)
 
     def detect(self, rgb: Picture) -> list[Detection]:
-        """As `Detector.detect`."""
         height, width = rgb.shape[:2]
         scale = min(self._side / height, self._side / width)
         inner = max(1, round(height * scale)), max(1, round(width * scale))
@@ -240,7 +236,6 @@ class RtDetr:
         self._classes = tuple(str(names[index]) for index in sorted(names))
 
     def detect(self, rgb: Picture) -> list[Detection]:
-        """As `Detector.detect`."""
         picture = resized(rgb, self._height, self._width) / np.float32(255)
         if self._normalises:
             picture = (picture - self._mean) / self._deviation

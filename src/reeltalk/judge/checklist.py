@@ -88,12 +88,10 @@ class ChecklistJudge:
 
     @property
     def name(self) -> str:
-        """`checklist`."""
         return NAME
 
     @property
     def needs_model(self) -> bool:
-        """True."""
         return True
 
     @property

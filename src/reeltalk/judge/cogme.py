@@ -64,7 +64,6 @@ class CogMEJudge:
 
     @property
     def name(self) -> str:
-        """`cogme`."""
         return NAME
 
     @property

@@ -77,7 +77,6 @@ class RubricJudge(SingleTurnJudge):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Rubrics."""
         return frozenset({"rubric"})
 
     @property

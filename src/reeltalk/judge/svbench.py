@@ -87,12 +87,10 @@ class SVBenchJudge:
 
     @property
     def name(self) -> str:
-        """`svbench`."""
         return NAME
 
     @property
     def needs_model(self) -> bool:
-        """True."""
         return True
 
     @property

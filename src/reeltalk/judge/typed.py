@@ -49,7 +49,6 @@ class TypedJudge(SingleTurnJudge):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The key."""
         return frozenset({"key"})
 
     @property

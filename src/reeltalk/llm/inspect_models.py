@@ -141,7 +141,6 @@ class InspectSender:
         return Sent(reply, None, *tokens)
 
     async def close(self) -> None:
-        """Close connections."""
         await self.api.aclose()
 
     def _problem(self, error: Exception, dialect: Dialect, asked: dict[str, Any]) -> ModelError:
@@ -287,7 +286,6 @@ class ServedAPI(ModelAPI):
         return output
 
     async def aclose(self) -> None:
-        """Close connections."""
         await self.client.close()
 
     def should_retry(self, ex: BaseException) -> RetryDecision:

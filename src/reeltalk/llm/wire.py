@@ -211,9 +211,7 @@ class Sender(Protocol):
         """
         ...
 
-    async def close(self) -> None:
-        """Close connections."""
-        ...
+    async def close(self) -> None: ...
 
 
 def describe_endpoint(endpoint: Endpoint) -> str:

@@ -157,8 +157,6 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class BarRow:
-    """One bar."""
-
     label: str
     value: float
     told: str

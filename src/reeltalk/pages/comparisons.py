@@ -47,8 +47,6 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class ComparisonSection:
-    """One metric."""
-
     metric: str
     scale: str
     direction: str

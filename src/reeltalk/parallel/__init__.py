@@ -1,4 +1,7 @@
-"""Map a function over records, each call in a process of its own, so that no record can take the others down."""
+"""Maps a function over records, each call in a process of its own, so that one record cannot take the others down.
+
+What a call does is left to the rooms above. Begin with `executor`, the interface; `call_server` runs in the process.
+"""
 
 from reeltalk.parallel.executor import Call, Executor, Failure, FailureKind, Limits, Outcome
 from reeltalk.parallel.local import LocalExecutor

@@ -33,7 +33,6 @@ class LocalExecutor:
         _stop_all(list(self._servers))
 
     def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
-        """As `Executor.map`."""
         waiting = enumerate(calls)
         done: queue.Queue[tuple[int, Outcome] | BaseException | None] = queue.Queue()
         lock, stopping = threading.Lock(), threading.Event()

@@ -24,7 +24,6 @@ class Server:
         self._server: CallServer | None = None
 
     def ask(self, request: str) -> str:
-        """As `CallServer.ask`."""
         if self._server is None or not self._server.is_alive:
             self._server = CallServer(self._folder)
         return self._server.ask(request)

@@ -32,8 +32,6 @@ Outcome = Literal["answers", "gone", "refused", "failing", "unreachable", "not a
 
 
 class SourceLink(BaseModel):
-    """One address."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     address: str
@@ -45,8 +43,6 @@ class SourceLink(BaseModel):
 
 
 class LinkReport(BaseModel):
-    """`link-rot.json`."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["reeltalk.link-rot"] = "reeltalk.link-rot"

@@ -29,8 +29,6 @@ T = TypeVar("T")
 
 
 class Recorded(BaseModel):
-    """`remote.json`."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["reeltalk.remote"] = "reeltalk.remote"

@@ -135,7 +135,6 @@ class Sequence:
 
     @property
     def tokens(self) -> int:
-        """T."""
         return int(self.labels.shape[1])
 
     @property

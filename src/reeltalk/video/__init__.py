@@ -1,4 +1,5 @@
-"""Decode, sample, measure and cut video. The only home of av, cv2 and scenedetect.
+"""Decodes, samples, measures and cuts video.
 
-Whatever decodes a file that is not known to be harmless belongs into a process of its own: see `reeltalk.parallel`.
+Call it through `parallel`: a file that may be hostile is decoded in a process of its own. Which clips a benchmark takes
+is left to `curate`. Begin with `probe`, then `scan` and `frames`.
 """

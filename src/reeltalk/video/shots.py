@@ -109,7 +109,6 @@ class PySceneDetectFinder:
         self._asleep = False
 
     def push(self, frame: SmallFrame) -> list[int]:
-        """As `CutFinder.push`."""
         self._last_pts = frame.pts
         if self._content is not None and self._sleeps(frame, self._content):
             return []
@@ -117,7 +116,6 @@ class PySceneDetectFinder:
         return [self._pts(cut) for cut in self._detector.process_frame(self._timecode(frame.pts), seen)]
 
     def finish(self) -> list[int]:
-        """As `CutFinder.finish`."""
         if self._last_pts is None:
             return []
         return [self._pts(cut) for cut in self._detector.post_process(self._timecode(self._last_pts))]

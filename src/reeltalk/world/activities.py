@@ -24,8 +24,6 @@ NEAR_M: Final = 0.6
 
 @dataclass(frozen=True)
 class Activity:
-    """A recipe."""
-
     name: str
     """As `Drink_milk`."""
     category: str

@@ -43,7 +43,6 @@ class Thing:
 
     @property
     def kind(self) -> ObjectKind:
-        """Its class."""
         return KINDS[self.class_name]
 
     @property

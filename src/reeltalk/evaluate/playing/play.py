@@ -65,8 +65,6 @@ class TurnInput:
 
 @dataclass(frozen=True)
 class Response:
-    """An answer."""
-
     text: str | None
     """None if there is no answer; `reason` then says why."""
     reason: str | None = None
@@ -88,8 +86,6 @@ class Pictures(Protocol):
 
 
 class Player(Protocol):
-    """Answers turns."""
-
     @property
     def name(self) -> str:
         """The name in tables."""
@@ -181,8 +177,6 @@ class FrameSource(Protocol):
 
 
 class NoFrameSource:
-    """Shows nothing."""
-
     append_only = True
 
     def at(self, index: int) -> tuple[tuple[ShownFrame, ...], tuple[ShownFrame, ...]]:
