@@ -161,7 +161,7 @@ def test_a_file_that_is_gone_says_so(client: TestClient, site: ReviewSite, sha25
     answer = client.get(f"/media/{sha256}/frames")
     aside.rename(path)
     assert answer.status_code == 404
-    assert "gone" in answer.json()["error"]["message"]
+    assert "file is missing" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("part", ["", "/frames"])

@@ -123,7 +123,7 @@ def test_frame_times_lie_beside(seen: Seen) -> None:
 
 def test_what_was_decided_is_not_decided_again(again: Seen) -> None:
     second = Counting()
-    assert sorted(again.asked) == ["look", "look", "look", "transcode"]
+    assert sorted(again.asked) == ["check_playable", "check_playable", "check_playable", "transcode"]
     assert prepare_videos(again.benchmark, again.folder, executor=second) == again.served
     assert second.asked == []
 
@@ -132,7 +132,7 @@ def test_a_proxy_that_is_gone_is_made_again_and_no_other(again: Seen) -> None:
     (again.folder / f"{again.served['strange'].file}").unlink()
     executor = Counting()
     assert prepare_videos(again.benchmark, again.folder, executor=executor) == again.served
-    assert executor.asked == ["look", "transcode"]
+    assert executor.asked == ["check_playable", "transcode"]
 
 
 def test_what_a_stopped_run_left_is_swept_up(again: Seen) -> None:
