@@ -7,8 +7,8 @@ LOCKED := $(shell cat requirements.lock requirements-runtime.lock pyproject.toml
 STAMP := $(VENV)/.installed-$(LOCKED)
 # What running needs, without what tests and training need; a part of the above.
 RUNTIME := $(VENV)/.runtime-$(LOCKED)
-# Two cores are enough to gain from, and more do not hurt.
-JOBS ?= auto
+# Tests wait for processes and servers half of the time, so there is one worker more than cores.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # As root, a browser's helpers, and what starts them, can end up with a real-time priority, spin, and stop a machine of two
 # cores. Tests run without the right to one, where that can be given up.
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
