@@ -95,7 +95,7 @@ class World:
     def go_ahead(self, arguments: list[str], where: Path) -> None:
         """Make what a command does quicker: film what `reeltalk world film` would, and make a project smaller."""
         if arguments[:1] == ["run"]:
-            file = where / (arguments[1] if len(arguments) > 1 else "project.yaml")
+            file = where / next((given for given in arguments[1:] if not given.startswith("-")), "project.yaml")
             text = file.read_text(encoding="utf-8")
             for setting, value in PROJECT.items():
                 text = re.sub(rf"^  {setting}: .*$", f"  {setting}: {value}", text, count=1, flags=re.MULTILINE)
