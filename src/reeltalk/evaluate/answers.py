@@ -41,8 +41,10 @@ class AnswerSet:
 
     @property
     def data_hash(self) -> str:
-        """Eight digits of a hash over the scored items with their questions and references. Answers do not change
-        it."""
+        """Eight digits of a hash over the scored items with their questions and references.
+
+        Answers do not change it.
+        """
         items = sorted((turn.item_id, turn.video_id, turn.question, *turn.references) for turn in self.turns)
         return short_hash([items, self.played])
 

@@ -130,8 +130,7 @@ class CountingModel:
         return estimate_tokens(part) if isinstance(part, str) else float(self.image_tokens)
 
     def _kept(self, asked: Sequence[str | bytes]) -> float:
-        """Number of tokens at the start that this request shares with the previous request and its reply, in whole
-        blocks."""
+        """Tokens at the start that are shared with the previous request and its reply, in whole blocks."""
         tokens = 0.0
         for before, now in zip(self._before, asked, strict=False):
             if before == now:
@@ -263,8 +262,9 @@ class EvaluationForecast:
         return sum(line.calls for line in self.lines)
 
     def seconds(self, connections: int, answer_s: float, judging_s: float) -> float:
-        """Expected duration. Turns run one after another, several scripts at a time, and each script is judged after it
-        is played.
+        """Expected duration.
+
+        Turns run one after another, several scripts at a time, and each script is judged after it is played.
 
         Args:
             connections: Scripts at a time.

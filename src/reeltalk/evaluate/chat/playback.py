@@ -205,8 +205,10 @@ class Playback:
             return True
 
     def hold(self, why: str) -> None:
-        """Stop the clock until `go_on` is called for the same reason. A live video continues, but its frames are not
-        seen."""
+        """Stop the clock until `go_on` is called for the same reason.
+
+        A live video continues, but its frames are not seen.
+        """
         with self._changed:
             if not self.live:
                 self._played_s, self._since = self._now_s(), None

@@ -126,8 +126,10 @@ class ChatStream:
         return said + sum(map(len, self._waiting)) + sum(len(frame) for turn in self._turns for frame in turn.frames)
 
     def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
-        """Keep the next frame. The model sees it with the next question. Returns None, since the model has no
-        readiness."""
+        """Keep the next frame. The model sees it with the next question.
+
+        Returns None, since the model has no readiness.
+        """
         if not self._sees_images:
             return None
         self._waiting.append(jpeg(rgb))
