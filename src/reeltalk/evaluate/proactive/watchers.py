@@ -1,4 +1,4 @@
-"""Models that follow a stream and may speak unasked, by name.
+"""Models that follow a stream and may speak without a question, by name.
 
 These are a streaming model that speaks from a threshold on, any chat model that is polled at each frame, a class of the
 user's own, and two baselines that do not look. StreamingBench polls with the output that it expects in the question, so
@@ -449,7 +449,7 @@ class _OwnStream:
         except ReeltalkError:
             raise
         except Exception as error:
-            # Code of the user's own raises whatever it likes.
+            # A user's code may raise any exception.
             raise ModelError(f"{self._name}: {method}() fails: {type(error).__name__}: {error}") from error
 
 
