@@ -216,7 +216,7 @@ def judge(
         benchmark: The benchmark of the answers. It supplies questions, references, summaries and graphs. A run names
             its own.
         format: Layout of the answers; not needed for runs.
-        limit: Judge only this many chains, paths or dialogues of each model.
+        limit: Judge only the first chains, paths or dialogues of each model, this many.
         beside: Additional answers that test the judge: `reference`, `yes`, `copied-question`.
         overwrite: Replace an existing run. Its kept replies are used again.
         delete_replies: With `overwrite`, delete the kept replies, so that all requests are sent again.
