@@ -41,7 +41,7 @@ Method = Literal["clustered t", "linearised clustered t", "against a fixed numbe
 
 
 class CompareSettings(BaseModel):
-    """What to compare, and how."""
+    """Settings of a comparison."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,7 +54,7 @@ class CompareSettings(BaseModel):
     target_power: float = Field(default=POWER, gt=0.5, lt=1)
     """How surely the smallest detectable difference would be found."""
     anyway: bool = False
-    """Compare also where the numbers were scored in different ways."""
+    """Also compare numbers that were scored in different ways."""
     unpaired: bool = False
     """Compare models that have no turn in common, each over its own turns."""
 
@@ -129,7 +129,7 @@ class Comparison:
 
     @property
     def paired(self) -> bool:
-        """True where both models answered the same items."""
+        """True if both models answered the same items."""
         return self.method in ("clustered t", "linearised clustered t")
 
     def winner(self, alpha: float) -> int | None:
@@ -152,7 +152,7 @@ class Comparisons:
     """Floors, the oracle, references and people, where they were not asked for."""
 
     def verdict(self, row: Comparison) -> str:
-        """What a comparison shows, in words."""
+        """The result of a comparison as text."""
         first, second = key_of(row.first), key_of(row.second)
         if row.problem is not None:
             return f"not compared: {row.problem}"

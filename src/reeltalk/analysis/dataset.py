@@ -51,12 +51,12 @@ class Spread:
 
     @property
     def mean(self) -> float | None:
-        """None where there are none."""
+        """None if there are none."""
         return sum(value * count for value, count in self.counts.items()) / self.n if self.n else None
 
     @property
     def median(self) -> float | None:
-        """The lower one of two in the middle; None where there are none."""
+        """The lower one of two in the middle; None if there are none."""
         place, wanted = 0, (self.n + 1) // 2
         for value in sorted(self.counts):
             place += self.counts[value]
@@ -66,16 +66,16 @@ class Spread:
 
     @property
     def least(self) -> float | None:
-        """None where there are none."""
+        """None if there are none."""
         return min(self.counts, default=None)
 
     @property
     def most(self) -> float | None:
-        """None where there are none."""
+        """None if there are none."""
         return max(self.counts, default=None)
 
     def share_above(self, bound: float) -> float | None:
-        """Percent of the values that are greater; None where there are none."""
+        """Percent of the values that are greater; None if there are none."""
         return 100 * sum(count for value, count in self.counts.items() if value > bound) / self.n if self.n else None
 
 
@@ -95,12 +95,12 @@ class GraphNumbers:
 
 @dataclass
 class DatasetNumbers:
-    """Numbers of a benchmark. What it has no data for is empty, and never zero by default."""
+    """Statistics of a benchmark. A field without data is empty; it is never zero by default."""
 
     name: str
     videos: int = 0
     seconds: Spread = field(default_factory=Spread)
-    """Lengths of videos, where they are known."""
+    """Lengths of the videos whose length is known."""
     categories: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Videos by category and sub-category, which is empty where none is stated."""
     splits: Counter[str] = field(default_factory=Counter)
@@ -156,7 +156,7 @@ class DatasetNumbers:
     table_3: DialogueCounts | None = None
     """VDAct's table 3; None without dialogues."""
     graphs: GraphNumbers | None = None
-    """None where there are none."""
+    """None if there are none."""
 
     @property
     def turns(self) -> int:
@@ -175,12 +175,12 @@ class DatasetNumbers:
 
     @property
     def is_dialogue(self) -> bool:
-        """True where some chain or dialogue has several turns."""
+        """True if any chain or dialogue has several turns."""
         return max(self.chain_turns.most or 0, self.dialogue_turns.most or 0) > 1
 
     @property
     def is_empty(self) -> bool:
-        """True where there is nothing to count."""
+        """True if there is nothing to count."""
         return not (self.videos or self.turns or self.paths or self.graphs)
 
 

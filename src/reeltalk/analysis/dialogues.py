@@ -35,7 +35,7 @@ class UnitContext:
 
 @dataclass
 class BenchmarkContext:
-    """All units of a benchmark, with its videos and clips. Holds its dialogues in memory."""
+    """All dialogues, chains and paths of a benchmark, with its videos and clips. Holds its dialogues in memory."""
 
     videos: dict[str, Video] = field(default_factory=dict)
     clips: dict[str, list[tuple[str, Interval]]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class BenchmarkContext:
 
 
 def read_context(benchmark: Benchmark) -> BenchmarkContext:
-    """Read what a benchmark knows of its units.
+    """Read a benchmark's dialogues, chains and paths.
 
     Raises:
         InputError: A table is damaged.
@@ -117,7 +117,7 @@ class ShownAnswer:
     """One model's cell of a turn."""
 
     text: str | None = None
-    """None where the model's run has no answer to the turn."""
+    """None if the model's run has no answer to the turn."""
     state: AnswerState = AnswerState.ANSWERED
     other_question: str | None = None
     """The question as this model was asked, where it is not the one shown."""
@@ -126,11 +126,11 @@ class ShownAnswer:
     reason: str | None = None
     """Why there is no answer."""
     facts: tuple[str, ...] = ()
-    """How the answer came about: frames, history, times, tokens."""
+    """How the answer was produced: frames, history, times, tokens."""
     frames_s: tuple[float, ...] = ()
     """When the frames were that the model saw."""
     verdicts: Sequence[ShownVerdict] = ()
-    """What judges said."""
+    """The judges' verdicts."""
 
     def lacks(self, metric: str) -> bool:
         """True where the answer should have a score by a metric and has none: it failed, or its judging did."""
@@ -171,7 +171,7 @@ class ShownTurn:
 
 @dataclass(slots=True)
 class ShownDialogue:
-    """What stands on one page."""
+    """The content of one page."""
 
     unit_id: str
     video_id: str
@@ -354,7 +354,7 @@ def _fill(cell: ShownAnswer, turn: ShownTurn, answer: AnsweredTurn, scores: dict
 
 
 def _facts(played: PlayDetails | None, history: str | None) -> tuple[str, ...]:
-    """How an answer came about, as words."""
+    """How an answer was produced, as text."""
     if played is None:
         return ()
     facts = [_frames(played)]

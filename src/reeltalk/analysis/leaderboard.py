@@ -94,12 +94,12 @@ class ModelRow:
 
     @property
     def is_human(self) -> bool:
-        """True where people answered."""
+        """True if people answered."""
         return is_human(self.info)
 
     @property
     def is_reference(self) -> bool:
-        """True where the answers are the references themselves."""
+        """True if the answers are the references themselves."""
         return is_reference(self.info)
 
 
