@@ -49,7 +49,7 @@ class CorrectedMean:
     judged: int
     """Answers that the judge scored."""
     judge: float | None
-    """The judge's mean over all of them, stretched onto people's scale; None where it scored none."""
+    """The judge's mean over all of them, stretched onto people's scale; None if it scored none."""
     people: MeanInterval | None
     """From the labels alone; None if there are none."""
     corrected: CorrectedInterval
@@ -293,7 +293,7 @@ class JudgeAgreement:
     bias: Bias
     means: tuple[CorrectedMean, ...]
     shares: tuple[CorrectedMean, ...]
-    """Shares of right answers; empty where the judge says more than pass or fail."""
+    """Shares of right answers; empty if the judge says more than pass or fail."""
     landmarks: tuple[Landmark, ...]
     points: tuple[tuple[float, float, int, str], ...]
     """What people say, what it says, of how many answers, of which model: for figures."""

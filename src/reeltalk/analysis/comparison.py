@@ -133,7 +133,7 @@ class Comparison:
         return self.method in ("clustered t", "linearised clustered t")
 
     def winner(self, alpha: float) -> int | None:
-        """The place of the model that is better, or has more where more is not better; None where none is shown."""
+        """The place of the model that is better, or has more where more is not better; None if none is shown."""
         if self.difference is None or self.corrected_p is None or self.withheld or self.corrected_p >= alpha:
             return None
         return self.first if self.difference > 0 else self.second
@@ -235,7 +235,7 @@ def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool =
 
 
 def not_scored(models: Sequence[ModelRow], metric: str) -> str | None:
-    """Which of some models have no number, and why; None where all have one."""
+    """Which of some models have no number, and why; None if all have one."""
     missing = [model for model in models if leaderboard_number(model, metric) is None]
     if not missing:
         return None
@@ -247,7 +247,7 @@ def not_scored(models: Sequence[ModelRow], metric: str) -> str | None:
 
 
 def withheld(models: Sequence[ModelRow], metric: str) -> str | None:
-    """Why no winner may be named; None where one may. Those that are missing are seldom like those that are there."""
+    """Why no winner may be named; None if one may. Those that are missing are seldom like those that are there."""
     for model in models:
         cell = model.cells[metric]
         if cell is not None and cell.withheld:

@@ -88,7 +88,7 @@ class GraphNumbers:
     activity: GraphCounts
     """Means over activities."""
     scenario: GraphCounts | None
-    """Means over scenarios; None where no video's clips have graphs."""
+    """Means over scenarios; None if no video's clips have graphs."""
     placed: Placements
     """Activities of each category that stand first, second and so on."""
 
@@ -144,7 +144,7 @@ class DatasetNumbers:
     skills: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Turns by skill and relation, which is empty where none is stated."""
     drafted: bool = False
-    """True where `skills` are those of drafts of rewriting, as no turn carries one."""
+    """True if `skills` are those of drafts of rewriting, as no turn carries one."""
     tags: Counter[str] = field(default_factory=Counter)
     tagged: int = 0
     """Turns that carry CogME's tags."""
@@ -170,7 +170,7 @@ class DatasetNumbers:
 
     @property
     def is_streaming(self) -> bool:
-        """True where questions can be asked in step with the video: along paths, or each at its moment."""
+        """True if questions can be asked in step with the video: along paths, or each at its moment."""
         return self.paths > 0 or (self.turns > 0 and self.moments == self.turns)
 
     @property

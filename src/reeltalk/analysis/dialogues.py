@@ -44,7 +44,7 @@ class BenchmarkContext:
     """By kind (`chain`, `path` or `dialogue`) and id."""
 
     def about(self, unit: str, unit_id: str, video_id: str) -> Interval | None:
-        """From the first to the last moment that a unit is about, as its clips say; None where nobody says it."""
+        """From the first to the last moment that a unit is about, as its clips say; None if nobody says it."""
         found = self.units.get((unit, unit_id))
         if found is None:
             return None
@@ -133,7 +133,7 @@ class ShownAnswer:
     """The judges' verdicts."""
 
     def lacks(self, metric: str) -> bool:
-        """True where the answer should have a score by a metric and has none: it failed, or its judging did."""
+        """True if the answer should have a score by a metric and has none: it failed, or its judging did."""
         if metric in self.scores or not self.state.is_due:
             return False
         family = metric.split(".")[0]
@@ -181,7 +181,7 @@ class ShownDialogue:
     """What judges said of each model's answers as a whole, in the leaderboard's order."""
 
     def means(self, metric: str) -> list[float | None]:
-        """Each model's mean over those turns that have a score; None where none has, or where it is withheld."""
+        """Each model's mean over those turns that have a score; None if none has, or where it is withheld."""
         means: list[float | None] = []
         for index in range(len(self.turns[0].answers)):
             found = [turn.answers[index].scores[metric] for turn in self.turns if metric in turn.answers[index].scores]
@@ -310,7 +310,7 @@ def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list
 
 
 def mean_metric(metrics: Sequence[str]) -> str | None:
-    """Which of the metrics the list of dialogues shows: a judged one where there is one; None where there is none."""
+    """Which of the metrics the list of dialogues shows: a judged one where there is one; None if there is none."""
     judged = [metric for metric in metrics if metric_kind(metric) == "headline"]
     ranks = {info.name: info.answer_rank for info in TEXT_METRICS.values() if info.answer_rank is not None}
     preferred = sorted((metric for metric in metrics if metric in ranks), key=ranks.__getitem__)
