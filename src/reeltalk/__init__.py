@@ -1,7 +1,7 @@
 """Build and run benchmarks of multi-turn dialogue about video.
 
-The names below are the public ones: what a benchmark and a run hold, and `stages`, whose verbs make them, as
-`reeltalk.stages.evaluate`. Importing this loads nothing heavy; a name is imported when it is first used.
+The names below are public: the records of a benchmark and of a run, and `stages`, which holds the functions that make
+them, such as `reeltalk.stages.evaluate`. Importing this package is cheap: each name is imported on first use.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,3 +1,3 @@
-"""The version of reeltalk, which every file that it writes names."""
+"""The version of reeltalk. Every file that reeltalk writes names it."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""The errors of reeltalk, as one tree.
 
     ReeltalkError                 the user must act; the command line prints it as one paragraph, exit code 2
     ├── InputError                a file that was read is not what it should be; names file and place
@@ -17,31 +17,31 @@
     ├── BudgetError               what asking language models may cost is spent
     └── SettingError              an option or a setting has a value that cannot be used
 
-Mistakes of the programmer stay `TypeError` and `ValueError` and keep their traceback.
+Programming errors stay `TypeError` and `ValueError` and keep their traceback.
 """
 
 from pathlib import Path
 from typing import Literal
 
 FailureKind = Literal["connection", "access", "not-found", "invalid", "busy", "server", "time-out", "reply", "other"]
-"""How a server failed: it was not reached; 401 or 403; 404; another 4xx; 429; 5xx; no reply in time; a reply that holds
-no answer; anything else."""
+"""How a server failed, in this order: it was not reached; 401 or 403; 404; another 4xx; 429; 5xx; no reply in time; a
+reply without an answer; anything else."""
 
 SHOWN_VALUE_CHARS = 80
 
 
 class ReeltalkError(Exception):
-    """Something the user can mend. The message says what is wrong, where, and what to do next."""
+    """An error that the user can fix. The message says what is wrong, where it is, and what to do next."""
 
 
 class InputError(ReeltalkError):
-    """A file that was read does not hold what its format promises.
+    """The content of a file does not match its format.
 
     Args:
         problem: What is wrong, in lower case, without a final full stop.
         file: The file it was found in.
-        line: Line number, from 1, where the file is read by lines or could not be parsed.
-        place: Where inside the document, as a JSON path (`$[3].turns[0].question`) or column name.
+        line: Line number, from 1, if the file is read by lines or could not be parsed.
+        place: The place inside the document, as a JSON path (`$[3].turns[0].question`) or column name.
         value: The offending value; shown shortened.
         hint: What to do next.
     """
@@ -82,8 +82,8 @@ class MissingExtraError(ReeltalkError):
 
     Args:
         purpose: What needs it.
-        extra: The extra that brings it.
-        package: The package itself, where no extra brings it.
+        extra: The extra that installs it.
+        package: The package itself, if no extra installs it.
     """
 
     def __init__(self, purpose: str, *, extra: str | None = None, package: str | None = None) -> None:
@@ -97,15 +97,15 @@ class MissingToolError(ReeltalkError):
 
 
 class FetchError(ReeltalkError):
-    """A data set could not be brought here."""
+    """A data set could not be downloaded."""
 
 
 class RemoteError(ReeltalkError):
-    """An object store or a web server could not be reached, refused, or holds something else than it should.
+    """An object store or a web server could not be reached, refused, or holds the wrong content.
 
     Args:
         message: What is wrong, where, and what to do next.
-        passing: True where trying again may help.
+        passing: True if it may help to try again.
     """
 
     def __init__(self, message: str, *, passing: bool = False) -> None:
@@ -129,12 +129,12 @@ class ModelError(ReeltalkError):
 class OutageError(ReeltalkError):
     """A model's server failed so often in a row that the command stops; the same command goes on from the replies kept.
 
-    Like `BudgetError`, and unlike `ModelError`, it ends the whole command and not one turn.
+    Like `BudgetError`, it ends the whole command. A `ModelError` ends only one turn.
     """
 
 
 class ProcessError(ReeltalkError):
-    """A process that did a share of the work died, as where memory runs out."""
+    """A worker process died, for example because memory ran out."""
 
 
 class ClusterError(ReeltalkError):
@@ -142,11 +142,11 @@ class ClusterError(ReeltalkError):
 
 
 class TrackerError(ReeltalkError):
-    """An experiment tracker could not be reached, or refused what it was told."""
+    """An experiment tracker could not be reached, or refused the data."""
 
 
 class BudgetError(ReeltalkError):
-    """What asking language models may cost is spent; a run with a larger budget goes on from the replies kept."""
+    """The budget for language models is spent. A run with a larger budget continues from the stored replies."""
 
 
 class SettingError(ReeltalkError):

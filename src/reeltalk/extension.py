@@ -1,6 +1,6 @@
-"""Functions and classes of the user's own, by the name that stands on the command line after `python:`.
+"""Load the user's own functions and classes, which the command line names after `python:`.
 
-They run with all rights of the user, as anything that is imported.
+They run with all rights of the user, like every imported module.
 """
 
 import hashlib
@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple
 from reeltalk.errors import ReeltalkError, SettingError
 
 PREFIX: Final = "python:"
-"""What stands before such a name where other names are possible, too."""
+"""The prefix of such a name where other names are possible, too."""
 
 
 class Made(NamedTuple):
-    """An object of a class of the user's own."""
+    """An object of a user's class."""
 
     object: Any
     class_name: str
@@ -29,7 +29,7 @@ class Made(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A function of the user's own."""
+    """A user's function."""
 
     function: Callable[..., Any]
     name: str
@@ -38,7 +38,7 @@ class Loaded(NamedTuple):
 
 
 def loaded_function(spec: str) -> Loaded:
-    """A function that is named.
+    """Load the function that `spec` names.
 
     Args:
         spec: `package.module:function` or `path/to/file.py:function`.
@@ -54,7 +54,7 @@ def loaded_function(spec: str) -> Loaded:
 
 
 def loaded_class(spec: str) -> type[Any]:
-    """A class that is named.
+    """Load the class that `spec` names.
 
     Args:
         spec: `package.module:Class` or `path/to/file.py:Class`.
@@ -67,15 +67,15 @@ def loaded_class(spec: str) -> type[Any]:
 
 
 def made_of(spec: str, *arguments: object, needs: tuple[str, ...] = ()) -> Made:
-    """An object of a class that is named.
+    """Make an object of the class that `spec` names.
 
     Args:
         spec: `package.module:Class` or `path/to/file.py:Class`.
-        arguments: What the class is made with.
-        needs: Attributes and methods that it must have.
+        arguments: Arguments of the class.
+        needs: Attributes and methods that the object must have.
 
     Raises:
-        SettingError: There is no such class, it cannot be made, or lacks something.
+        SettingError: There is no such class, it cannot be made, or it lacks one of `needs`.
     """
     module, class_name = _loaded(spec)
     made = made_object(_class_of(module, class_name, spec), spec, *arguments)
@@ -84,7 +84,7 @@ def made_of(spec: str, *arguments: object, needs: tuple[str, ...] = ()) -> Made:
 
 
 def check_has(made: object, spec: str, needs: tuple[str, ...]) -> None:
-    """Refuse an object of a class of the user's own that lacks attributes or methods.
+    """Raise if an object of a user's class lacks attributes or methods.
 
     Raises:
         SettingError: It lacks some.
@@ -95,7 +95,7 @@ def check_has(made: object, spec: str, needs: tuple[str, ...]) -> None:
 
 
 def made_object(found: type[Any], spec: str, *arguments: object) -> Any:
-    """An object of a class of the user's own.
+    """Make an object of a user's class.
 
     Raises:
         SettingError: It cannot be made.
@@ -114,7 +114,7 @@ def made_object(found: type[Any], spec: str, *arguments: object) -> Any:
 
 
 def told(error: BaseException) -> str:
-    """What somebody's code raised, in one line."""
+    """Describe an error of a user's code in one line."""
     text = " ".join(str(error).split())[:300]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -156,7 +156,7 @@ def _from_file(path: Path) -> ModuleType:
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
-    # Dataclasses look their module up while they are made.
+    # Dataclasses look up their module while they are made.
     sys.modules[name] = module
     try:
         found.loader.exec_module(module)

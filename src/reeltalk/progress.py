@@ -1,18 +1,18 @@
-"""How work that takes long tells people how far it is."""
+"""Callbacks that report the progress of long work."""
 
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int, float], None]
-"""Receives what is done, how many of it, of how many, and the share of all the work, from 0 to 1."""
+"""Receives the name of the work, the number done, the total, and the share of all work, from 0 to 1."""
 CountProgress = Callable[[int, int], None]
-"""Receives how many are done, and of how many."""
+"""Receives the number done and the total."""
 Tell = Callable[[str], None]
-"""Receives a sentence for people, as that a metric cannot be had here."""
+"""Receives a sentence for the user, for example that a metric is not available here."""
 
 
 def unseen(what: str, done: int, total: int, share: float) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 def silent(sentence: str) -> None:
-    """Sentences that nobody reads."""
+    """Ignore sentences."""

@@ -59,7 +59,7 @@ class ModelMeans:
 
 @dataclass(frozen=True)
 class Levels:
-    """A judge beside people at all levels."""
+    """Agreement of a judge with people at all levels."""
 
     answers: Correlations
     within: Correlations

@@ -49,9 +49,9 @@ class CorrectedMean:
     judged: int
     """Answers that the judge scored."""
     judge: float | None
-    """The judge's mean over all of them, stretched onto people's scale; None where it scored none."""
+    """The judge's mean over all of them, stretched onto people's scale; None if it scored none."""
     people: MeanInterval | None
-    """From the labels alone; None where there are none."""
+    """From the labels alone; None if there are none."""
     corrected: CorrectedInterval
 
     @property
@@ -274,7 +274,7 @@ class People:
 
 @dataclass(frozen=True)
 class JudgeAgreement:
-    """One judge, rule or text metric beside people."""
+    """Agreement of one judge, rule or text metric with people."""
 
     name: str
     kind: Kind
@@ -293,7 +293,7 @@ class JudgeAgreement:
     bias: Bias
     means: tuple[CorrectedMean, ...]
     shares: tuple[CorrectedMean, ...]
-    """Shares of right answers; empty where the judge says more than pass or fail."""
+    """Shares of right answers; empty if the judge says more than pass or fail."""
     landmarks: tuple[Landmark, ...]
     points: tuple[tuple[float, float, int, str], ...]
     """What people say, what it says, of how many answers, of which model: for figures."""
@@ -305,7 +305,7 @@ class Dimension:
 
     criterion: str
     whole: bool
-    """True where whole dialogues were rated, False for turns."""
+    """True if whole dialogues were rated, False for turns."""
     scale: tuple[float, float]
     people_pass: float
     videos: int

@@ -1,4 +1,4 @@
-"""Which number stands in which table, how it is titled, and whether more of it is better."""
+"""Columns of the tables: which numbers each table shows, their titles, and whether higher is better."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Column:
     metric: str
     kind: Kind
     of: str | None = None
-    """The measure beside which this one stands: of `clair.compat` it is `clair`."""
+    """The measure next to which this one is shown: `clair` for `clair.compat`."""
 
     @property
     def direction(self) -> Direction:
@@ -172,12 +172,12 @@ def floor_of(info: ModelInfo) -> str | None:
 
 
 def is_human(info: ModelInfo) -> bool:
-    """True where people answered."""
+    """True if people answered."""
     return info.source.startswith(HUMAN)
 
 
 def is_reference(info: ModelInfo) -> bool:
-    """True where the answers are the references themselves."""
+    """True if the answers are the references themselves."""
     return info.source == REFERENCE
 
 
@@ -187,7 +187,7 @@ def competes(info: ModelInfo) -> bool:
 
 
 def is_baseline(info: ModelInfo) -> bool:
-    """True where no model answers."""
+    """True if no model answers."""
     return info.source.startswith(BASELINES)
 
 

@@ -73,7 +73,7 @@ def comparison_records(found: Comparisons) -> list[dict[str, object]]:
 
 
 def describe_left_out(row: Comparison) -> str:
-    """Which items a comparison does not rest on, and why; empty where it rests on all."""
+    """Which items a comparison does not rest on, and why; empty if it rests on all."""
     first, second, left = key_of(row.first), key_of(row.second), row.left_out
     parts = [
         (left.only_first, f"of {first} alone"),

@@ -41,7 +41,7 @@ Method = Literal["clustered t", "linearised clustered t", "against a fixed numbe
 
 
 class CompareSettings(BaseModel):
-    """What to compare, and how."""
+    """Settings of a comparison."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,7 +54,7 @@ class CompareSettings(BaseModel):
     target_power: float = Field(default=POWER, gt=0.5, lt=1)
     """How surely the smallest detectable difference would be found."""
     anyway: bool = False
-    """Compare also where the numbers were scored in different ways."""
+    """Also compare numbers that were scored in different ways."""
     unpaired: bool = False
     """Compare models that have no turn in common, each over its own turns."""
 
@@ -129,11 +129,11 @@ class Comparison:
 
     @property
     def paired(self) -> bool:
-        """True where both models answered the same items."""
+        """True if both models answered the same items."""
         return self.method in ("clustered t", "linearised clustered t")
 
     def winner(self, alpha: float) -> int | None:
-        """The place of the model that is better, or has more where more is not better; None where none is shown."""
+        """The place of the model that is better, or has more where more is not better; None if none is shown."""
         if self.difference is None or self.corrected_p is None or self.withheld or self.corrected_p >= alpha:
             return None
         return self.first if self.difference > 0 else self.second
@@ -152,7 +152,7 @@ class Comparisons:
     """Floors, the oracle, references and people, where they were not asked for."""
 
     def verdict(self, row: Comparison) -> str:
-        """What a comparison shows, in words."""
+        """The result of a comparison as text."""
         first, second = key_of(row.first), key_of(row.second)
         if row.problem is not None:
             return f"not compared: {row.problem}"
@@ -235,7 +235,7 @@ def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool =
 
 
 def not_scored(models: Sequence[ModelRow], metric: str) -> str | None:
-    """Which of some models have no number, and why; None where all have one."""
+    """Which of some models have no number, and why; None if all have one."""
     missing = [model for model in models if leaderboard_number(model, metric) is None]
     if not missing:
         return None
@@ -247,7 +247,7 @@ def not_scored(models: Sequence[ModelRow], metric: str) -> str | None:
 
 
 def withheld(models: Sequence[ModelRow], metric: str) -> str | None:
-    """Why no winner may be named; None where one may. Those that are missing are seldom like those that are there."""
+    """Why no winner may be named; None if one may. Those that are missing are seldom like those that are there."""
     for model in models:
         cell = model.cells[metric]
         if cell is not None and cell.withheld:

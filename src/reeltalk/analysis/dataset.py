@@ -51,12 +51,12 @@ class Spread:
 
     @property
     def mean(self) -> float | None:
-        """None where there are none."""
+        """None if there are none."""
         return sum(value * count for value, count in self.counts.items()) / self.n if self.n else None
 
     @property
     def median(self) -> float | None:
-        """The lower one of two in the middle; None where there are none."""
+        """The lower one of two in the middle; None if there are none."""
         place, wanted = 0, (self.n + 1) // 2
         for value in sorted(self.counts):
             place += self.counts[value]
@@ -66,16 +66,16 @@ class Spread:
 
     @property
     def least(self) -> float | None:
-        """None where there are none."""
+        """None if there are none."""
         return min(self.counts, default=None)
 
     @property
     def most(self) -> float | None:
-        """None where there are none."""
+        """None if there are none."""
         return max(self.counts, default=None)
 
     def share_above(self, bound: float) -> float | None:
-        """Percent of the values that are greater; None where there are none."""
+        """Percent of the values that are greater; None if there are none."""
         return 100 * sum(count for value, count in self.counts.items() if value > bound) / self.n if self.n else None
 
 
@@ -88,19 +88,19 @@ class GraphNumbers:
     activity: GraphCounts
     """Means over activities."""
     scenario: GraphCounts | None
-    """Means over scenarios; None where no video's clips have graphs."""
+    """Means over scenarios; None if no video's clips have graphs."""
     placed: Placements
     """Activities of each category that stand first, second and so on."""
 
 
 @dataclass
 class DatasetNumbers:
-    """Numbers of a benchmark. What it has no data for is empty, and never zero by default."""
+    """Statistics of a benchmark. A field without data is empty; it is never zero by default."""
 
     name: str
     videos: int = 0
     seconds: Spread = field(default_factory=Spread)
-    """Lengths of videos, where they are known."""
+    """Lengths of the videos whose length is known."""
     categories: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Videos by category and sub-category, which is empty where none is stated."""
     splits: Counter[str] = field(default_factory=Counter)
@@ -144,7 +144,7 @@ class DatasetNumbers:
     skills: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Turns by skill and relation, which is empty where none is stated."""
     drafted: bool = False
-    """True where `skills` are those of drafts of rewriting, as no turn carries one."""
+    """True if `skills` are those of drafts of rewriting, as no turn carries one."""
     tags: Counter[str] = field(default_factory=Counter)
     tagged: int = 0
     """Turns that carry CogME's tags."""
@@ -156,7 +156,7 @@ class DatasetNumbers:
     table_3: DialogueCounts | None = None
     """VDAct's table 3; None without dialogues."""
     graphs: GraphNumbers | None = None
-    """None where there are none."""
+    """None if there are none."""
 
     @property
     def turns(self) -> int:
@@ -170,17 +170,17 @@ class DatasetNumbers:
 
     @property
     def is_streaming(self) -> bool:
-        """True where questions can be asked in step with the video: along paths, or each at its moment."""
+        """True if questions can be asked in step with the video: along paths, or each at its moment."""
         return self.paths > 0 or (self.turns > 0 and self.moments == self.turns)
 
     @property
     def is_dialogue(self) -> bool:
-        """True where some chain or dialogue has several turns."""
+        """True if any chain or dialogue has several turns."""
         return max(self.chain_turns.most or 0, self.dialogue_turns.most or 0) > 1
 
     @property
     def is_empty(self) -> bool:
-        """True where there is nothing to count."""
+        """True if there is nothing to count."""
         return not (self.videos or self.turns or self.paths or self.graphs)
 
 

@@ -35,7 +35,7 @@ class UnitContext:
 
 @dataclass
 class BenchmarkContext:
-    """All units of a benchmark, with its videos and clips. Holds its dialogues in memory."""
+    """All dialogues, chains and paths of a benchmark, with its videos and clips. Holds its dialogues in memory."""
 
     videos: dict[str, Video] = field(default_factory=dict)
     clips: dict[str, list[tuple[str, Interval]]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class BenchmarkContext:
     """By kind (`chain`, `path` or `dialogue`) and id."""
 
     def about(self, unit: str, unit_id: str, video_id: str) -> Interval | None:
-        """From the first to the last moment that a unit is about, as its clips say; None where nobody says it."""
+        """From the first to the last moment that a unit is about, as its clips say; None if nobody says it."""
         found = self.units.get((unit, unit_id))
         if found is None:
             return None
@@ -69,7 +69,7 @@ class BenchmarkContext:
 
 
 def read_context(benchmark: Benchmark) -> BenchmarkContext:
-    """Read what a benchmark knows of its units.
+    """Read a benchmark's dialogues, chains and paths.
 
     Raises:
         InputError: A table is damaged.
@@ -117,7 +117,7 @@ class ShownAnswer:
     """One model's cell of a turn."""
 
     text: str | None = None
-    """None where the model's run has no answer to the turn."""
+    """None if the model's run has no answer to the turn."""
     state: AnswerState = AnswerState.ANSWERED
     other_question: str | None = None
     """The question as this model was asked, where it is not the one shown."""
@@ -126,14 +126,14 @@ class ShownAnswer:
     reason: str | None = None
     """Why there is no answer."""
     facts: tuple[str, ...] = ()
-    """How the answer came about: frames, history, times, tokens."""
+    """How the answer was produced: frames, history, times, tokens."""
     frames_s: tuple[float, ...] = ()
     """When the frames were that the model saw."""
     verdicts: Sequence[ShownVerdict] = ()
-    """What judges said."""
+    """The judges' verdicts."""
 
     def lacks(self, metric: str) -> bool:
-        """True where the answer should have a score by a metric and has none: it failed, or its judging did."""
+        """True if the answer should have a score by a metric and has none: it failed, or its judging did."""
         if metric in self.scores or not self.state.is_due:
             return False
         family = metric.split(".")[0]
@@ -171,7 +171,7 @@ class ShownTurn:
 
 @dataclass(slots=True)
 class ShownDialogue:
-    """What stands on one page."""
+    """The content of one page."""
 
     unit_id: str
     video_id: str
@@ -181,7 +181,7 @@ class ShownDialogue:
     """What judges said of each model's answers as a whole, in the leaderboard's order."""
 
     def means(self, metric: str) -> list[float | None]:
-        """Each model's mean over those turns that have a score; None where none has, or where it is withheld."""
+        """Each model's mean over those turns that have a score; None if none has, or where it is withheld."""
         means: list[float | None] = []
         for index in range(len(self.turns[0].answers)):
             found = [turn.answers[index].scores[metric] for turn in self.turns if metric in turn.answers[index].scores]
@@ -310,7 +310,7 @@ def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list
 
 
 def mean_metric(metrics: Sequence[str]) -> str | None:
-    """Which of the metrics the list of dialogues shows: a judged one where there is one; None where there is none."""
+    """Which of the metrics the list of dialogues shows: a judged one where there is one; None if there is none."""
     judged = [metric for metric in metrics if metric_kind(metric) == "headline"]
     ranks = {info.name: info.answer_rank for info in TEXT_METRICS.values() if info.answer_rank is not None}
     preferred = sorted((metric for metric in metrics if metric in ranks), key=ranks.__getitem__)
@@ -354,7 +354,7 @@ def _fill(cell: ShownAnswer, turn: ShownTurn, answer: AnsweredTurn, scores: dict
 
 
 def _facts(played: PlayDetails | None, history: str | None) -> tuple[str, ...]:
-    """How an answer came about, as words."""
+    """How an answer was produced, as text."""
     if played is None:
         return ()
     facts = [_frames(played)]

@@ -27,7 +27,7 @@ class Estimate:
     high: float | None
     n: int = 0
     videos: int | None = None
-    """Source videos that it rests on; None where a run of an older version does not say."""
+    """Source videos that it rests on; None if a run of an older version does not say."""
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:

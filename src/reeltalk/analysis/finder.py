@@ -57,7 +57,7 @@ class Finder:
     labels: list[tuple[str, str]] = field(default_factory=list)
     """Vocabulary and value, ordered by vocabulary and then by how frequent they are."""
     spreads: bool = False
-    """True where some judge was asked several times."""
+    """True if some judge was asked several times."""
     unscored: bool = False
     failed: bool = False
 

@@ -1,4 +1,4 @@
-"""Everything that scored answers, side by side: judges, rules and text metrics, each with its values by answer."""
+"""All scorers of answers: judges, rules and text metrics, each with its values by answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class RatedAnswer:
     words: int
     """Of the answer; of all answers where it is a whole dialogue. Chinese is counted by segmented words."""
     turn: int | None
-    """Position in the dialogue, from 0; None where it is a whole dialogue."""
+    """Position in the dialogue, from 0; None if it is a whole dialogue."""
     overlap: float | None = None
     """Word overlap with the reference, 0 to 1."""
     right_option: int | None = None
@@ -50,13 +50,13 @@ class Scorer:
     """Something that scores answers."""
 
     name: str
-    """How tables call it, unlike any other."""
+    """Its unique name in tables."""
     kind: Kind
     protocol: str
     """The judging protocol; the metric where no protocol is."""
     criterion: str
     judge: str | None
-    """The model that judges; None where none does."""
+    """The model that judges; None if none does."""
     values: dict[Place, float] = field(default_factory=dict)
     """Rounds are averaged."""
     rounds: dict[Place, list[float]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Scorer:
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """From where to where it scores; None where nobody knows."""
+        """From where to where it scores; None if nobody knows."""
         if self.kind == "text":
             return (0.0, span_of(self.criterion) or 1.0)
         found = self._described
@@ -74,7 +74,7 @@ class Scorer:
 
     @property
     def passes(self) -> float | None:
-        """The value from which an answer counts as right; None where nobody knows."""
+        """The value from which an answer counts as right; None if nobody knows."""
         found = self._described
         return None if found is None else found.pass_mark
 

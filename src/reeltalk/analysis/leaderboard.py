@@ -44,11 +44,11 @@ class Cell:
     is_best: bool
     """True for the highest of several values that compare; the lowest, where less is better."""
     may_equal_best: bool
-    """True where the 95 % intervals do not tell it from the best value: they overlap, or one of the two is missing."""
+    """True if the 95 % intervals do not tell it from the best value: they overlap, or one of the two is missing."""
 
     @property
     def withheld(self) -> bool:
-        """True where a number over what was scored is not quoted, as too many items are unscored."""
+        """True if a number over what was scored is not quoted, as too many items are unscored."""
         return self.row.value is None and self.row.over_scored is not None
 
     @property
@@ -65,7 +65,7 @@ class ModelRow:
     run: Run
     info: ModelInfo
     cells: dict[str, Cell | None]
-    """By metric; None where the model's run does not have the metric."""
+    """By metric; None if the model's run does not have the metric."""
     curves: dict[str, list[CurvePoint]]
     """By metric, in the order of turn positions; withheld ones too."""
 
@@ -94,12 +94,12 @@ class ModelRow:
 
     @property
     def is_human(self) -> bool:
-        """True where people answered."""
+        """True if people answered."""
         return is_human(self.info)
 
     @property
     def is_reference(self) -> bool:
-        """True where the answers are the references themselves."""
+        """True if the answers are the references themselves."""
         return is_reference(self.info)
 
 
@@ -142,7 +142,7 @@ class Leaderboard:
 
     @property
     def begins_with_texts(self) -> bool:
-        """True where text metrics come before the judged measures: all of these are cautioned against."""
+        """True if text metrics come before the judged measures: all of these are cautioned against."""
         return bool(self.texts) and all(measure_caution(column.metric) for column in self.judged)
 
     @property
@@ -176,16 +176,16 @@ class Leaderboard:
 
     @property
     def floors(self) -> list[ModelRow]:
-        """Players that know nothing of what is asked."""
+        """Baselines that know nothing of the question."""
         return [model for model in self.models if model.floor is not None]
 
     @property
     def withheld(self) -> bool:
-        """True where some number is withheld."""
+        """True if some number is withheld."""
         return self.withheld_among(self.metrics)
 
     def withheld_among(self, metrics: Sequence[str]) -> bool:
-        """True where a number of these metrics is withheld."""
+        """True if a number of these metrics is withheld."""
         cells = [model.cells[metric] for model in self.models for metric in metrics]
         return any(cell.withheld for cell in cells if cell)
 
@@ -207,7 +207,7 @@ class Leaderboard:
 
     @property
     def has_best(self) -> bool:
-        """True where some column has a value that is called the highest."""
+        """True if some column has a value that is called the highest."""
         return any(cell.is_best for model in self.models for cell in model.cells.values() if cell)
 
     @property
@@ -224,7 +224,7 @@ class Leaderboard:
 
     @property
     def shares_no_metric(self) -> bool:
-        """True where there are several models and none of the metrics has a value for two of them."""
+        """True if there are several models and none of the metrics has a value for two of them."""
         values = [[model.cells[metric] for model in self.models] for metric in self.metrics]
         most = max(sum(cell is not None and cell.row.value is not None for cell in column) for column in values)
         return len(self.models) > 1 and most == 1

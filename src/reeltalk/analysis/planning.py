@@ -38,7 +38,7 @@ class SamplePlan:
     power_now: float
     """How surely it is found with the videos there are."""
     videos_needed: int | None
-    """None where it would be more than a million."""
+    """None if it would be more than a million."""
 
 
 def make_plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[SamplePlan]:

@@ -66,7 +66,7 @@ class Frequency:
 
     questions: int
     percent: float | None
-    """None where no question carries any tag."""
+    """None if no question carries any tag."""
 
     @property
     def rare(self) -> bool:
@@ -80,13 +80,13 @@ class TagDifference:
 
     tag: str
     found: Estimate | None
-    """None where both have no turn in common; in percentage points."""
+    """None if both have no turn in common; in percentage points."""
     corrected: float | None
     """p among 19 comparisons, after Holm."""
 
     @property
     def differs(self) -> bool:
-        """True where chance alone would hardly have any of the 19 differ like this."""
+        """True if chance alone would hardly have any of the 19 differ like this."""
         return self.corrected is not None and self.corrected < 0.05
 
 
@@ -97,7 +97,7 @@ class Matrix:
     vocabulary: str
     labels: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Estimate | None, ...]], ...]
-    """By tag; None where no turn that carries both has a score."""
+    """By tag; None if no turn that carries both has a score."""
 
 
 def frequencies(turns: TaggedTurns) -> dict[str, Frequency]:

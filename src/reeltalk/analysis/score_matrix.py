@@ -58,7 +58,7 @@ class ScoreMatrix:
     """(N,)"""
     nesting: Nesting
     is_mean: bool
-    """True where the leaderboard's number is the mean of these values, nested so."""
+    """True if the leaderboard's number is the mean of these values, nested so."""
     item: str = "turn"
     """What a row is: a turn, or the chain, path or dialogue that a judge saw at once."""
 
@@ -333,7 +333,7 @@ class Turns:
         return None
 
     def _comes_out(self, sheet: ScoreMatrix) -> bool:
-        """True where every model's number is the mean of its values, nested so."""
+        """True if every model's number is the mean of its values, nested so."""
         some = False
         for column, model in enumerate(self.board.models):
             told = leaderboard_number(model, sheet.metric)

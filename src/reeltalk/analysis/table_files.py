@@ -28,12 +28,12 @@ class Quantity:
     """A number in a table for papers, with what is needed to quote it."""
 
     value: float | None
-    """None where there is none; `missing` says why in a word or two."""
+    """None if there is none; `missing` says why in a word or two."""
     low: float | None = None
     """Lower end of the 95 % interval."""
     high: float | None = None
     n: int | None = None
-    """Items that it rests on; None where that says nothing."""
+    """Items that it rests on; None if that says nothing."""
     metric: str | None = None
     """Decides the number of digits; four after the point without one, two from 10 on."""
     is_best: bool = False
@@ -42,7 +42,7 @@ class Quantity:
     signed: bool = False
     """True for a difference, which is written with its sign."""
     videos: int | None = None
-    """Source videos that it rests on; None where that is unknown."""
+    """Source videos that it rests on; None if that is unknown."""
 
     def __str__(self) -> str:
         """The value alone, as pages write it."""
@@ -54,7 +54,7 @@ class Quantity:
 
     @property
     def interval(self) -> str:
-        """The interval in brackets; empty where there is none."""
+        """The interval in brackets; empty if there is none."""
         if self.value is None or self.low is None or self.high is None:
             return ""
         return f"[{self.write(self.low)}, {self.write(self.high)}]"

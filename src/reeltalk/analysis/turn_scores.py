@@ -42,10 +42,10 @@ class ScoredTurn:
     scores: dict[str, float]
     """By metric; one that has no value here is absent."""
     planted: bool = False
-    """True where the turns after it were told a wrong answer in place of this one."""
+    """True if the turns after it were told a wrong answer in place of this one."""
 
     def credit(self, metric: str) -> float | None:
-        """How right the answer is, from 0 to 1, by a metric; None where it has no value here or no such scale."""
+        """How right the answer is, from 0 to 1, by a metric; None if it has no value here or no such scale."""
         value = self.scores.get(metric)
         return None if value is None else share_of(metric, value)
 
@@ -149,7 +149,7 @@ class TaggedTurns:
     asked: Flags
     """(N, M) whether the model was asked."""
     measures: tuple[str | None, ...]
-    """(M,) what says how right each model's answers are; None where nothing does."""
+    """(M,) what says how right each model's answers are; None if nothing does."""
     unscored: Flags | None = None
     """(N, M) where a model should have a score and has none; nowhere by default."""
     from_benchmark: int = 0
@@ -171,7 +171,7 @@ class TaggedTurns:
 
     @property
     def has_tags(self) -> bool:
-        """True where some turn with a score carries tags."""
+        """True if some turn with a score carries tags."""
         return bool((self.tagged[:, None] & ~np.isnan(self.credit)).any())
 
     def withheld(self, model: int, among: Flags) -> bool:

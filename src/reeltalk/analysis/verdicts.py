@@ -35,7 +35,7 @@ class ShownScore(NamedTuple):
     given: tuple[GivenScore, ...]
     """One, or one for each eval round."""
     official: tuple[GivenScore, ...] = ()
-    """What the official script makes of the same replies; empty where nobody asked."""
+    """What the official script makes of the same replies; empty if nobody asked."""
     criterion: str = ""
     """Its name, as `OS`."""
 
@@ -51,7 +51,7 @@ class ShownScore(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """True where some judging should have given a value and gave none."""
+        """True if some judging should have given a value and gave none."""
         return any(given.state is ScoreState.UNSCORED for given in self.given)
 
 
@@ -61,7 +61,7 @@ class ShownVerdict:
 
     protocol: str
     judge: str | None
-    """None where no model judges."""
+    """None if no model judges."""
     scores: tuple[ShownScore, ...]
     replies: tuple[str, ...]
     """The judge's replies as they came, each once."""

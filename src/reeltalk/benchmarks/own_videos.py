@@ -177,14 +177,14 @@ def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, te
         videos: Video files.
         out: Folder that receives `benchmark`, `runs` and `site`; call again to go on.
         asked: Who writes, answers and judges.
-        tell: Receives lines: which step of how many runs, and what came of it.
+        tell: Receives lines: which step of how many runs, and its result.
         progress: Told how far the work of a step is.
 
     Returns:
         The site's first page. It is written even if the model wrote nothing usable.
 
     Raises:
-        SettingError: None of the videos can be used, or a model can be asked nowhere.
+        SettingError: No video can be used, or a model has no server.
         OutageError: A model answers nobody.
         ReeltalkError: A stage cannot go on; says why.
     """

@@ -60,7 +60,7 @@ class Steps:
 
 
 def evaluate_or_resume(benchmark: Benchmark, out: Path, config: RunConfig, *, progress: Progress) -> Run:
-    """Make a run; one that is whole and has the same settings is taken as it is, and an unfinished one goes on.
+    """Make a run. A complete run with the same settings is reused, and an unfinished one continues.
 
     Args:
         benchmark: The benchmark that is played.
@@ -94,7 +94,7 @@ def write_site(
     Args:
         site: The folder.
         benchmark: The benchmark of the runs.
-        groups: Runs whose numbers compare, by their folder in the site.
+        groups: Comparable runs, by their folder in the site.
         cover: Text of the first page.
         metrics: The cover's measure, by group.
         settings: Settings of the reports.
@@ -126,7 +126,7 @@ def write_site(
 
 
 def curation_summary(benchmark: Benchmark) -> str:
-    """What curation kept, in words."""
+    """Describe in words which videos and clips curation kept."""
     kept, gone = benchmark.rows(VIDEOS), list(benchmark.read(REJECTED))
     reasons = "; ".join(f"{row.record_id}: {row.reason}" for row in gone)
     told = f"{kept:,} of {kept + len(gone):,} videos kept"
@@ -135,7 +135,7 @@ def curation_summary(benchmark: Benchmark) -> str:
 
 
 def construction_summary(benchmark: Benchmark) -> str:
-    """What construction wrote, in words."""
+    """Describe in words which dialogues construction wrote."""
     units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
     checklists = sum(turn.checklist is not None for unit in units for turn in unit.turns)
     counts = {

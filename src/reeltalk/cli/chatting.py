@@ -91,7 +91,7 @@ def chat(
     interactive = is_terminal()
     piped = sys.stdin or io.StringIO()
     if isinstance(piped, io.TextIOWrapper):
-        # Bytes that are no text are told to a model as such, and end nothing.
+        # Bytes that are not text are passed to the model as such, and do not end the conversation.
         piped.reconfigure(encoding="utf-8", errors="replace")
     lines: TypedLines | ScriptedLines
     if interactive or address.live:
@@ -146,7 +146,7 @@ def _on_terminal(lines: "TypedLines", made: "Callable[[TerminalScreen, threading
     except KeyboardInterrupt:
         code = INTERRUPTED
         stop.set()
-        # An answer that is being written is ended first; Ctrl-C once more leaves at once.
+        # The first Ctrl-C stops the current answer. A second Ctrl-C leaves at once.
         thread.join()
     if raised:
         raise raised[0]

@@ -107,7 +107,7 @@ REMOVED: Final = {
     "world graphs": "world play --graphs FOLDER",
     "world objects": "world play",
 }
-"""Commands of earlier versions, each with the one that takes its place."""
+"""Commands of earlier versions, each with its successor."""
 REMOVED_CAPACITY: Final = (
     "'plan capacity' is no longer a command; read docs/concepts/capacity.md in the repository, or run "
     "'python tools/capacity_page.py' there for your numbers"
@@ -154,7 +154,7 @@ app = App(
     help="Build and run benchmarks of multi-turn dialogue about video. `reeltalk help COMMAND` shows a command.",
     version=__version__,
     help_format="plaintext",
-    # `run` says what became of the work.
+    # `run` reports the result.
     suppress_keyboard_interrupt=False,
     group_arguments=Group("Arguments", sort_key=0),
     group_parameters=Group("Options", sort_key=100),
@@ -184,7 +184,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        # The output went into a file, and the disk is full.
+        # The output was written to a file, and the disk is full.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = _complain(f"cannot write the output: {error.strerror}; free some space and run the command again")
     # Without this Python looks for cycles in all imported modules before it exits, which takes a third of a second.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reeltalk.store.benchmark import Benchmark
 
 SHOWN: Final = 20
-"""Findings of `validate` that are listed for one benchmark."""
+"""Maximum number of findings of `validate` that are listed for one benchmark."""
 DECODE_S: Final = 120.0
 DECODE_BYTES: Final = 1 << 30
 
@@ -256,7 +256,7 @@ KEYS: Final = {
 """Environment variables that may hold a key."""
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge", "firefox")
 DECODED: Final = ("h264", "hevc", "vp9", "av1", "mpeg4")
-"""Codecs of which a user's videos commonly are."""
+"""Common codecs of users' videos."""
 ABSENT: Final = "is not installed"
 GIB: Final = 1 << 30
 LITTLE_DISK: Final = 5 * GIB
@@ -325,7 +325,7 @@ def _packages() -> Iterator[Check]:
         if not wrong[name]:
             yield Check(area="extras", subject=name, status="ok", found=f"installed; for {EXTRAS[name]}")
             continue
-        # What is there in a version that we do not know may fail anywhere; what is not there says so.
+        # An unknown version of a package may fail anywhere. A missing package says so itself.
         status: Status = "optional" if all(text.endswith(ABSENT) for text in wrong[name]) else "warning"
         found = f"{'; '.join(wrong[name])}; only for {EXTRAS[name]}"
         yield Check(area="extras", subject=name, status=status, found=found, advice=install)

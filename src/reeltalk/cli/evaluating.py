@@ -1,4 +1,4 @@
-"""Commands that play a benchmark to a model, and that say before what it will ask."""
+"""Commands that run a model on a benchmark, and forecast its requests."""
 
 from pathlib import Path
 from typing import Annotated

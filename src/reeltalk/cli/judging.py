@@ -1,4 +1,4 @@
-"""Commands that judge and score answers, and that ask again for what failed."""
+"""Commands that judge and score answers, and repeat failed requests."""
 
 from pathlib import Path
 from typing import Annotated, Final, Literal

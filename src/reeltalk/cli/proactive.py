@@ -1,4 +1,4 @@
-"""Commands that evaluate models that speak unasked: run a model, tune its threshold, score logs."""
+"""Commands for proactive evaluation: run a model, tune its threshold, score logs."""
 
 from collections.abc import Sequence
 from pathlib import Path

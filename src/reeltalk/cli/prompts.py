@@ -1,4 +1,4 @@
-"""The command that shows our prompts, writes them out, and takes the authors' own from what the user has."""
+"""The command that shows our prompts, exports them, and imports the authors' prompts from the user's copy."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""Set models' answers beside their questions and references, and count what is wanting."""
+"""Join models' answers with their questions and references, and count missing answers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -32,16 +32,19 @@ class AnswerSet:
     not_scored: dict[str, int] = field(default_factory=dict)
     """Rows without an answer to score, by reason."""
     others: tuple[AnsweredTurn, ...] = ()
-    """Turns that should have an answer to score and have none: it failed, was not asked for, has no reference, or is
-    missing. A judge counts them."""
+    """Turns that should have an answer to score but have none. The answer failed, was not requested, has no reference,
+    or is missing. A judge counts these turns."""
     signed: tuple[tuple[str, str], ...] = ()
-    """How the answers came about, where we played the dialogues ourselves: parts of every signature."""
+    """If reeltalk played the dialogues: how the answers were produced. These are parts of every signature."""
     played: str = ""
-    """Hash of all turns that were played: an answer rests on the turns before it, also on those without a score."""
+    """Hash of all turns that were played. An answer depends on the turns before it, even on turns without a score."""
 
     @property
     def data_hash(self) -> str:
-        """Eight digits over the scored items with their questions and references, whatever was answered."""
+        """Eight digits of a hash over the scored items with their questions and references.
+
+        Answers do not change it.
+        """
         items = sorted((turn.item_id, turn.video_id, turn.question, *turn.references) for turn in self.turns)
         return short_hash([items, self.played])
 
@@ -55,7 +58,7 @@ class _Asked:
     split: str | None = None
 
     def alike(self, kind: str) -> tuple[str | tuple[str, ...] | None, ...]:
-        """A key of turns: a model that answers one turn should answer all turns with the same key."""
+        """A group of turns. A model that answers one turn of a group should answer all its turns."""
         return (kind, self.task, self.split, self.turn.labels.get(LANGUAGE))
 
 
@@ -187,7 +190,7 @@ def _answer_set(
 
 
 def _answered_turn(model: str, place: tuple[str, str, int], found: _Asked) -> AnsweredTurn:
-    """The row of a turn to which there is no answer."""
+    """The row of a turn without an answer."""
     turn = found.turn
     return AnsweredTurn.model_validate(
         {
@@ -221,7 +224,7 @@ def _why(answer: Answer) -> str | None:
 
 
 def _wording(answer: Answer, found: _Asked) -> tuple[str, tuple[str, ...]]:
-    """Question and references of this row: a source may word a turn in two ways in two files."""
+    """Question and references of this row. A source may word a turn differently in two files."""
     question = answer.asked_as if answer.asked_as is not None else found.turn.question
     references = answer.referred_to if answer.referred_to is not None else found.turn.references
     return question, references
@@ -247,7 +250,7 @@ def _duplicates(name: str, answers: Iterable[Answer], content: Content) -> Itera
 
 
 def with_distinct_names(sets: Sequence[AnswerSet]) -> list[AnswerSet]:
-    """The same sets, with `model (2)` and so on where several sources use one name for a model."""
+    """The same sets. If several sources use one model name, the names become `model (2)` and so on."""
     seen: Counter[str] = Counter()
     named: list[AnswerSet] = []
     for answer_set in sets:
@@ -262,11 +265,11 @@ def with_distinct_names(sets: Sequence[AnswerSet]) -> list[AnswerSet]:
 
 
 def with_rubrics_and_keys(turns: Iterable[AnsweredTurn], content: Content) -> list[AnsweredTurn]:
-    """Answers with the rubrics and keys that the benchmark has now: a run may be older than they are.
+    """Answers with the benchmark's current rubrics and keys, which may be newer than the run.
 
     Args:
         turns: Answers of runs.
-        content: The benchmark; a turn that it words otherwise gives none.
+        content: The benchmark. A turn whose text differs in the benchmark gets none.
     """
     asked: dict[tuple[str, int], Turn] = {}
     for chain in content.chains:

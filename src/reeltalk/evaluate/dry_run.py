@@ -1,7 +1,7 @@
-"""What an evaluation will ask, counted before anything is asked or decoded.
+"""Count the requests of an evaluation before anything is asked or decoded.
 
-The dialogues are played and judged by the same code as in earnest, against stand-ins that count: answers as long as the
-references, no two of them alike, and judges that reply at once with something that can be used.
+The same code plays and judges the dialogues as in a real run, but with stand-ins that count. Answers are as long as the
+references, and no two are equal. Judges reply at once with a valid reply.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ WIDE_A_TOKEN: Final = 1.5
 """Characters a token of Chinese, Japanese and Korean."""
 WIDE_FROM: Final = "\u2e80"
 BLOCK_TOKENS: Final = 16
-"""A server keeps prefixes by blocks of so many tokens."""
+"""A server caches prefixes in blocks of this many tokens."""
 NO_REFERENCE: Final = "an answer of usual length"
 RATIONALE: Final = "The answer names what the reference names, and adds nothing that speaks against it. " * 3
 """About 60 tokens, as long as judges' reasons usually are."""
@@ -52,14 +52,14 @@ class RequestCount:
     """How many requests of one kind are expected, with their tokens."""
 
     what: str
-    """`answers`, or the protocol that judges."""
+    """`answers`, or the name of the judging protocol."""
     calls: int
     repeated: int
-    """Questions that were asked in the same words before, and are answered from kept replies."""
+    """Questions that repeat an earlier request word for word. Kept replies answer them."""
     images: int
     tokens_in: int
     new_tokens_in: int
-    """Tokens of prompts that a server computes if it keeps all prefixes."""
+    """Prompt tokens that a server computes if it caches all prefixes."""
     tokens_out: int
 
 
@@ -89,7 +89,7 @@ class CountingModel:
 
         Args:
             messages: The conversation.
-            schema: What the reply shall follow.
+            schema: Schema of the reply.
             sample: Number of the sample.
         """
         key = reply_key(self.name, messages, schema=schema, sample=sample)
@@ -114,7 +114,7 @@ class CountingModel:
         """The requests that were counted.
 
         Args:
-            what: What was asked for.
+            what: Kind of request.
         """
         return RequestCount(
             what,
@@ -130,7 +130,7 @@ class CountingModel:
         return estimate_tokens(part) if isinstance(part, str) else float(self.image_tokens)
 
     def _kept(self, asked: Sequence[str | bytes]) -> float:
-        """Tokens of the beginning that this request shares with the one before it and its reply, in whole blocks."""
+        """Tokens at the start that are shared with the previous request and its reply, in whole blocks."""
         tokens = 0.0
         for before, now in zip(self._before, asked, strict=False):
             if before == now:
@@ -146,7 +146,7 @@ class StandIn:
     """Plays with answers as long as the references.
 
     Args:
-        player: Who would answer, asking `model`; None where no model is asked.
+        player: The player, which asks `model`. None if no model is asked.
         model: Counts.
         sees_frames: Whether frames are shown to a player that asks no model.
     """
@@ -177,7 +177,7 @@ class StandIn:
         return await self._player.answer(seen, pictures)
 
     def _text(self, reference: str) -> str:
-        """A text as long as the reference and different from all others: equal answers would be judged once."""
+        """A text as long as the reference and different from all others, since equal answers are judged only once."""
         number = str(next(self._numbers))
         return f"{number} {reference}"[: max(len(number), len(reference))].strip()
 
@@ -189,7 +189,7 @@ def estimate_tokens(text: str) -> float:
 
 
 def stand_in_reply(schema: dict[str, Json] | None) -> str:
-    """A judge's reply that can be used: a rating in words, or an object that a schema describes.
+    """A valid judge's reply: a rating in words, or an object that fits the schema.
 
     Args:
         schema: A JSON schema of an object of strings, numbers and words to choose from; None where none was sent.
@@ -223,14 +223,14 @@ def _common(one: str, other: str) -> int:
 
 
 WITHIN: Final = 0.1
-"""Share by which prompt tokens may be off for a server that counts 4 characters a token, where answers are as long as
-the references."""
+"""Relative error of the prompt tokens for a server that counts 4 characters a token, if answers are as long as the
+references."""
 ANSWERS: Final = "answers"
 SOME_LENGTH_S: Final = 60.0
-"""Length of a video of which nothing tells it."""
+"""Assumed length of a video whose length is unknown."""
 
 PlayerOf = Callable[[AsyncModel], "Player | None"]
-"""Makes who answers, with the model that it asks; None for one that asks none."""
+"""Creates the player with the model that it asks. None for a player that asks no model."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class EvaluationForecast:
 
     lines: tuple[RequestCount, ...]
     scripts: int
-    """Dialogues, paths, and videos whose chains are played; once more for each control."""
+    """Dialogues, paths, and videos whose chains are played. Each control counts them again."""
     turns: int
     """Turns that are asked."""
     due: tuple[tuple[int, int], ...]
@@ -262,7 +262,9 @@ class EvaluationForecast:
         return sum(line.calls for line in self.lines)
 
     def seconds(self, connections: int, answer_s: float, judging_s: float) -> float:
-        """How long it takes: turns one after the other, several scripts at a time, each judged when it is played.
+        """Expected duration.
+
+        Turns run one after another, several scripts at a time, and each script is judged after it is played.
 
         Args:
             connections: Scripts at a time.
@@ -291,12 +293,12 @@ def forecast_evaluation(
     Args:
         scripts: The scripts that are played.
         config: Settings of the run.
-        player_of: Creates who answers.
+        player_of: Creates the player.
         judges: The protocols by which answers are judged.
         durations_s: Length of each video in seconds; None where it is not known.
-        background: What the benchmark knows besides the turns.
+        background: Other data of the benchmark that judges may read.
         wrong: Gives the answer that a corrupted history holds.
-        subtitles: Gives lines that were spoken.
+        subtitles: Gives the spoken lines.
 
     Raises:
         BenchmarkError: A golden history needs a reference that is withheld.
@@ -346,8 +348,8 @@ def forecast_lines(
 
     Args:
         found: The forecast.
-        prices: Of the model that answers.
-        judge_prices: Of the judge.
+        prices: Prices of the model that answers.
+        judge_prices: Prices of the judge.
         connections: Scripts at a time.
         latency_s: Seconds of an answer.
         judge_latency_s: Seconds of a judge's reply.
@@ -403,13 +405,13 @@ def _least_length(steps: Sequence[Step]) -> float:
 
 
 class _Counted:
-    """Frames as they would be shown, without pictures."""
+    """The frames that would be shown, without pictures."""
 
     def __init__(self, script: Script, settings: PlaySettings, duration_s: float) -> None:
         policy = policy_of(settings.frames, script.steps, duration_s)
         self.append_only = policy.append_only
         times = [policy.times(script.steps[: end + 1], duration_s) for end in range(len(script.steps))]
-        # A control's pictures are others, so that its questions are no repeated ones.
+        # A control shows other pictures, so its questions do not count as repeated.
         picture = f"{script.video_id}@%.6f/{settings.control}"
         frames = {time: ShownFrame(time, (picture % time).encode()) for shown in times for time in shown}
         self._frames = [tuple(frames[time] for time in shown) for shown in times]

@@ -1,7 +1,7 @@
 """Run samples through inspect_ai: one Sample is one script, its log opens in inspect_ai's viewer.
 
-Only this module and the providers know inspect_ai here. What is played and judged, and what becomes of it, is decided
-elsewhere; the log is for people who look, not where results are read from.
+In this package only this module and the providers use inspect_ai. Other modules decide how to play and judge, and
+handle the results. The log is for people to read; results are not read from it.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from reeltalk.store.atomic import storage_errors
 
 SOURCE: Final = "reeltalk"
 PROBE_BYTES: Final = 1 << 16
-"""Written to learn whether a disk is full."""
+"""Written to test whether the disk is full."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def run_samples(
 
     Args:
         name: Of the task in the log.
-        samples: What there is to do.
+        samples: The samples.
         play: Plays a sample by its identifier.
         judging: Judges it after that.
         models: inspect_ai's own Models by role; `player` is the one the log is filed under.
@@ -87,8 +87,8 @@ def run_samples(
 
     Raises:
         BenchmarkError: The log cannot be written, as on a full disk.
-        BaseException: The first one that `play` or `judging` raised; samples that have begun end before, none begins
-            after it.
+        BaseException: The first error that `play` or `judging` raised. Samples in progress end first, and no new sample
+            begins.
         KeyboardInterrupt: Ctrl-C.
     """
     from inspect_ai import Task, eval
@@ -139,7 +139,7 @@ def run_samples(
         metadata=dict(metadata),
     )
     player = models.get("player")
-    # Else two lines for each request go into a file in the user's home.
+    # Otherwise each request adds two lines to a file in the user's home.
     os.environ.setdefault("INSPECT_TRACE_LEVEL", "ERROR")
     try:
         logs = eval(
@@ -151,7 +151,7 @@ def run_samples(
             fail_on_error=False,
             display="none",
             log_images=False,
-            # Both cost much time for each call; measured.
+            # Measured: both cost much time for each call.
             log_realtime=False,
             score_display=False,
             log_level="error",
@@ -177,9 +177,9 @@ def run_samples(
 
 
 def _refuse(error: OSError | None, log_dir: Path) -> None:
-    """Raise what an operating system refused to inspect_ai as an error that names the place.
+    """Raise a system error that inspect_ai met as an error that names the place.
 
-    What its archive says after a write that failed may be no error of the system, so the places are tried.
+    inspect_ai's archive may report a failed write as another kind of error, so this function tests the folders itself.
     """
     place = error.filename if error is not None else None
     for folder in (log_dir, Path(tempfile.gettempdir()), Path(os.environ.get("XDG_DATA_HOME") or Path.home())):

@@ -1,6 +1,7 @@
-"""From names on the command line to models that answer and judges.
+"""Create models and judges from their names on the command line.
 
-`create_player` gives who answers in a run, `create_model` a language model, `create_judges` the judging protocols.
+`create_player` creates the model or baseline that answers in a run, `create_model` a language model, and
+`create_judges` the judging protocols.
 """
 
 import os
@@ -38,7 +39,7 @@ KINDS: Final = (
     "baseline:NAME", "oracle", "summary:MODEL", "answers:PATH", "human:PATH", "python:CLASS", "transformers:FOLDER",
     "mini", "mini:FOLDER",
 )  # fmt: skip
-"""Names of what can answer besides a model at an address."""
+"""Kinds of models and baselines besides a model at an address."""
 
 
 _NOT_AT_AN_ADDRESS: Final = frozenset({"baseline", "answers", "human", "python"})
@@ -67,12 +68,12 @@ class ModelConfig:
     connections: int = 20
     """Requests at a time."""
     stream: bool = False
-    """Let replies come in pieces, so that the time to the first token is known."""
+    """Stream replies, so that the time to the first token is known."""
     batch: bool = False
-    """Use a provider's batch API, where inspect_ai offers it."""
+    """Use a provider's batch API, if inspect_ai offers it."""
     sees_images: bool = True
     memory: Memory = "all"
-    """How much a model that follows streams keeps."""
+    """Amount of video that a streaming model keeps."""
     model_args: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -174,7 +175,7 @@ def _waits(limits: LimitSettings) -> dict[str, Any]:
 
 
 def check_player(spec: str, asking: ModelSettings, *, kept: bool = False) -> None:
-    """Refuse a model that answers at no address, before anything is read.
+    """Refuse a model without an address, before any file is read.
 
     Args:
         spec: One of `KINDS`, or the name of a model at an address.
@@ -201,10 +202,10 @@ def create_model(
         asking: How it is asked.
         store: Keeps its replies.
         budget: Limits.
-        picture: Gives the JPEG files for what messages hold in place of pictures.
+        picture: Gives the JPEG files for the picture references in messages.
 
     Raises:
-        MissingExtraError: What is needed to ask it is not installed.
+        MissingExtraError: A package that it needs is not installed.
         ModelError: It cannot be opened.
         OutageError: Its server was tried, and no request can succeed.
         SettingError: `--batch` is asked of an address, where inspect_ai has no batch API.
@@ -261,7 +262,7 @@ def create_model(
 
 @dataclass(frozen=True)
 class CreatedPlayer:
-    """The player of a run, and what the run records about it."""
+    """The player of a run, and the facts that the run records about it."""
 
     player: Player
     source: tuple[str, str]
@@ -285,7 +286,7 @@ def create_player(
     train: Benchmark | None = None,
     tell: Callable[[str], object] | None = None,
 ) -> CreatedPlayer:
-    """Create who answers in a run, by the name in `config.model`.
+    """Create the model or baseline that answers in a run, by the name in `config.model`.
 
     Args:
         config: Settings of the run.
@@ -304,7 +305,7 @@ def create_player(
         OutageError: Its server was tried, and no request can succeed.
         InputError: Its files are missing, broken or do not fit each other.
         MissingExtraError: What is needed to run it is not installed.
-        BenchmarkError: It needs what the benchmark does not hold.
+        BenchmarkError: It needs data that the benchmark does not hold.
     """
     spec, play = config.model, config.play
     kind, colon, name = spec.partition(":")
@@ -389,7 +390,7 @@ def create_judges(settings: JudgeSettings) -> tuple[Judge, ...]:
     if settings.published:
         official_sampling(judges)
         for judge in judges:
-            _ = judge.signature  # a prompt of which there is no text is missed before anything is asked
+            _ = judge.signature  # a prompt without a text is an error before the first request
     return judges
 
 
@@ -404,7 +405,7 @@ def _judge(name: str, settings: JudgeSettings) -> Judge:
 
 
 MOST_MINI_FRAMES: Final = 20_000
-"""Room for all of them is set aside at once: about 300 MB."""
+"""The memory for all of them is allocated at once: about 300 MB."""
 
 
 def create_mini(spec: str = "mini", *, policy: "MemoryPolicy | None", max_words: int | None = None) -> "MiniModel":

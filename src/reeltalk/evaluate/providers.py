@@ -1,4 +1,4 @@
-"""Model providers of ours that inspect_ai finds by entry point: `reeltalk-transformers` and `reeltalk-streaming`.
+"""reeltalk's model providers, which inspect_ai finds by entry point: `reeltalk-transformers` and `reeltalk-streaming`.
 
 `inspect eval … --model reeltalk-transformers/checkpoints/smolvlm -M device=cpu` plays a checkpoint on disk with
 pictures, which inspect_ai's own `hf` provider cannot. `--model reeltalk-streaming/FOLDER` or `reeltalk-streaming/mini`
@@ -121,12 +121,12 @@ class TransformersAPI(ModelAPI):
             input: The conversation; pictures are `data:` addresses.
             tools: None may be offered.
             tool_choice: Has no effect.
-            config: Has no effect; what counts was given when the model was opened.
+            config: Has no effect. The settings were given when the model was opened.
 
         Raises:
             SettingError: Tools are offered.
             InputError: A picture cannot be read.
-            ModelError: There is no reply to be had.
+            ModelError: There is no reply.
         """
         if tools:
             raise SettingError(f"{TRANSFORMERS} uses no tools")
@@ -144,7 +144,7 @@ class TransformersAPI(ModelAPI):
         self._model.close()
 
     def max_connections(self) -> int:
-        """One: it answers one conversation at a time."""
+        """One, since it answers one conversation at a time."""
         return 1
 
     def connection_key(self) -> str:
@@ -170,7 +170,7 @@ class StreamingAPI(ModelAPI):
         memory_frames: Frames that a stream keeps at most; as the model has it by default.
 
     Raises:
-        MissingExtraError: What is needed to run it is not installed.
+        MissingExtraError: A package that it needs is not installed.
         InputError: The folder holds no model that can be loaded.
         SettingError: A model argument has no sensible value.
     """
@@ -213,12 +213,12 @@ class StreamingAPI(ModelAPI):
             input: The conversation; pictures are `data:` addresses, and stand for frames in the order of time.
             tools: None may be offered.
             tool_choice: Has no effect.
-            config: Has no effect; what counts was given when the model was opened.
+            config: Has no effect. The settings were given when the model was opened.
 
         Raises:
             SettingError: Tools are offered.
             InputError: A picture cannot be read.
-            ModelError: There is no reply to be had.
+            ModelError: There is no reply.
         """
         if tools:
             raise SettingError(f"{STREAMING} uses no tools")
@@ -246,7 +246,7 @@ class StreamingAPI(ModelAPI):
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def max_connections(self) -> int:
-        """One: it answers one conversation at a time."""
+        """One, since it answers one conversation at a time."""
         return 1
 
     def connection_key(self) -> str:
@@ -261,7 +261,7 @@ def _opened(name: str, device: str, max_new_tokens: int, memory_frames: int | No
         mini = create_mini(policy=bounded_memory(memory_frames))
 
         def begin(system: str) -> Stream:
-            # It knows no system messages: it was trained on one task.
+            # It supports no system messages, since it was trained on one task.
             return mini.stream()
 
         return begin

@@ -1,4 +1,4 @@
-"""The folder of a run while it is made: what was asked so far is kept, and `run.json` comes last."""
+"""The folder of an unfinished run: replies are kept as they arrive, and `run.json` is written last."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ SHARDS: Final = "shards"
 
 
 def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
-    """True where a folder holds a whole run that the very request made.
+    """True if a folder holds a complete run of exactly this request.
 
     Args:
         path: The folder.
@@ -66,11 +66,11 @@ class RunFolder:
         again: bool = False,
         frames: Path | None = None,
     ) -> None:
-        """Begin a run, or go on with the one that was begun by the same request.
+        """Begin a run, or continue the run that the same request began.
 
         Args:
             path: The folder.
-            request: All that decides what the run asks; the same request goes on, another one is refused.
+            request: All settings that decide what the run asks. The same request continues, a different one is refused.
             command: What `reeltalk retry` needs to give the same command again.
             overwrite: Replace the run that is there. A whole one stays until the new one is whole.
             delete_replies: With `overwrite`, delete the kept replies, so that everything is asked again.
@@ -101,7 +101,7 @@ class RunFolder:
     def _begin(self, overwrite: bool, again: bool) -> None:
         path = self.path
         with storage_errors(path):
-            # Left by a process that was killed while it wrote.
+            # Left by a process that was killed during a write.
             for partial in path.rglob(f"{PARTIAL_PREFIX}*"):
                 partial.unlink()
         install_remade_run(path)

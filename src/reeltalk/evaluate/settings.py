@@ -305,7 +305,7 @@ class Preset:
 
 
 FREE: Final = ("units", "split", "tasks", "seed", "compat", "language", "option_order", "null_units", "control")
-"""What says which part of a benchmark is played, has its own place in a signature, or moves no number of a model."""
+"""Settings that select a part of a benchmark, have their own place in a signature, or change no number of a model."""
 
 
 def _pairs(prefix: str, published: Any, chosen: Any) -> list[tuple[str, Any, Any]]:

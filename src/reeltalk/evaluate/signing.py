@@ -1,4 +1,4 @@
-"""What identifies a run: the request that its folder keeps, and the parts of its signatures, some of them short hashes.
+"""Identify a run: the request that its folder keeps, and the parts of its signatures, some of which are short hashes.
 
 `run_request` decides whether a folder holds the run that is asked for; `run_signature` says what can change its
 numbers. A field is part of a hash if the number can change with it. The order of rows and `extra`, which no judge
@@ -82,7 +82,7 @@ def run_signature(
     wrong: WrongAnswers | None,
     subtitles: Subtitles | None,
 ) -> tuple[tuple[str, str], ...]:
-    """How the answers of a run came about: the parts of its signatures that do not depend on a judge or metric.
+    """How the answers of a run were produced: the parts of its signatures that do not depend on a judge or metric.
 
     Args:
         config: Settings of the run.
@@ -109,7 +109,7 @@ def asked_hash(turns: Iterable[AnsweredTurn]) -> str:
 
 
 def judged_hash(units: Iterable[JudgeUnit], judge: Judge) -> str:
-    """Eight digits over all that a judge reads of some units beside the answers.
+    """Eight digits over all data that a judge reads about some units besides the answers.
 
     Args:
         units: One model's. Other models' answers to the same units give the same hash.
@@ -147,7 +147,7 @@ def shown_hash(
             played = next(found).played
             seen: list[object] = [step.unit, step.unit_id, step.turn_index]
             if played is not None and played.frames_s:
-                # Who looks at frames may look at those of the clips alone.
+                # A baseline that looks at frames may use only the frames of the clips.
                 seen += [[round(time_s, 6) for time_s in played.frames_s], played.film, step.clips]
             if subtitles is not None:
                 seen.append(subtitles(script, step))

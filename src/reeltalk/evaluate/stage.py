@@ -53,7 +53,7 @@ class Evaluation:
     scores: dict[str, list[JudgedScore]] = field(default_factory=dict)
     """Rows by protocol."""
     counts: Counter[str] = field(default_factory=Counter)
-    """Turns by what became of them."""
+    """Number of turns by outcome."""
     null: dict[str, NullUnits] = field(default_factory=dict)
     """Empty answers by protocol."""
 

@@ -35,7 +35,7 @@ def length_group(duration_s: float | None, bounds_s: Sequence[float] = LENGTHS_S
     """The group of a video's length or of a moment, as `60-120 s`: from its lower bound to below its upper one.
 
     Args:
-        duration_s: Seconds; None where nobody knows.
+        duration_s: Seconds. None if unknown.
         bounds_s: Bounds of the groups, rising.
     """
     if duration_s is None:
@@ -281,7 +281,7 @@ def tables_of(
             protocol = find_protocol(judge.name)
             if measures and protocol is not None and protocol.right_or_wrong:
                 values = {e.item_id: e.value for e in measures[0].entries if e.item_id and e.value is not None}
-                # What an error costs rests on the same turns.
+                # The cost of an error uses the same turns.
                 after = cascade(own, values, judge.name)
                 withheld = measures[0].withheld
                 add(model, data, [dataclasses.replace(one, part_withheld=withheld) for one in after], *judge.signature)

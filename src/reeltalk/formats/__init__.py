@@ -1,4 +1,6 @@
-"""Published layouts in and out, one module each: `read(source) -> Content`, `write(content, folder) -> list[str]`.
+"""Import and export of published layouts.
+
+Each layout is one module with `read(source) -> Content` and `write(content, folder) -> list[str]`.
 
 Other packages decode videos and ask models; `store` checks and saves what is read. Begin with `layout`, which most
 layouts of JSON documents build on, and with `mvbench`, a layout in one file; `load_format` finds a layout by its name.
@@ -33,7 +35,7 @@ def _find_layouts() -> tuple[str, ...]:
 
 
 FORMATS: Final = _find_layouts()
-"""Names of the layouts. A module of this package that defines `read` and `write` is one, by that alone."""
+"""Names of the layouts. Every module of this package that defines `read` and `write` is a layout."""
 
 TRAINING: dict[str, str] = {
     "streamingchat": "StreamingChat's JSON Lines, for InternVL's trainer and `reeltalk train`",
@@ -51,16 +53,16 @@ class Format:
     read: "Callable[[Path], Content]"
     """Read a file or folder. Raises `InputError` on damaged input; leaves nothing behind."""
     read_answers: "Callable[[Path, Content], Content]"
-    """Read models' answers to a benchmark, which may lie apart from what they answer. Raises `InputError`."""
+    """Read models' answers to a benchmark. They may be stored apart from the questions. Raises `InputError`."""
     write: "Callable[[Content, Path], list[str]]"
     """Write into an empty folder; returns one line for each thing that the layout cannot express."""
 
 
 def load_format(name: str) -> Format:
-    """The format of that name, its module imported.
+    """Return the format with this name, and import its module.
 
     Raises:
-        SettingError: There is none; lists those there are.
+        SettingError: The format does not exist; lists the known formats.
     """
     if name not in FORMATS:
         raise SettingError(f"unknown format '{name}'; known are {', '.join(FORMATS)}")
@@ -69,7 +71,7 @@ def load_format(name: str) -> Format:
     module = import_module(f"reeltalk.formats.{name.replace('-', '_')}")
 
     def read(source: Path) -> "Content":
-        # A reader names the file and place itself; this is for a record of ours that none of its checks foresaw.
+        # A reader names the file and place itself. This catches errors in our records that its checks do not cover.
         with record_errors(source, "$"):
             content: Content = module.read(source)
         return content

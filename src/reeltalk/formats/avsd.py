@@ -1,7 +1,7 @@
 """AVSD and its DSTC7, DSTC8 and DSTC10 challenges: ten-turn dialogues about Charades videos (arXiv 1806.00525).
 
-DSTC10 adds to each answer the intervals that show it. A hidden answer is `__UNDISCLOSED__`. An answer may be a list;
-all its texts are references then.
+DSTC10 adds to each answer the intervals that show it. A hidden answer is `__UNDISCLOSED__`. If an answer is a list,
+all its texts are references.
 """
 
 from collections import Counter, defaultdict

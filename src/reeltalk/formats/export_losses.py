@@ -12,7 +12,7 @@ from reeltalk.store.content import Content
 
 Unit = TypeVar("Unit", Dialogue, QAChain)
 UNHELD: Final = ("entities", "events", "facts", "tag_proposals", "rubrics", "reviews", "rejected", "media")
-"""Tables that no layout of questions has a place for, beyond those that every export counts."""
+"""Tables that no layout of questions can store, in addition to the tables that every export counts."""
 ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNHELD)
 """Tables that a layout of questions does not fill."""
 MADE_ON_THE_WAY: Final = (

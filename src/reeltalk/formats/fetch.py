@@ -91,7 +91,7 @@ class FetchReport:
     fetched: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    """Videos that annotations name and that are not here, or hold no bytes."""
+    """Videos that annotations name and that are missing or empty."""
     notes: list[str] = field(default_factory=list)
     """Other remarks for you: missing parts of the release, archives to unpack."""
     size_bytes: int = 0
@@ -281,7 +281,7 @@ def _download(
                 continue
             progress(f"{number} of {len(files)}: {item.path}, {item.size / 1e6:,.1f} MB")
             with storage_errors(target):
-                # A file that is here but wrong would be taken for whole by its recorded tag alone.
+                # The recorded tag alone would accept a damaged file as complete.
                 force = target.is_file()
                 try:
                     hf_hub_download(

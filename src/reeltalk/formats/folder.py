@@ -1,6 +1,6 @@
-"""A folder of videos with `metadata.jsonl`, `metadata.csv` or `metadata.parquet`, as Hugging Face's VideoFolder has it.
+"""A folder of videos with `metadata.jsonl`, `metadata.csv` or `metadata.parquet`, as in Hugging Face's VideoFolder.
 
-Each row names a file by `file_name`, relative to its metadata file. Files are hashed and copied, never decoded here. An
+Each row names a file by `file_name`, relative to its metadata file. Files are hashed and copied, and not decoded. An
 export returns a line for each thing that a folder cannot hold.
 """
 
@@ -45,7 +45,7 @@ SCHEMA_KEY: Final = "arrow_schema"
 
 
 def _whole(value: object) -> object:
-    # A table that once had an empty cell comes with 640.0 for 640.
+    # A column that had an empty cell contains 640.0 instead of 640.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -126,7 +126,7 @@ def read(source: Path) -> Content:
     """Read a folder of videos.
 
     Raises:
-        InputError: A row is damaged, leaves the folder or stands twice, or a file does not have its stated hash.
+        InputError: A row is damaged, leads out of the folder or occurs twice, or a file does not have its stated hash.
     """
     if not source.is_dir():
         raise InputError("not a folder", file=source, hint="a folder of videos, with or without metadata")
@@ -261,7 +261,7 @@ def _read_csv(path: Path, extra: dict[str, Json]) -> Iterable[tuple[int, str, di
 
 
 def _typed(cells: dict[str, Json], path: Path, line: int | None) -> dict[str, Json]:
-    """A CSV row with numbers where numbers belong; an empty cell is no value."""
+    """A CSV row with numbers in its number columns. An empty cell has no value."""
     typed: dict[str, Json] = {}
     for column, text in cells.items():
         if text == "" and column in FolderRow.model_fields and column != "file_name":

@@ -1,7 +1,7 @@
-"""A data set repository: a Parquet file a table, the videos, a data set card, and Croissant 1.1 (MLCommons).
+"""A data set repository: one Parquet file per table, the videos, a data set card, and Croissant 1.1 (MLCommons).
 
-The part `turns` has every turn as a row of its own, by split, for those who load one table and go; it and
-`videos/metadata.jsonl` are written for readers and not read back. All tables come back as they were: nested records are
+The part `turns` has one row per turn, by split, for users who load only one table. It and `videos/metadata.jsonl` are
+written for other programs and are not imported. An import restores all tables unchanged: nested records are
 structs, free-form JSON is a string of JSON.
 """
 
@@ -266,7 +266,7 @@ def _from_column(value: Json, hint: Any, path: Path, place: str) -> Json:
 
 
 def flat_turns(content: Content) -> Iterable[dict[str, Json]]:
-    """Every turn of the chains and dialogues as a row of its own."""
+    """One row for each turn of the chains and dialogues."""
     split = {video.id: video.split for video in content.videos}
     task: dict[str, str | None] = {dialogue.id: dialogue.task for dialogue in content.dialogues}
     for unit, rows in (("chain", content.chains), ("dialogue", content.dialogues)):

@@ -1,9 +1,9 @@
-"""Label Studio: a task for each scene with drafts as predictions, a labelling config, and the annotations back.
+"""Label Studio: export one task per scene with drafts as predictions and a labelling config; import the annotations.
 
-For teams that run a Label Studio server. A task holds the units that it is about, so an unchanged unit comes back as it
-was; rows that no task holds lie beside the tasks. Several people may have annotated a task. Everything that they said
-is kept as reviews, one a person and turn. The wording of a turn is the newest one that was accepted, or the newest one
-marked as ground truth if there is one.
+For teams that run a Label Studio server. A task contains its dialogues, chains or paths, so unchanged ones are restored
+exactly. Rows that belong to no task are stored in files next to the tasks. Several people may have annotated a task.
+All their annotations are kept as reviews, one per person and turn. The wording of a turn is the newest one that was
+accepted, or the newest one marked as ground truth if there is one.
 """
 
 import json
@@ -310,7 +310,7 @@ def _labels(turn: Turn, paths: Iterable[tuple[str, ...]]) -> dict[str, tuple[str
 
 
 def _evidence(turn: Turn, ranges: Iterable[Range], rate_hz: float) -> tuple[Interval, ...]:
-    """Marks as intervals. A mark that nobody moved keeps the exact times of the draft."""
+    """Marks as intervals. An unchanged mark keeps the exact times of the draft."""
     known: dict[Range, list[Interval]] = defaultdict(list)
     for interval in turn.evidence:
         found = interval_ticks(interval, rate_hz)
@@ -406,7 +406,7 @@ class _Reader:
         return [path for path in self.files if path.parent == self.source / folder and path.name.endswith(suffix)]
 
     def _read_kept(self) -> set[str]:
-        """Read the rows that no task holds; return the names of their tables."""
+        """Read the rows that are in no task; return the names of their tables."""
         found = set()
         for path in self._files(".jsonl", KEPT):
             found.add(path.stem)

@@ -48,7 +48,7 @@ SOURCE: Final = "reeltalk"
 LAYOUT: Final = 1
 """Version of those facts; it grows when their meaning changes."""
 KEPT: Final = "kept"
-"""Folder of the rows that no task holds."""
+"""Folder of the rows that are in no task."""
 MIN_OWN: Final = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
 """Keys that JSON-MIN writes beside data and controls."""
 

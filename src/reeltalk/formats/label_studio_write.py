@@ -34,7 +34,7 @@ from reeltalk.store.documents import write_json
 
 
 def _scenes_in_order(clips: Iterable[Clip]) -> list[Clip]:
-    """Each clip once, in the order of time; those without a time last."""
+    """Each clip once, in the order of time; clips without a time are last."""
     once = list({clip.id: clip for clip in clips}.values())
     return sorted(once, key=lambda clip: (clip.interval is None, clip.interval.start_s if clip.interval else 0.0))
 
@@ -213,7 +213,7 @@ class LabelStudioWriter:
                 self.linkages[f"{ref.unit}s", ref.unit_id].append((number, linkage))
         self.remarks = Remarks(content)
         self.held: set[tuple[str, int]] = set()
-        """Rows that stand in tasks, by table and place."""
+        """Rows in tasks, by table and place."""
 
     def write(self) -> list[str]:
         """Write everything; return a line for each thing that cannot be imported again."""
@@ -241,7 +241,7 @@ class LabelStudioWriter:
         )
 
     def _groups(self) -> list[list[Unit]]:
-        """Units by task: those about the same one clip share a task, every other has its own."""
+        """Dialogues, chains and paths by task: one task for all about the same single clip, else one task each."""
         groups: dict[tuple[str, str], list[Unit]] = defaultdict(list)
         for unit in self._units():
             clips = unit.clip_ids
@@ -307,7 +307,7 @@ class LabelStudioWriter:
         return {"data": data, "predictions": [{"model_version": MODEL_VERSION, "result": regions}]}
 
     def _write_kept(self) -> dict[str, int]:
-        """Write the rows that no task holds; their number by table."""
+        """Write the rows that are in no task; return their number by table."""
         kept: dict[str, int] = {}
         for table, records in self.content.rows():
             rest = [(number, row) for number, row in enumerate(records) if (table, number) not in self.held]

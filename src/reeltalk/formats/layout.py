@@ -55,7 +55,7 @@ class SourceDocument:
 
 @dataclass
 class LayoutRecords:
-    """Records of a layout while its files are read; a video or clip may be named by several files."""
+    """Records of a layout while its files are read. Several files may name the same video or clip."""
 
     content: Content = field(default_factory=Content)
     videos: dict[str, Video] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class Index:
 
     @cached_property
     def dialogues(self) -> dict[DialogueId, Dialogue]:
-        """Dialogues by identifier; chains count as dialogues where a layout knows no chains."""
+        """Dialogues by identifier; chains count as dialogues if the layout has no chains."""
         units = {dialogue.id: dialogue for dialogue in self.content.dialogues}
         return {**{DialogueId(chain.id): chain_as_dialogue(chain) for chain in self.content.chains}, **units}
 
@@ -163,7 +163,7 @@ class Layout:
     expected: str
     """A description of the expected files, for error messages."""
     default_files: Callable[[Index], list[SourceFile]]
-    """The files to write for a benchmark that came from elsewhere."""
+    """The files to write for a benchmark that was not imported from this layout."""
     lost: Callable[[Content], list[str]]
     """Lines for everything that the layout cannot express of a benchmark from elsewhere."""
     read_file: Callable[[Path], Json | None] = lambda path: read_json(path) if path.suffix == ".json" else None
@@ -286,7 +286,7 @@ FORM: Final = "form"
 
 
 def keep_form(file: SourceFile, theirs: Json, ours: Json) -> SourceFile:
-    """`file`, with what turns `ours` into `theirs` in its `extra`; unchanged where the two are the same."""
+    """`file`, with the difference from `ours` to `theirs` in its `extra`; unchanged if the two are the same."""
     found = difference(theirs, ours)
     return file if found is None else file.model_copy(update={"extra": {**file.extra, FORM: found}})
 
@@ -297,7 +297,7 @@ def restore_form(file: SourceFile, ours: Json) -> Json:
 
 
 def difference(theirs: Json, ours: Json) -> dict[str, Json] | None:
-    """What turns `ours` into `theirs`, or None if they are the same down to the order of keys."""
+    """The difference from `ours` to `theirs`; None if they are the same, including the order of keys."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         return _difference_of_objects(theirs, ours)
     if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
@@ -310,7 +310,7 @@ def difference(theirs: Json, ours: Json) -> dict[str, Json] | None:
 def _difference_of_objects(theirs: dict[str, Json], ours: dict[str, Json]) -> dict[str, Json] | None:
     added = {key: member for key, member in theirs.items() if key not in ours}
     absent = {key: member for key, member in ours.items() if key not in theirs}
-    # An alias is kept as a name, without what it names: so an edited record comes back under the alias too.
+    # Only the name of an alias is kept, not its value, so an edited record is also exported under the alias.
     renamed: dict[str, Json] = {}
     for key, member in list(absent.items()):
         alias = next((alias for alias, other in added.items() if _same(member, other)), None)
@@ -329,7 +329,7 @@ def _difference_of_objects(theirs: dict[str, Json], ours: dict[str, Json]) -> di
 
 
 def apply_difference(ours: Json, found: dict[str, Json]) -> Json:
-    """Apply a difference where our side is still what it was when the difference was taken."""
+    """Apply a difference if our value has not changed since the difference was computed."""
     if "theirs" in found:
         return found["theirs"] if _same(ours, found["ours"]) else ours
     if "items" in found and isinstance(ours, list) and len(ours) >= found["length"]:

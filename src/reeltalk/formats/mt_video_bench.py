@@ -49,7 +49,7 @@ class _Writer:
     names: dict[str, str] = field(default_factory=dict)
     """The benchmark's identifiers of renamed dialogues, by their new identifiers."""
     left: list[Dialogue] = field(default_factory=list)
-    """Dialogues that no imported file holds, as they are in the benchmark."""
+    """Dialogues of the benchmark that are in no imported file."""
     basic: int = 0
     """Rounds that name no ability."""
 
@@ -337,13 +337,13 @@ def read(source: Path) -> Content:
     """Read a release folder, a part of it, or one `mtqa` file.
 
     Raises:
-        InputError: A file is damaged, contradicts another, or nothing of MT-Video-Bench lies at `source`.
+        InputError: A file is damaged, contradicts another, or `source` contains no files of MT-Video-Bench.
     """
     return MTVideoReader(source).read()
 
 
 def read_answers(source: Path, about: Content) -> Content:
-    """Read models' answers that lie apart from the release, with the dialogues of a benchmark.
+    """Read models' answers that are stored apart from the release, with the dialogues of a benchmark.
 
     Raises:
         InputError: A file is damaged, is about another benchmark, or there are no answers at `source`.

@@ -25,7 +25,7 @@ from reeltalk.store.documents import SourceModel
 FORMAT: Final = "mt-video-bench"
 TASK_LABEL: Final = "mt_video_bench.task"
 ABILITY_LABEL: Final = "mt_video_bench.ability"
-"""An `Ability` that is none of the six tasks, in the source's own word."""
+"""An `Ability` outside the six tasks, as the source spells it."""
 
 NOT_ASKED: Final = "No need for this ability to answer."
 ERROR_MARK: Final = "[ERROR]"
@@ -164,7 +164,7 @@ def reference_key(fields: dict[str, Any]) -> str:
 
 
 def state_of(text: str) -> AnswerState:
-    """Whether there is an answer to judge."""
+    """True if there is an answer to judge."""
     if text.strip() == NOT_ASKED:
         return AnswerState.NOT_ASKED
     return AnswerState.FAILED if text.lstrip().startswith(ERROR_MARK) else AnswerState.ANSWERED
@@ -220,7 +220,7 @@ class EntryShape:
     keyed: bool = False
     """An entry is named by its key, not by its `event_index`."""
     direct: bool = False
-    """Rounds stand in the entry itself, not under `mtqa`."""
+    """The rounds are in the entry itself, not under `mtqa`."""
 
 
 def round_number(turn: Turn, index: int) -> int:

@@ -72,7 +72,7 @@ def _name_of_turn(index: Index, dialogue: Dialogue, number: int) -> str:
 def lost_beyond_questions(
     content: Content, *, labels: Collection[str], dialogue: Collection[str] = (), turn: Collection[str] = ()
 ) -> list[str]:
-    """What a layout of single multiple-choice questions cannot express, a line each.
+    """One line for each thing that a layout of single multiple-choice questions cannot express.
 
     Args:
         content: The benchmark.

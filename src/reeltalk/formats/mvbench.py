@@ -1,7 +1,7 @@
 """MVBench (CVPR 2024, arXiv 2311.17005): `json/<task>.json`, a list of questions whose answer repeats a candidate.
 
 A row names its video without the folder; the official loader takes the folder, and whether `start` and `end` bound
-what is shown, from a table of tasks. So do we: `video_1.mp4` of two tasks may be two videos.
+what is shown, from a table of tasks. reeltalk does the same: `video_1.mp4` of two tasks may be two videos.
 """
 
 from collections import Counter, defaultdict
@@ -55,7 +55,7 @@ BOUND: Final = {
     "action_localization",
     "episodic_reasoning",
 }
-"""The tasks that show the part from `start` to `end`; the others show the whole video whatever a row says."""
+"""The tasks that show the part from `start` to `end`; the others always show the whole video."""
 
 
 class MVBenchRow(SourceModel):

@@ -1,7 +1,7 @@
 """The authors' prompts, from a clone of their repository or the text of their paper that a user has.
 
-Python files are parsed and never run: a prompt is a string literal that is assigned to a name. A clone may be
-anybody's: only files inside it are read, up to a limit of their size.
+Python files are parsed and never run: a prompt is a string literal that is assigned to a name. A clone is untrusted:
+only files inside it are read, up to a size limit.
 """
 
 import ast
@@ -167,7 +167,7 @@ def _in_script(one: InScript, file: Path) -> str:
     text = read_small(file, LARGEST_SCRIPT_BYTES)
     try:
         with warnings.catch_warnings():
-            # A stranger's "\d" in a literal is no concern of ours.
+            # Ignore warnings about escapes such as "\d" in other people's literals.
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
         assigned = [

@@ -48,7 +48,7 @@ def read_parquet(path: Path) -> tuple[Any, Any]:
         with open_file(path) as stream:
             schema = parquet.read_schema(stream)
             texts = [column.name for column in schema if _is_text(column.type)]
-            # Texts stay apart from the rows that repeat them until it is known what they would come to.
+            # Repeated texts are not copied into rows until their total size is known.
             file = parquet.ParquetFile(stream, read_dictionary=texts)
             if file.metadata.num_rows > MOST_ROWS:
                 raise InputError(f"more than {MOST_ROWS:,} rows", file=path, hint="split the file")

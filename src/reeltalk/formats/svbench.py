@@ -1,8 +1,8 @@
 """SVBench (ICLR 2025): chains of questions per clip, links between them, paths along them, in English and Chinese.
 
-Any part of the release may be given alone, and so may models' answers and judges' records. A chain is a list entry of
-a `Dialogue` file and named `<video>/<language>/<place in the list>`; the turns of a chain name their language. An
-export restores the imported files, and writes new ones for records that none of them holds.
+You can import any part of the release alone, and also models' answers and judges' records alone. A chain is a list
+entry of a `Dialogue` file and named `<video>/<language>/<place in the list>`; the turns of a chain name their language.
+An export restores the imported files, and writes new ones for records that none of them holds.
 """
 
 import re
@@ -476,7 +476,7 @@ class _Writer:
 
 
 def _at_chain_times(path: DialoguePath) -> DialoguePath:
-    """A path of ours, with steps at the times of their chains: the layout has no other times."""
+    """A path as reeltalk stores it. Its steps have the times of their chains, since the layout has no other times."""
     steps = tuple(
         step.model_copy(update={"extra": {}, "turn": None if step.turn is None else _plain(step.turn)})
         for step in path.steps
@@ -576,7 +576,7 @@ class _AnswerReader(SVBenchReader):
         return video, language
 
     def _refuse_others(self, files: list[File]) -> None:
-        """Refuse answers if none of their questions is of the benchmark."""
+        """Refuse answers if none of their questions belongs to the benchmark."""
         answers = self.content.answers
         if answers and all(answer.asked_as is not None for answer in answers):
             raise InputError(
@@ -591,13 +591,13 @@ def read(source: Path) -> Content:
     """Read a release folder, a part of it, or one file.
 
     Raises:
-        InputError: A file is damaged, contradicts another, or nothing of SVBench lies at `source`.
+        InputError: A file is damaged, contradicts another, or `source` contains no files of SVBench.
     """
     return SVBenchReader(source).read()
 
 
 def read_answers(source: Path, about: Content) -> Content:
-    """Read models' answers that lie apart from the release, with the chains and paths of a benchmark.
+    """Read models' answers that are stored apart from the release, with the chains and paths of a benchmark.
 
     Raises:
         InputError: A file is damaged, is about another benchmark, or there are no answers at `source`.

@@ -235,7 +235,7 @@ class FolderFacts:
     kind: str | None
     """The kind of the file, unless its content shows another kind."""
     unit: str
-    """The unit of its answers and judgements: `chain` or `path`."""
+    """What its answers and judgements are about: `chain` or `path`."""
     language: str | None
     names: tuple[str, ...]
     """The folders that are not of the layout: those of a model, or of a judge and a model."""
@@ -554,7 +554,7 @@ class SVBenchDocuments:
         }
 
     def step_turn(self, step: PathStep) -> Turn:
-        """A step's turn as it is worded on its path."""
+        """The turn of a step, in the wording of its path."""
         if step.turn is not None:
             return step.turn
         unit: QAChain | Dialogue | None = self.chains.get(step.ref.unit_id)

@@ -1,4 +1,4 @@
-"""The LAION aesthetic score of pictures, with weights that the user has: a CLIP model and the head on top of it.
+"""The LAION aesthetic score of pictures, from weights that you provide: a CLIP model and the head on top of it.
 
 The folder holds CLIP as transformers saves it (`config.json`, `model.safetensors`) and the head as `aesthetic.pth` or
 `aesthetic.safetensors`: the linear head or the perceptron of the "improved aesthetic predictor", both on CLIP ViT-L/14.
@@ -16,11 +16,11 @@ from reeltalk.store.manifest import hash_file
 HEADS: Final = ("aesthetic.pth", "aesthetic.safetensors")
 MEAN: Final = (0.48145466, 0.4578275, 0.40821073)
 DEVIATION: Final = (0.26862954, 0.26130258, 0.27577711)
-"""Of CLIP's training pictures, as OpenAI published them."""
+"""Mean and deviation of CLIP's training pictures, as OpenAI published them."""
 
 
 def weights_hash(folder: Path) -> str:
-    """SHA-256 of the head's file, which names the scorer in settings.
+    """SHA-256 of the head's file. It identifies the scorer in settings.
 
     Raises:
         InputError: There is no head.
@@ -93,7 +93,7 @@ class AestheticScorer:
 
 
 def _linear_layers(weights: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Weights and biases in order. The perceptron has no activations, so that its layers are all that counts."""
+    """Weights and biases in order. The perceptron has no activations, so only its layers matter."""
     names = [name.removesuffix("weight") for name in weights if name.endswith("weight")]
     if not names:
         raise ValueError("it holds no layer")

@@ -1,6 +1,6 @@
 """Vision-language checkpoints and adapters on disk, through transformers' Auto classes.
 
-Nothing is fetched, and code that a checkpoint brings along is not run.
+Nothing is downloaded, and code inside a checkpoint is not run.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ ADAPTER_CONFIG: Final = "adapter_config.json"
 PROCESSOR_FILES: Final = ("processor_config.json", "preprocessor_config.json")
 
 Weights = Literal["auto", "float32", "bfloat16"]
-"""Precision of weights in memory; `auto` takes that of the files."""
+"""Precision of weights in memory; `auto` uses the precision of the files."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Checkpoint:
     """A model with its processor, loaded on the CPU."""
 
     path: Path
-    """The folder that was asked for."""
+    """The folder that was requested."""
     base: Path
-    """Where the weights are: `path`, or the checkpoint that the adapter in `path` was trained on."""
+    """The folder of the weights: `path`, or the checkpoint that the adapter in `path` was trained on."""
     processor: Any = field(repr=False)
     model: Any = field(repr=False)
     tuned: Tuned | None
-    """How it was tuned, where the folder says so."""
+    """How the checkpoint was tuned, if the folder says so."""
 
     @property
     def image_token_id(self) -> int:
@@ -48,13 +48,13 @@ def open_checkpoint(path: Path, *, weights: Weights = "auto", purpose: str) -> C
         path: Folder with `config.json`, weights as safetensors, a tokenizer, a processor and its chat template; or with
             `adapter_config.json` and `adapter_model.safetensors` as peft writes them.
         weights: Precision in memory.
-        purpose: What it is for, for the error where transformers is not installed.
+        purpose: The task that needs it, for the error if transformers is not installed.
 
     Raises:
         MissingExtraError: torch, transformers or peft is not installed.
-        InputError: The folder is not there, holds no model or processor that transformers can load, or they do not
+        InputError: The folder does not exist, holds no model or processor that transformers can load, or the two do not
             fit each other.
-        ModelError: The memory does not suffice.
+        ModelError: There is not enough memory.
     """
     try:
         import peft
@@ -98,10 +98,10 @@ def open_checkpoint(path: Path, *, weights: Weights = "auto", purpose: str) -> C
 
 
 def base_of(path: Path) -> Path:
-    """The checkpoint that an adapter was trained on; the folder itself where it holds no adapter.
+    """The checkpoint that an adapter was trained on, or the folder itself if it holds no adapter.
 
     Raises:
-        InputError: The adapter does not name its checkpoint, or that is not there.
+        InputError: The adapter does not name its checkpoint, or that checkpoint does not exist.
     """
     file = path / ADAPTER_CONFIG
     if not file.is_file():
@@ -125,13 +125,13 @@ def base_of(path: Path) -> Path:
 
 @contextlib.contextmanager
 def within_memory(advice: str) -> Iterator[None]:
-    """Turn missing memory, of the machine or of its accelerator, into an error.
+    """Convert an out-of-memory failure, of the machine or of its accelerator, into an error.
 
     Args:
-        advice: The error's words.
+        advice: The text of the error.
 
     Raises:
-        ModelError: The memory does not suffice.
+        ModelError: There is not enough memory.
     """
     import torch
 
@@ -147,14 +147,14 @@ def within_memory(advice: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def peft_calls() -> Iterator[None]:
-    """Silence what peft is warned of: it asks transformers for a property that has a new name."""
+    """Silence a warning that peft causes: it reads a property of transformers that has a new name."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
         yield
 
 
 def load_error_text(error: BaseException) -> str:
-    """The words of an error in one line, or the name of its class."""
+    """The message of an error in one line, or the name of its class."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
@@ -169,7 +169,7 @@ def _loaded(what: str, path: Path, load: Callable[[], Any]) -> Any:
             f"its {what} needs a package that is not installed: {load_error_text(error)}", file=path
         ) from error
     except Exception as error:
-        # transformers raises OSError, ValueError, KeyError and others for what is wrong in a folder.
+        # transformers raises OSError, ValueError, KeyError and others for errors in a folder.
         raise InputError(
             f"transformers cannot load its {what}: {load_error_text(error)}",
             file=path,

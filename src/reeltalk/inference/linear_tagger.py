@@ -1,7 +1,7 @@
-"""A linear tagger: one logistic regression a tag on the words of a question and its answer, in numpy alone.
+"""A linear tagger: one logistic regression per tag on the words of a question and its answer. Needs only numpy.
 
-Training is in `tagger_training.py` and needs scikit-learn. A tagger is one `.npz` file of numbers and JSON, which runs
-no code when it is opened.
+Training is in `tagger_training.py` and needs scikit-learn. A tagger is one `.npz` file of numbers and JSON. Opening it
+runs no code.
 """
 
 import hashlib
@@ -25,15 +25,15 @@ from reeltalk.store.foreign import open_file
 FORMAT: Final = "reeltalk.tagger"
 VERSION: Final = 1
 TAGGED: Final = ("cogme.target", "cogme.content", "cogme.thinking")
-"""The vocabularies that are tagged, in the order of their columns."""
+"""The vocabularies of the tagger, in the order of their columns."""
 ONE_OF: Final = frozenset({"cogme.thinking"})
-"""Vocabularies of which a question carries exactly one tag; their probabilities add up to 1."""
+"""Vocabularies from which a question has exactly one tag. Their probabilities add up to 1."""
 LARGEST_BYTES: Final = 64 << 20
-"""A larger file, or one that unpacks to more, is no tagger."""
+"""A file that is larger, or that unpacks to more, is refused."""
 AT_ONCE: Final = 2_000
-"""Questions whose n-grams are in memory together."""
+"""Number of questions whose n-grams are in memory together."""
 SHIPPED: Final = Path(__file__).parent / "household_tagger.npz"
-"""Trained on questions about simulated households only; `household_tagger.md` says how, and what it is not."""
+"""Trained only on questions about simulated households; see `household_tagger.md` for its training and its limits."""
 HINT: Final = "make one with 'reeltalk tag train'"
 
 Field = Literal["question", "answer"]
@@ -49,21 +49,21 @@ class FeatureBlock:
 
 @dataclass(frozen=True)
 class LinearTagger:
-    """Reads a question and its answer, and says how likely each tag is."""
+    """Reads a question and its answer, and computes the probability of each tag."""
 
     name: str
     vocabularies: Mapping[str, tuple[str, ...]]
     """Tags by vocabulary, one column each, in order."""
     blocks: tuple[FeatureBlock, ...]
     weights: Floats
-    """(F, T) of n-grams to tags."""
+    """(F, T) weights from n-grams to tags."""
     intercepts: Floats
-    """(T,)."""
+    """(T,) intercepts."""
     slope: float
-    """With `offset`, turns scores into probabilities that were right as often as they say on what was held out."""
+    """With `offset`, turns scores into probabilities that are calibrated on held-out turns."""
     offset: float
     card: Mapping[str, Json]
-    """What it was trained on."""
+    """Describes the training data."""
 
     @property
     def tags(self) -> tuple[tuple[str, str], ...]:
@@ -72,7 +72,7 @@ class LinearTagger:
 
     @property
     def signature(self) -> str:
-        """Name and hash of all that its probabilities depend on."""
+        """Name and hash of everything that its probabilities depend on."""
         return f"linear:{self.name}#{hashlib.sha256(self.to_bytes()).hexdigest()[:8]}"
 
     def scores(self, questions: Sequence[str], answers: Sequence[str]) -> Floats:
@@ -80,7 +80,7 @@ class LinearTagger:
 
         Args:
             questions: N of them.
-            answers: As many; an empty one where there is none.
+            answers: N of them; an empty one if there is no answer.
         """
         texts = {"question": questions, "answer": answers}
         parts = [
@@ -94,7 +94,7 @@ class LinearTagger:
 
         Args:
             questions: N of them.
-            answers: As many; an empty one where there is none.
+            answers: N of them; an empty one if there is no answer.
         """
         return calibrated(self.scores(questions, answers), self.slope, self.offset, self.vocabularies)
 
@@ -131,7 +131,7 @@ class LinearTagger:
         return stream.getvalue()
 
     def save(self, path: Path) -> None:
-        """Write the file; it is there whole or not at all.
+        """Write the file, whole or not at all.
 
         Raises:
             BenchmarkError: It cannot be written.
@@ -143,7 +143,7 @@ class LinearTagger:
         """Read a tagger.
 
         Raises:
-            InputError: It is none, is damaged, of another version, or of other vocabularies.
+            InputError: The file is not a tagger, is damaged, or has another version or other vocabularies.
         """
         try:
             with open_file(path) as stream:
@@ -167,7 +167,7 @@ class LinearTagger:
             return _tagger(head, arrays)
         except ReeltalkError:
             raise
-        # numpy and zipfile raise whatever they stumble over.
+        # numpy and zipfile raise many kinds of errors for a broken file.
         except Exception as error:
             raise InputError(f"no tagger, or a damaged one ({type(error).__name__})", file=path, hint=HINT) from None
 
@@ -177,8 +177,8 @@ def calibrated(scores: Floats, slope: float, offset: float, vocabularies: Mappin
 
     Args:
         scores: Log odds.
-        slope: What they are multiplied by.
-        offset: What is added then.
+        slope: Factor of the log odds.
+        offset: Added after that.
         vocabularies: Tags by vocabulary, in the order of the columns.
     """
     found: Floats = 0.5 * (1.0 + np.tanh(0.5 * (slope * scores + offset)))

@@ -1,7 +1,7 @@
 """reeltalk-mini: follows a video and talks about it, on a CPU, without torch.
 
-Each frame is encoded once, when it comes, and kept as keys and values; a question costs its own words only. The weights
-lie beside this file, or in a folder that `reeltalk.streaming.export_onnx` wrote.
+Each frame is encoded once, when it comes, and kept as keys and values. A question adds only the cost of its own words.
+The weights lie next to this file, or in a folder that `reeltalk.streaming.export_onnx` wrote.
 """
 
 import hashlib
@@ -28,22 +28,22 @@ VISION: Final = "vision.onnx"
 DECODER: Final = "decoder.onnx"
 SHAPE: Final = "shape.json"
 FRAME: Final = -1
-"""Stands in place of a word where a visual token is."""
+"""Placeholder in the word sequence at the position of a visual token."""
 LONGEST_ANSWER: Final = 96
 """Words and pieces of words."""
 FRAMES_AT_ONCE: Final = 16
-"""Frames that are read in one go where many are at hand; more would gain nothing and take memory."""
+"""How many frames are read at once if many are available. More would gain nothing and use memory."""
 HINT: Final = "give a folder that the export of reeltalk-mini wrote, or none for the weights that come with reeltalk"
 
 
 class MiniModel:
-    """The network, loaded. Safe to share among threads; a stream is not.
+    """The loaded network. You may share it among threads, but not a stream.
 
     Args:
-        folder: Has the graphs, the words and the measures; the one that comes with reeltalk by default.
-        policy: What is kept of a stream; everything by default.
-        threads: Cores that one frame or word is computed on.
-        longest_answer: Words and pieces of words of an answer at most.
+        folder: Has the graphs, the words and the sizes; by default the one that comes with reeltalk.
+        policy: Bounds of a stream's memory; by default it keeps everything.
+        threads: Number of cores for one frame or word.
+        longest_answer: Longest answer, in words and pieces of words.
 
     Raises:
         InputError: A file is missing, broken, or does not fit the others.
@@ -79,9 +79,9 @@ class MiniModel:
         options: Any = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = threads
         options.log_severity_level = 3
-        # A plan is kept for each size of the memory otherwise, and the memory grows with each frame.
+        # Otherwise a plan is kept for each size of the memory, and the memory grows with each frame.
         options.enable_mem_pattern = False
-        # Weights become floats once, when they are loaded. Otherwise states would be rounded to 8 bits too.
+        # Weights become floats once, at loading. Otherwise states would be rounded to 8 bits too.
         options.add_session_config_entry("session.disable_quant_qdq", "1")
         self._vision = self._loaded(onnxruntime, VISION, files[VISION], options)
         self._decoder = self._loaded(onnxruntime, DECODER, files[DECODER], options)
@@ -89,21 +89,21 @@ class MiniModel:
 
     @property
     def name(self) -> str:
-        """`reeltalk-mini#HASH` for what comes with reeltalk, else the folder's name with the hash of its files."""
+        """`reeltalk-mini#HASH` for the weights of reeltalk, else the folder's name with the hash of its files."""
         own = NAME if self.folder == FOLDER else self.folder.resolve().name
         return f"{own}#{self._digest.hexdigest()[:8]}"
 
     def stream(self) -> "MiniStream":
-        """A new conversation about a video that begins now."""
+        """Starts a conversation about a new video."""
         shape = self.shape
         memory = StreamMemory(shape.layers, shape.heads, shape.head_width, shape.frame_tokens, self.policy)
         return MiniStream(self, memory)
 
     def look(self, pairs: NDArray[np.uint8], pts_s: Sequence[float]) -> Floats:
-        """Frames as tokens of the decoder.
+        """Encodes frames as tokens of the decoder.
 
         Args:
-            pairs: (N, 2, height, width, 3) frames in the network's size, each after the one before it.
+            pairs: (N, 2, height, width, 3) frames in the network's size, each after the previous frame.
             pts_s: (N,) their times in seconds.
 
         Returns:
@@ -115,15 +115,15 @@ class MiniModel:
     def read(
         self, ids: Sequence[int], seen: Floats | None, memory: StreamMemory
     ) -> tuple[Floats, float, Floats, Floats]:
-        """What the last of some tokens tells after a memory, and what is to be kept of them.
+        """Reads tokens after a memory. Returns the outputs for the last token, and the keys and values to keep.
 
         Args:
             ids: (T,) words; `FRAME` where there is a visual token.
-            seen: (T, D) visual tokens; none where there are only words.
-            memory: What came before; it is not changed.
+            seen: (T, D) visual tokens; None if there are only words.
+            memory: The earlier tokens; it is not changed.
 
         Returns:
-            Logits (vocabulary,) of the next word, the readiness to speak from 0 to 1, keys and values (L, H, T, E).
+            Logits (vocabulary,) of the next word, the readiness to speak from 0 to 1, and keys and values (L, H, T, E).
         """
         if seen is None:
             seen = np.zeros((len(ids), self.shape.width), np.float32)
@@ -140,10 +140,10 @@ class MiniModel:
 
     def _loaded(self, onnxruntime: Any, name: str, content: bytes, options: Any) -> Any:
         try:
-            # From memory, so that a graph cannot name other files of the disk as its weights.
+            # From memory, so that a graph cannot name other files on the disk as its weights.
             return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:
-            # The runtime raises many kinds of its own.
+            # The runtime raises many exception types of its own.
             told = " ".join(str(error).split())[:200]
             raise InputError(f"not a graph that can be run: {told}", file=self.folder / name, hint=HINT) from None
 
@@ -156,7 +156,7 @@ class MiniModel:
             found = {node.name: _sizes(node.shape) for node in session.get_inputs()}
             if found != inputs:
                 raise self._unfitting(name)
-        # Sizes of outputs are not all known before they are run.
+        # Not all sizes of outputs are known before a run.
         black = np.zeros((1, 2, s.height_px, s.width_px, 3), np.uint8)
         nothing = StreamMemory(s.layers, s.heads, s.head_width, s.frame_tokens)
         try:
@@ -196,7 +196,7 @@ class MiniStream:
 
     @property
     def memory(self) -> StreamMemory:
-        """What is kept."""
+        """The memory of the stream."""
         return self._memory
 
     @property
@@ -205,13 +205,13 @@ class MiniStream:
         return self._memory.memory_bytes
 
     def fork(self) -> "MiniStream":
-        """The same conversation, to be continued in another way than this one."""
+        """A copy of the conversation that you can continue independently."""
         other = MiniStream(self._model, self._memory.fork())
         other._before = self._before
         return other
 
     def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float:
-        """Take in the next frame.
+        """Add the next frame.
 
         Args:
             rgb: (H, W, 3) uint8 of any size.
@@ -223,26 +223,26 @@ class MiniStream:
         return self.see_all([rgb], [pts_s])
 
     def see_all(self, frames: Sequence[NDArray[np.uint8]], pts_s: Sequence[float]) -> float:
-        """Take in several frames; the same as one after the other, and faster where everything is kept.
+        """Add several frames. The result is the same as one after the other, and faster if everything is kept.
 
         Args:
-            frames: (H, W, 3) uint8 each, one at least.
+            frames: (H, W, 3) uint8 each, at least one.
             pts_s: Their presentation times.
 
         Returns:
-            How ready the model is to speak after the last of them.
+            How ready the model is to speak after the last frame, from 0 to 1.
         """
         if not len(frames) == len(pts_s) > 0:
             raise ValueError(f"{len(frames)} frames with {len(pts_s)} times")
         ready = 0.0
-        # A bounded memory merges after each frame, which the next one must find done.
+        # A bounded memory merges after each frame, and the next frame must see the merged memory.
         at_once = FRAMES_AT_ONCE if self._model.policy is None else 1
         for start in range(0, len(frames), at_once):
             ready = self._see(frames[start : start + at_once], pts_s[start : start + at_once])
         return ready
 
     def ask(self, question: str) -> StreamAnswer:
-        """Ask something now. Question and answer stay in the conversation.
+        """Ask a question now. Question and answer stay in the conversation.
 
         Raises:
             ModelError: The question is longer than the memory, or the model answers with nothing.
@@ -250,15 +250,15 @@ class MiniStream:
         return self._speak([QUESTION, *self._model.words.numbers(question), ANSWER])
 
     def instruct(self, instruction: str) -> None:
-        """Say something that is answered later, when it is time to. It is kept when other words are dropped.
+        """Give an instruction that the model answers later, at the right time. It is kept when other words are dropped.
 
         Raises:
-            ModelError: It is longer than the memory.
+            ModelError: The instruction is longer than the memory.
         """
         self._tell([INSTRUCTION, *self._model.words.numbers(instruction), END], lasting=True)
 
     def speak(self) -> StreamAnswer:
-        """Say what there is to say now without being asked.
+        """Let the model speak now without a question.
 
         Raises:
             ModelError: The model says nothing.
@@ -266,7 +266,7 @@ class MiniStream:
         return self._speak([SAYS])
 
     def told(self, question: str, answer: str) -> None:
-        """Put a question and an answer into the conversation.
+        """Add a question and an answer to the conversation.
 
         Raises:
             ModelError: They are longer than the memory.
@@ -289,13 +289,13 @@ class MiniStream:
         return ready
 
     def say(self, begun: list[int]) -> list[int]:
-        """Go on with words by greedy decoding, and keep them.
+        """Continue with words by greedy decoding, and keep them.
 
         Args:
             begun: Marks and words that are read first.
 
         Returns:
-            Words up to the end, or to the longest answer.
+            The words up to the end mark, or up to the longest answer.
         """
         return self._words(begun, [])
 
@@ -315,7 +315,7 @@ class MiniStream:
         said: list[int] = []
         logits = self._put(begun)
         while len(said) < longest:
-            # Marks other than the end are no words of an answer.
+            # Marks other than the end mark are not words of an answer.
             word = END + int(logits[END:].argmax())
             times.append(time.perf_counter())
             if word == END:

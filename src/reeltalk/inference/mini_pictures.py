@@ -1,7 +1,7 @@
-"""Frames as reeltalk-mini looks at them: one size, the same to the bit in training and in use.
+"""Resizes frames for reeltalk-mini to one size, with identical bits in training and in use.
 
-Each pixel is the mean of the area that it covers, in whole numbers, so that no machine rounds otherwise than another.
-Pictures of another aspect ratio stand in the middle, with black around them.
+Each pixel is the mean of the area that it covers, computed in integers, so the result is the same on every machine.
+Pictures of another aspect ratio are centred on black.
 """
 
 from math import gcd
@@ -15,24 +15,24 @@ Whole = NDArray[np.unsignedinteger]
 
 
 def fitted(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
-    """A frame in the network's size.
+    """Resizes a frame to the network's size.
 
     Args:
         rgb: (H, W, 3) uint8.
-        shape: Has the size.
+        shape: Contains the size.
 
     Returns:
-        (shape.height_px, shape.width_px, 3) uint8; the frame itself where it has that size.
+        (shape.height_px, shape.width_px, 3) uint8; the frame itself if it already has that size.
 
     Raises:
-        ValueError: It is no picture of this kind.
+        ValueError: The array has another shape or dtype.
     """
     if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or 0 in rgb.shape:
         raise ValueError(f"a frame is (height, width, 3) uint8, not {rgb.shape} {rgb.dtype}")
     height, width = rgb.shape[:2]
     if (height, width) == (shape.height_px, shape.width_px):
         return rgb
-    # The side that is too long by the more decides the scale.
+    # The side that is too long by the larger factor decides the scale.
     if height * shape.width_px >= width * shape.height_px:
         inner_h, inner_w = shape.height_px, _rounded(width * shape.height_px, height)
     else:
@@ -51,10 +51,11 @@ def fitted(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
 
 
 def _areas(values: Whole, axis: int, length: int) -> Whole:
-    """Sums over equal parts of an axis, times the parts of a pixel that they are counted in.
+    """Sums over equal parts of an axis, multiplied by the number of fractions in a pixel.
 
-    Sums of all before each border are subtracted from each other. They may run over and begin anew at 0; differences
-    of such numbers are still right, as long as the sum of a part fits.
+    The sums of all values before each border are subtracted from each other. They may overflow and wrap around to 0.
+    Their
+    differences are still right if the sum of a part fits.
     """
     size, kind = values.shape[axis], values.dtype.type
     shared = gcd(size, length)

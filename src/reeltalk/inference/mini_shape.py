@@ -1,4 +1,4 @@
-"""The measures of reeltalk-mini; they lie beside its weights."""
+"""The sizes of reeltalk-mini, which are stored with its weights."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The words of reeltalk-mini: text to numbers and back, by a lower-case WordPiece tokenizer (arXiv:1609.08144)."""
+"""Tokenizer of reeltalk-mini: text to numbers and back, by lower-case WordPiece (arXiv:1609.08144)."""
 
 import re
 from pathlib import Path
@@ -8,20 +8,20 @@ from reeltalk.errors import InputError
 
 PAD, UNKNOWN, BEGIN, QUESTION, ANSWER, INSTRUCTION, SAYS, END = range(8)
 SPECIAL: Final = ("<pad>", "<unk>", "<b>", "<q>", "<a>", "<i>", "<s>", "<e>")
-"""Marks of the sequence, by number: a question, its answer, an instruction, what is said unasked, the end of a text."""
+"""Marks of the sequence, by number: question, answer, instruction, unasked speech, end of a text."""
 TOKENIZER: Final = "tokenizer.json"
 _CLOSED_UP: Final = re.compile(r" ' (?=s\b)| [:;]")
-"""What the tokenizer's decoder leaves apart: `person ' s`, `sitting :`."""
+"""Spaces that the tokenizer's decoder leaves in: `person ' s`, `sitting :`."""
 
 
 class MiniWords:
-    """A tokenizer, loaded.
+    """A loaded tokenizer.
 
     Args:
         path: Its `tokenizer.json`.
 
     Raises:
-        InputError: There is no such file, or it holds no tokenizer with the marks that reeltalk-mini needs.
+        InputError: There is no such file, or it is not a tokenizer with the marks that reeltalk-mini needs.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,12 +48,12 @@ class MiniWords:
         return int(self._tokenizer.get_vocab_size())
 
     def numbers(self, text: str) -> list[int]:
-        """The text as numbers, without marks. Marks that are written in a text are words like others, not marks."""
+        """Encodes a text as numbers, without marks. A mark that is written in the text counts as an ordinary word."""
         encoded = self._tokenizer.encode(text.replace("<", " "), add_special_tokens=False)
         return list(encoded.ids)
 
     def text(self, numbers: list[int]) -> str:
-        """The text of numbers, marks left out, with a capital first letter."""
+        """Decodes numbers to text, without marks, with a capital first letter."""
         found = str(self._tokenizer.decode(numbers, skip_special_tokens=True)).strip()
         found = _CLOSED_UP.sub(lambda match: match[0].strip(), found)
         return found[:1].upper() + found[1:]

@@ -1,6 +1,6 @@
-"""Weighted word and character n-grams of short texts, in the very values of scikit-learn's TfidfVectorizer.
+"""Weighted word and character n-grams of short texts, with exactly the values of scikit-learn's TfidfVectorizer.
 
-A model that was trained with scikit-learn runs with this and numpy alone.
+A model that was trained with scikit-learn runs with only this module and numpy.
 """
 
 import math
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Analyzer = Literal["word", "char_wb"]
 
 LONGEST_TEXT_CHARS: Final = 20_000
-"""Of a longer text, as a reference answer that quotes a book, only the beginning counts."""
+"""Only the beginning of a longer text counts, for example if a reference answer quotes a book."""
 
 _WORD = re.compile(r"(?u)\b\w\w+\b")
 _SPACES = re.compile(r"\s\s+")
@@ -26,15 +26,15 @@ _SPACES = re.compile(r"\s\s+")
 
 @dataclass(frozen=True)
 class NGrams:
-    """Which n-grams of a text count, and how much."""
+    """The n-grams of a text that count, and their weights."""
 
     analyzer: Analyzer
     """Runs of words, or of characters inside words."""
     shortest: int
-    """Words or characters of the shortest run, 1 or more."""
+    """Length of the shortest run in words or characters, 1 or more."""
     longest: int
     terms: tuple[str, ...]
-    """The runs that count, one a column."""
+    """The runs that count, one per column."""
     idf: Floats
     """(F,) weight of each run."""
 
@@ -44,10 +44,10 @@ class NGrams:
         return {term: column for column, term in enumerate(self.terms)}
 
     def weights(self, text: str) -> tuple[NDArray[np.intp], Floats]:
-        """Columns that are not zero and their values, of length 1 together; two empty arrays where no run is known.
+        """Columns with non-zero values, and the values, scaled to length 1; two empty arrays if no run is known.
 
         Args:
-            text: As people wrote it; letters' case does not count.
+            text: The original text; case is ignored.
         """
         cut = text[:LONGEST_TEXT_CHARS].lower()
         runs = word_ngrams(cut, self) if self.analyzer == "word" else characters_of(cut, self)
@@ -82,7 +82,7 @@ def characters_of(text: str, spec: NGrams) -> Iterator[str]:
 def matrix(specs: Sequence[tuple[NGrams, Sequence[str]]]) -> Floats:
     """(N, F) values of all n-grams of N items, side by side.
 
-    Args:
+    specs: N-grams, each with the N texts in which it counts.
         specs: N-grams, each with the N texts it is to count in.
     """
     parts: list[Floats] = []

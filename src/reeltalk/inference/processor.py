@@ -1,7 +1,8 @@
-"""Processors of vision-language checkpoints on disk, also where torchvision is not installed.
+"""Loads processors of vision-language checkpoints from disk, even if torchvision is not installed.
 
-transformers' processors for InternVL, Qwen-VL and SmolVLM hold a part for videos that needs torchvision. Frames go in
-as single images here, so a processor is put together without that part where torchvision is missing.
+transformers' processors for InternVL, Qwen-VL and SmolVLM have a part for videos that needs torchvision. reeltalk
+passes
+frames as single images, so it builds a processor without that part if torchvision is missing.
 """
 
 import hashlib
@@ -15,27 +16,27 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from reeltalk.errors import InputError
 
 TUNED_FILE: Final = "tuned.json"
-"""Beside a tuned checkpoint or an adapter."""
+"""File next to a tuned checkpoint or an adapter."""
 HASHED_BYTES: Final = 1 << 20
-"""Of each file of weights, from its beginning."""
+"""Bytes from the beginning of each weight file."""
 SAME_FOR_IMAGES: Final = {"SmolVLMProcessor": "Idefics3Processor"}
-"""SmolVLM's own needs a package that spells out numbers, for the lengths of videos; for images both do the same."""
+"""SmolVLM's own class needs a package that spells out numbers, for the lengths of videos. For images both are equal."""
 
 
 class Tuned(BaseModel):
-    """How a tuned checkpoint or an adapter came about, as far as it must be known to ask it."""
+    """How a checkpoint or an adapter was tuned, as far as it matters for using it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     layout: Literal["reeltalk-tuned-1"] = "reeltalk-tuned-1"
     frame_tokens: Annotated[int, Field(ge=1)]
-    """Most image tokens that a frame took."""
+    """Most image tokens per frame in tuning."""
     trained_on: str
-    """`checkpoint_hash` of the checkpoint that it began from."""
+    """`checkpoint_hash` of the base checkpoint."""
 
     @classmethod
     def beside(cls, folder: Path) -> "Tuned | None":
-        """What `tuned.json` in a folder says; None where there is none.
+        """Reads `tuned.json` in a folder. Returns None if there is none.
 
         Raises:
             InputError: The file cannot be read.
@@ -50,17 +51,16 @@ class Tuned(BaseModel):
 
 
 def frame_options(processor: Any, frame_tokens: int) -> dict[str, Any]:
-    """What a processor is told beside pictures and text, so that a frame is one picture within its budget.
+    """Options for a processor call, so that a frame is one picture within its token budget.
 
-    A frame is never cut into tiles: a dozen tiles a second would fill any context.
+    A frame is never cut into tiles, because a dozen tiles a second would fill any context.
 
     Args:
         processor: A transformers processor.
-        frame_tokens: Most image tokens a frame may take. Only Qwen-VL's pictures are made smaller for it; others have
-            one size.
+        frame_tokens: Most image tokens per frame. Only Qwen-VL's pictures are shrunk for it; others have one size.
 
     Returns:
-        Keyword arguments of its call.
+        Keyword arguments for the call of the processor.
     """
     images = processor.image_processor
     if hasattr(images, "merge_size"):
@@ -76,10 +76,10 @@ def load_processor(folder: Path) -> Any:
     """The processor of a checkpoint, from disk only.
 
     Args:
-        folder: With a tokenizer, an image processor and their settings.
+        folder: Contains a tokenizer, an image processor and their settings.
 
     Raises:
-        Exception: Whatever transformers raises for what is wrong in a folder.
+        Exception: Any error of transformers for a broken folder.
     """
     import transformers as library
 
@@ -100,7 +100,7 @@ def load_processor(folder: Path) -> Any:
             return None
         return kind.check_argument_for_proper_class(self, name, argument)
 
-    # Of the same name: transformers looks up parts of its processors by the name of the class.
+    # It keeps the class name, because transformers looks up the parts of its processors by it.
     for_images: Any = type(kind.__name__, (kind,), {"check_argument_for_proper_class": check})
     loaders: dict[str, Callable[[], Any]] = {
         "image_processor": lambda: transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **own),
@@ -112,12 +112,12 @@ def load_processor(folder: Path) -> Any:
 
 
 def checkpoint_hash(folder: Path) -> str:
-    """64 hexadecimal digits that tell a checkpoint or an adapter from others.
+    """64 hexadecimal digits that identify a checkpoint or an adapter.
 
-    Of the names and sizes of its files and the first MiB of each; a checkpoint of 100 GB takes no time.
+    The hash covers the names and sizes of its files and the first MiB of each, so it is fast even for 100 GB.
 
     Raises:
-        InputError: It cannot be read.
+        InputError: The folder cannot be read.
     """
     digest = hashlib.sha256()
     try:
@@ -131,7 +131,7 @@ def checkpoint_hash(folder: Path) -> str:
 
 
 def _named_class(folder: Path) -> str | None:
-    """The class of processor that a file of the folder names, as transformers looks for it."""
+    """The processor class that a file of the folder names. It looks in the same places as transformers."""
     for name in ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json"):
         try:
             named = json.loads((folder / name).read_text(encoding="utf-8")).get("processor_class")

@@ -1,9 +1,9 @@
-"""What a model keeps of a stream: keys and values of frames and words, all of it or within fixed bounds.
+"""The memory of a stream: keys and values of frames and words, either all of them or within fixed bounds.
 
-The bounds follow StreamingLLM (arXiv:2309.17453), which keeps the first tokens, on which attention rests, and the
-latest ones; frames between are not dropped but merged, the two neighbours that are most alike first, as MA-LMM does
-(arXiv:2404.05726). Keys are kept before they are rotated, and whoever reads counts positions from 0 anew. So the
-network sees no position that it was not trained on, however long the video is.
+The bounds follow StreamingLLM (arXiv:2309.17453), which keeps the latest tokens and the first ones, because attention
+depends on those. Frames in between are merged, not dropped. The two most similar neighbours are merged first, as in
+MA-LMM (arXiv:2404.05726). Keys are stored before rotation, and the reader counts positions from 0 again. So the network
+sees no position that it was not trained on, however long the video is.
 
 Shapes: L layers, H heads, S tokens in the memory, T new tokens, E width of a head, K tokens of a frame.
 """
@@ -19,25 +19,25 @@ from pydantic import BaseModel, ConfigDict, Field
 Floats = NDArray[np.float32]
 GROWTH: Final = 2
 FIRST_TOKENS: Final = 256
-"""Room that an unbounded memory begins with."""
+"""Initial capacity of an unbounded memory."""
 
 
 class MemoryPolicy(BaseModel):
-    """What is kept of a stream that goes on without end."""
+    """Bounds of the memory of an endless stream."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     sinks: Annotated[int, Field(ge=0)] = 4
-    """First tokens of the stream, which stay for good. A frame that begins among them stays whole."""
+    """First tokens of the stream, which are never dropped. A frame that begins among them stays whole."""
     recent_frames: Annotated[int, Field(ge=1)] = 128
-    """Latest frames, kept as they are."""
+    """Latest frames, kept unchanged."""
     merged_frames: Annotated[int, Field(ge=0)] = 128
-    """Entries, each as large as a frame, that older frames are merged into; 0 drops older frames."""
+    """Entries, each as large as a frame, for merged older frames; 0 drops older frames."""
     recent_words: Annotated[int, Field(ge=1)] = 512
-    """Words and pieces of words. Whole turns are dropped, the oldest first, instructions last."""
+    """Words and pieces of words. Whole turns are dropped, the oldest first and instructions last."""
 
     def most_tokens(self, frame_tokens: int) -> int:
-        """The bound: tokens that are kept at most.
+        """The most tokens that the memory keeps.
 
         Args:
             frame_tokens: Tokens of each frame.
@@ -47,37 +47,37 @@ class MemoryPolicy(BaseModel):
 
     @property
     def signature(self) -> str:
-        """All of it, as one word."""
+        """All settings as one word."""
         return f"{self.sinks}-{self.recent_frames}-{self.merged_frames}-{self.recent_words}"
 
 
 @dataclass
 class MemoryEntry:
-    """Tokens of the memory that stay, go or are merged together."""
+    """Tokens of the memory that are kept, dropped or merged together."""
 
     kind: Literal["sink", "frame", "words"]
     tokens: int
     frames: int = 0
-    """Frames that were merged into it; the weight of what is averaged."""
+    """Number of frames that were merged into it, which is its weight in averages."""
     first_frame: int | None = None
-    """Number of its earliest frame in the stream, from 0."""
+    """Index of its earliest frame in the stream, from 0."""
     first_pts_s: float | None = None
     """Presentation time of that frame."""
     last_pts_s: float | None = None
     """Presentation time of its latest frame."""
     lasting: bool = False
-    """True for what is asked to be looked out for: it goes after all other words."""
+    """True for an instruction, which is dropped after all other words."""
     alike: float | None = None
-    """Cosine of its keys and those of the next frame's entry; None where that is not known."""
+    """Cosine similarity of its keys with those of the next frame's entry; None if not known."""
 
 
 class StreamMemory:
     """Keys and values in the order of time.
 
     Args:
-        layers: Of the network.
-        heads: Of each layer.
-        head_width: Of keys and values.
+        layers: Number of layers in the network.
+        heads: Number of heads in each layer.
+        head_width: Width of keys and values.
         frame_tokens: Tokens of each frame.
         policy: Bounds; None keeps everything.
     """
@@ -97,36 +97,36 @@ class StreamMemory:
 
     @property
     def keys(self) -> Floats:
-        """(L, H, S, E) in the order of time, not rotated; a view that the next addition changes."""
+        """(L, H, S, E) in the order of time, not rotated. It is a view that the next addition changes."""
         return self._keys[:, :, : self._tokens]
 
     @property
     def values(self) -> Floats:
-        """(L, H, S, E) in the order of time; a view that the next addition changes."""
+        """(L, H, S, E) in the order of time. It is a view that the next addition changes."""
         return self._values[:, :, : self._tokens]
 
     @property
     def tokens(self) -> int:
-        """S, how many tokens are kept."""
+        """S, the number of tokens in the memory."""
         return self._tokens
 
     @property
     def entries(self) -> tuple[MemoryEntry, ...]:
-        """What the tokens belong to, in the order of time."""
+        """The entries that the tokens belong to, in the order of time."""
         return tuple(self._entries)
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the keys and values that are kept."""
+        """Bytes of the stored keys and values."""
         return self.keys.nbytes + self.values.nbytes
 
     @property
     def allocated_bytes(self) -> int:
-        """Bytes that are set aside for them; grows by doubling where there is no policy, else not at all."""
+        """Bytes that are allocated for them. Without a policy this grows by doubling; with one it is constant."""
         return self._keys.nbytes + self._values.nbytes
 
     def fork(self) -> "StreamMemory":
-        """A memory of the same that goes on by itself."""
+        """A copy of the memory that you can extend independently."""
         layers, heads, _, width = self._keys.shape
         other = StreamMemory(layers, heads, width, self.frame_tokens, self.policy)
         other._make_room(self._tokens)
@@ -139,10 +139,10 @@ class StreamMemory:
         return other
 
     def add_frame(self, keys: Floats, values: Floats, pts_s: float) -> None:
-        """Keep a frame.
+        """Store a frame.
 
         Args:
-            keys: (L, H, K, E) before they are rotated.
+            keys: (L, H, K, E) before rotation.
             values: (L, H, K, E).
             pts_s: Its presentation time in seconds.
 
@@ -165,15 +165,15 @@ class StreamMemory:
                 self._make_older(self.policy)
 
     def add_words(self, keys: Floats, values: Floats, *, lasting: bool = False) -> None:
-        """Keep words. They belong to the turn that is open, and begin one where none is.
+        """Store words. They belong to the open turn; if none is open, they begin one.
 
         Args:
-            keys: (L, H, T, E) before they are rotated.
+            keys: (L, H, T, E) before rotation.
             values: (L, H, T, E).
             lasting: True for an instruction, which is dropped after all other words.
 
         Raises:
-            ValueError: The turn alone is longer than all words that may be kept.
+            ValueError: The turn alone exceeds the limit of words.
         """
         count, policy = keys.shape[2], self.policy
         sunk = 0 if policy is None or self._open else min(count, max(0, policy.sinks - self._sinks))
@@ -197,7 +197,7 @@ class StreamMemory:
         self._words += count - sunk
 
     def end_turn(self) -> None:
-        """What is said next begins a new turn."""
+        """End the open turn. The next words begin a new turn."""
         self._open = False
 
     def _append(self, keys: Floats, values: Floats, entry: MemoryEntry | None) -> None:
@@ -219,7 +219,7 @@ class StreamMemory:
         self._keys, self._values = keys, values
 
     def _make_older(self, policy: MemoryPolicy) -> None:
-        """Merge the two neighbours among the older frames that are most alike, or drop the oldest frame."""
+        """Merge the two most similar neighbours among the older frames, or drop the oldest frame."""
         older = self._frames[: len(self._frames) - policy.recent_frames]
         if policy.merged_frames == 0:
             self.frames_dropped += older[0].frames
@@ -255,7 +255,7 @@ class StreamMemory:
         for held in (self._keys, self._values):
             held[:, :, start : self._tokens - entry.tokens] = held[:, :, end : self._tokens]
         self._tokens -= entry.tokens
-        # Entries are told apart by what they are, not by what they hold.
+        # Entries are compared by identity, not by content.
         self._entries = [other for other in self._entries if other is not entry]
 
     def _starts(self) -> dict[int, int]:

@@ -1,8 +1,8 @@
-"""A vision-language checkpoint that follows a stream: each frame is read once, and kept as keys and values.
+"""A vision-language checkpoint that follows a stream. Each frame is read once and kept as keys and values.
 
-A question adds its own tokens only. Where memory is bounded, the oldest frames after the first are forgotten, a quarter
-of them at once; what came later moves up, its keys turned back by as many positions, so that positions never grow
-beyond what the model knows. That needs rotary positions of one axis; it is tried out when a model is opened.
+A question adds only its own tokens. If memory is bounded, the oldest frames after the first are dropped, a quarter of
+them at once. Later tokens move up, and their keys are rotated back by the same number of positions. So positions never
+exceed those that the model knows. This needs rotary positions of one axis, which is tested when a model is opened.
 """
 
 import time
@@ -21,11 +21,11 @@ from reeltalk.inference.turn_pieces import TurnPieces, turn_pieces
 from reeltalk.inference.video_model import Device, LocalVideoModel
 
 FRAME_TOKENS: Final = 256
-"""Most tokens of a frame, where a checkpoint does not say by how many it was tuned."""
+"""Most tokens per frame, if a checkpoint does not state the number of its tuning."""
 TRIED_POSITION: Final = 7
 TRIED_RTOL: Final = 0.02
 MOST_TURNS: Final = 32
-"""Turns that are kept where memory is bounded."""
+"""Number of turns to keep if memory is bounded."""
 SAY_NOW: Final = "Say now, in one short sentence, what there is to say about what you were told to look out for."
 
 Kind = Literal["head", "frame", "turn"]
@@ -36,17 +36,17 @@ class StreamingVideoModel(LocalVideoModel):
     """A checkpoint that follows streams.
 
     Args:
-        path: As of `LocalVideoModel`.
-        device: `cuda` or `cpu`; `auto` takes an accelerator where there is one.
-        max_new_tokens: Longest answer.
-        memory_frames: Frames that are kept at most, 2 or more; all by default.
-        system: What it is told first; nothing by default.
+        path: See `LocalVideoModel`.
+        device: `cuda` or `cpu`; `auto` uses an accelerator if there is one.
+        max_new_tokens: Longest answer, in tokens.
+        memory_frames: Most frames to keep, 2 or more; all by default.
+        system: System message; none by default.
 
     Raises:
         MissingExtraError: torch or transformers is not installed.
-        InputError: The folder holds no model that can be loaded, or its template does not put turn after turn.
-        SettingError: The model's positions cannot be counted anew, as bounded memory needs.
-        ModelError: The memory does not suffice.
+        InputError: The folder holds no model that can be loaded, or its template does not append turn to turn.
+        SettingError: The model's positions cannot be shifted, as bounded memory needs.
+        ModelError: There is not enough memory.
     """
 
     def __init__(
@@ -78,20 +78,20 @@ class StreamingVideoModel(LocalVideoModel):
             self._within_memory(self._try_turning)
 
     def pieces(self, system: str) -> TurnPieces:
-        """What stands between frames and turns, with a system message.
+        """The text between frames and turns, with a system message.
 
         Raises:
-            InputError: The template does not put turn after turn, or takes no system message.
+            InputError: The template does not append turn to turn, or takes no system message.
         """
         if system not in self._pieces:
             self._pieces[system] = turn_pieces(self._processor, self.path, system=system)
         return self._pieces[system]
 
     def stream(self, system: str | None = None) -> "VideoStream":
-        """A new conversation about a video that begins now.
+        """Starts a conversation about a new video.
 
         Args:
-            system: In place of the model's own system message.
+            system: Replaces the model's own system message.
 
         Raises:
             InputError: The template takes no system message.
@@ -106,7 +106,7 @@ class StreamingVideoModel(LocalVideoModel):
         return frozenset(named if isinstance(named, list) else [] if named is None else [named])
 
     def text_tokens(self, text: str, *, first: bool = False) -> dict[str, Any]:
-        """A text as the model's input; `first` where the conversation begins with it."""
+        """A text as the model's input; set `first` if the conversation begins with it."""
         ids = self._processor.tokenizer(text, add_special_tokens=first, return_tensors="pt")["input_ids"]
         return {"input_ids": ids.to(self.device)}
 
@@ -114,7 +114,7 @@ class StreamingVideoModel(LocalVideoModel):
         """A frame as the model's input.
 
         Raises:
-            ModelError: The processor does not take it.
+            ModelError: The processor does not accept the frame.
         """
         from PIL import Image
 
@@ -127,7 +127,7 @@ class StreamingVideoModel(LocalVideoModel):
                 **self._options,
             )
         except Exception as error:
-            # Processors raise whatever they like.
+            # Processors raise many kinds of errors.
             told = " ".join(str(error).split())[:300]
             raise ModelError(f"{self.name} takes no such frame: {told}") from error
         made = inputs.to(self.device, dtype=self._model.dtype)
@@ -138,18 +138,18 @@ class StreamingVideoModel(LocalVideoModel):
         return str(self._processor.decode(tokens, skip_special_tokens=True)).strip()
 
     def read(self, inputs: dict[str, Any], cache: Any, position: int) -> tuple[Any, int]:
-        """Read tokens after those in the cache, which grows by them.
+        """Read tokens after those in the cache, and add them to the cache.
 
         Args:
-            inputs: `input_ids` (1, L), and what belongs to their pictures.
+            inputs: `input_ids` (1, L), and the inputs for their pictures.
             cache: A `DynamicCache`.
-            position: Of the first token.
+            position: Position of the first token.
 
         Returns:
-            Logits after the last token, (V,), and the position of the next.
+            Logits after the last token, (V,), and the position of the next token.
 
         Raises:
-            ModelError: The memory does not suffice, or the model fails.
+            ModelError: There is not enough memory, or the model fails.
         """
         torch = self._torch
         ids = inputs["input_ids"]
@@ -179,14 +179,14 @@ class StreamingVideoModel(LocalVideoModel):
         return self._torch.cat(spans, dim=-2)
 
     def turn_back(self, keys: Any, by: int) -> Any:
-        """Keys as they would be `by` positions earlier."""
+        """Keys as they would be at positions lower by `by`."""
         assert self._rotary is not None
         return self._rotary.turned(keys, -by)
 
     def _try_turning(self) -> None:
-        """Refuse a model whose keys, turned, are not those of another position.
+        """Check that a model's keys, when rotated, equal those of another position.
 
-        A token that stands alone sees itself only, so that its keys in all layers hang on nothing but its position.
+        A single token attends only to itself, so its keys in all layers depend only on its position.
         """
         from transformers import DynamicCache
 
@@ -205,7 +205,7 @@ class StreamingVideoModel(LocalVideoModel):
 
 
 class _Rotary:
-    """Turns keys by positions, where a model has rotary positions of one axis."""
+    """Rotates keys by positions, for a model with rotary positions of one axis."""
 
     def __init__(self, torch: Any, model: Any) -> None:
         self._torch = torch
@@ -216,10 +216,10 @@ class _Rotary:
         self._frequencies = frequencies
 
     def turned(self, keys: Any, by: int) -> Any:
-        """Keys (1, H, L, D), turned by `by` positions; the first 2F of D turn, in two halves."""
+        """Keys (1, H, L, D), rotated by `by` positions. The first 2F of D rotate, in two halves."""
         torch = self._torch
         half = len(self._frequencies)
-        # In the precision of the angles: keys are turned more than once.
+        # In the precision of the angles, because keys are rotated more than once.
         angles = by * self._frequencies.to(keys.device, torch.float32)
         cos, sin = angles.cos(), angles.sin()
         first, second, rest = keys[..., :half].float(), keys[..., half : 2 * half].float(), keys[..., 2 * half :]
@@ -229,17 +229,17 @@ class _Rotary:
 
 @dataclass(frozen=True)
 class _Segment:
-    """Tokens that stay or go together."""
+    """Tokens that are kept or dropped together."""
 
     kind: Kind
     number: int
-    """Of the frame or the turn."""
+    """Index of the frame or the turn."""
     tokens: int
 
 
 @dataclass(frozen=True)
 class StreamMark:
-    """A place in a stream that one can go back to."""
+    """An earlier state of a stream, for `rewind`."""
 
     position: int
     segments: tuple[_Segment, ...]
@@ -249,12 +249,12 @@ class StreamMark:
 
     @property
     def tokens(self) -> int:
-        """Tokens that were kept then."""
+        """Number of tokens that were kept then."""
         return sum(segment.tokens for segment in self.segments)
 
 
 class VideoStream:
-    """One conversation. Made by `StreamingVideoModel.stream`."""
+    """One conversation. Create it with `StreamingVideoModel.stream`."""
 
     def __init__(self, model: StreamingVideoModel, pieces: TurnPieces) -> None:
         from transformers import DynamicCache
@@ -264,28 +264,28 @@ class VideoStream:
         self._position = 0
         self._segments: list[_Segment] = []
         self._unread: list[int] = []
-        """Tokens that were written and not read: the last of an answer that was cut off."""
+        """Tokens that were written and not read: the last token of an answer that was cut off."""
         self._state: State = "empty"
         self._number = 0
         self._forgotten = 0
 
     @property
     def memory_bytes(self) -> int:
-        """Of the cache's keys and values."""
+        """Bytes of the keys and values in the cache."""
         return sum(t.numel() * t.element_size() for layer in self._layers() for t in (layer.keys, layer.values))
 
     @property
     def tokens(self) -> int:
-        """Tokens that are kept."""
+        """Number of tokens in the cache."""
         return sum(segment.tokens for segment in self._segments)
 
     def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
-        """Encode the next frame. The model was not trained to tell when it is ready: None.
+        """Encode the next frame. Returns None, because the model was not trained to report when it is ready.
 
         Raises:
-            ModelError: The memory does not suffice.
+            ModelError: There is not enough memory.
         """
-        # First of all: a frame that is not taken leaves the conversation as it was.
+        # Done first: if a frame is refused, the conversation stays unchanged.
         inputs = self._model.frame_tokens(self._pieces.frame, rgb)
         if self._state == "empty":
             self._read_text(self._pieces.head, "head", first=True)
@@ -298,10 +298,10 @@ class VideoStream:
         return None
 
     def ask(self, question: str) -> StreamAnswer:
-        """Ask something now.
+        """Ask a question now.
 
         Raises:
-            ModelError: The memory does not suffice, or the model wrote nothing; the conversation is as it was.
+            ModelError: There is not enough memory, or the model wrote nothing. The conversation stays unchanged.
         """
         began_s = time.perf_counter()
         mark = self.mark()
@@ -333,35 +333,35 @@ class VideoStream:
         )
 
     def instruct(self, instruction: str) -> None:
-        """Say something that is answered later."""
+        """Give an instruction that is answered later."""
         self._number += 1
         self._read_text(self._opening() + instruction + "\n", "turn")
         self._state = "text"
 
     def speak(self) -> StreamAnswer:
-        """Say what there is to say now.
+        """Let the model speak now.
 
         Raises:
-            ModelError: As `ask`.
+            ModelError: As for `ask`.
         """
         return self.ask(SAY_NOW)
 
     def told(self, question: str, answer: str) -> None:
-        """Put a question and an answer into the conversation."""
+        """Add a question and an answer to the conversation."""
         self._number += 1
         self._read_text(self._opening() + question + self._pieces.before_told + answer, "turn")
         self._state = "answered"
         self._forget()
 
     def mark(self) -> StreamMark:
-        """Where the conversation is now."""
+        """The current state of the conversation."""
         return StreamMark(self._position, tuple(self._segments), tuple(self._unread), self._state, self._forgotten)
 
     def rewind(self, mark: StreamMark) -> bool:
-        """Go back to a place in this conversation, as if nothing had come after it.
+        """Return to an earlier state of this conversation and discard everything after it.
 
         Returns:
-            False, and nothing changes, where something before it has been forgotten since.
+            False if something before that state has been dropped since; then nothing changes.
         """
         if mark.forgotten != self._forgotten or mark.tokens > self.tokens:
             return False
@@ -373,7 +373,7 @@ class VideoStream:
         return True
 
     def _opening(self) -> str:
-        """What comes before a question here."""
+        """The text before a question at this point."""
         pieces = self._pieces
         return {
             "empty": pieces.head_without_frame,
@@ -398,7 +398,7 @@ class VideoStream:
         return self._read(self._model.text_tokens(text, first=first or self._state == "empty"), kind) if text else None
 
     def _read(self, inputs: dict[str, Any], kind: Kind) -> Any:
-        """Logits after the last token; the cache grows."""
+        """Logits after the last token. Adds the tokens to the cache."""
         if self._unread:
             unread, self._unread = self._unread, []
             self._read({"input_ids": self._model.tensor(unread)}, "turn")
@@ -413,7 +413,7 @@ class VideoStream:
         return [layer for layer in self._cache.layers if layer.is_initialized]
 
     def _forget(self) -> None:
-        """Let the oldest frames after the first go where there are too many, and the oldest turns."""
+        """Drop the oldest frames after the first if there are too many, and the oldest turns."""
         bound = self._model.memory_frames
         if bound is None:
             return
@@ -429,7 +429,7 @@ class VideoStream:
 
     def _drop(self, gone: set[int]) -> None:
         kept: list[tuple[int, int, int]] = []
-        """Spans of tokens that stay, and by how many positions each moves up."""
+        """Spans of tokens to keep, and by how many positions each moves up."""
         start = moved = 0
         for n, segment in enumerate(self._segments):
             if n in gone:

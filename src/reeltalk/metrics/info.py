@@ -83,4 +83,4 @@ TIMINGS: Final = tuple(
         ("memory_mib", "Memory (MiB)", SHORT),
     )
 )
-"""Time of an answer, and what was sent and kept. They are no scores, so none is best."""
+"""Time of an answer, and amounts of data sent and kept. They are not scores, so no value is best."""

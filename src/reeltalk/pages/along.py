@@ -140,7 +140,7 @@ CASCADE_NOTE: Final = f"{DIFFERENCES}."
 
 
 def has_curves(site: Site) -> bool:
-    """True where some metric has values by turn, or tells right answers from wrong ones."""
+    """True if some metric has values by turn, or tells right answers from wrong ones."""
     return bool(right_wrong_metrics(site.board)) or any(
         turn_curves(site.board, metric) for metric in site.board.plotted
     )
@@ -177,7 +177,7 @@ def write_along(site: Site) -> None:
 
 
 def turn_curves(board: Leaderboard, metric: str) -> str:
-    """A metric by turn position, a line for each model; empty where no run has it by turn."""
+    """A metric by turn position, a line for each model; empty if no run has it by turn."""
     series = [
         Series(index, model.name, [(point.turn_index + 1, _estimate(point)) for point in points])
         for index, model in enumerate(board.models)

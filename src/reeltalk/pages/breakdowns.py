@@ -251,7 +251,7 @@ MOST_MODELS: Final = 10
 
 
 def has_breakdowns(site: Site) -> bool:
-    """True where some run has numbers of groups."""
+    """True if some run has numbers of groups."""
     return has_groups(site.board)
 
 
@@ -335,7 +335,7 @@ MEMORY: Final = "memory_mib"
 
 
 def has_times(site: Site) -> bool:
-    """True where some run has a time or a number of tokens, or frames were seen."""
+    """True if some run has a time or a number of tokens, or frames were seen."""
     cells = [model.cells[column.metric] for model in site.board.models for column in site.board.timings]
     return any(cell is not None and cell.row.value for cell in cells)
 

@@ -58,7 +58,7 @@ class ShownDimension:
     strips: tuple[Markup, ...]
     """Of each judge."""
     means: tuple[Markup, ...]
-    """Of each judge; empty where there are fewer than two models."""
+    """Of each judge; empty if there are fewer than two models."""
     landmarks: tuple[tuple[JudgeAgreement, tuple[Landmark, ...], tuple[str, ...]], ...]
     """Judges whose scale was tried, how references and floors did, and what is wrong."""
 

@@ -148,11 +148,11 @@ class PairedDifference:
     """The model's place in the leaderboard."""
     name: str
     difference: Estimate | None
-    """None where there is none; then the row says so."""
+    """None if there is none; then the row says so."""
     told: str
-    """What it shows, in words."""
+    """Its content as text."""
     shown: bool
-    """True where the corrected test tells the two apart; else the marker is hollow."""
+    """True if the corrected test tells the two apart; else the marker is hollow."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,11 @@ class BarRow:
     label: str
     value: float
     told: str
-    """What stands beside it."""
+    """The text next to it."""
     inner: bool = False
     """True for a part of the bar above."""
     rare: bool = False
-    """True where it is drawn as an outline."""
+    """True if it is drawn as an outline."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class HistogramBin:
     """Not in the bin; infinite in the last one where that is open."""
     count: int
     whole: bool = False
-    """True where only whole numbers are counted."""
+    """True if only whole numbers are counted."""
 
     @property
     def label(self) -> str:

@@ -62,7 +62,7 @@ class ComparisonSection:
 
 
 def has_comparisons(site: Site) -> bool:
-    """True where two models answered some turn alike and a metric has values of both."""
+    """True if two models answered some turn alike and a metric has values of both."""
     return len(site.board.models) > 1 and bool(_found(site).rows)
 
 

@@ -189,7 +189,7 @@ class _Tables:
                 self.unwritten[gate.unit_id].append(gate)
 
     def video(self, video: Video, file: str) -> ConstructedVideo | None:
-        """A video with what was written about it; None where nothing was."""
+        """A video with what was written about it; None if nothing was."""
         chains, dialogues = self.chains[video.id], self.dialogues[video.id]
         if not chains and not dialogues:
             return None

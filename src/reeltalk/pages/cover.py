@@ -36,7 +36,7 @@ class CoverPart:
 
 @dataclass(frozen=True)
 class Cover:
-    """What a cover says."""
+    """The content of a cover."""
 
     over: str
     """What it is about, above the title."""
@@ -50,7 +50,7 @@ class Cover:
     weak: tuple[str, ...]
     """What the numbers do not say, a sentence each."""
     looking: str = ""
-    """What looking is worth, in words; empty where no run has controls."""
+    """What looking is worth, in words; empty if no run has controls."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ControlRow:
     name: str
     control: Control | None
     cells: tuple[tuple[float, Comparison | None] | None, ...]
-    """Its score in each group of runs, and how the own pictures compare with it; None where it did not play there."""
+    """Its score in each group of runs, and how the own pictures compare with it; None if it did not play there."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class CoverRow:
     floor: str | None
     """What it does, if it is a baseline that knows nothing; None for others."""
     cells: tuple[Cell | None, ...]
-    """Its number in each group of runs; None where it did not play there."""
+    """Its number in each group of runs; None if it did not play there."""
 
 
 def cover_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[CoverRow]:

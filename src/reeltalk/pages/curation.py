@@ -45,14 +45,14 @@ class CuratedVideo:
 
     @property
     def decoded(self) -> str | None:
-        """How much of a video that was cut off or is damaged could be decoded; None where nothing is missing."""
+        """How much of a video that was cut off or is damaged could be decoded; None if nothing is missing."""
         if self.video.decoded_s is None:
             return None
         return f"decoded {self.video.decoded_s:.1f} of {self.duration_s:.1f} s"
 
     @property
     def key_frames(self) -> int:
-        """How many key frames it has."""
+        """Number of key frames."""
         return sum(frame.key_frame for frame in self.frames)
 
 

@@ -31,7 +31,7 @@ class DatasetSection:
 
 @dataclass(frozen=True)
 class Dataset:
-    """All that the page shows."""
+    """The content of the page."""
 
     name: str
     lead: str

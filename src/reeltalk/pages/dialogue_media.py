@@ -110,22 +110,22 @@ class SeenFrame:
     file: str
     at: str
     models: str
-    """Letters of those that saw it; empty where all did."""
+    """Letters of those that saw it; empty if all did."""
 
 
 @dataclass
 class SeenTurn:
-    """What is shown of the video at one turn."""
+    """The part of the video that one turn shows."""
 
     evidence: list[EvidenceLink] = field(default_factory=list)
     frames: list[SeenFrame] = field(default_factory=list)
     more: str = ""
-    """How many frames are left out."""
+    """Number of frames that are not shown."""
 
 
 @dataclass
 class DialogueMedia:
-    """What is shown of the video on one page."""
+    """The video and frames that one page shows."""
 
     player: VideoPlayer | None = None
     why: str = ""

@@ -169,7 +169,7 @@ def _href(turn: ShownTurn) -> str:
 
 
 def has_failures(site: Site) -> bool:
-    """True where something failed, is withheld or is missing."""
+    """True if something failed, is withheld or is missing."""
     return bool(report_failures(site))
 
 

@@ -102,7 +102,7 @@ def unprintable(svg: str) -> str:
 
 @cache
 def _is_drawn(letter: str) -> bool:
-    """True where some font has a shape for a character: other than that for a character that nobody may use."""
+    """True if some font has a shape for a character: other than that for a character that nobody may use."""
     return letter.isspace() or _shape(letter) != _shape("\U0010fffd")
 
 

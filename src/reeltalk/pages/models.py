@@ -33,7 +33,7 @@ AXIS: Final = "parameters (thousand millions)"
 
 
 def has_about(site: Site) -> bool:
-    """True where something is said about a model of the report."""
+    """True if something is said about a model of the report."""
     return any(site.about)
 
 

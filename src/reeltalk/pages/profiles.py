@@ -281,7 +281,7 @@ def _files(site: Site) -> Markup:
 
 
 def _quoted(site: Site, index: int) -> bool:
-    """False where the measure's number is withheld, as too much of it has no score."""
+    """False if the measure's number is withheld, as too much of it has no score."""
     metric = site.turns.measures[index]
     cell = site.board.models[index].cells.get(metric) if metric is not None else None
     return cell is None or not cell.withheld

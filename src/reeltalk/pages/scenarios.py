@@ -162,7 +162,7 @@ class ActivityBar:
 
     title: str
     label: str
-    """As much of the title as fits; empty where nothing does."""
+    """As much of the title as fits; empty if nothing does."""
     left: float
     width: float
 

@@ -17,7 +17,7 @@ from reeltalk.store.foreign import open_file
 
 
 class ModelAbout(BaseModel):
-    """What somebody says about a model; None where it is not said."""
+    """What somebody says about a model; None if it is not said."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

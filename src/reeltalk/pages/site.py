@@ -42,7 +42,7 @@ class Page:
     """How the pages' navigation names it; empty for pages that are not in it, as each model's."""
     file: str
     applies: "Callable[[Site], bool]"
-    """True where the runs hold what it shows; a page that has nothing to show is neither written nor linked."""
+    """True if the runs hold what it shows; a page that has nothing to show is neither written nor linked."""
     write: "Callable[[Site], None]"
     place: int
     """Position in the navigation: pages are ordered by it."""
@@ -63,13 +63,13 @@ class Site:
     executor: Executor | None = None
     """What decodes and cuts those; None for processes of this machine."""
     calibration: Calibration | None = None
-    """Judges beside people; None where nobody rated."""
+    """Judges beside people; None if nobody rated."""
     controls: Sequence[tuple[Run, dict[Control, Run]]] = ()
     """Runs that were played with other pictures too, with these runs by control."""
     pages: tuple[Page, ...] = ()
     environment: Environment = field(default_factory=lambda: make_environment())
     figure_files: dict[str, FigureFile] = field(default_factory=dict)
-    """What `figure` was given, by the name of its files; empty where no files are asked for."""
+    """What `figure` was given, by the name of its files; empty if no files are asked for."""
     table_files: dict[str, TableFile] = field(default_factory=dict)
     memory: dict[str, object] = field(default_factory=dict)
     """What a page works out to tell whether it applies, for when it is written."""

@@ -51,7 +51,7 @@ class SiteMedia:
         """Why something is not there."""
 
     def here(self, video_id: str) -> Path | None:
-        """Where the benchmark has a video's file; None where it has none."""
+        """Where the benchmark has a video's file; None if it has none."""
         video = self.videos.get(video_id)
         if video is None or video.sha256 is None or not self.store.has(video.sha256):
             return None

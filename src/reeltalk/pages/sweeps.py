@@ -73,7 +73,7 @@ class SweepStep:
     difference: Estimate | None
     """From the first value; `n` is the number of turns at this value that are compared."""
     same_turns: bool = True
-    """False where the difference is over other turns about the same videos, as of dialogues and paths."""
+    """False if the difference is over other turns about the same videos, as of dialogues and paths."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _of_metric(board: Leaderboard, line: Sweep, metric: str, scores: _Scores) ->
 
 
 def _compare(setting: str, signatures: Sequence[str]) -> bool:
-    """True where numbers differ in the setting only, and in what it decides."""
+    """True if numbers differ in the setting only, and in what it decides."""
     free = {setting, *FOLLOWS} | ({"history", "subject", "data"} if setting == "mode" else set())
     found = [{name: part for name, part in signature_parts(one).items() if name not in free} for one in signatures]
     return all(parts == found[0] for parts in found)
@@ -179,7 +179,7 @@ def _comparable(
 
 
 def _is_mean(entries: Mapping[str, VideoValue], value: Estimate | None) -> bool:
-    """True where a metric's number is the mean of its turns, so that a difference of means is the one that is meant."""
+    """True if a metric's number is the mean of its turns, so that a difference of means is the one that is meant."""
     if value is None or not entries:
         return False
     mean = sum(entry.value for entry in entries.values()) / len(entries)
@@ -231,7 +231,7 @@ _Found = list[tuple[Sweep, list[SweptMetric]]]
 
 
 def has_sweeps(site: Site) -> bool:
-    """True where runs of one model differ in one setting."""
+    """True if runs of one model differ in one setting."""
     return bool(find_sweeps(site.board))
 
 

@@ -1,6 +1,6 @@
 """Maps a function over records, each call in a process of its own, so that one record cannot take the others down.
 
-What a call does is left to the rooms above. Begin with `executor`, the interface; `call_server` runs in the process.
+The rooms above decide what a call does. Begin with `executor`, the interface; `call_server` runs in the process.
 """
 
 from reeltalk.parallel.executor import Call, Executor, Failure, FailureKind, Limits, Outcome

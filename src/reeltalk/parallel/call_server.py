@@ -1,4 +1,4 @@
-"""A forking process as seen from outside: asked by one line of JSON, answered by one, whoever carries the lines."""
+"""Client of a forking process: it sends one line of JSON and receives one, over any transport."""
 
 import contextlib
 import json
@@ -14,12 +14,13 @@ from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome
 THREADS_OF_LIBRARIES: Final = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM"), "1"
 )
-"""One thread a process: the processes are what runs in parallel. Memory that threads reserve would count, too."""
+"""One thread per process, because processes run in parallel. Memory that threads reserve would count against the
+limit."""
 
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """How a call ended, and what it used."""
+    """How a call ended, and the resources that it used."""
 
     outcome: Outcome
     cpu_s: float = 0.0
@@ -29,10 +30,10 @@ class CallOutcome:
 
 
 class CallServer:
-    """A `parallel.forking` process that is ours.
+    """A `parallel.forking` process on this machine, started and stopped by this object.
 
     Args:
-        folder: Where calls run; by default where this process does.
+        folder: Working folder of the calls; by default that of this process.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -42,7 +43,7 @@ class CallServer:
             stdout=subprocess.PIPE,
             env=os.environ | THREADS_OF_LIBRARIES,
             cwd=folder,
-            # Ctrl-C is ours to hear; what runs is ended by `stop`.
+            # This process handles Ctrl-C; `stop` ends the running calls.
             start_new_session=True,
         )
 
@@ -58,7 +59,7 @@ class CallServer:
             request: From `request_line`.
 
         Returns:
-            For `read_reply`; empty where the process died, which no call alone can bring about.
+            A line for `read_reply`; empty if the process died, which a call alone cannot cause.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -74,10 +75,10 @@ class CallServer:
         return line.decode()
 
     def stop(self) -> None:
-        """End the process, and the child that it may be waiting for, now."""
+        """End the process now, and its child if one is running."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if self._process.returncode is None:
-                # The whole session: the process that forks, and its child.
+                # The whole session: the forking process and its child.
                 os.killpg(self._process.pid, 9)
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -98,7 +99,7 @@ def request_line(function: str, call: Call) -> str:
 
 
 def read_reply(function: str, line: str) -> CallOutcome:
-    """What came back from `CallServer.ask`.
+    """Parse the line that `CallServer.ask` returned.
 
     Raises:
         RuntimeError: There is no such function.

@@ -1,4 +1,4 @@
-"""What a stage asks of whatever runs its work: one method, the same on one machine and on many."""
+"""The interface between a stage and the workers that run its calls: one method, the same on one machine and on many."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MIB: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What a call may use before it is ended."""
+    """Resources that a call may use before it is ended."""
 
     wall_s: float = 3600.0
     memory_bytes: int = 1024 * MIB
@@ -21,7 +21,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Call:
-    """One call. Argument and result are JSON values, for what comes out of a decoder is not to be unpickled."""
+    """One call. Argument and result are JSON values, because the output of a decoder must not be unpickled."""
 
     argument: Json
     limits: Limits = Limits()
@@ -59,9 +59,10 @@ class Executor(Protocol):
 
         Args:
             function: A top-level function as `package.module:name`; takes one JSON value and returns one.
-            calls: What to call it with; taken as workers become free.
+            calls: The calls, taken as workers become free.
 
         Yields:
-            Position of the call and its outcome, as they end. Closing the iterator ends the calls that still run.
+            Position of the call and its outcome, in the order in which calls end. Closing the iterator ends the running
+            calls.
         """
         ...

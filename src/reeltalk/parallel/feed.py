@@ -1,4 +1,4 @@
-"""What a generator in a process of its own yields, read here as it comes."""
+"""Runs a generator in a separate process and reads its blocks as they come."""
 
 import contextlib
 import json
@@ -18,30 +18,30 @@ from reeltalk.parallel.forking import MEMORY_EXIT, SIGNALS_OF_MEMORY
 from reeltalk.schema.record import Json
 
 LARGEST_BLOCK_BYTES: Final = 1 << 28
-"""A longer block is no block: a frame of 8K has 107 MB."""
+"""A longer block is an error: a frame of 8K has 107 MB."""
 
 
 class Feed:
-    """Runs a generator in a process and gives what it yields.
+    """Runs a generator in a process and yields its blocks.
 
-    The process waits where what it has written is not read. It may die of what it reads; `failure` then says how.
+    The process waits if you do not read its blocks. If the process dies, `failure` gives the reason.
 
     Args:
-        function: A generator of bytes at the top of a module, as `package.module:name`; takes one JSON value.
-        argument: What to call it with.
-        limits: `wall_s` is the longest wait for the next block; `memory_bytes` as elsewhere.
+        function: A generator of bytes at the top of a module, as `package.module:name`. It takes one JSON value.
+        argument: The value that the function is called with.
+        limits: `wall_s` is the longest wait for the next block. `memory_bytes` has its usual meaning.
     """
 
     def __init__(self, function: str, argument: Json, limits: Limits) -> None:
         self.failure: Failure | None = None
-        """Why there is no further block; None at an orderly end."""
+        """The reason why there is no further block; None after a normal end."""
         self._limits = limits
         self._process = subprocess.Popen(
             [sys.executable, "-m", "reeltalk.parallel.feeding"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | THREADS_OF_LIBRARIES,
-            # Ctrl-C is ours to hear.
+            # This process handles Ctrl-C.
             start_new_session=True,
         )
         assert self._process.stdin is not None
@@ -77,19 +77,19 @@ class Feed:
         return content
 
     def stop(self) -> None:
-        """End the process now; whoever reads in another thread finds no further block."""
+        """End the process now. A reader in another thread then finds no further block."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
     def close(self) -> None:
-        """End the process, and let go of its pipe; nobody may be reading."""
+        """End the process and close its pipe. No other thread may be reading."""
         self.stop()
         self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
 
     def _read(self, size: int) -> bytes | None:
-        """So many bytes; None, with the reason in `failure`, where they do not come."""
+        """Reads this many bytes. Returns None, with the reason in `failure`, if they do not come."""
         assert self._process.stdout is not None
         reader = self._process.stdout.fileno()
         blocks: list[bytes] = []

@@ -1,7 +1,7 @@
-"""A process that runs one generator and writes what it yields, block by block, until it ends or nobody reads.
+"""A process that runs one generator and writes its blocks until the generator ends or nobody reads.
 
-`python -m reeltalk.parallel.feeding` reads one JSON call from standard input, and writes blocks: one byte that says
-what follows, eight bytes of its length, the content. Who starts it is `parallel.feed`.
+`python -m reeltalk.parallel.feeding` reads one JSON call from standard input and writes blocks. A block is one byte for
+its kind, eight bytes for its length, and the content. `parallel.feed` starts this process.
 """
 
 import json
@@ -16,16 +16,16 @@ from typing import Any, Final
 from reeltalk.parallel.forking import MEMORY_EXIT, find, limit_memory
 
 HEAD: Final = struct.Struct(">cQ")
-"""What precedes a block."""
+"""Header of a block."""
 ITEM: Final = b"i"
 FAILED: Final = b"f"
 ENDED: Final = b"e"
 
 
 def main() -> None:
-    """Serve the one call; never returns."""
+    """Run the one call; never returns."""
     blocks = os.fdopen(os.dup(1), "wb")
-    # Libraries that write to standard output must not write among the blocks.
+    # Libraries that print must not write among the blocks.
     os.dup2(2, 1)
     call = json.loads(sys.stdin.buffer.readline())
     with open(os.devnull, "rb") as nothing:
@@ -39,7 +39,7 @@ def main() -> None:
             _write(blocks, ITEM, item)
         _write(blocks, ENDED, b"")
     except BrokenPipeError:
-        # Nobody reads any more: that is how it is told to stop.
+        # Nobody reads any more: this is the signal to stop.
         pass
     except MemoryError:
         status = MEMORY_EXIT
@@ -48,7 +48,7 @@ def main() -> None:
         place = f"{os.path.basename(where.filename)}:{where.lineno}"
         _write(blocks, FAILED, f"{type(error).__name__}: {error} ({place})"[:500].encode())
     finally:
-        # A decoder's threads may never end by themselves.
+        # The threads of a decoder may never end by themselves.
         os._exit(status)
 
 

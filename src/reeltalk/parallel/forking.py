@@ -1,9 +1,9 @@
-"""A small process that has imported the work's modules and forks a child for every call.
+"""A small process that imports the modules of the work and forks a child for every call.
 
-`python -m reeltalk.parallel.forking` reads one JSON call a line and answers one JSON line each. A function's module is
-imported here at its first call, so that later children find it in memory. The
-child has limits and may die of whatever it decodes; this process only waits, so it tells how the child ended. Both end
-when the process that started them is gone.
+`python -m reeltalk.parallel.forking` reads one JSON call per line and answers each with one JSON line. It imports the
+module of a function at the first call, so later children find it in memory. The child has limits and may die while it
+decodes. This process only waits, so it can report how the child ended. Both end when the process that started them is
+gone.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from typing import Any, Final
 
 LONGEST_ANSWER_BYTES: Final = 64 << 20
 MEMORY_EXIT: Final = 86
-"""Exit status of a child that ran out of memory and could still say so."""
+"""Exit status of a child that ran out of memory and could still report it."""
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None)
 SIGNALS_OF_MEMORY: Final = frozenset({signal.SIGKILL})
@@ -31,7 +31,7 @@ def main() -> None:
     """Serve calls until standard input ends."""
     known: dict[str, Callable[[Any], Any]] = {}
     answers = os.fdopen(os.dup(1), "wb")
-    # Libraries that write to standard output must not write into the answers.
+    # Libraries that print must not write among the answers.
     os.dup2(2, 1)
     pending = b""
     while True:
@@ -49,14 +49,14 @@ def main() -> None:
             except Exception as error:
                 send(answers, {"missing": f"{type(error).__name__}: {error}"})
                 continue
-            # What is loaded now stays in memory that the children share.
+            # Modules that are loaded now stay in memory that the children share.
             gc.collect()
             gc.freeze()
         send(answers, run_in_child(work, call["argument"], call["wall_s"], call["memory_bytes"]))
 
 
 def find(function: str) -> Callable[[Any], Any]:
-    """The function named `module:name`."""
+    """Imports the function named `module:name`."""
     module, _, name = function.partition(":")
     found: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
     return found
@@ -69,13 +69,13 @@ def send(stream: Any, value: object) -> None:
 
 
 def run_in_child(work: Callable[[Any], Any], argument: Any, wall_s: float, memory_bytes: int) -> dict[str, Any]:
-    """Call `work` in a forked child; what it returned, or how it failed."""
+    """Call `work` in a forked child. Returns its result, or the failure."""
     reader, writer = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        # Whoever ends this process, as Ray does with the processes of a worker that ends, is to end the child, too.
+        # Ray ends the processes of a worker that ends. The same signal must end the child, too.
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
@@ -113,7 +113,7 @@ def _outcome(answer: bytes, status: int, memory_bytes: int) -> dict[str, Any]:
 
 
 def _read_until(reader: int, deadline: float) -> tuple[bytes, bool]:
-    """What the child writes, and whether it closed its end in time. Leaves at once where our own parent is gone."""
+    """Reads from the child; also tells if it closed its end in time. Leaves at once if our own parent is gone."""
     blocks: list[bytes] = []
     size_bytes = 0
     parent = os.getppid()
@@ -134,7 +134,7 @@ def _read_until(reader: int, deadline: float) -> tuple[bytes, bool]:
 
 
 def _serve_one(work: Callable[[Any], Any], argument: Any, memory_bytes: int, writer: int) -> None:
-    """The child's whole life; never returns."""
+    """Runs in the child; never returns."""
     status = 1
     try:
         limit_memory(memory_bytes)
@@ -158,11 +158,11 @@ def _serve_one(work: Callable[[Any], Any], argument: Any, memory_bytes: int, wri
 
 
 def limit_memory(memory_bytes: int) -> None:
-    """Let this process take so much address space more than it has, and leave no image of its memory when it dies."""
+    """Let this process take this much more address space, and write no core dump when it dies."""
     with open("/proc/self/statm", encoding="ascii") as stream:
         mapped_bytes = int(stream.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped_bytes + memory_bytes,) * 2)
-    # A crash is an outcome here, not something to keep a memory image of.
+    # A crash is an expected outcome here, so no core dump is kept.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -1,4 +1,4 @@
-"""Calls on this machine: a forking process for each worker, a thread here to talk to it."""
+"""Runs calls on this machine: a forking process for each worker, and a thread here that talks to it."""
 
 import os
 import queue
@@ -11,10 +11,10 @@ from reeltalk.parallel.executor import Call, Outcome
 
 
 class LocalExecutor:
-    """`Executor` by processes of this machine.
+    """`Executor` that uses processes on this machine.
 
     Args:
-        workers: How many calls run at a time; by default one for each core that this process may use.
+        workers: Calls at a time; by default one for each core that this process may use.
     """
 
     def __init__(self, workers: int | None = None) -> None:
@@ -23,13 +23,13 @@ class LocalExecutor:
         """User and system time of all calls so far."""
         self.peak_bytes = 0
         """Largest resident memory of a call so far."""
-        # Kept between maps: what a process has imported is worth keeping. They end with this object.
+        # Kept between maps, so that imported modules stay loaded. The processes end with this object.
         self._idle: list[CallServer] = []
         self._servers: list[CallServer] = []
         weakref.finalize(self, _stop_all, self._servers)
 
     def close(self) -> None:
-        """End all processes now. Calls that still run, in other threads, end as a `Failure`; no call may follow."""
+        """End all processes now. Calls that still run in other threads end as a `Failure`. Make no calls after this."""
         _stop_all(list(self._servers))
 
     def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:

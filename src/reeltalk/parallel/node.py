@@ -1,4 +1,4 @@
-"""What runs on a node of a cluster: one call in a forking process, once the node is known to be fit for the work."""
+"""Runs one call on a node of a cluster, in a forking process, after checking that the node is fit for the work."""
 
 import functools
 import json
@@ -16,7 +16,7 @@ class Server:
     """The forking process that a worker of a cluster keeps from call to call.
 
     Args:
-        folder: Where calls run.
+        folder: Working folder of the calls.
     """
 
     def __init__(self, folder: str) -> None:
@@ -30,14 +30,14 @@ class Server:
 
 
 def answer(request: str, terms: dict[str, Any]) -> str:
-    """Make one call here.
+    """Make one call on this node.
 
     Args:
         request: From `call_server.request_line`.
-        terms: `version` of reeltalk; `folder`, where calls run; `paths`, files and folders that must be here.
+        terms: `version` of reeltalk; `folder`, the working folder; `paths`, files and folders that this node must see.
 
     Returns:
-        For `call_server.read_reply`; or JSON with `unfit`, which says what this node lacks.
+        A line for `call_server.read_reply`; or JSON with `unfit`, the reason why this node cannot do the work.
     """
     lacking = _lacking(json.dumps(terms))
     return json.dumps({"unfit": lacking}) if lacking else _server(terms["folder"]).ask(request)

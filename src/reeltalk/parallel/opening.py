@@ -1,4 +1,4 @@
-"""From a name on the command line to whatever runs the work."""
+"""Opens the executor that a name on the command line stands for."""
 
 import os
 import re
@@ -14,19 +14,19 @@ CLUSTER: Final = "ray://"
 
 
 def open_executor(name: str = "local", workers: int | None = None, *, shared: Sequence[Path] = ()) -> Executor:
-    """What runs a stage's work.
+    """Opens an executor for the work of a stage.
 
     Args:
         name: `local` for processes of this machine; `ray` for the Ray cluster that `RAY_ADDRESS` names, or else for an
             instance of Ray on this machine; `ray://HOST:PORT` for the cluster that this machine is a node of, and
             `ray://auto` for the one that `ray start` began here.
         workers: Calls at a time; by default one for each core.
-        shared: Files and folders that calls read and write: every node must see them.
+        shared: Files and folders that calls read and write. Every node must see them.
 
     Raises:
-        SettingError: There is no executor of that name, or `workers` is below 1.
+        SettingError: There is no executor with that name, or `workers` is below 1.
         MissingExtraError: Ray is not installed.
-        ClusterError: There is no such cluster, or it is of another version.
+        ClusterError: There is no such cluster, or its version differs.
     """
     if workers is not None and workers < 1:
         raise SettingError(f"--workers {workers}: at least one is needed")

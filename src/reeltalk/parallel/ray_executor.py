@@ -1,9 +1,10 @@
-"""Calls on the nodes of a Ray cluster; the one place that knows Ray.
+"""Runs calls on the nodes of a Ray cluster. No other module uses Ray.
 
-A call is a Ray task that carries JSON text both ways; on the node it runs as it does locally, in a forked child with
-limits. Ray runs a task again elsewhere where its node dies, also where only its result was lost with the node, and puts
-tasks on nodes that join. That is sound for one reason, which every function that is called must keep: **a call is a
-function of its JSON argument alone, and a file that it writes appears whole and is the same however often it is made.**
+A call is a Ray task that carries JSON text in both directions. On the node it runs as it does locally, in a forked
+child
+with limits. Ray runs a task again elsewhere if its node dies, also if only the result was lost with the node. It puts
+tasks on nodes that join. This is safe only if every called function keeps one rule: **a call is a function of its JSON
+argument alone, and a file that it writes appears whole and is the same however often it is made.**
 """
 
 import contextlib
@@ -24,34 +25,36 @@ from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors
 
 RUNS_AGAIN: Final = 5
-"""How often a call is made again where it did not end by itself. More, and it is likely what ends its nodes."""
+"""How often a call is repeated if it did not end by itself. After more attempts, the call probably ends its nodes."""
 LOOK_EVERY_S: Final = 2.0
-"""How often nodes that have joined are looked for."""
+"""How often to look for nodes that have joined."""
 AHEAD: Final = 2
-"""Calls handed to Ray for each core, by default: what waits is what makes a cluster that can grow do so."""
+"""Calls handed to Ray for each core, by default. Waiting calls make an autoscaling cluster grow."""
 CANCEL_S: Final = 10.0
 REACH_S: Final = 10.0
-"""Longest wait for a cluster's first sign."""
+"""Longest wait for the first reply of a cluster."""
 OBJECTS_BYTES: Final = 100 << 20
-"""Shared memory of an instance of our own: nothing but short texts goes there."""
+"""Shared memory of a Ray instance of our own. Only short texts go there."""
 
 
 class RayExecutor:
-    """`Executor` by the nodes of a Ray cluster.
+    """`Executor` that uses the nodes of a Ray cluster.
 
-    A process has at most one Ray: a second executor uses what the first one opened, and what was opened here ends with
-    this process.
+    A process has at most one Ray connection: a second executor uses the connection of the first. A Ray instance that
+    was
+    started here ends with this process.
 
     Args:
-        address: Of the cluster that this machine is a node of, as `HOST:PORT`, or `auto` for the one that `ray start`
-            began here; by default an instance of our own on this machine.
-        workers: Calls at a time; by default as many as the cluster has cores, and more where nodes join.
-        shared: Files and folders that calls read and write. A node that does not see them is told of before it works.
+        address: `HOST:PORT` of the cluster that this machine is a node of, or `auto` for the one that `ray start` began
+            here; by default a Ray instance of our own on this machine.
+        workers: Calls at a time; by default as many as the cluster has cores, and more if nodes join.
+        shared: Files and folders that calls read and write. A node that does not see them is reported before it works.
 
     Raises:
         MissingExtraError: Ray is not installed.
-        ClusterError: There is no such cluster, its Ray or Python is of another version, or Ray does not start; or this
-            process works with another one.
+        ClusterError: There is no such cluster, its Ray or Python has another version, Ray does not start, or this
+            process
+            is connected to another cluster.
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None, shared: Sequence[Path] = ()) -> None:
@@ -66,10 +69,10 @@ class RayExecutor:
         self._room, self._looked_s = 0, float("-inf")
 
     def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
-        """As `Executor.map`.
+        """See `Executor.map`.
 
         Raises:
-            ClusterError: A node lacks reeltalk, or has another version, or does not see a path of `shared`.
+            ClusterError: A node lacks reeltalk, has another version of it, or does not see a path of `shared`.
         """
         waiting = enumerate(calls)
         under_way: dict[Any, int] = {}
@@ -92,7 +95,7 @@ class RayExecutor:
         try:
             line = self._ray.get(task)
         except errors.RayTaskError as error:
-            # Whatever a call does ends as a reply: this is the node's fault, or ours.
+            # Every failure of a call comes back as a reply, so this error is from the node or from us.
             raise ClusterError(f"a node cannot make calls: {str(error).strip().splitlines()[-1]}") from error
         except errors.RayError as error:
             why = f"what ran it died {RUNS_AGAIN + 1} times ({type(error).__name__})"
@@ -115,14 +118,14 @@ class RayExecutor:
 
     def _cancel(self, tasks: list[Any]) -> None:
         for task in tasks:
-            # By force: the worker ends, and its forking process and child with it.
+            # By force: this ends the worker, its forking process and its child.
             self._ray.cancel(task, force=True)
         if tasks:
             self._ray.wait(tasks, num_returns=len(tasks), timeout=CANCEL_S)
 
 
 def _by_value() -> Callable[[str, dict[str, Any]], str]:
-    """What a node runs. Ray sends a function made inside a function as it is, so that it can tell what is missing."""
+    """The function for a node. Ray sends a nested function by value, so it can report that reeltalk is missing."""
 
     def answer(request: str, terms: dict[str, Any]) -> str:
         try:
@@ -141,7 +144,7 @@ def _by_value() -> Callable[[str, dict[str, Any]], str]:
 
 @contextlib.contextmanager
 def _seen(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """What a node must see: the paths, and in each folder that can be written a new file, so that no other passes."""
+    """Paths that a node must see, and a new file in each writable folder to tell it from a folder of the same name."""
     looked_for, marks = [], []
     try:
         for path in paths:
@@ -160,11 +163,11 @@ def _seen(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _opened(address: str | None, workers: int | None) -> Any:
-    """Ray, quiet and connected."""
-    # Nothing about a run leaves the machine, and what Ray warns of is nothing that its user can act on.
+    """Ray, connected and without its messages."""
+    # No usage data leaves the machine, and users cannot act on the warnings of Ray.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    # Ray makes its workers yield to everything else; in an instance of our own they are all the work there is.
+    # Ray gives its workers a low priority. In an instance of our own they are all the work there is.
     os.environ.setdefault("RAY_worker_niceness", "0")
     try:
         import ray
@@ -185,7 +188,7 @@ def _opened(address: str | None, workers: int | None) -> Any:
         return ray
     try:
         if address != "auto":
-            # Ray itself tries for minutes.
+            # Ray itself would try for minutes.
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), REACH_S).close()
         ray.init(address=address, **quiet)

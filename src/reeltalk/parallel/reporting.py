@@ -1,7 +1,7 @@
-"""A process that calls one function for long, tells what it does meanwhile, and may be interrupted.
+"""A process that runs one long call, reports progress, and can be interrupted.
 
-`python -m reeltalk.parallel.reporting` reads one JSON line from standard input and writes JSON lines: what is told,
-then how it ended. It ends at once where whoever started it is gone. Who starts it is `parallel.side_by_side`.
+`python -m reeltalk.parallel.reporting` reads one JSON line from standard input and writes JSON lines: the progress
+reports, then the outcome. It ends at once if the process that started it is gone. `parallel.side_by_side` starts it.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from reeltalk.errors import ReeltalkError
 from reeltalk.parallel.forking import find
 
 BEGUN: Final = "begun"
-"""From now on the process may be interrupted by SIGINT."""
+"""From this message on, you may interrupt the process with SIGINT."""
 TOLD: Final = "told"
 ENDED: Final = "ended"
 FAILED: Final = "failed"
@@ -25,9 +25,9 @@ INTERRUPTED: Final = 130
 
 
 def main() -> int:
-    """Serve the one call."""
+    """Run the one call."""
     lines = os.fdopen(os.dup(1), "wb")
-    # Libraries that write to standard output must not write among the lines.
+    # Libraries that print must not write among the lines.
     os.dup2(2, 1)
     call = json.loads(sys.stdin.buffer.readline())
     started_by = os.dup(0)
@@ -51,14 +51,14 @@ def main() -> int:
         return INTERRUPTED
     except ReeltalkError as error:
         ending = FAILED, [type(error).__name__, str(error)]
-    # An orderly end is not to be interrupted.
+    # Do not interrupt a normal end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     write(*ending)
     return 0
 
 
 def _end_with(started_by: int) -> None:
-    """End this process when the other end of its standard input is closed, as it is when that process was killed."""
+    """End this process when the other end of its standard input closes, as it does when that process is killed."""
     while os.read(started_by, 1 << 10):
         pass
     os._exit(1)

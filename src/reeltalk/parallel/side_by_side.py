@@ -1,4 +1,4 @@
-"""A few processes side by side, each with a long share of one work, that tell what they do and end in order."""
+"""Runs a few processes side by side, each with a long share of one work, with progress reports and an orderly end."""
 
 import contextlib
 import json
@@ -16,24 +16,25 @@ from reeltalk.parallel.reporting import BEGUN, ENDED, FAILED, INTERRUPTED
 from reeltalk.schema.record import Json
 
 GRACE_S: Final = 20.0
-"""So long a process that is interrupted may take to end in order; then it is killed."""
+"""How long an interrupted process may take to end. After that it is killed."""
 
 Line = tuple[str, Any]
 
 
 def side_by_side(function: str, arguments: Sequence[Json], told: Callable[[int, Json], None]) -> None:
-    """Call a function once for each argument, each call in a process of its own, all at a time.
+    """Call a function once for each argument, all at the same time, each call in its own process.
 
-    Where one fails or dies, and on Ctrl-C, the others are interrupted as by Ctrl-C, and waited for.
+    If one process fails or dies, or on Ctrl-C, the others are interrupted as by Ctrl-C. The function waits for their
+    end.
 
     Args:
-        function: At the top of a module, as `package.module:name`; takes a JSON value, and what it tells JSON values
-            with.
+        function: At the top of a module, as `package.module:name`. It takes a JSON value and a callback for progress
+            reports, which are JSON values.
         arguments: One for each process.
-        told: Receives the number of a process, from 0, and what it tells; called in this thread.
+        told: Receives the number of a process, from 0, and its report. It is called in this thread.
 
     Raises:
-        ReeltalkError: The first one that a call raised, of its kind where its message is all it needs.
+        ReeltalkError: The first one that a call raised; of the same class if its message is its only argument.
         ProcessError: A process died.
         KeyboardInterrupt: Ctrl-C.
     """
@@ -70,11 +71,11 @@ class _Process:
             [sys.executable, "-m", "reeltalk.parallel.reporting"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Ctrl-C is ours to hear.
+            # This process handles Ctrl-C.
             start_new_session=True,
         )
         assert self._process.stdin is not None
-        # Standard input stays open as long as we live.
+        # Standard input stays open as long as this process lives.
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps({"function": function, "argument": argument}).encode() + b"\n")
             self._process.stdin.flush()
@@ -82,11 +83,11 @@ class _Process:
         self._reader.start()
 
     def check(self, *, of: int) -> None:
-        """Refuse a process that ended before its work did.
+        """Check that a process did not end before its work did.
 
         Raises:
             ProcessError: It died.
-            KeyboardInterrupt: Someone interrupted it alone.
+            KeyboardInterrupt: Only this process was interrupted.
         """
         status = self._process.wait()
         if self.has_ended:
@@ -103,7 +104,7 @@ class _Process:
             self._process.send_signal(signal.SIGINT if self.has_begun else signal.SIGKILL)
 
     def wait(self, wait_s: float) -> None:
-        """Wait for its end; kill it after so many seconds."""
+        """Wait for its end; kill it after this many seconds."""
         try:
             self._process.wait(wait_s)
         except subprocess.TimeoutExpired:
@@ -115,7 +116,7 @@ class _Process:
         self._process.wait()
 
     def close(self) -> None:
-        """Let go of its pipes; it has ended."""
+        """Close its pipes, after it has ended."""
         self._reader.join()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
@@ -125,7 +126,7 @@ class _Process:
     def _read(self, lines: "queue.Queue[tuple[int, Line | None]]") -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            # A process that is killed may leave half a line.
+            # A killed process may leave half a line.
             if line.endswith(b"\n"):
                 kind, value = json.loads(line)
                 lines.put((self._number, (kind, value)))
@@ -139,7 +140,7 @@ def _end(processes: Sequence[_Process]) -> None:
         for process in processes:
             process.wait(GRACE_S)
     finally:
-        # Here, too, after a second Ctrl-C.
+        # Also runs after a second Ctrl-C.
         for process in processes:
             process.kill()
             process.close()

@@ -1,4 +1,4 @@
-"""Map a function over items in threads of this process, for work that mostly waits, as for a language model."""
+"""Maps a function over items in threads of this process, for work that mostly waits, such as for a language model."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -11,11 +11,12 @@ R = TypeVar("R")
 def map_threads(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[tuple[int, R]]:
     """Call `function` on each item, several at a time.
 
-    Where a call raises, no further one begins; those that run are waited for, their results come, and then the error.
-    On Ctrl-C, and where the iterator is closed, no further call begins and those that run are waited for.
+    If a call raises, no further call begins. Running calls are waited for and their results are yielded; then the error
+    is
+    raised. On Ctrl-C, or if you close the iterator, no further call begins and running calls are waited for.
 
     Args:
-        function: What to call; it must be safe to call in several threads.
+        function: The function to call. It must be safe to call in several threads.
         items: Taken as threads become free.
         threads: Calls at a time.
 
@@ -37,7 +38,7 @@ def _mapped(function: Callable[[T], R], items: Iterable[T], threads: int) -> Ite
     raised: BaseException | None = None
     try:
         while True:
-            # Twice the threads, so that none idles while its result is handled.
+            # Twice the number of threads, so that none is idle while its result is handled.
             while raised is None and len(under_way) < 2 * threads and (following := next(queue, None)) is not None:
                 under_way[pool.submit(function, following[1])] = following[0]
             if not under_way:
@@ -54,5 +55,5 @@ def _mapped(function: Callable[[T], R], items: Iterable[T], threads: int) -> Ite
         if raised is not None:
             raise raised
     finally:
-        # Also on Ctrl-C: nothing new begins, and what runs ends before the caller goes on.
+        # Also on Ctrl-C: no new call begins, and running calls end before the caller goes on.
         pool.shutdown(wait=True, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""What running a project would run, why, what it would ask and what that would cost."""
+"""Forecast a project: the steps that would run, why, their requests to models, and the cost."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ FORECAST: Final = ("construct", "evaluate")
 
 
 def forecast_arguments(step: ProjectStep) -> tuple[str, ...] | None:
-    """The command line that forecasts a step; None where it asks no model."""
+    """The command line that forecasts a step; None if the step asks no model."""
     if step.section not in FORECAST or (step.section == "construct" and "writer" not in dict(step.options)):
         return None
     return (*step.words, "--plan", *(word for key, words in step.options if key != "out" for word in words))
@@ -27,17 +27,17 @@ def tell_plan(
     run_command: RunCommand,
     write: Callable[[str], None],
 ) -> int:
-    """Say what would be run, and let the commands that forecast say what it would ask.
+    """Print the steps that would run, and let the commands forecast their requests to models.
 
     Args:
         steps: All steps.
-        found: How each stands.
+        found: The state of each step.
         folder: The project's folder.
         run_command: Runs a command line.
         write: Takes a line.
 
     Returns:
-        The exit code: 0, or that of a forecast that failed.
+        The exit code: 0, or the exit code of a failed forecast.
     """
     prints = Fingerprints(folder, dict(read_records(folder).files))
     worst = 0
@@ -65,7 +65,7 @@ def tell_plan(
 
 
 def status_lines(steps: Sequence[ProjectStep], folder: Path, version: str) -> tuple[list[str], bool]:
-    """How each step stands, as lines of a table, and whether all is done.
+    """The state of each step, as lines of a table, and whether all steps are done.
 
     Args:
         steps: All steps.
@@ -92,7 +92,7 @@ def status_lines(steps: Sequence[ProjectStep], folder: Path, version: str) -> tu
 
 
 def status_text(standing: StepStatus, when: str) -> str:
-    """Why a step stands as it does, and when it was run if it is done."""
+    """The reason for a step's state, and its date if it is done."""
     parts: Iterator[str] = (part for part in (standing.why if standing.why != "done" else "", when) if part)
     return "; ".join(parts)
 

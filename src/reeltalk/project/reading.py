@@ -1,6 +1,6 @@
-"""Read a project file strictly, know on which line everything stands, and check it against what commands can be told.
+"""Read a project file strictly, keep the line of each value, and check the file against the options of the commands.
 
-`yaml.safe_load` takes the last of two equal keys without a word, and says nothing of lines; so the tree of nodes is
+`yaml.safe_load` silently takes the last of two equal keys and reports no lines; so the tree of nodes is
 looked at first. Anchors, tags and dates have no use here and are refused, with them all that can go round in circles.
 """
 
@@ -21,7 +21,7 @@ from reeltalk.schema.server_address import without_user
 from reeltalk.store.documents import read_text
 
 Place = tuple[str | int, ...]
-"""Where something stands: keys, and numbers in lists, from the top."""
+"""A place in the file: keys and list indices, from the top."""
 DEEPEST: Final = 16
 
 
@@ -45,10 +45,10 @@ def dotted_key(place: Place) -> str:
 
 
 def read_yaml(file: Path) -> YamlFile:
-    """Read a YAML file whose top is a mapping.
+    """Read a YAML file with a mapping at its top.
 
     Raises:
-        InputError: It cannot be read, is no YAML, has a key twice, or holds what no setting can be; names the line.
+        InputError: It cannot be read, is not YAML, repeats a key, or holds a value of a wrong type; names the line.
     """
     text = read_text(file)
     lines: dict[Place, int] = {}
@@ -146,7 +146,7 @@ def read_project(file: Path, commands: Mapping[str, CommandSpec]) -> ProjectFile
 
     Args:
         file: The file.
-        commands: What each section's command can be told, by the section's name.
+        commands: The options of each section's command, by the section's name.
 
     Raises:
         InputError: Something in it cannot be used; names line and key.
@@ -320,7 +320,7 @@ def refuse_same_results(file: Path, results: Iterable[tuple[str, str]]) -> None:
 
     Args:
         file: The project.
-        results: Steps with what they write, which must differ.
+        results: Steps with their result paths, which must differ.
 
     Raises:
         InputError: Two write the same.

@@ -1,4 +1,4 @@
-"""What a project remembers of its steps, in one small JSON file beside it, and the hash of whatever a step reads.
+"""The state of a project's steps, in one small JSON file beside the project, and the hashes of the steps' inputs.
 
 The file is written whole after each step.
 """
@@ -20,24 +20,24 @@ from reeltalk.store.manifest import MANIFEST, hash_file, read_manifest
 from reeltalk.store.runs import ANSWERS, INFO, SUMMARY
 
 HIDDEN: Final = ".reeltalk"
-"""Folder beside the project for what people need not look at."""
+"""Folder beside the project for internal files."""
 RECORDS: Final = f"{HIDDEN}/steps.json"
 Ended = Literal["begun", "done", "failed", "interrupted"]
 
 
 class StepRecord(BaseModel):
-    """How a step ended when it was last run, and what it rested on."""
+    """The last run of a step: its end and its inputs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     ended: Ended
-    """`begun` if it never came to an end, as after a power cut."""
+    """`begun` if it did not finish, for example after a power cut."""
     code: int = 0
     """Exit code: 0, or 1 if there are findings, of what is done."""
     decides: tuple[str, ...]
     """The parts of its command line that decide the result."""
     reads: dict[str, str]
-    """Content hashes of what it read, by path."""
+    """Content hashes of its inputs, by path."""
     version: str
     """The reeltalk that ran it."""
     at: datetime
@@ -48,7 +48,7 @@ class StepRecord(BaseModel):
 
 
 class KnownFile(BaseModel):
-    """A file that was hashed, and by what one sees that it has not changed since."""
+    """A hashed file, with the values that show whether it changed since."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -65,11 +65,11 @@ class ProjectRecords(BaseModel):
     format: Literal[1] = 1
     steps: dict[str, StepRecord] = Field(default_factory=dict)
     files: dict[str, KnownFile] = Field(default_factory=dict)
-    """Source files by path, so that a folder of videos is not read again and again."""
+    """Source files by path, so that a folder of videos is read only once."""
 
 
 def read_records(folder: Path) -> ProjectRecords:
-    """What is remembered of the project in `folder`; nothing if it never ran.
+    """Read the state of the project in `folder`; it is empty if the project never ran.
 
     Raises:
         InputError: The file is damaged.
@@ -102,7 +102,7 @@ LATER: Final = ("construct", "graph", "proactive", "review", "tag", "rubric")
 
 
 class Fingerprints:
-    """Hashes what is read; a file whose size and time did not change is not read again."""
+    """Hashes inputs. A file with the same size and time is not read again."""
 
     def __init__(self, folder: Path, files: dict[str, KnownFile]) -> None:
         """Begin.
@@ -114,7 +114,7 @@ class Fingerprints:
         self._folder, self.files = folder, files
 
     def of(self, read: StepInput) -> str:
-        """The hash of what a step reads.
+        """The hash of one input of a step.
 
         Raises:
             InputError: It cannot be read.

@@ -37,7 +37,7 @@ class StepStatus:
     """How a step stands."""
 
     kind: Kind
-    """`waits`: nothing it reads has changed yet, and a step before it has still to run."""
+    """`waits`: its inputs have not changed yet, but an earlier step must still run."""
     why: str
 
     @property
@@ -53,8 +53,8 @@ def step_status(
 
     Args:
         step: The step.
-        record: What is remembered of it.
-        reads: Hashes of what it reads now, by path.
+        record: The record of its last run.
+        reads: Hashes of its current inputs, by path.
         folder: The project's.
         version: This reeltalk's.
     """
@@ -93,7 +93,7 @@ def _difference(before: tuple[str, ...], now: tuple[str, ...]) -> str:
 def step_statuses(
     steps: tuple[ProjectStep, ...], records: ProjectRecords, prints: Fingerprints, folder: Path, version: str
 ) -> list[StepStatus]:
-    """How all steps stand now; one that rests on a step that must run waits for what that makes."""
+    """The current state of all steps. A step waits if it depends on a step that must run."""
     found: list[StepStatus] = []
     to_come: dict[str, str] = {}
     for step in steps:
@@ -113,7 +113,7 @@ FINDINGS: Final = 1
 REVIEWED: Final = "review"
 """First word of the stages by which what people settled comes into a benchmark."""
 RunCommand = Callable[[Sequence[str]], int]
-"""Runs what is typed after `reeltalk`, and gives the exit code."""
+"""Runs a command line without its first word, `reeltalk`, and returns the exit code."""
 Say = Callable[[str], None]
 
 
@@ -126,7 +126,7 @@ class StepChoice:
     since: str | None = None
     """This and those after it."""
     force: tuple[str, ...] = ()
-    """These, though nothing changed."""
+    """Steps to run even if nothing changed."""
 
 
 def command_text(arguments: Sequence[str]) -> str:
@@ -160,7 +160,7 @@ def choose_steps(steps: tuple[ProjectStep, ...], chosen: StepChoice) -> tuple[Pr
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold the project, so that two runs do not write into one another's folders."""
+    """Lock the project, so that two runs cannot write into the same folders."""
     with storage_errors(folder):
         (folder / HIDDEN).mkdir(exist_ok=True)
     lock = FileLock(folder / HIDDEN / "lock", timeout=0)
@@ -176,7 +176,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 class Runner:
-    """Runs a project's steps in its folder, and remembers what became of each."""
+    """Runs a project's steps in its folder and records each result."""
 
     def __init__(self, folder: Path, run_command: RunCommand, say: Say, *, version: str) -> None:
         """Begin.
@@ -194,18 +194,18 @@ class Runner:
         self._prints = Fingerprints(folder, {})
 
     def run(self, steps: tuple[ProjectStep, ...], chosen: StepChoice) -> int:
-        """Run what must run.
+        """Run the steps that must run.
 
         Args:
             steps: All steps of the project.
             chosen: Which of them.
 
         Returns:
-            The exit code: 0; 1 where a step had findings; else that of the step that stopped the run.
+            The exit code: 0; 1 if a step had findings; or the exit code of the step that stopped the run.
 
         Raises:
-            SettingError: A step that is named does not exist, or is left out by what else is chosen.
-            BenchmarkError: Another process runs the project, or what people reviewed would be made again.
+            SettingError: A named step does not exist, or the other options leave it out.
+            BenchmarkError: Another process runs the project, or the run would overwrite reviewed work.
         """
         wanted = choose_steps(steps, chosen)
         with _alone(self._folder), contextlib.chdir(self._folder):
@@ -291,7 +291,7 @@ class Runner:
         return step.whole(self._folder) and not asks_again
 
     def _make_room(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> Path | None:
-        """Set a whole benchmark aside before another is begun in its place; what is not made yet is gone on with."""
+        """Set a complete benchmark aside before a new one starts in its place; an unfinished one is continued."""
         path = self._folder / step.result
         kept = {n: r for n, r in self._records.steps.items() if n == step.name or r.result != step.result}
         self._records = ProjectRecords(steps=kept, files=self._prints.files)
@@ -319,7 +319,7 @@ class Runner:
         return aside
 
     def _put_back(self, step: ProjectStep, aside: Path) -> bool:
-        """Take the old benchmark again where the new one could not even be begun, as where a path was mistyped."""
+        """Restore the old benchmark if the new one could not start, for example because of a mistyped path."""
         path = self._folder / step.result
         if (path / MANIFEST).is_file() and read_manifest(path).files:
             return False

@@ -1,7 +1,7 @@
-"""The sections of a project file: which command each becomes, what that command can be told, and their JSON schema.
+"""The sections of a project file: the command of each, its options, and their JSON schema.
 
-The command line says of itself what it can be told; nothing is copied. Sections are run in the order in which they
-stand here, whatever their order in the file. Editors complete and check a file by the schema.
+The options come from the command line; nothing is copied. Sections run in the order of this module, not in the order
+of the file. Editors use the schema to complete and check a file.
 """
 
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ class ProjectSection:
     command: tuple[str, ...]
     """What is typed after `reeltalk`."""
     filled: frozenset[str]
-    """Options that the project fills in: where the stages meet on disk."""
+    """Options that the project fills in: the folders that stages share."""
 
 
 def _section(name: str, command: str, *filled: str) -> ProjectSection:
@@ -105,7 +105,7 @@ SECTIONS: Final = {
     )
 }
 SOURCES: Final = ("film", "curate", "import")
-"""Sections that begin the benchmark; a project has one of them, or none for a benchmark that exists."""
+"""Sections that begin the benchmark. A project has one of them, or none if the benchmark exists."""
 SHARED: Final = {
     "workers": "Videos that are worked on at a time, in all sections; by default as each section says.",
     "executor": "Where the work is done, in all sections; by default as each section says.",
@@ -121,18 +121,18 @@ HOW: Final = frozenset(
         *("price_in", "price_out", "judge_price_in", "judge_price_out", "max_calls", "max_tokens", "max_cost"),
     }
 )
-"""Options that say how a step is done and not what comes of it: if one changes, nothing is run again."""
+"""Options that do not change the result of a step. If one changes, no step runs again."""
 READ: Final = frozenset({"videos", "source"})
 """Options that name what is read, also where their type is text, as it may be an address on an object store."""
 WRITTEN: Final = frozenset({"into", "out", "replies"})
-"""Options that name what a command writes; all other paths are read."""
+"""Options that name outputs of a command; all other paths are inputs."""
 
 
 def project_schema(commands: Mapping[str, CommandSpec]) -> dict[str, Json]:
     """The schema.
 
     Args:
-        commands: What each section's command can be told.
+        commands: The options of each section's command.
     """
     shared = {
         key: {"description": SHARED[key], "anyOf": [_of_option(option), {"type": "null"}]}

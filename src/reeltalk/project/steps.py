@@ -1,4 +1,4 @@
-"""The steps of a project: each is one command line, what it reads, and where its result lies."""
+"""The steps of a project: each has one command line, its inputs, and the path of its result."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from reeltalk.store.runs import INFO
 
 RUNS: Final = "runs"
 REPLIES: Final = f"{RUNS}/replies.sqlite"
-"""Replies of all runs together, so that no question is paid for twice where a run is made again."""
+"""Replies of all runs, so that a repeated run does not pay for a question twice."""
 REPORT: Final = "report"
 COMPARISONS: Final = {"text": "txt", "json": "json", "csv": "csv", "latex": "tex", "markdown": "md"}
 Result = Literal["benchmark", "run", "site", "file", "folder"]
 WHOLE: Final[dict[Result, str]] = {"benchmark": MANIFEST, "run": INFO, "site": "index.html", "file": "", "folder": ""}
-"""The file by which one sees that a result is whole; the result itself if there is none."""
+"""The file that marks a result as complete; the result itself if there is none."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ProjectStep:
     """As `evaluate:blind`."""
     section: str
     words: tuple[str, ...]
-    """What is typed after `reeltalk`, before the options."""
+    """The words between `reeltalk` and the options."""
     options: tuple[tuple[str, tuple[str, ...]], ...]
     """Options by key, each as it is typed."""
     reads: tuple[StepInput, ...]
@@ -54,7 +54,7 @@ class ProjectStep:
 
     @property
     def decides(self) -> tuple[str, ...]:
-        """What of it decides the result, as records keep it."""
+        """The parts that decide the result, as records keep them."""
         return (" ".join(self.words), *(" ".join(words) for key, words in self.options if key not in HOW))
 
     def whole(self, folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Write a project file with every setting of every stage, made from what the commands say of themselves.
+"""Write a project file with every setting of every stage, from the options of the commands.
 
 A template gives some settings. What is not given stands behind a mark, `#key: default`, right before the key; text has
 a space after its mark. So a setting is taken in by removing one character, and all of them by one pattern.
@@ -27,7 +27,7 @@ class Template:
     given: dict[str, dict[str, Any]]
     """Sections that are run, with the settings that differ from the defaults, in the order of the file."""
     offered: dict[str, dict[str, Any]]
-    """Sections that stand behind comment marks, with examples of what must be given."""
+    """Sections that are commented out, with examples of required settings."""
     models: dict[str, str]
     """Models that are played, by name."""
 
@@ -40,7 +40,7 @@ EXAMPLE_MODEL: Final[dict[str, Any]] = {
     "api_key_env": "OPENAI_API_KEY",
     "max_calls": 1000,
 }
-"""A model of one's own, as an example behind comment marks."""
+"""An example of your own model, commented out."""
 
 HOUSEHOLD: Final = Template(
     "household",
@@ -101,9 +101,9 @@ def project_text(template: Template, name: str, commands: Mapping[str, CommandSp
     """The project file.
 
     Args:
-        template: What is given.
+        template: The given settings.
         name: The project's name, by which its benchmark is called.
-        commands: What each section's command can be told.
+        commands: The options of each section's command.
     """
     return "\n".join(_lines(template, name, commands)) + "\n"
 

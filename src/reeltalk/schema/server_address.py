@@ -1,4 +1,4 @@
-"""Addresses of models' servers: what cannot be one is refused before anything is read."""
+"""Addresses of model servers. An invalid address is rejected before any file is read."""
 
 import os
 import re
@@ -21,11 +21,11 @@ _OF_PROVIDERS: Final = ("inspect:", "transformers:")
 
 
 def check_address(address: str, option: str) -> None:
-    """Refuse what is no address of an OpenAI-compatible server.
+    """Raise if a text is not the address of an OpenAI-compatible server.
 
     Args:
         address: As it was given.
-        option: Where it was given, as `--base-url`, for the error.
+        option: The option that gave it, such as `--base-url`, for the error.
 
     Raises:
         SettingError: It has no scheme, no host, no such port, a space, or goes on beyond the part that is wanted.
@@ -82,14 +82,14 @@ def check_server(
     name: str = "--model",
     option: str = "--base-url",
 ) -> None:
-    """Refuse a model that nobody can be asked for: no address where OpenAI has none of its name, or no key.
+    """Raise if no server can serve a model: it has no address and OpenAI has no model of its name, or there is no key.
 
     Args:
         model: Name of the model at an address; those of inspect_ai's providers and local ones are let through.
         address: Of its server; None for the one in `OPENAI_BASE_URL`, else OpenAI's own.
         key_variable: Environment variable that holds the key; None if replies are kept, so that none may be needed.
-        name: Where the model is named, for the error.
-        option: Where the address is given.
+        name: The option that names the model, for the error.
+        option: The option for the address.
 
     Raises:
         SettingError: It is refused; says what to give.

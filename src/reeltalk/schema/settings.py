@@ -1,4 +1,4 @@
-"""Settings from values that people gave: what is wrong with one is said as they wrote it."""
+"""Settings from user input. Errors quote each value as the user wrote it."""
 
 from typing import Annotated, Any, TypeVar
 
@@ -44,7 +44,7 @@ def setting_problem(error: ValidationError) -> str:
 
 
 def check_counts(**options: int | None) -> None:
-    """Refuse what counts something and is below 1.
+    """Raise if a count is below 1.
 
     Raises:
         SettingError: Names the option.

@@ -16,7 +16,7 @@ from reeltalk.schema.record import Name, Record, Seconds
 PLACEHOLDER: Final = "<image>"
 """Stands for one frame in a text, replaced from left to right."""
 RESERVED: Final = (PLACEHOLDER, "<video>", "<audio>", "<img>", "</img>", "<IMG_CONTEXT>")
-"""What trainers replace or count in texts; a question or answer must not hold it."""
+"""Words that trainers replace or count in texts. A question or answer must not contain them."""
 CARRIED_TITLE: Final = "Earlier in this conversation:"
 """First line of the text that tells carried turns."""
 

@@ -1,4 +1,4 @@
-"""What happened while a model followed a video, and what it was to speak of unasked."""
+"""Events of a model that follows a video, and the events that it should report without a question."""
 
 from typing import Annotated, Literal
 

@@ -1,7 +1,7 @@
 """Which characters a text, a name and a path may hold, and which names are too alike to be told apart.
 
 Texts keep what people write: tabs and line ends, the joiners of Persian and of emoji, the marks of Arabic and Hebrew.
-Names are stricter: what cannot be seen makes two names of one.
+Names are stricter: an invisible character would make two names look the same.
 """
 
 import html
@@ -142,7 +142,7 @@ def texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def path_problem(path: str) -> str | None:
-    """Why a path from a stranger cannot name a file below a folder, in words; None if it can."""
+    """The reason why an untrusted path cannot name a file below a folder; None if it can."""
     parts = path.split("/")
     if path.startswith("/"):
         return "an absolute path"
@@ -156,7 +156,7 @@ def path_problem(path: str) -> str | None:
 
 
 def name_problem(name: str) -> str | None:
-    """Why a file's name cannot be taken for its characters, in words; None if it can."""
+    """The reason why the characters of a file's name are refused; None if they are not."""
     if any("\ud800" <= character <= "\udfff" for character in name):
         return "a name that is not UTF-8"
     if found := refused_in_name(name):
@@ -165,7 +165,7 @@ def name_problem(name: str) -> str | None:
 
 
 def length_problem(path: str) -> str | None:
-    """Why a path is too long, in words; None if it is not."""
+    """The reason why a path is too long; None if it is not."""
     parts = path.split("/")
     if any(len(part.encode(errors="replace")) > LONGEST_PART_BYTES for part in parts):
         return f"a name of more than {LONGEST_PART_BYTES} bytes"

@@ -1,4 +1,6 @@
-"""The stages as functions, each for the command of its name: settings in, a report out, nothing printed.
+"""The stages as functions.
+
+Each function is named like its command, takes settings, returns a report and prints nothing.
 
     from reeltalk import Benchmark
     from reeltalk.stages import PlaySettings, evaluate, report
@@ -8,8 +10,8 @@
     done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=streaming)
     report(done.run, out="site")
 
-The work itself is left to the rooms below. A name is imported when it is first used, so importing this package costs
-nothing. Begin with `evaluating`; `run` holds what `evaluate` and `judge` share.
+The packages below do the work. A name is imported when it is first used, so importing this package is fast. Begin with
+`evaluating`; `run` holds what `evaluate` and `judge` share.
 """
 
 from importlib import import_module

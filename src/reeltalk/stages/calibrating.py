@@ -1,4 +1,4 @@
-"""Calibrate: judges and text metrics beside people who rated some of the same answers."""
+"""Calibrate: compare judges and text metrics with people who rated some of the same answers."""
 
 import asyncio
 import csv
@@ -35,15 +35,15 @@ def attack(
     every: int = 1,
     tell: Tell = silent,
 ) -> list[AttackReport]:
-    """Judge every attack beside a plainly wrong answer and the reference.
+    """Judge every attack, a clearly wrong answer and the reference.
 
-    An attack fools the judge where its score is nearer to the reference's.
+    An attack fools the judge if its score is nearer to the score of the reference.
 
     Args:
-        judging: By which protocols; text metrics are left aside.
-        judge_model: Who judges, for protocols that need a model.
+        judging: Protocols to use. Text metrics are ignored.
+        judge_model: The judge's model, for protocols that need one.
         limits: Requests at a time, and hard limits of requests, tokens and money.
-        every: Take every so many attacks only.
+        every: Use only every n-th attack.
         tell: Receives the protocol that is attacked.
 
     Returns:
@@ -90,14 +90,14 @@ def calibrate(
     overwrite: bool = False,
     tell: Tell = silent,
 ) -> Calibration:
-    """Compare judges with people: may one trust this judge?
+    """Compare judges with people, to find out whether you can trust a judge.
 
     Args:
         runs: Runs that hold the rated answers with judges' scores, or their folders.
         human: People's ratings: sheets as CSV, or JSON Lines of scores. Those in the runs count too.
-        out: Folder for `calibration.html` and `calibration.json`; nothing is written by default.
+        out: Folder for `calibration.html` and `calibration.json`. By default nothing is written.
         settings: Scale, pass marks and resampling.
-        overwrite: Replace the calibration that is there.
+        overwrite: Replace an existing calibration.
         tell: Receives a line about what is computed.
 
     Raises:
@@ -132,11 +132,11 @@ def write_rating_sheet(
 
     Args:
         runs: Runs that hold the answers, or their folders.
-        out: File that appears, CSV.
-        items: Answers on the sheet at most.
-        criteria: What people shall rate.
-        seed: Decides which answers.
-        overwrite: Replace the file that is there.
+        out: CSV file to write.
+        items: Maximum number of answers on the sheet.
+        criteria: Criteria that people rate.
+        seed: Seed that selects the answers.
+        overwrite: Replace an existing file.
 
     Returns:
         Rows to fill in.
@@ -152,7 +152,7 @@ def write_rating_sheet(
     if out.exists() and not overwrite:
         raise BenchmarkError(f"{out} exists and may hold people's work; choose another file or pass --overwrite")
     text = rating_sheet(opened, items=items, seed=seed, criteria=names)
-    # Spreadsheets know UTF-8 by its mark.
+    # Spreadsheets detect UTF-8 by its byte order mark.
     write_bytes(out, text.encode("utf-8-sig"))
     return max(0, sum(1 for _ in csv.reader(io.StringIO(text))) - 1)
 

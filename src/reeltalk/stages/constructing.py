@@ -37,7 +37,7 @@ from reeltalk.store.tables import CLIPS
 
 
 class WritingModels:
-    """Opens models that share a budget and the replies that were kept."""
+    """Opens models that share a budget and the kept replies."""
 
     def __init__(
         self, writer: str, asking: AskSettings, store: ReplyStore, budget: Budget, tell: Callable[[str], object]
@@ -50,7 +50,7 @@ class WritingModels:
         """A model by its name, or `inspect:PROVIDER/MODEL`.
 
         Raises:
-            SettingError: It can be asked nowhere.
+            SettingError: The model has no address.
             OutageError: Its server was tried, and no request can succeed.
         """
         asking = self._asking
@@ -100,16 +100,16 @@ class WritingModels:
 def open_models(
     benchmark: Benchmark, writer: str, asking: AskSettings, *, tell: Callable[[str], object]
 ) -> Iterator[WritingModels]:
-    """Models of a stage that writes into a benchmark.
+    """Create the models of a stage that writes into a benchmark.
 
     Args:
-        benchmark: Where replies are kept.
-        writer: Name of the one that writes.
-        asking: How they are asked.
-        tell: Receives a sentence about what a model's server does not take.
+        benchmark: The benchmark that keeps replies.
+        writer: Name of the model that writes.
+        asking: How the models are asked.
+        tell: Receives a sentence about anything that a model's server does not support.
 
     Raises:
-        SettingError: There is no such name.
+        SettingError: There is no model of this name.
     """
     if not writer or writer != writer.strip():
         raise SettingError(f"--writer {writer!r}: give graph or the name of a model")
@@ -130,22 +130,22 @@ GRAPH = "graph"
 WRITES = (
     "signature", "threads", "chain", "judge", "linkages", "rewrite", "caption", "suitability", "dialogue", "checklist",
 )  # fmt: skip
-"""Methods that a writer of the user's own must have."""
+"""Methods that a user's writer must have."""
 
 
 @dataclass(frozen=True)
 class ConstructReport:
-    """What was written, and how many replies were malformed."""
+    """Result of construction, with the number of malformed replies."""
 
     stage: StageReport
     counted: BenchmarkCounts
     """The benchmark's units, turns and gates in numbers."""
     balance: tuple[str, ...] = ()
-    """What the benchmark lacks for the balance of the settings, line by line."""
+    """What is missing for the balance that the settings require, one line each."""
 
     @property
     def complete(self) -> bool:
-        """No model gave a reply that cannot be used; the command line exits with 1 where one did."""
+        """True if all models' replies were valid. Otherwise the command line exits with 1."""
         return not self.counted.malformed
 
     def lines(self) -> Iterable[str]:
@@ -169,26 +169,25 @@ def construct(
 ) -> ConstructReport:
     """Write question chains, linkages, dialogue paths, dialogues for six tasks and checklists about clips.
 
-    Call it again to go on after an interruption: replies are kept, and steps whose inputs did not change are passed
-    over.
+    Call it again to continue after an interruption. Replies are kept, and steps with unchanged inputs are skipped.
 
     Args:
         benchmark: One with clips.
-        writer: `graph` for videos with graphs; else the name of a model, `inspect:PROVIDER/MODEL`, or
-            `python:MODULE:CLASS` for a class of one's own that is made with the benchmark and the settings.
-        settings: What is written, and by which gates it has to pass.
-        asking: How models are asked, and within which limits.
-        steps: Which steps; all by default.
-        runs: Runs with scores, by whose correct answers easy turns are found.
-        executor: Runs what decodes; by default processes of this machine, one for each core.
+        writer: `graph` for videos with graphs. Otherwise the name of a model, `inspect:PROVIDER/MODEL`, or
+            `python:MODULE:CLASS` for your own class, which is created with the benchmark and the settings.
+        settings: What to write, and the gates that it must pass.
+        asking: How models are asked, and their limits.
+        steps: Steps to run. The default is all.
+        runs: Runs with scores. Their correct answers show which turns are easy.
+        executor: Runs the decoding. The default is one process for each core of this machine.
         progress: Called with the share of a step that is done.
         tell: Receives a sentence about the requests to models.
 
     Raises:
-        SettingError: There is no such writer, or it cannot write so.
-        BenchmarkError: There are no clips, or what people reviewed would be overwritten.
-        BudgetError: A limit would be passed; the same call with a higher one goes on.
-        OutageError: A model answers nobody; the same call goes on from the replies kept.
+        SettingError: There is no such writer, or it does not support these settings.
+        BenchmarkError: There are no clips, or reviewed work would be overwritten.
+        BudgetError: A limit would be exceeded. The same call with a higher limit continues.
+        OutageError: A model's server does not answer. The same call continues from the kept replies.
         ModelError: A model cannot be opened.
     """
     settings, asking = settings or ConstructSettings(), asking or AskSettings()

@@ -1,4 +1,4 @@
-"""Curate and film: a benchmark of clips from videos, or from a simulated household whose every fact is known."""
+"""Curate and film: make a benchmark of clips from videos, or from a simulated household whose facts are all known."""
 
 from pathlib import Path
 
@@ -27,23 +27,23 @@ def curate(
 ) -> StageReport:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
 
-    Call it again to go on after an interruption.
+    Call it again to continue after an interruption.
 
     Args:
-        videos: Video files, folders to search, and addresses of either, as `s3://bucket/raw/`.
-        into: Folder of the benchmark that appears.
+        videos: Video files, folders to search, or addresses of them, such as `s3://bucket/raw/`.
+        into: Folder of the new benchmark.
         settings: Filters, detectors, splits.
-        executor: Runs what decodes; by default processes of this machine, one for each core.
-        cache: Folder for what addresses hold; by default one inside the benchmark, which may be deleted afterwards.
-        max_download_gib: What may be brought from one address.
+        executor: Runs the decoding. The default is one process for each core of this machine.
+        cache: Folder for downloads. The default is a folder inside the benchmark, which you may delete afterwards.
+        max_download_gib: Maximum download from one address, in GiB.
         progress: Called with the share of the work that is done.
 
     Raises:
         SettingError: No video is given, settings contradict each other, or an address cannot be used.
-        RemoteError: Something could not be brought from an address.
-        MissingExtraError: What reads an address is not installed.
+        RemoteError: A download failed.
+        MissingExtraError: The package that reads an address is not installed.
         InputError: An input does not exist, or a sidecar is damaged.
-        BenchmarkError: The benchmark holds what other stages wrote, or cannot be written.
+        BenchmarkError: The benchmark holds results of other stages, or cannot be written.
     """
     if not videos:
         raise SettingError("curate needs at least one video or folder of videos")
@@ -71,18 +71,18 @@ def film(
     executor: Executor | None = None,
     progress: Progress = unseen,
 ) -> StageReport:
-    """Film scenarios of a household: videos, clips, graphs, template summaries, splits by house.
+    """Film scenarios of a household. Writes videos, clips, graphs, template summaries, and splits by house.
 
-    Call it again to go on after an interruption. The same settings give the same tables and the same frames.
+    Call it again to continue after an interruption. The same settings give the same tables and the same frames.
 
     Args:
-        into: Folder of the benchmark that appears.
+        into: Folder of the new benchmark.
         settings: Scenarios, houses, pictures, seed.
-        executor: Runs what films; by default processes of this machine, one for each core.
+        executor: Runs the filming. The default is one process for each core of this machine.
         progress: Called with the share of the work that is done.
 
     Raises:
-        BenchmarkError: The houses do not give as many scenarios, or the benchmark holds something else.
+        BenchmarkError: The houses do not give enough scenarios, or the benchmark holds something else.
     """
     executor = executor or open_executor()
     return film_scenarios(

@@ -1,7 +1,7 @@
-"""Evaluate: play a benchmark to whatever answers, judge the answers, and write a run, in one process or in several.
+"""Evaluate: play a benchmark to a model or baseline, judge the answers and write a run, in one or several processes.
 
-`evaluate` makes the run and those of its controls. `play_shard` is what each of several processes does: it plays and
-judges its share of the scripts, and writes the results into a file of its own.
+`evaluate` makes the run and the runs of its controls. With several processes, each one calls `play_shard`: it plays and
+judges its share of the scripts and writes the results to its own file.
 """
 
 import shutil
@@ -75,30 +75,30 @@ def evaluate(
 ) -> RunReport:
     """Play a benchmark's dialogues to a model, judge the answers, and write a run.
 
-    Call it again with the same settings to go on after an interruption or a spent budget: replies are kept. On a run
-    that is whole it asks again only what failed, and nothing where nothing did; the old run stays until the new one is
-    whole.
+    Call it again with the same settings to continue after an interruption or a spent budget. Replies are kept. On a
+    complete run it repeats only the requests that failed, if there are any. The old run stays until the new one is
+    complete.
 
     Args:
         benchmark: One with dialogues, chains or paths.
-        config: Who answers and who judges, and how.
+        config: The model that answers, the judge, and their settings.
         out: Folder of the run.
-        train: A benchmark that baselines learn from; this one's train split by default.
-        overwrite: Replace the run that is there, and those of its controls; replies that it keeps are used again.
-        delete_replies: With `overwrite`, delete these replies, so that everything is asked again.
+        train: A benchmark that baselines learn from. The default is the train split of `benchmark`.
+        overwrite: Replace an existing run and the runs of its controls. Their kept replies are used again.
+        delete_replies: With `overwrite`, delete the kept replies, so that all requests are sent again.
         progress: Called after each turn.
         tell: Receives a sentence about anything that is not available here.
         **settings: Fields of `RunConfig` by name, in place of `config`; `model` is needed.
 
     Raises:
         SettingError: A setting, model, protocol or metric cannot be used.
-        BenchmarkError: Nothing can be played, videos are missing, `out` holds something else, or the control
+        BenchmarkError: There is nothing to play, videos are missing, `out` holds something else, or the control
             `other-video` has no other video to show.
-        BudgetError: A limit would be passed; the same call with a higher one goes on.
-        ModelError: A model cannot be opened, or nothing was answered: no run is written then.
+        BudgetError: A limit would be exceeded. The same call with a higher limit continues.
+        ModelError: A model cannot be opened, or no turn was answered. Then no run is written.
         InputError: Files of the model, of its answers or of its prompt are missing or damaged.
-        MissingExtraError: What is needed to ask the model is not installed.
-        ProcessError: One of several processes died; the same call goes on.
+        MissingExtraError: A package that the model needs is not installed.
+        ProcessError: One of several processes died. The same call continues.
     """
     config, out = config_of(config, settings), Path(out)
     check_counts(limit=config.limit, workers=config.workers, processes=config.processes)
@@ -106,7 +106,7 @@ def evaluate(
     check_deletion(delete_replies, overwrite, config.limits)
     replies = config.limits.replies or out / REPLIES
     check_player(config.model, config.asking, kept=replies.is_file())
-    # Hints come last: an error stands alone, and users read the end of a long output.
+    # Hints come last, because users read the end of a long output. An error is shown alone.
     hints: list[str] = []
     chosen = make_scripts(benchmark.content(), config.play, limit=config.limit)
     turns = (step.turn for script in chosen for step in script.steps)
@@ -144,7 +144,7 @@ def evaluate(
 
 @dataclass(frozen=True, kw_only=True)
 class _Evaluation:
-    """One model on one benchmark: a run with the videos' own pictures, and runs under controls."""
+    """One model on one benchmark: the main run with the videos' own pictures, and the runs of the controls."""
 
     benchmark: Benchmark
     config: RunConfig
@@ -153,7 +153,7 @@ class _Evaluation:
     replies: Path
     """File of kept replies, for the run and its controls together."""
     frames: Path | None
-    """Folder of the pictures that the run and its controls share; None where there are no controls."""
+    """Folder of the pictures that the run and its controls share. None if there are no controls."""
     budget: Budget
     """For the run and its controls together."""
     tell: Tell
@@ -164,7 +164,7 @@ class _Evaluation:
         return run_request(config, self.benchmark.manifest.content_hash, train)
 
     def existing(self, control: Control | None, place: Path) -> RunReport | None:
-        """The existing whole run with the same settings; None if there is none."""
+        """The existing complete run with the same settings. None if there is none."""
         return report_of(read_run(place)) if is_whole(place, self.request(self.config.under(control))) else None
 
     def command(self, out: Path) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class _Evaluation:
             ReplyStore(self.replies) as store,
         ):
             frames = frame_server(config, benchmark, content, chosen, folder.frames)
-            # A server is tried where no reply is kept, here and not in each of several processes.
+            # The server is tested here if no reply is kept, and not again in each of several processes.
             is_tried = config.limits.preflight and not len(store)
             player = create_player(
                 config,
@@ -273,7 +273,7 @@ class _Evaluation:
     def _check_videos(
         self, config: RunConfig, content: Content, chosen: list[Script], player: CreatedPlayer
     ) -> list[Script]:
-        """The scripts whose videos are available; all of them where no pictures are shown."""
+        """The scripts whose videos are available. All scripts if no pictures are shown."""
         play, media = config.play, media_of(self.benchmark, content)
         if not player.player.sees_frames or play.frames.policy == "none":
             if config.controls or play.control:
@@ -290,7 +290,7 @@ class _Evaluation:
                 "out, or --policy none to show no frames"
             )
         if "other-video" in config.controls:
-            # Where there is no other video, that is told before anything is asked.
+            # A missing other video is reported before the first request.
             draw_other_videos(play, content, chosen, media)
         return chosen
 
@@ -309,7 +309,7 @@ def _told_of(walks: PathStatistics) -> str:
 def frame_server(
     config: RunConfig, benchmark: Benchmark, content: Content, scripts: Sequence[Script], folder: Path
 ) -> FrameServer:
-    """Gives scripts their frames, or what a control shows in their place.
+    """Create the source of frames, or of the pictures that a control shows in their place.
 
     Args:
         config: Settings of the run.
@@ -336,7 +336,7 @@ def frame_server(
 def draw_other_videos(
     play: PlaySettings, content: Content, scripts: Sequence[Script], media: Callable[[str], Path | None]
 ) -> dict[str, str]:
-    """For each video that is played the one whose pictures the control `other-video` shows.
+    """For each played video, the video whose pictures the control `other-video` shows.
 
     Raises:
         BenchmarkError: A split has no second video.
@@ -373,7 +373,7 @@ def play_scripts(
 
     Raises:
         BudgetError: A limit would be passed; replies are kept.
-        BenchmarkError: A history cannot be told as asked, or the folder cannot be written.
+        BenchmarkError: A history cannot be built as requested, or the folder cannot be written.
         KeyboardInterrupt: Ctrl-C.
     """
     play, preset = config.play, config.preset.name if config.preset else ""
@@ -399,7 +399,7 @@ def play_scripts(
 
 
 def wrong_answers(content: Content, play: PlaySettings) -> WrongAnswers | None:
-    """Answers that a corrupted history may hold; None where histories are not corrupted."""
+    """Answers that a corrupted history may hold. None if histories are not corrupted."""
     if play.shown_history != "corrupted":
         return None
     units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
@@ -407,7 +407,7 @@ def wrong_answers(content: Content, play: PlaySettings) -> WrongAnswers | None:
 
 
 def read_answers(config: RunConfig, about: Content) -> tuple[Content, str] | None:
-    """Read the answers that `answers:PATH` or `human:PATH` names, with their hash; None for all other models.
+    """Read the answers of `answers:PATH` or `human:PATH`, with their hash. None for all other models.
 
     Args:
         config: Names the model, and the layout of its answers.
@@ -431,26 +431,26 @@ def read_answers(config: RunConfig, about: Content) -> tuple[Content, str] | Non
 def shards_of(scripts: Sequence[Script], count: int) -> list[list[Script]]:
     """Divide scripts by video, the same way each time.
 
-    A video's scripts stay together, so that it is decoded once, a question that several of them ask is asked once, and
-    a server that keeps prefixes has them where they are asked for.
+    The scripts of a video stay together. So the video is decoded once, a question that several scripts share is asked
+    once, and a server with a prefix cache can use it.
 
     Args:
         scripts: What is played.
-        count: Shards at most; there are no more than videos.
+        count: Maximum number of shards. There are never more shards than videos.
 
     Returns:
-        Shards that are not empty, each with its scripts in their order.
+        Non-empty shards, each with its scripts in order.
     """
     turns: dict[str, int] = defaultdict(int)
     for script in scripts:
         turns[script.video_id] += len(script.steps)
     filled = [0] * min(count, len(turns))
     home: dict[str, int] = {}
-    # The longest first, each to where the fewest turns are: no shard is then far above the others.
+    # Longest first, each to the shard with the fewest turns. So no shard is much larger than the others.
     for video_id in sorted(turns, key=lambda video_id: -turns[video_id]):
         emptiest = filled.index(min(filled))
         home[video_id] = emptiest
-        # A script without turns takes its place, too.
+        # A script without turns counts, too.
         filled[emptiest] += max(1, turns[video_id])
     shards: list[list[Script]] = [[] for _ in filled]
     for script in scripts:
@@ -481,7 +481,7 @@ class ShardTask(BaseModel):
     max_tokens: int | None
     max_cost: float | None
     replies: Path
-    """File of kept replies; all processes of a run share it."""
+    """File of kept replies, shared by all processes of a run."""
     frames: Path
     logs: Path
     result: Path
@@ -494,7 +494,7 @@ class ShardResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", use_attribute_docstrings=True)
 
     collected: Collected | None
-    """None where the process has spent its share of the budget before the end."""
+    """None if the process spent its share of the budget before the end."""
     spent: Spent
     asked: int
     """Questions, those answered from kept replies too."""
@@ -510,7 +510,7 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
         told: Receives how many turns are done, after each.
 
     Raises:
-        ReeltalkError: As `evaluate`, but where a share of a budget is spent: the result says that.
+        ReeltalkError: As `evaluate`, except for a spent share of a budget, which the result reports.
         KeyboardInterrupt: Ctrl-C; replies are kept.
     """
     task = ShardTask.model_validate(argument)
@@ -550,7 +550,7 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
                     progress=lambda what, done, due, share: told(done),
                 )
             except BudgetError:
-                # What is left of the shares of others may do.
+                # The unused shares of other processes may be enough.
                 pass
             models: list[Any] = [model for model in (player.model, judging_setup.model) if model is not None]
             result = ShardResult(
@@ -566,7 +566,7 @@ WORK: Final = "reeltalk.stages.evaluating:play_shard"
 
 
 def check_processes(processes: int, model: str) -> None:
-    """Refuse several processes where each would load a model of its own onto one device.
+    """Refuse several processes if each would load its own model onto one device.
 
     Raises:
         SettingError: The model is one that runs in our own process.
@@ -591,18 +591,18 @@ def play_in_processes(
     progress: Progress,
     tell: Tell,
 ) -> tuple[Collected, Usage]:
-    """Play and judge scripts in several processes; the same comes of it as in one.
+    """Play and judge scripts in several processes. The results are the same as in one process.
 
-    Each process has its share of requests at a time and of the budget, in proportion to its turns. What is left of the
-    shares when all have ended is divided again among those whose share was too small.
+    Each process gets a share of the concurrent requests and of the budget, in proportion to its turns. When all have
+    ended, the unused budget is divided among the processes whose share was too small.
 
     Args:
         scripts: The scripts that are played.
-        config: Settings of the run; there are no more processes than videos, and than requests at a time.
+        config: Settings of the run. There are never more processes than videos or concurrent requests.
         benchmark: The benchmark that is played.
         folder: The run.
         replies: File of kept replies.
-        budget: What is left of it is divided; what was spent is counted in it.
+        budget: Its remainder is divided, and spending is counted in it.
         null_sample: Units whose empty answers a model judges.
         train: A benchmark that baselines learn from.
         progress: Called after each turn, for all processes together.
@@ -612,10 +612,10 @@ def play_in_processes(
         The results of all processes, and the requests of all of them.
 
     Raises:
-        BudgetError: What is left is not enough for any of those that have not ended; replies are kept.
-        ProcessError: A process died; replies are kept.
-        ReeltalkError: What went wrong in one of them, as it would in one process.
-        KeyboardInterrupt: Ctrl-C; all have ended, and replies are kept.
+        BudgetError: The remaining budget is not enough for any unfinished process. Replies are kept.
+        ProcessError: A process died. Replies are kept.
+        ReeltalkError: The error of one process, the same as with a single process.
+        KeyboardInterrupt: Ctrl-C. All processes have ended, and replies are kept.
     """
     shards = shards_of(scripts, min(config.processes, config.limits.connections))
     count = len(shards)
@@ -630,12 +630,12 @@ def play_in_processes(
         connections = config.limits.connections
         own = config.model_copy(
             update={
-                # What is played, and under which control, is in `scripts` and `play`.
+                # `scripts` and `play` say what is played and with which control.
                 "preset": None,
                 "controls": (),
                 # Text metrics are computed once, over all answers.
                 "judging": config.judging.model_copy(update={"metrics": ()}),
-                # The first ones have one more where it does not come out even.
+                # If it does not divide evenly, the first processes get one more.
                 "limits": config.limits.model_copy(update={"connections": (connections + count - 1 - number) // count}),
                 "workers": max(1, config.workers // count),
             }
@@ -675,7 +675,7 @@ def play_in_processes(
             result = ShardResult.model_validate_json((folder.shards / f"{number}.json").read_bytes())
             budget.count(result.spent)
             asked_anew = result.asked - result.kept
-            # Replies of the rounds before are kept, too, but not from before.
+            # Replies of earlier rounds are kept too, but they are not from before this call.
             kept += max(0, result.kept - asked[number]) if result.collected is not None else 0
             asked[number] += asked_anew
             if result.collected is not None:

@@ -1,4 +1,4 @@
-"""Judge: answers that exist already, of runs or of published files, are judged without being played again."""
+"""Judge: score existing answers, from runs or published files, without playing the dialogues again."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -48,12 +48,12 @@ from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is
 
 
 class AnswersToJudge:
-    """Answers that are judged: turns, the source of each model's answers, and how they came about.
+    """Answers to judge: turns, the source of each model's answers, and how the answers were produced.
 
     Args:
         sources: Runs, or files and folders of answers in a published layout.
         format: The layout; not needed for runs.
-        benchmark: What the answers are about; a run names its own.
+        benchmark: The benchmark of the answers. A run names its own.
 
     Raises:
         SettingError: A layout is not named, or two sources hold answers of one model to one turn.
@@ -110,7 +110,7 @@ class AnswersToJudge:
             )
 
     def add_beside(self, name: str) -> None:
-        """Add answers that try the judge, to the turns of the first model."""
+        """Add test answers for the judge to the turns of the first model."""
         if not self.turns:
             return
         if name in self.sources:
@@ -120,11 +120,14 @@ class AnswersToJudge:
         self._add(name, (f"baseline:{name}", ""), (("baseline", name),))
 
     def _note_hash(self, path: Path, sha256: str) -> None:
-        # Folders of runs are often called alike.
+        # Folders of runs often have the same name.
         self.hashes[path.name if path.name not in self.hashes else f"{path.name} ({len(self.hashes)})"] = sha256
 
     def _check_whole(self, run: Run, info: ModelInfo, answers: int) -> None:
-        """A file that was cut between two lines reads well; `run.json` knows how many there were."""
+        """Refuse a file with missing lines.
+
+        A file that was cut between two lines reads without an error, so the count is compared with `run.json`.
+        """
         played = run.info.kind in ("evaluate", "judge") and (answers or info.model != reference_checks.NULL_MODEL)
         if played and answers != info.rows:
             raise InputError(
@@ -134,7 +137,10 @@ class AnswersToJudge:
             )
 
     def _add(self, model: str, source: tuple[str, str], signed: Parts) -> None:
-        """Note where a model's answers are from. Two runs of one model, as in two modes, are judged together."""
+        """Record the source of a model's answers.
+
+        Two runs of one model, for example in two modes, are judged together.
+        """
         if model not in self.sources:
             self.sources[model], self.signed[model] = source, signed
             return
@@ -147,7 +153,7 @@ class AnswersToJudge:
         self.signed[model] = tuple(merged.items())
 
     def units(self, limit: int | None) -> dict[str, list[AnsweredTurn]]:
-        """Turns by what the log calls their unit; chains of a video stand together, as they are played."""
+        """Turns by the unit's name in the log. Chains of a video stay together, as they are played."""
         found: dict[str, list[AnsweredTurn]] = defaultdict(list)
         taken: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for turn in self.turns:
@@ -164,7 +170,7 @@ class AnswersToJudge:
 
 
 def _found_anywhere(turns: list[AnsweredTurn]) -> list[AnsweredTurn]:
-    """Without turns that one source lacks and another has, and each turn that all lack once."""
+    """Missing turns are dropped if another source has them. A turn that all sources lack is kept once."""
 
     def place(turn: AnsweredTurn) -> tuple[str, str, str, int]:
         return turn.model, turn.unit, turn.unit_id, turn.turn_index
@@ -175,7 +181,7 @@ def _found_anywhere(turns: list[AnsweredTurn]) -> list[AnsweredTurn]:
 
 
 def _in_order(turns: list[AnsweredTurn]) -> list[AnsweredTurn]:
-    """Units in the order in which they came, each turn by turn."""
+    """Units in their original order, each turn by turn."""
     units = {unit: index for index, unit in enumerate(dict.fromkeys(turn.unit_id for turn in turns))}
     return sorted(turns, key=lambda turn: (units[turn.unit_id], turn.turn_index))
 
@@ -195,25 +201,25 @@ def judge(
     progress: Progress = unseen,
     tell: Tell = silent,
 ) -> RunReport:
-    """Judge answers that exist already, and write them as a run.
+    """Judge existing answers and write a run.
 
-    Call it again with the same settings to go on after an interruption or a spent budget: replies are kept. On a run
-    that is whole it asks again only what failed, and nothing where nothing did. The controls of runs are judged too,
-    as controls of the new run.
+    Call it again with the same settings to continue after an interruption or a spent budget. Replies are kept. On a
+    complete run it repeats only the requests that failed, if there are any. The controls of runs are judged too, as
+    controls of the new run.
 
     Args:
         sources: Runs, or files and folders of answers in a published layout.
-        out: Folder of the run that appears.
-        judging: By which protocols and metrics; by default by keys or options where turns have some, and text metrics.
-        judge_model: Who judges, for protocols that need a model.
+        out: Folder of the new run.
+        judging: Protocols and metrics. By default, keys or options if turns have them, and text metrics.
+        judge_model: The judge's model, for protocols that need one.
         limits: Requests at a time, and hard limits of requests, tokens and money.
-        benchmark: What the answers are about: it supplies questions, references, summaries and graphs. A run names
+        benchmark: The benchmark of the answers. It supplies questions, references, summaries and graphs. A run names
             its own.
         format: Layout of the answers; not needed for runs.
-        limit: Judge the first chains, paths or dialogues of each model only.
-        beside: Answers to judge too, which try the judge: `reference`, `yes`, `copied-question`.
-        overwrite: Replace the run that is there; replies that it keeps are used again.
-        delete_replies: With `overwrite`, delete these replies, so that everything is asked again.
+        limit: Judge only the first chains, paths or dialogues of each model, this many.
+        beside: Additional answers that test the judge: `reference`, `yes`, `copied-question`.
+        overwrite: Replace an existing run. Its kept replies are used again.
+        delete_replies: With `overwrite`, delete the kept replies, so that all requests are sent again.
         progress: Called after each turn.
         tell: Receives a sentence about anything that is not available here.
 
@@ -221,8 +227,8 @@ def judge(
         SettingError: A setting, protocol or metric cannot be used, or two sources hold the same answers.
         BenchmarkError: There is nothing to judge, or `out` holds something else.
         InputError: A source is damaged.
-        BudgetError: A limit would be passed; the same call with a higher one goes on.
-        ModelError: The model that judges gave no score at all: no run is written then.
+        BudgetError: A limit would be exceeded. The same call with a higher limit continues.
+        ModelError: The judge's model gave no score at all. Then no run is written.
     """
     check_counts(limit=limit)
     check_deletion(delete_replies, overwrite, limits)
@@ -249,7 +255,7 @@ def judge(
     controls = {name: [run.controls()[name].path for run in runs if name in run.controls()] for name in CONTROLS}
     places = {name: out / CONTROLS_FOLDER / name for name, found in controls.items() if found}
     given = judgement.read(paths)
-    # Hints come last: an error stands alone.
+    # Hints come last. An error is shown alone.
     hints: list[str] = []
     judgement = replace(judgement, judging=resolve_judging(judging, given.turns, tell=hints.append))
     done = None if overwrite else judgement.existing(given, out)
@@ -279,7 +285,7 @@ class _Judgement:
     judge_model: JudgeModelSettings
     limits: LimitSettings
     given_limits: LimitSettings
-    """Limits as they were given, which name no file of replies where it is the run's own."""
+    """Limits as given. They name no file of replies if the run uses its own."""
     benchmark: Benchmark | None
     format: str | None
     limit: int | None
@@ -308,7 +314,7 @@ class _Judgement:
         }
 
     def existing(self, read: AnswersToJudge, place: Path) -> RunReport | None:
-        """The existing whole run with the same settings; None if there is none."""
+        """The existing complete run with the same settings. None if there is none."""
         return report_of(read_run(place)) if is_whole(place, self.request(read)) else None
 
     def command(self, read: AnswersToJudge, out: Path) -> dict[str, Any]:

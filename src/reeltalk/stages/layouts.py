@@ -1,4 +1,4 @@
-"""Import and export: a benchmark from a published layout, and into one."""
+"""Import and export: read a benchmark from a published layout, or write it in one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ from reeltalk.store.manifest import Manifest, hash_source
 from reeltalk.store.validate import check_characters
 
 NAMED: Final = 10
-"""Texts that an import names one by one."""
+"""Maximum number of texts that an import lists one by one."""
 
 
 def import_layout(format: str, source: Path | str, into: Path | str, *, overwrite: bool = False) -> StageReport:
     """Read a published layout into a benchmark.
 
     Args:
-        format: Name of the layout, as `vdact`; `reeltalk.formats.FORMATS` lists them.
+        format: Name of the layout, for example `vdact`. `reeltalk.formats.FORMATS` lists all layouts.
         source: The release's folder, a part of it, or one of its files.
-        into: Folder of the benchmark that appears. Where it holds the same already, nothing is done.
+        into: Folder of the new benchmark. If it already holds the same content, nothing is done.
         overwrite: Replace what the benchmark holds.
 
     Raises:
         SettingError: There is no such layout.
-        InputError: The source is missing or damaged; names file and place.
+        InputError: The source is missing or damaged. The message names the file and the place.
         BenchmarkError: The benchmark holds something else, or cannot be written.
     """
     source, into = Path(source), Path(into)
@@ -57,7 +57,7 @@ def import_layout(format: str, source: Path | str, into: Path | str, *, overwrit
 
 
 def _check_characters(content: Content, source: Path) -> None:
-    """Refuse what no benchmark may hold, before one is begun, and note what a person should look at."""
+    """Refuse invalid content before the benchmark is created, and report content that a person should check."""
     found = list(check_characters(content))
     for finding in found:
         if finding.severity == "error":
@@ -77,7 +77,7 @@ def _left_packed(content: Content, source: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was written in a layout, and what the layout cannot hold."""
+    """Result of an export: the written files, and the data that the layout cannot hold."""
 
     folder: Path
     files: int
@@ -97,14 +97,14 @@ def export_layout(
 
     Args:
         benchmark: The benchmark.
-        format: Name of the layout; `reeltalk.formats.FORMATS` lists them.
-        out: Folder that appears, whole or not at all.
-        write: Writes it in place of the layout's own function, as with other options.
-        overwrite: Replace what is there.
+        format: Name of the layout. `reeltalk.formats.FORMATS` lists all layouts.
+        out: Folder to write. It is written completely or not at all.
+        write: Function that replaces the layout's own writer, for example to pass other options.
+        overwrite: Replace existing files.
 
     Raises:
         SettingError: There is no such layout.
-        BenchmarkError: `out` is taken, or the layout needs what the benchmark does not hold.
+        BenchmarkError: `out` exists, or the layout needs data that the benchmark does not hold.
     """
     out, layout = Path(out), load_format(format)
     content = benchmark.content()

@@ -1,4 +1,4 @@
-"""Plan: what an evaluation will ask, counted before anything is asked or decoded."""
+"""Plan: count the requests of an evaluation before anything is asked or decoded."""
 
 from typing import Any
 
@@ -22,17 +22,17 @@ from reeltalk.store.content import Content
 def plan_evaluation(
     benchmark: Benchmark, config: RunConfig | None = None, *, tell: Tell = silent, **settings: Any
 ) -> EvaluationForecast:
-    """Forecast the requests and tokens of `evaluate` with the same settings; asks and decodes nothing.
+    """Forecast the requests and tokens of `evaluate` with the same settings. No model is asked and no video is decoded.
 
     Args:
         benchmark: One with dialogues, chains or paths.
-        config: Who answers and who judges, and how, as for `evaluate`.
+        config: The model that answers, the judge, and their settings, as for `evaluate`.
         tell: Receives a sentence about videos that are not available.
         **settings: Fields of `RunConfig` by name, in place of `config`; `model` is needed.
 
     Raises:
         SettingError: A setting, protocol or metric cannot be used.
-        BenchmarkError: Nothing can be played.
+        BenchmarkError: There is nothing to play.
     """
     config = config_of(config, settings)
     play, asking, content = config.play, config.asking, benchmark.content()
@@ -59,7 +59,7 @@ def plan_evaluation(
 
 
 def _planned_player(config: RunConfig, content: Content) -> PlayerOf:
-    """Who would answer, asking a model that only counts; None where no model is asked."""
+    """The player, with a model that only counts. None if no model is asked."""
     spec, play = config.model, config.play
     kind, colon, name = spec.partition(":")
 

@@ -1,4 +1,4 @@
-"""The prompts of all jobs, and folders of prompts that stand in their place."""
+"""The prompts of all jobs, and users' folders of prompts that replace them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ class ListedPrompt:
     name: str
     """As `judge/vdeval`."""
     prompt: Prompt | None
-    """None for one of which there is no text."""
+    """None if there is no text."""
     own: bool
-    """True for one of the folder's."""
+    """True if it is from the user's folder."""
     remedy: str = ""
-    """How to get a text of it."""
+    """How to get its text."""
 
     @property
     def line(self) -> str:
@@ -44,14 +44,14 @@ class ListedPrompt:
 
 
 def list_prompts(folder: Path | None = None) -> list[ListedPrompt]:
-    """All prompts, those of a folder in place of ours.
+    """All prompts. The prompts of a folder replace ours.
 
     Args:
         folder: A user's own folder of prompts.
 
     Raises:
         SettingError: There is no such folder.
-        InputError: A file of it is none of the prompts, or cannot stand in the place of ours.
+        InputError: A file of it is not a known prompt, or cannot replace ours.
     """
     if folder is not None:
         check_folder(folder)
@@ -72,7 +72,7 @@ def prompt_file(name: str) -> str:
         name: As `judge/vdeval`.
 
     Raises:
-        SettingError: There is none of the name, or we have no text of it.
+        SettingError: There is no prompt of this name, or we have no text for it.
     """
     group, path = _place(name)
     if path is None:
@@ -81,17 +81,17 @@ def prompt_file(name: str) -> str:
 
 
 def export_prompts(folder: Path, names: Iterable[str] = ()) -> int:
-    """Write our prompts as files, to begin with.
+    """Write our prompts as files, as a starting point for your own.
 
     Args:
-        folder: Appears, or is empty.
-        names: Which, as `judge/vdeval`, or all of a job, as `judge`; all where none is named.
+        folder: A new or empty folder.
+        names: Prompts such as `judge/vdeval`, or jobs such as `judge` for all their prompts. The default is all.
 
     Returns:
-        How many files.
+        Number of files.
 
     Raises:
-        SettingError: There is none of a name, or the folder holds something.
+        SettingError: A name is unknown, or the folder is not empty.
         InputError: It cannot be written.
     """
     chosen = {f"{group.name}/{name}": path for group in GROUPS for name, path in group.ours.items()}
@@ -112,11 +112,11 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder of prompts.
 
     Args:
-        folder: Appears, or is empty.
+        folder: A new or empty folder.
         files: Contents by name, as `judge/vdeval`.
 
     Raises:
-        SettingError: The folder holds something.
+        SettingError: The folder is not empty.
         InputError: It cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -129,15 +129,15 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def check_folder(folder: Path | None, *used: PromptGroup) -> None:
-    """Refuse a folder of prompts with a file that is none, or that replaces nothing here.
+    """Refuse a folder of prompts that has an unknown file, or that replaces nothing here.
 
     Args:
-        folder: A user's own; None: there is none.
-        used: The jobs at hand; it must replace a prompt of one of them.
+        folder: The user's folder, or None.
+        used: The current jobs. The folder must replace a prompt of one of them.
 
     Raises:
-        SettingError: There is no such folder, or it replaces nothing of the jobs at hand.
-        InputError: A file of it is none of the prompts, or cannot stand in the place of ours.
+        SettingError: There is no such folder, or it replaces no prompt of the current jobs.
+        InputError: A file of it is not a known prompt, or cannot replace ours.
     """
     if folder is None:
         return
@@ -154,14 +154,14 @@ def check_folder(folder: Path | None, *used: PromptGroup) -> None:
 
 
 def check_judge_prompts(settings: JudgeSettings) -> None:
-    """Refuse a folder of prompts by which no judge would be asked otherwise.
+    """Refuse a folder of prompts that changes no judge's prompt.
 
     Args:
-        settings: By which protocols and metrics, and with which prompts.
+        settings: Protocols, metrics and prompts.
 
     Raises:
         SettingError: There is no such folder, or it replaces no prompt of a judge.
-        InputError: A file of it is none of the prompts, or cannot stand in the place of ours.
+        InputError: A file of it is not a known prompt, or cannot replace ours.
     """
     check_folder(settings.prompts, JUDGE)
     if settings.prompts is None or settings.published:
@@ -179,7 +179,7 @@ def _place(name: str) -> tuple[PromptGroup, Path | None]:
 
 
 def adopt_prompts(source: Source, path: Path, out: Path) -> dict[str, Path]:
-    """Write the authors' prompts, from what the user has of theirs, as a folder of prompts.
+    """Write the authors' prompts as a folder of prompts, from the user's copy of their repository or paper.
 
     Args:
         source: Whose.
@@ -187,7 +187,7 @@ def adopt_prompts(source: Source, path: Path, out: Path) -> dict[str, Path]:
         out: Folder that appears, or is empty.
 
     Returns:
-        From which file each prompt is, by our name.
+        The source file of each prompt, by our name.
 
     Raises:
         SettingError: There is no such path, or `out` holds something.

@@ -43,17 +43,17 @@ def report(
     executor: Executor | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write runs, or one benchmark, as a static site that opens from disk.
+    """Write runs or one benchmark as a static site that you can open from disk.
 
-    The same runs give the same bytes; no page asks for anything from a network.
+    The same runs give the same bytes. No page loads anything from a network.
 
     Args:
         subjects: Runs, or one benchmark, or their folders.
         out: Folder of the site that appears.
-        settings: What to show beyond the runs.
-        benchmark: What the runs were played on; the site then shows its videos, evidence and tags.
+        settings: Additional content to show.
+        benchmark: The benchmark of the runs. The site then shows its videos, evidence and tags.
         executor: Decodes and cuts its videos; by default processes of this machine.
-        overwrite: Replace the report that is there.
+        overwrite: Replace an existing report.
 
     Returns:
         Path of `index.html`.
@@ -88,7 +88,7 @@ def runs_table(*runs: Run | Path | str, format: TableFormat, settings: ReportSet
     Args:
         runs: Runs, or their folders.
         format: json, csv, latex or markdown.
-        settings: Refused where they are for a site.
+        settings: Settings of the table. Settings for a site are refused.
 
     Raises:
         SettingError: No run is given, one is a benchmark, or a setting is for a site.
@@ -113,10 +113,10 @@ def _refuse_settings_of_sites(settings: ReportSettings) -> None:
 
 
 def opened_subjects(subjects: Sequence[Run | Benchmark | Path | str]) -> list[Run | Benchmark]:
-    """Open what is reported: runs, or one benchmark.
+    """Open the subjects of a report: runs, or one benchmark.
 
     Raises:
-        SettingError: There is nothing, or a benchmark beside something else.
+        SettingError: No subject is given, or a benchmark is given together with something else.
         BenchmarkError: A folder is neither.
     """
     if not subjects:
@@ -137,7 +137,7 @@ def _is_benchmark(subject: Run | Benchmark | Path | str) -> bool:
 
 
 def _write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:
-    """Write what a benchmark has to show: its curation, scenarios, construction, objects, or its numbers."""
+    """Write the report of a benchmark: its curation, scenarios, construction, objects, or its numbers."""
     if not is_curated(benchmark) and has_scenarios(benchmark):
         write_scenario_report(benchmark.manifest.name, scenarios_of(benchmark), folder, benchmark=benchmark)
     elif not is_curated(benchmark) and is_constructed(benchmark):
@@ -157,12 +157,12 @@ def compare(
 
     Args:
         runs: A run of several models, or several runs, or their folders.
-        models: Whom to compare, by name; by default all but players that know nothing.
+        models: Names of models to compare. The default is all models except baselines that know nothing.
         settings: Metrics, groups, correction and resampling.
 
     Raises:
         SettingError: No run is given, or there is no model or metric of a name.
-        BenchmarkError: A run is given twice, or what is to be compared was scored in different ways.
+        BenchmarkError: A run is given twice, or the runs were scored in different ways.
         InputError: A run's file is damaged.
     """
     if not runs:

@@ -1,4 +1,4 @@
-"""Retry: what failed in a run is asked again, by the command that the run's folder keeps."""
+"""Retry: repeat the failed requests of a run, with the command that the run's folder keeps."""
 
 import contextlib
 from collections.abc import Mapping
@@ -27,21 +27,21 @@ def retry(
     progress: Progress = unseen,
     tell: Tell = silent,
 ) -> RunReport:
-    """Ask again what failed in a run of `evaluate` or `judge`; an unfinished one goes on. The rest is not asked again.
+    """Repeat the failed requests of a run of `evaluate` or `judge`, or continue an unfinished run.
 
-    The run that is there stays until the new one is whole. It is what calling `evaluate` or `judge` again with the same
-    settings does.
+    Other requests are not repeated. The existing run stays until the new one is complete. This is the same as calling
+    `evaluate` or `judge` again with the same settings.
 
     Args:
         path: The run's folder.
-        settings: What may be another than before.
+        settings: Settings that may differ from before.
         benchmark: Where the benchmark is now, if it was moved.
-        presets: Published designs by name, as `reeltalk.benchmarks.PRESETS`, for runs that were played by one.
+        presets: Published designs by name, as in `reeltalk.benchmarks.PRESETS`, for runs that used one.
         progress: Called after each turn.
-        tell: Receives a sentence about what is asked again.
+        tell: Receives a sentence about the repeated requests.
 
     Raises:
-        BenchmarkError: `path` is no run, keeps no command, or what it was made from is not there any more.
+        BenchmarkError: `path` is no run, keeps no command, or its sources no longer exist.
         SettingError: An address was given with a password, which is not kept; or the preset is none of `presets`.
         ReeltalkError: As `evaluate` and `judge`.
     """

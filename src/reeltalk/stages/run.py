@@ -1,6 +1,6 @@
 """What `evaluate` and `judge` share: judges and their model, the command that a run keeps, its tables and its report.
 
-A command that is given again asks again what failed, and does nothing if nothing failed.
+If you repeat a command, it repeats the failed requests. It does nothing if no request failed.
 """
 
 import contextlib
@@ -81,16 +81,16 @@ def open_judging(
     """Judges, their model, and what text metrics need.
 
     Args:
-        settings: By which protocols and metrics.
+        settings: Protocols and metrics.
         options: The model that judges.
         limits: How it is asked.
         store: Keeps replies.
-        budget: What all requests may cost together.
+        budget: Budget of all requests together.
         tell: Receives the reason why a metric is not available.
 
     Raises:
         SettingError: A protocol or metric is unknown, or one needs a model and none is given.
-        InputError: A prompt of the user's cannot stand in the place of ours.
+        InputError: A user's prompt cannot replace ours.
     """
     if settings.metrics:
         metric_names(settings.metrics)  # an unknown name is refused before any work
@@ -141,12 +141,12 @@ def check_judging(
     *,
     tell: Tell,
 ) -> None:
-    """Refuse what cannot be judged, before a video is decoded or a model is asked.
+    """Refuse turns that cannot be judged, before a video is decoded or a model is asked.
 
     Args:
-        settings: By which protocols and metrics.
+        settings: Protocols and metrics.
         options: The model that judges.
-        turns: All that is to be judged, each with its video.
+        turns: All turns to judge, each with its video.
         content: The benchmark, where it is known.
         tell: Receives a sentence about a metric that does not fit the language.
 
@@ -166,7 +166,7 @@ def check_judging(
 
 
 def _check_needs(judges: Sequence[Judge], turns: Sequence[Asked], videos: Iterable[Video]) -> None:
-    """Refuse protocols that could score nothing of some turns."""
+    """Refuse protocols that cannot score some of the turns."""
     if not turns:
         return
     about = {video for video, _ in turns}
@@ -185,7 +185,7 @@ def _check_needs(judges: Sequence[Judge], turns: Sequence[Asked], videos: Iterab
 def resolve_judging(
     settings: JudgeSettings | None, turns: Iterable[Turn | AnsweredTurn], *, tell: Tell
 ) -> JudgeSettings:
-    """Resolve how turns are judged: as given, else by their keys or options, and by text metrics.
+    """Resolve how turns are judged: by the given settings, or else by their keys or options and by text metrics.
 
     Args:
         settings: As they were given.
@@ -220,7 +220,7 @@ def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kep
 
 
 def background_of(content: Content, judging: JudgeSettings) -> Background:
-    """What judges may read of a benchmark besides the turns."""
+    """Data of a benchmark that judges may read besides the turns."""
     if not (judging.compat and "svbench" in judging.protocols and content.chains):
         return Background.of(content)
     joined = [
@@ -248,7 +248,7 @@ class Usage:
     kept: int = 0
     """Questions answered from replies that were kept."""
     peak_memory: Mapping[str, int] | None = None
-    """Bytes in use at most, where the model that answers runs here."""
+    """Peak memory in bytes, if the model that answers runs on this machine."""
 
     @classmethod
     def of(cls, budget: Budget, player: Any, judge: Any) -> "Usage":
@@ -270,14 +270,14 @@ class RunReport:
 
     run: Run
     complete: bool
-    """Every turn has an answer and a score; the command line exits with 1 where not."""
+    """True if every turn has an answer and a score. Otherwise the command line exits with 1."""
     text: tuple[str, ...]
     """The lines that the command line prints, without warnings and the run's place."""
     warnings: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     """Why turns have no answer or no score, the most frequent reasons first, with their counts."""
     can_retry: bool = False
-    """Asking again may change what failed."""
+    """True if a repeated request may succeed."""
 
     def value(self, metric: str, model: str | None = None) -> float | None:
         """A number of the run's summary; None where it could not be scored.
@@ -337,7 +337,7 @@ def finish(
     """
     if usage.peak_memory:
         settings = settings | {"peak_memory_bytes": dict(usage.peak_memory)}
-    # Whatever goes wrong from here on, what was asked for is on the disk.
+    # From here on all replies are on the disk, even if a later step fails.
     folder.keep(evaluation.turns, evaluation.scores)
     _check_anything_came(folder.path, failures_of(evaluation.turns, evaluation.scores), kind)
     info, scored, tables = tables_of(
@@ -369,7 +369,7 @@ def finish(
 
 
 def report_of(run: Run) -> RunReport:
-    """What there is to say about a run that was written before.
+    """The report of an existing run.
 
     Raises:
         InputError: Its answers are damaged.
@@ -379,7 +379,7 @@ def report_of(run: Run) -> RunReport:
 
 
 def add_controls(done: RunReport) -> RunReport:
-    """A run that was written, and what its controls say of it, where it has some.
+    """The report of a run, with the results of its controls if it has any.
 
     Raises:
         BenchmarkError: A control's table of scores lacks a row.
@@ -403,7 +403,7 @@ def add_controls(done: RunReport) -> RunReport:
 
 
 def _check_anything_came(path: Path, failures: Failures, kind: str) -> None:
-    """A run in which nothing was answered, or no judgement was given by those who were to judge, is no run."""
+    """Refuse a run in which no turn was answered, or in which the judge gave no judgement."""
     if kind == "evaluate" and failures.due and not failures.answered:
         what = "no turn has an answer"
     elif kind == "judge" and failures.judged_nothing:
@@ -626,7 +626,7 @@ def replace_given(settings: M, given: Sequence[tuple[str, Any]]) -> M:
 
 
 def is_run_needed(before: RunReport | None) -> bool:
-    """True if there is no such run yet, or if asking again may change what failed in it.
+    """True if there is no such run yet, or if a repeated request may succeed.
 
     Args:
         before: The run of the same settings that is there.
@@ -635,7 +635,7 @@ def is_run_needed(before: RunReport | None) -> bool:
 
 
 def describe_whole_run(done: RunReport) -> str:
-    """A sentence that says why nothing is asked.
+    """A sentence that explains why no request is sent.
 
     Args:
         done: A whole run of the settings that were given.
@@ -651,7 +651,7 @@ def describe_whole_run(done: RunReport) -> str:
 
 
 def announce_retry(before: RunReport, replies: Path, *, tell: Tell) -> None:
-    """Tell what is asked again, and refuse if everything would be.
+    """Report which requests are repeated. Refuse if all of them would be repeated.
 
     Args:
         before: The whole run in which something failed.
@@ -659,7 +659,7 @@ def announce_retry(before: RunReport, replies: Path, *, tell: Tell) -> None:
         tell: Receives the message.
 
     Raises:
-        BenchmarkError: The replies are not there any more.
+        BenchmarkError: The replies no longer exist.
     """
     path = before.run.path
     if not replies.is_file():

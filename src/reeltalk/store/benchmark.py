@@ -1,8 +1,8 @@
 """A benchmark on disk: create, open, read a table, write tables together.
 
 Several files change in one step. A writer prepares them in a folder of its own and renames it to `.commit`: from then
-on they count. Then each file moves to its place. Opening a benchmark with a `.commit` finishes these moves first. A
-process may therefore end at any moment, and the benchmark holds either all of a write or none of it.
+on the changes are valid. Then each file moves to its place. Opening a benchmark with a `.commit` finishes these moves
+first. If a process ends at any moment, the benchmark therefore contains either the whole write or nothing of it.
 """
 
 import contextlib

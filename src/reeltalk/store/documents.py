@@ -245,7 +245,7 @@ def parse(kind: type[T], value: Json, *, file: Path | str, line: int | None = No
 
 @contextlib.contextmanager
 def record_errors(file: Path | str, place: str, *, line: int | None = None) -> Iterator[None]:
-    """Turn a validation error of a record of ours into an `InputError` with its place in the source.
+    """Turn a validation error of one of our records into an `InputError` with its place in the source.
 
     Raises:
         InputError: In place of pydantic's error.

@@ -1,4 +1,4 @@
-"""A log of what happened while models followed streams: JSON Lines of `StreamEvent`, written line by line.
+"""A log of the events of models that follow streams: JSON Lines of `StreamEvent`, written line by line.
 
 Any program may write one. A session is one play of one task: its events are in the order of their times, and the last
 one is `ended` or `failed`. Sessions of several models and tasks may be mixed.

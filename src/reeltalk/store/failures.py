@@ -1,6 +1,6 @@
 """Failures of a run and their reasons, and checks that a run is complete and is about its benchmark as it is now.
 
-Reasons that differ only in addresses, identifiers and numbers count as one.
+Reasons are counted as the same if they differ only in addresses, identifiers and numbers.
 """
 
 import contextlib
@@ -65,7 +65,7 @@ class Failures:
     unread: int = 0
     """Judgings of `unjudged` whose replies are kept and cannot be read."""
     judged: int = 0
-    """Judgings that gave some score, or said that none applies."""
+    """Judgements that returned a score, or said that no score applies."""
 
     @property
     def judged_nothing(self) -> bool:

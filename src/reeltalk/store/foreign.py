@@ -1,4 +1,4 @@
-"""Files and folders that somebody else made: only regular files are opened, and no link leads out of a folder.
+"""Files and folders from other people: only regular files are opened, and links out of a folder are refused.
 
 A benchmark and a run hold files and folders of their own and no links: `check_folder` and `path_inside` refuse a link,
 a pipe or a device in one of them. The folder itself may be reached through a link, since you name it. In a folder that
@@ -23,7 +23,7 @@ MOST_ENTRIES: Final = 1_000_000
 SPARSE_FROM_BYTES: Final = 1 << 30
 """From this size on, files with holes are refused."""
 LEAST_WRITTEN: Final = 0.01
-"""Least written share of such a file. Holes cost a writer nothing, and a reader hours."""
+"""Least written share of such a file. A file with holes is cheap to write and takes hours to read."""
 MOST_EXTENTS: Final = 100_000
 
 _KINDS: Final = {
@@ -145,7 +145,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
 
 
 def file_inside(folder: Path, name: str) -> Path | None:
-    """The file at a stranger's path below a folder; None if there is none.
+    """The file at an untrusted path below a folder; None if the file does not exist.
 
     Raises:
         InputError: A link on the way leads out of the folder, or it is neither file nor folder.
@@ -188,7 +188,7 @@ def escape_path(path: Path) -> str:
 MOST_PARTS: Final = 2
 """Most parts of a path: a table has one, a file in a folder two."""
 MOST_DOCUMENT_BYTES: Final = 256 << 20
-"""Largest JSON document of a benchmark or run, such as its manifest. A larger one would only fill the memory."""
+"""Largest JSON document of a benchmark or run, such as its manifest. A larger one would fill the memory."""
 
 
 def file_name_problem(name: str) -> str | None:

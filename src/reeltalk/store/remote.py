@@ -297,7 +297,7 @@ class Remote:
 
 
 class _AbsentError(RemoteError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 def _reason_against(path: str, name: str, entry: dict[str, Any]) -> str | None:

@@ -320,7 +320,7 @@ def install_remade_run(path: Path) -> None:
 
 
 def remove_files(folder: Path, *, but: Iterable[str] = ()) -> None:
-    """Remove the content of a folder of ours, except databases: replies are never removed.
+    """Remove the content of a folder that reeltalk wrote, except databases: replies are never removed.
 
     Args:
         folder: The folder, which stays.

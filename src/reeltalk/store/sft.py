@@ -150,7 +150,7 @@ def layout_of(value: Json, *, file: Path, line: int) -> SampleLayout:
     """The layout of a line.
 
     Raises:
-        InputError: It has none of the three.
+        InputError: It matches none of the three layouts.
     """
     if isinstance(value, dict):
         if "conversations" in value:

@@ -1,6 +1,6 @@
 """Tables as text: Markdown, CSV, LaTeX, and aligned columns for a terminal.
 
-These functions write lines and escape what strangers wrote; they know nothing of the numbers. JSON is written by
+These functions write lines and escape untrusted text. They do not interpret the numbers. JSON is written by
 `write_json` of `documents`.
 """
 
@@ -129,13 +129,13 @@ def escape_card(text: str) -> str:
 
 def escape_latex(text: str) -> str:
     """Text that LaTeX sets as it is."""
-    # pdfLaTeX has no glyph for U+FFFD, and a table's name loses nothing without what nobody can see.
+    # pdfLaTeX has no glyph for U+FFFD, and invisible characters can be removed from a table's name.
     plain = " ".join(printable(text).replace("\ufffd", "").split())
     return "".join(_LATEX.get(character, character) for character in plain)
 
 
 def markdown_code(text: str) -> str:
-    """Markdown code that holds any text, backticks too."""
+    """Markdown code that can contain any text, including backticks."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     space = " " if longest else ""

@@ -101,7 +101,7 @@ def check_characters(content: Content) -> Iterator[Finding]:
     for table, rows in content.rows():
         for index, row in enumerate(rows):
             line = row.to_json()
-            # Most rows hold none, so they need no closer look.
+            # Most rows contain none, so they need no further check.
             if MAY_BE_REFUSED.search(line):
                 yield from _characters(f"{table}:{index}", json.loads(line))
     for name, quads in content.graphs.items():
@@ -341,7 +341,7 @@ class _Relations:
         return len(found.turns) if found else None
 
     def _gate(self, index: int, gate: GateResult) -> Iterator[Finding]:
-        # A unit that was dropped or never written is not in its table.
+        # A dialogue, chain or path that was dropped or never written is not in its table.
         if gate.outcome in GONE or gate.unit not in ("chain", "dialogue"):
             return
         turns = self._unit_turns(gate.unit, gate.unit_id)

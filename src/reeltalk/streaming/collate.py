@@ -1,8 +1,8 @@
-"""Samples to train on, in an order that a step number alone decides, each as one sequence of tokens.
+"""Training samples, each as one sequence of tokens. The step number alone decides their order.
 
-Loss falls on the answers only. The checkpoint's own chat template and processor write the sequence, so that training
-and answering see the same. Where answers are is found by rendering the conversation up to each of them, which works for
-any template that only appends.
+Loss falls on the answers only. The checkpoint's own chat template and processor write the sequence, so training and
+answering see the same text. To find the answers, the conversation is rendered up to each of them. This works for any
+template that only appends.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ class SampleLine:
     line: int
 
     def error(self, problem: str, *, hint: str | None = None) -> InputError:
-        """What is wrong with it, with its place."""
+        """An error about this sample, with its place in the file."""
         return InputError(f"sample {self.sample.id!r}: {problem}", file=self.file, line=self.line, hint=hint)
 
     def picture(self, frame: TrainingFrame, root: Path) -> Image.Image:
@@ -195,7 +195,7 @@ class Collator:
                 **({"images": pictures, **self._options} if pictures else {}),
             )
         except Exception as error:
-            # Processors raise whatever they like.
+            # Processors raise many kinds of errors.
             raise dialogue.error(f"the processor cannot prepare it: {load_error_text(error)}") from error
         ids: Tensor = made["input_ids"]
         if ids.shape[1] > self.max_tokens:
@@ -208,7 +208,7 @@ class Collator:
         return Sequence(inputs, labels, len(pictures), dialogue.sample.id)
 
     def tokens(self, dialogue: SampleLine, root: Path) -> int:
-        """How many tokens the sequence of a dialogue has, found out without preparing its pictures.
+        """Counts the tokens in the sequence of a dialogue, without preparing its pictures.
 
         Raises:
             InputError: As `collate`, but for the number of tokens of the sequence.
@@ -227,12 +227,12 @@ class Collator:
         )
 
     def _growth(self, dialogue: SampleLine, size: tuple[int, int]) -> int:
-        """By how many tokens a picture of a size is longer than its placeholder."""
+        """How many tokens a picture of this size adds to its placeholder."""
         word = self._processor.image_token
         try:
             made = self._processor(text=word, images=[Image.new("RGB", size)], return_tensors="pt", **self._options)
         except Exception as error:
-            # Processors raise whatever they like.
+            # Processors raise many kinds of errors.
             raise dialogue.error(
                 f"the processor cannot prepare a frame of {size} px: {load_error_text(error)}"
             ) from error
@@ -274,7 +274,7 @@ class Collator:
                 if message["role"] == "assistant"
             ]
         except Exception as error:
-            # Templates raise whatever they like.
+            # Templates raise many kinds of errors.
             raise dialogue.error(f"the chat template cannot write it: {load_error_text(error)}") from error
         for before, through in spans:
             if not (text.startswith(through) and through.startswith(before) and len(through) > len(before)):

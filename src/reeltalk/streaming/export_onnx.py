@@ -259,15 +259,15 @@ def _store_small(graph: onnx.GraphProto) -> None:
 
 @dataclass
 class Agreement:
-    """How far two networks say the same."""
+    """How far two networks agree."""
 
     answers: int = 0
     same: int = 0
-    """Answers that are the same, word for word."""
+    """Number of answers that are equal, word for word."""
     largest: float = 0.0
     """Largest difference of a logit of an answer's first word."""
     different: tuple[str, ...] = ()
-    """The first questions that were answered otherwise."""
+    """The first questions with different answers."""
 
 
 def embedded(model: Mini, ids: Sequence[int], visual: Tensor) -> Tensor:

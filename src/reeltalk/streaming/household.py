@@ -1,4 +1,4 @@
-"""What reeltalk-mini learns from: videos of a filmed household, a frame a second, and what their graphs know of each.
+"""Training data of reeltalk-mini: videos of a filmed household at one frame a second, with labels from their graphs.
 
 A frame's labels are only read while the vision encoder is trained. Nothing of a graph is ever shown to the network.
 """
@@ -44,11 +44,11 @@ class Seconds:
 
     action: str | None = None
     main: str | None = None
-    """Class of what is acted on."""
+    """Class of the object of the action."""
     target: str | None = None
     room: str | None = None
     support: str | None = None
-    """What the object that is taken or put rests on or in, as `in fridge`."""
+    """Where the object that is taken or put rests, such as `in fridge`."""
     colour: str | None = None
     """Of what is acted on."""
     held: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What reeltalk-mini is asked while it learns: fresh dialogues about the videos of the train split, without an end.
+"""Lessons for the training of reeltalk-mini: an endless series of new dialogues about the videos of the train split.
 
 Questions, answers and their wording come from the graphs by the same rules as a benchmark's (`questions.wording`), in
 the surface forms of the train split and in more of them that no benchmark uses.
@@ -18,7 +18,7 @@ from reeltalk.streaming.sequence import Interleaved
 
 SPLIT: Final = "train"
 TOLD: Final = 0.85
-"""How often something to look out for is told; else frames go by, and silence is right."""
+"""How often a lesson has an instruction to look out for something. In other lessons, silence is right."""
 SHARES: Final = {"dialogue": 0.45, "part": 0.1, "clips": 0.2, "watch": 0.25}
 """How often each kind of lesson comes: about the whole video, its beginning, clip after clip, and something to look
 out for."""
@@ -31,11 +31,11 @@ NARRATIONS: Final = 0.5
 SEEN_S: Final = 0.5
 """What is due is said at the first frame that is so much later than its beginning: before, there is nothing to see."""
 FORGOTTEN: Final = 0.12
-"""Share of a question's words that are not read while learning."""
+"""Share of a question's words that are hidden while learning."""
 
 
 class Lessons:
-    """Lessons by number, so that training that was interrupted goes on with the lesson it would have had.
+    """Lessons by number, so that an interrupted training continues with the same lesson.
 
     Args:
         videos: Of the train split.

@@ -20,7 +20,8 @@ from reeltalk.store.atomic import write_bytes, writing_directory
 
 ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 PROJECTORS: Final = ("multi_modal_projector", "connector", "merger", "deepstack_merger_list")
-"""What transformers calls the way from vision encoder to language model: InternVL and LLaVA, SmolVLM, Qwen-VL."""
+"""transformers' names for the module between vision encoder and language model: InternVL and LLaVA, SmolVLM,
+Qwen-VL."""
 WEIGHT_ENDINGS: Final = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pth", ".pt", ".gguf")
 
 

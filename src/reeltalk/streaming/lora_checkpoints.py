@@ -44,7 +44,7 @@ class Begun(BaseModel):
     processes: int = Field(ge=1)
 
     def differences(self, other: "Begun") -> list[str]:
-        """What differs, in words: `rank 16, was 32`."""
+        """The differences in words: `rank 16, was 32`."""
         own, others = self._flat(), other._flat()
         return [
             f"{name.replace('_', ' ')} {own[name]}, was {others[name]}" for name in own if own[name] != others[name]
@@ -57,7 +57,7 @@ class Begun(BaseModel):
 
 
 class State(BaseModel):
-    """Where a run stands."""
+    """The state of a run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

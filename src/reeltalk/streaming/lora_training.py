@@ -271,7 +271,7 @@ ADAPTER = "adapter"
 
 @dataclass(frozen=True)
 class Trained:
-    """What became of a run."""
+    """The result of a run."""
 
     adapter: Path
     steps: int
@@ -307,13 +307,13 @@ def train_lora(
         frames: Folder that the paths of frames begin from; that of `data` by default.
         cpu: Use no accelerator even where there is one.
         overwrite: Begin anew where a run is already.
-        progress: Is told how far it is.
+        progress: Called with the progress.
 
     Raises:
         InputError: Data or checkpoint cannot be used, or do not fit each other.
-        ModelError: The loss is no number any more, or the memory does not suffice; the last checkpoint is kept.
+        ModelError: The loss is no longer a finite number, or there is not enough memory. The last checkpoint is kept.
         SettingError: Settings differ from those that the run was begun with.
-        BenchmarkError: The run is done already.
+        BenchmarkError: The run is already finished.
         KeyboardInterrupt: It was interrupted; a checkpoint was written at the end of the step.
     """
     try:
@@ -372,7 +372,7 @@ def train_lora(
 
 
 def _clear(out: Path, accelerator: Any) -> None:
-    """Take away the run that is there, once nothing stands in the way of another."""
+    """Delete the existing run, once nothing prevents a new one."""
     if accelerator.is_main_process:
         (out / RUN).unlink(missing_ok=True)
         for name in (lora_checkpoints.CHECKPOINTS, ADAPTER):
@@ -381,7 +381,7 @@ def _clear(out: Path, accelerator: Any) -> None:
 
 
 def _kept(out: Path, begun: Begun) -> tuple[Path, State] | None:
-    """The checkpoint to go on from; None where the run begins."""
+    """The checkpoint to resume from; None if the run begins."""
     if (out / RUN).is_file():
         raise BenchmarkError(f"the run in {out} is done; choose another --out, or pass --overwrite to begin anew")
     kept = lora_checkpoints.latest(out)
@@ -420,7 +420,7 @@ def _within_budget(
 
 
 def _finish(out: Path, checkpoint: Checkpoint, loop: Loop, losses: list[float], left_out: tuple[str, ...]) -> None:
-    """Write what remains of the run, then delete its checkpoints."""
+    """Write the remaining files of the run, then delete its checkpoints."""
     last = lora_checkpoints.latest(out)
     assert last is not None
     with writing_directory(out / ADAPTER, overwrite=True) as folder:

@@ -1,4 +1,4 @@
-"""Trains reeltalk-mini from nothing on a filmed household: words, the eye, speech. It goes on where it stopped.
+"""Trains reeltalk-mini from scratch on a filmed household: tokenizer, vision encoder, speech. It can resume.
 
 The tokenizer is made from the train split's questions and answers. A file holds where the training stands (weights,
 moments and the step), and is written whole or not at all. Nothing in it is code: tensors are safetensors, the rest is
@@ -41,7 +41,7 @@ from reeltalk.streaming.speech import optimisers_of, train_speech
 from reeltalk.streaming.vision import Readings, accuracy, optimiser_of_eye, train_encoder, visual_tokens
 
 LEAST: Final = 3
-"""A word that is rarer is put together from pieces."""
+"""A word that is rarer is split into pieces."""
 ENDINGS: Final = 0.15
 """Share of the vocabulary that is endings and other pieces; characters come on top."""
 LONGEST_PIECE: Final = 5

@@ -42,8 +42,9 @@ class Residual(nn.Module):
 class FrameEncoder(nn.Module):
     """A frame and the one before it, as K visual tokens.
 
-    What was there a second ago tells taking from putting back. Glimpses, each an attention of its own over a map of an
-    eighth of the size that knows its surroundings, follow hands and things; a layer makes K tokens of all of them.
+    The previous frame helps to tell taking from putting back. Each glimpse has its own attention over a map of an
+    eighth of
+    the size that includes the surroundings. Glimpses follow hands and things. A layer makes K tokens of all of them.
     """
 
     def __init__(self, shape: MiniShape) -> None:
@@ -92,7 +93,7 @@ class FrameEncoder(nn.Module):
 
 
 class Projector(nn.Module):
-    """Visual tokens as tokens of the decoder; tells each how far into the video it is."""
+    """Turns visual tokens into tokens of the decoder, and adds how far into the video each is."""
 
     def __init__(self, shape: MiniShape) -> None:
         super().__init__()
@@ -174,7 +175,7 @@ class DecoderBlock(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Words and frames in one causal sequence; tells the next word, and whether it is time to speak."""
+    """Words and frames in one causal sequence. Predicts the next word, and whether it is time to speak."""
 
     def __init__(self, shape: MiniShape) -> None:
         super().__init__()

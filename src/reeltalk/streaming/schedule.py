@@ -1,4 +1,4 @@
-"""How fast a model learns at each step, and when it is to stop."""
+"""The learning rate at each step, and the check that ends a training."""
 
 import math
 
@@ -25,7 +25,7 @@ def rate_at(step: int, steps: int, *, top: float, warmup: int, floor: float = 0.
 
 
 def check_loss(loss: Tensor, step: int) -> None:
-    """End a training before a loss that is no number is learned from.
+    """End a training if the loss is not a finite number.
 
     Raises:
         ModelError: It is not finite.

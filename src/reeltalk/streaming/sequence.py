@@ -67,11 +67,11 @@ class Interleaved:
             self.looked_at.append((first, len(self.ids) - 2, places))
 
     def instruct(self, text: str) -> None:
-        """What is to be looked out for."""
+        """Add an instruction to look out for something."""
         self._extend([INSTRUCTION, *self.words.numbers(text), END])
 
     def say(self, text: str) -> None:
-        """What is said unasked."""
+        """Add something that is said unasked."""
         self._learn([SAYS, *self.words.numbers(text), END])
 
     def __len__(self) -> int:

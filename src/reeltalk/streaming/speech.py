@@ -1,6 +1,6 @@
-"""Second part of reeltalk-mini's training: projector and decoder learn to answer from what the eye tells them.
+"""Second part of reeltalk-mini's training: projector and decoder learn to answer from the visual tokens.
 
-The eye is not changed any more, so that each frame is looked at once for the whole of the training.
+The vision encoder no longer changes, so each frame is encoded once for the whole training.
 """
 
 import random
@@ -44,7 +44,7 @@ class Losses:
 
 
 def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> Losses:
-    """What a batch costs; `blur` is the share of visual values that are hidden."""
+    """The losses of a batch; `blur` is the share of visual values that are hidden."""
     seen = F.dropout(batch.seen, blur) if blur else batch.seen
     visual = model.projector(seen, batch.pts_s)  # (N, K, D)
     x = model.decoder.words(batch.ids)
@@ -134,7 +134,7 @@ def train_speech(
         first: How many steps were made before.
 
     Raises:
-        ModelError: The loss is no number any more.
+        ModelError: The loss is no longer a finite number.
     """
     groups = [group for optimiser in optimisers for group in optimiser.param_groups]
     learned = [p for group in groups for p in group["params"]]

@@ -1,6 +1,6 @@
-"""First part of reeltalk-mini's training: its eye learns to tell what a frame of the household shows.
+"""First part of reeltalk-mini's training: the vision encoder learns to tell what a frame of the household shows.
 
-Readings of each label hang on the visual tokens while the encoder learns, and are thrown away after that.
+Each label is read from the visual tokens by a linear layer while the encoder learns. The layers are discarded then.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:
 
 
 def looking_loss(attend: Tensor, where: Tensor) -> Tensor:
-    """How far the first glimpses look away from where they shall.
+    """Loss of the first glimpses for looking away from their targets.
 
     Args:
         attend: Logits (N, cells, glimpses).
@@ -178,7 +178,7 @@ def train_encoder(
         first: How many steps were made before.
 
     Raises:
-        ModelError: The loss is no number any more.
+        ModelError: The loss is no longer a finite number.
     """
     frames = Frames.of(videos, words, encoder.shape)
     learned = [p for group in optimiser.param_groups for p in group["params"]]

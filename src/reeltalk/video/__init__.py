@@ -1,5 +1,5 @@
 """Decodes, samples, measures and cuts video.
 
-Call it through `parallel`: a file that may be hostile is decoded in a process of its own. Which clips a benchmark takes
-is left to `curate`. Begin with `probe`, then `scan` and `frames`.
+Call it through `parallel`, so that a file that may be hostile is decoded in its own process. `curate` decides which
+clips a benchmark takes. Begin with `probe`, then `scan` and `frames`.
 """

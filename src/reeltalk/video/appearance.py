@@ -1,4 +1,4 @@
-"""What an object in a picture looks like, in numbers that two views can be compared by, and its colour in words."""
+"""Describes the appearance of an object in numbers that can be compared between two views, and names its colour."""
 
 from typing import Final
 
@@ -11,18 +11,19 @@ from reeltalk.schema.knowledge import Box
 Pixels = NDArray[np.uint8]
 """(H, W, 3) uint8 RGB."""
 Appearance = NDArray[np.float32]
-"""(192,) float32: the square roots of the softened shares of 128 colours, then a patch of 8 × 8 grey values, brought to
-mean 0 and length 1 (all 0 where the crop is plain)."""
+"""(192,) float32: the square roots of the smoothed shares of 128 colours, then a patch of 8 × 8 grey values with mean 0
+and length 1 (all 0 if the crop is plain)."""
 
 BINS: Final = (8, 4, 4)
-"""Of hue, saturation and value."""
+"""Bins of hue, saturation and value."""
 COLOUR_VALUES: Final = 128
 PATCH_SIDE: Final = 8
 APPEARANCE_VALUES: Final = COLOUR_VALUES + PATCH_SIDE * PATCH_SIDE
 CROP_SIDE: Final = 48
-"""A crop is brought to this size before it is described, so that a near and a far view cost and count the same."""
+"""A crop is resized to this size before it is described, so near and far views cost and count the same."""
 COLOUR_WEIGHT: Final = 0.6
-"""Share of the colours in the similarity; the rest is the patch's. Colours survive a turn, the patch tells shapes."""
+"""Share of the colours in the similarity; the patch has the rest. Colours stay the same when an object turns; the patch
+distinguishes shapes."""
 COLOURED_SATURATION: Final = 64
 DARK_VALUE: Final = 60
 LIGHT_VALUE: Final = 190
@@ -36,7 +37,7 @@ HUES: Final = (
 
 
 def cut_box(rgb: Pixels, box: Box) -> Pixels:
-    """The part of a picture that lies in a box, at least one pixel: a view, no copy."""
+    """Returns the part of a picture inside a box, at least one pixel, as a view without a copy."""
     height, width = rgb.shape[:2]
     left, top = min(width - 1, int(box.left * width)), min(height - 1, int(box.top * height))
     right, bottom = max(left + 1, round(box.right * width)), max(top + 1, round(box.bottom * height))
@@ -44,13 +45,13 @@ def cut_box(rgb: Pixels, box: Box) -> Pixels:
 
 
 def describe_appearance(rgb: Pixels) -> Appearance:
-    """The appearance of a crop or of a whole picture.
+    """Describes a crop or a whole picture.
 
     Args:
         rgb: (H, W, 3) uint8.
 
     Returns:
-        (192,) float32, as `Appearance` says.
+        (192,) float32, in the layout of `Appearance`.
     """
     square = cv2.resize(rgb, (CROP_SIDE, CROP_SIDE), interpolation=cv2.INTER_AREA)
     hsv = cv2.cvtColor(square, cv2.COLOR_RGB2HSV)
@@ -60,22 +61,22 @@ def describe_appearance(rgb: Pixels) -> Appearance:
     patch = grey.astype(np.float32).ravel()
     patch -= patch.mean()
     length = float(np.linalg.norm(patch))
-    # Below a grey level or so a pixel the patch shows the encoder's noise.
+    # Below about one grey level per pixel, the patch shows only the noise of the encoder.
     patch = patch / length if length > PATCH_SIDE else np.zeros_like(patch)
     return np.concatenate([colours, patch]).astype(np.float32)
 
 
 def similarity(first: Appearance, second: Appearance) -> float:
-    """How alike two appearances are: 0 for nothing in common, 1 for equal ones."""
+    """Similarity of two appearances: 0 if they have nothing in common, 1 if they are equal."""
     return float(similarities(first[None], second[None])[0, 0])
 
 
 def similarities(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
-    """`similarity` of each of one list with each of another: (N, 192) and (M, 192) to (N, M)."""
+    """Computes `similarity` for every pair from two lists: (N, 192) and (M, 192) to (N, M)."""
     # The product of the square roots of two distributions is their Bhattacharyya coefficient.
     colours = first[:, :COLOUR_VALUES] @ second[:, :COLOUR_VALUES].T
     patches = first[:, COLOUR_VALUES:] @ second[:, COLOUR_VALUES:].T
-    # A plain crop has no patch to differ by.
+    # A plain crop has no patch that could differ.
     first_plain = np.asarray(~first[:, COLOUR_VALUES:].any(axis=1))
     second_plain = np.asarray(~second[:, COLOUR_VALUES:].any(axis=1))
     shapes = np.where(first_plain[:, None] | second_plain[None], colours, np.maximum(patches, 0.0))
@@ -84,7 +85,7 @@ def similarities(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDA
 
 
 def colour_name(rgb: Pixels) -> str:
-    """The colour that most of a crop's middle has: a hue's name, `brown`, `black`, `white` or `grey`.
+    """Names the most frequent colour in the middle of a crop: a hue, `brown`, `black`, `white` or `grey`.
 
     Args:
         rgb: (H, W, 3) uint8.
@@ -122,7 +123,7 @@ def _middle() -> Pixels:
 
 
 _MIDDLE: Final = _middle()
-"""An ellipse in the crop: what lies in its corners is mostly behind the object."""
+"""An ellipse in the crop. The corners outside it mostly show the background."""
 
 
 def _softening() -> NDArray[np.float32]:
@@ -131,11 +132,11 @@ def _softening() -> NDArray[np.float32]:
         part = 0.5 * np.eye(size)
         for step in (-1, 1):
             for n in range(size):
-                # Hue is a circle; at the ends of the others what would be given stays.
+                # Hue is a circle. The other two axes have ends, and a bin at an end keeps that share.
                 part[(n + step) % size if axis == 0 else min(max(n + step, 0), size - 1), n] += 0.25
         whole = np.asarray(np.kron(whole, part), np.float64)
     return np.asarray(whole, np.float32)
 
 
 _SOFTEN: Final = _softening()
-"""(128, 128): each bin gives a quarter to its neighbours on either side, so that no bound between bins is a cliff."""
+"""(128, 128): each bin gives a quarter to each neighbour, so that colours near a bound between bins stay similar."""

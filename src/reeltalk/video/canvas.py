@@ -1,4 +1,4 @@
-"""Draw smooth shapes on a picture, in units of the drawing's own.
+"""Draws smooth shapes on a picture, in the units of the drawing.
 
 Edges are anti-aliased and placed to a sixteenth of a pixel, so that slow motion is smooth. The same calls draw the same
 bytes.
@@ -21,14 +21,14 @@ _SCALE: Final = 1 << _SHIFT
 
 
 class Canvas:
-    """A picture that is drawn on in place. x runs to the right and y upwards, from the lower left corner.
+    """A picture that you draw on in place. x grows to the right and y upwards, from the lower left corner.
 
     Args:
         width_px: Width of the picture.
         height_px: Height of the picture.
-        scale: Pixels of one unit.
-        left: The x that lies at the left edge.
-        bottom: The y that lies at the lower edge.
+        scale: Pixels per unit.
+        left: The x of the left edge.
+        bottom: The y of the lower edge.
         pixels: (H, W, 3) uint8 RGB to draw on; black by default.
     """
 
@@ -51,7 +51,7 @@ class Canvas:
         array = np.stack(
             [(array[:, 0] - self.left) * self.scale, self._height_px - (array[:, 1] - self.bottom) * self.scale], axis=1
         )
-        # OpenCV counts from the middle of a pixel.
+        # OpenCV counts from the centre of a pixel.
         return np.round((array - 0.5) * _SCALE).astype(np.int32)
 
     def _px(self, length: float) -> int:
@@ -112,7 +112,7 @@ class Canvas:
         arc_deg: tuple[float, float] = (0.0, 360.0),
         outline: Colour | None = None,
     ) -> None:
-        """A filled ellipse, or a part of one, around its centre; angles run against the clock from the right."""
+        """A filled ellipse, or a part of one, around its centre. Angles run counterclockwise from the right."""
         angles = np.radians(np.linspace(arc_deg[0], arc_deg[1], 28))
         turn = np.radians(turn_deg)
         cos, sin = np.cos(angles) * radius_x, np.sin(angles) * radius_y
@@ -123,13 +123,13 @@ class Canvas:
         self.polygon(points, colour, outline=outline)
 
     def line(self, points: Sequence[Point], colour: Colour, width: float) -> None:
-        """A line through points, round at its ends."""
+        """A line through points, with round ends."""
         at = self._points(points)
         thickness = self._px(width)
         cv2.polylines(self.pixels, [at], False, colour, thickness, cv2.LINE_AA, _SHIFT)
 
     def limb(self, points: Sequence[Point], colour: Colour, width: float) -> None:
-        """A thick line with round joints, as an arm or a leg; its width is exact to parts of a pixel."""
+        """A thick line with round joints, such as an arm or a leg. Its width is exact to a fraction of a pixel."""
         for start, end in pairwise(points):
             dx, dy = end[0] - start[0], end[1] - start[1]
             length = (dx * dx + dy * dy) ** 0.5 or 1.0
@@ -153,17 +153,17 @@ class Canvas:
         cv2.circle(self.pixels, (int(at[0]), int(at[1])), r, colour, -1, cv2.LINE_AA, _SHIFT)
 
     def darken(self, share: float) -> None:
-        """Take light away from the whole picture, with a blue shade as at night.
+        """Darken the whole picture, with a blue shade as at night.
 
         Args:
-            share: 0 leaves it, 1 makes it black.
+            share: 0 changes nothing, 1 makes the picture black.
         """
         keep = np.array([1 - share, 1 - 0.95 * share, 1 - 0.8 * share])
         table = (np.arange(256)[:, None] * keep).astype(np.uint8)
         self.pixels[:] = cv2.LUT(self.pixels, table[None])
 
     def text(self, words: str, x: float, y: float, height: float, colour: Colour) -> None:
-        """Words whose lower edge is at `y`, centred at `x`; for labels, in the one font that OpenCV brings."""
+        """Words centred at `x` with their lower edge at `y`; for labels, in the one font that OpenCV includes."""
         size = height * self.scale / 22
         (width_px, _), _ = cv2.getTextSize(words, cv2.FONT_HERSHEY_SIMPLEX, size, 1)
         left = round((x - self.left) * self.scale - width_px / 2)
@@ -172,17 +172,17 @@ class Canvas:
 
 
 class Stencil(Canvas):
-    """A picture of what lies where: every shape leaves the number of the object that is being drawn.
+    """A map of the objects in a picture: every shape writes the number of the object that is being drawn.
 
-    It takes the same calls as a canvas, so that whatever can be drawn can also be found, and what is hidden behind
-    something else is not.
+    It takes the same calls as a canvas, so everything that you can draw has a position. Parts that are hidden behind
+    another object are not counted.
 
     Args:
         width_px: Width of the picture.
         height_px: Height of the picture.
-        scale: Pixels of one unit.
-        left: The x that lies at the left edge.
-        bottom: The y that lies at the lower edge.
+        scale: Pixels per unit.
+        left: The x of the left edge.
+        bottom: The y of the lower edge.
     """
 
     def __init__(self, width_px: int, height_px: int, *, scale: float, left: float = 0.0, bottom: float = 0.0) -> None:
@@ -190,9 +190,9 @@ class Stencil(Canvas):
             width_px, height_px, scale=scale, left=left, bottom=bottom, pixels=np.zeros((0, 0, 3), np.uint8)
         )
         self.numbers: NDArray[np.int16] = np.zeros((height_px, width_px), np.int16)
-        """(H, W) int16, 0 where nothing that has a number was drawn."""
+        """(H, W) int16; 0 where no numbered object was drawn."""
         self.number = 0
-        """Of what is drawn next."""
+        """The number of the object that is drawn next."""
 
     def polygon(
         self, points: Sequence[Point], colour: Colour, *, outline: Colour | None = None, line: float = 0.015
@@ -214,16 +214,16 @@ class Stencil(Canvas):
         cv2.circle(self.numbers, (int(at[0]), int(at[1])), r, self.number, -1, cv2.LINE_8, _SHIFT)
 
     def darken(self, share: float) -> None:
-        """Nothing: what is dark is where it was."""
+        """Does nothing: darkness does not change where objects are."""
 
     def text(self, words: str, x: float, y: float, height: float, colour: Colour) -> None:
-        """Nothing: a label is no part of what it names."""
+        """Does nothing: a label is not part of the object that it names."""
 
     def boxes(self, *, smallest_px: int) -> dict[int, tuple[int, int, int, int]]:
-        """Left, top, right and bottom (both exclusive) in pixels of all that is to be seen of each number.
+        """Left, top, right and bottom (right and bottom exclusive) in pixels of the visible part of each object.
 
         Args:
-            smallest_px: What shows fewer pixels is left out.
+            smallest_px: Objects with fewer visible pixels are left out.
         """
         rows, columns = np.nonzero(self.numbers)
         numbers = self.numbers[rows, columns]

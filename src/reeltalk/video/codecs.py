@@ -1,6 +1,6 @@
-"""Which codecs work on this machine, tried by encoding and decoding a tiny video. Runs in a child process.
+"""Tests which codecs work on this machine by encoding and decoding a tiny video. Runs in a child process.
 
-A build of FFmpeg may list a codec that its libraries then refuse, so nothing is believed that was not done.
+A build of FFmpeg may list a codec that its libraries then refuse. Therefore only codecs that were tried are reported.
 """
 
 import io
@@ -20,9 +20,9 @@ ENCODERS: Final = {
     "mpeg4": ("mpeg4",),
     "mpeg2video": ("mpeg2video",),
 }
-"""By codec, what may write it, the likelier first."""
+"""Encoders for each codec, the most likely one first."""
 QUIET: Final = {"libx265": {"x265-params": "log-level=none"}}
-"""Options without which an encoder tells the terminal about itself; SVT-AV1 has a variable of the environment."""
+"""Options that stop an encoder from printing to the terminal; SVT-AV1 uses an environment variable."""
 FRAMES: Final = 5
 SIDE_PX: Final = 128
 
@@ -34,8 +34,8 @@ def try_codec(argument: dict[str, Any]) -> dict[str, Any]:
         argument: `codec`, a key of `ENCODERS`.
 
     Returns:
-        `encoder`, what wrote them, or null; `decodes`, true or false, or null where nothing here writes a sample and
-        a decoder is only listed; `why` where something failed.
+        `encoder`, the encoder that wrote the frames, or null; `decodes`, true or false, or null if nothing here can
+        write a sample and a decoder is only listed; `why`, the reason of a failure.
     """
     os.environ.setdefault("SVT_LOG", "0")
     codec = argument["codec"]

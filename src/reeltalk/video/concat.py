@@ -10,21 +10,21 @@ import av.error
 from reeltalk.video.stream import Source, VideoError, open_video
 
 TIME_BASE = Fraction(1, 90_000)
-"""Common to all parts, whatever their own; exact for 24, 25, 30 and 29.97 frames a second."""
+"""A time base for all parts, whatever their own; exact for 24, 25, 30 and 29.97 frames a second."""
 
 
 def concatenate(parts: list[Path], target: Path) -> list[float]:
-    """Write videos one after the other into an MP4 file; sound is left out.
+    """Write videos one after the other into an MP4 file, without sound.
 
     Args:
-        parts: Videos of one codec, picture size and coding parameters.
-        target: The file that appears.
+        parts: Videos with the same codec, picture size and coding parameters.
+        target: The file to write.
 
     Returns:
-        The moment at which each begins, in seconds.
+        The start of each video in the new file, in seconds.
 
     Raises:
-        VideoError: One cannot be read, they differ in codec or size, or the target cannot be written.
+        VideoError: A video cannot be read, the videos differ in codec or size, or the target cannot be written.
     """
     starts: list[float] = []
     start = 0
@@ -38,7 +38,7 @@ def concatenate(parts: list[Path], target: Path) -> list[float]:
                     found = (source.codec, source.stream.codec_context.width, source.stream.codec_context.height)
                     if kind is not None and found != kind:
                         raise VideoError(f"{part.name} is {_shown(found)} and the first video {_shown(kind)}")
-                    # One header serves the whole file, so a part coded in another way could not be decoded.
+                    # One header serves the whole file, so a part with other coding parameters could not be decoded.
                     if kind is not None and source.stream.codec_context.extradata != parameters:
                         raise VideoError(f"{part.name} was encoded with other settings than the first video")
                     kind, parameters = found, source.stream.codec_context.extradata
@@ -58,7 +58,7 @@ def _shown(kind: tuple[str, int, int]) -> str:
 
 
 def _append(source: Source, output: Any, written: Any, start: int) -> int:
-    """Copy one video's packets to begin at `start`; where it ends."""
+    """Copy the packets of one video so that they begin at `start`. Returns the end."""
     packets = [p for p in source.container.demux(source.stream) if p.pts is not None and p.size > 0]
     if not packets:
         raise VideoError("a video without frames")
@@ -79,7 +79,7 @@ def _append(source: Source, output: Any, written: Any, start: int) -> int:
 
 
 def join(argument: dict[str, Any]) -> list[float]:
-    """`concatenate` in a child process.
+    """Run `concatenate` in a child process.
 
     Args:
         argument: `parts`, paths; `target`, a path.

@@ -1,8 +1,8 @@
-"""Cut a clip out of a video file, without loss where that is possible.
+"""Cuts a clip out of a video file, without loss if possible.
 
-A cut that begins on a key frame is copied. One that does not is copied from the key frame before, with an edit list
-that tells players (and FFmpeg, hence every decoder that rests on it) where to begin: nothing is lost and nothing is
-encoded. `encode` in its place makes a file that also starts at the right frame for readers that ignore edit lists.
+A cut that begins on a key frame is copied. Any other cut is copied from the key frame before it, with an edit list that
+tells players and FFmpeg (and so every decoder built on FFmpeg) where to begin. Nothing is lost and nothing is encoded.
+With `encode` the file also starts at the right frame for readers that ignore edit lists.
 """
 
 import secrets
@@ -23,10 +23,10 @@ from reeltalk.video.records import Cut, How
 from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, open_video, rgb
 
 COPIED_CODECS: Final = frozenset({"h264", "hevc", "mpeg4", "av1", "vp9"})
-"""What an MP4 file may hold and browsers or FFmpeg play from it."""
+"""Codecs that an MP4 file may hold and that browsers or FFmpeg play from it."""
 COPIED_AUDIO: Final = frozenset({"aac", "mp3", "opus", "ac3", "flac"})
 MOST_REORDERED: Final = 32
-"""Packets after the end that are looked through for one that is shown before it; no codec reorders more."""
+"""How many packets after the end are searched for a frame that is shown before it. No codec reorders more."""
 ENCODER_OPTIONS: Final = {"crf": "18", "preset": "veryfast"}
 
 
@@ -37,16 +37,17 @@ def cut_clip(
 
     Args:
         path: The video.
-        interval: What to cut out, in seconds from the video's first presentation time.
-        target: The file that appears, whole.
-        lossless: Copy wherever the codec allows it; otherwise only what begins on a key frame is copied.
-        rotation_deg: The video's rotation, which an encoded clip has no more.
-        exact_end: Encode where a copy would have to keep frames after the end.
+        interval: The part to cut out, in seconds from the video's first presentation time.
+        target: The file to write, whole or not at all.
+        lossless: Copy whenever the codec allows it. If false, only a clip that begins on a key frame is copied.
+        rotation_deg: The rotation of the video. An encoded clip has none.
+        exact_end: Encode if a copy would have to keep frames after the end.
 
     Raises:
-        VideoError: Nothing of the interval can be decoded, or the target cannot be written.
+        VideoError: No part of the interval can be decoded, or the target cannot be written.
     """
-    # Where a node of a cluster was given up too early, two processes write the same clip: each under a name of its own.
+    # If a node of a cluster was given up too early, two processes write the same clip. Each uses its own temporary
+    # name.
     partial = target.with_name(f"{PARTIAL_PREFIX}{secrets.token_hex(6)}")
     try:
         made = _cut(path, interval, partial, lossless, rotation_deg, exact_end)
@@ -74,12 +75,12 @@ def _cut(path: Path, interval: Interval, target: Path, lossless: bool, rotation_
 
 
 def _told(error: Exception) -> str:
-    """Why, without the name of a file that is another each time."""
+    """The reason, without the temporary file name, which changes each time."""
     return str(getattr(error, "strerror", None) or error)[:100]
 
 
 def _ticks(seconds: float, source: Source) -> int:
-    # A frame whose time was rounded on its way still lies inside.
+    # A frame whose time was rounded earlier still lies inside.
     return round((Fraction(seconds) - Fraction(1, 1_000_000)) / source.time_base)
 
 
@@ -108,7 +109,7 @@ def _copy(source: Source, target: Path, start_pts: int, first: int, end: int) ->
                 zero = round(first * source.time_base / base)
                 if packet.stream.index == source.stream.index:
                     if packet.pts >= end:
-                        # Frames before the end may be predicted from this one; written only if one follows.
+                        # Frames before the end may be predicted from this one, so it is written only if one follows.
                         seen_past_end += 1
                         if packet.dts >= end or seen_past_end > MOST_REORDERED:
                             break
@@ -132,7 +133,7 @@ def _copy(source: Source, target: Path, start_pts: int, first: int, end: int) ->
 
 
 def _with_decoding_times(source: Source, audio: Any) -> Iterator[Any]:
-    """The packets from here on. Matroska gives the first ones no decoding time: it is counted back from the next."""
+    """The packets from here on. Matroska gives the first ones no decoding time, so it is counted back from the next."""
     waiting: list[Any] = []
     step = round(1 / ((source.frame_rate or Fraction(25)) * source.time_base))
     for packet in source.container.demux(*([source.stream] + ([audio] if audio else []))):
@@ -150,7 +151,7 @@ def _with_decoding_times(source: Source, audio: Any) -> Iterator[Any]:
             yield held
         waiting.clear()
         yield packet
-    # No decoding time at all: there are no frames out of order then.
+    # There are no decoding times at all, so no frames are out of order.
     for held in waiting:
         held.dts = held.pts
         yield held
@@ -170,7 +171,7 @@ def _mux(output: Any, packet: Any, copied: dict[int, Any], zero: int) -> None:
 
 
 def _encode(source: Source, target: Path, start_pts: int, first: int, end: int, rotation_deg: int) -> Interval:
-    # Far enough before: containers index by decoding time.
+    # Seek far enough back, because containers index by decoding time.
     source.seek(max(start_pts, first - int(MARGIN_S / source.time_base)))
     rate = source.frame_rate or Fraction(25)
     audio = _audio(source)

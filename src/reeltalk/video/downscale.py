@@ -1,12 +1,13 @@
-"""Small pictures, pixel for pixel those that PySceneDetect looks at, without converting the whole frame.
+"""Makes the small pictures that PySceneDetect uses, equal in every pixel, without converting the whole frame.
 
 PySceneDetect converts a frame to BGR and shrinks it to 256 pixels by bilinear interpolation, which reads at most four
-pixels for each that it makes. Here only those are gathered from the YUV planes, converted by the same code of
-swscale, and interpolated by the same code of OpenCV, so that cuts found on them are the same cuts. A frame whose
-layout is not known, or on which a trial finds any difference, is converted whole.
+pixels for each new pixel. This module reads only those pixels from the YUV planes. It converts them with the same code
+of swscale and interpolates with the same code of OpenCV, so it finds the same cuts. A frame is converted whole if its
+layout is not known or if a trial finds any difference.
 
-Where that takes four pixels, reading the nearest one costs a quarter. Such a quick picture is close enough to tell
-frames that are nowhere near a cut, and is never what a cut is decided on.
+If each new pixel needs four pixels, reading only the nearest one costs a quarter. Such a quick picture is good enough
+to
+find frames that are nowhere near a cut. It never decides on a cut.
 """
 
 from typing import Any, Final
@@ -20,13 +21,13 @@ from numpy.typing import NDArray
 Picture = NDArray[np.uint8]
 
 WIDTH_PX: Final = 256
-"""Width of the small picture, or height of a portrait: PySceneDetect's own."""
+"""Width of the small picture, or height of a portrait, as in PySceneDetect."""
 PLANAR: Final = {"yuv420p": (1, 1), "yuvj420p": (1, 1), "yuv422p": (1, 0), "yuvj422p": (1, 0)}
-"""Layouts that are gathered, with the shifts of their chroma planes. swscale converts 4:2:2 as it does 4:2:0."""
+"""Supported layouts, with the shifts of their chroma planes. swscale converts 4:2:2 as it does 4:2:0."""
 MOST_RUNS: Final = 8
 MOST_COPIES: Final = 16
-"""Beyond this many strided copies for a plane, its rows are copied first; beyond `MOST_RUNS` of columns, converting the
-whole frame is not slower."""
+"""If a plane needs more strided copies than this, its rows are copied first. If its columns need more than `MOST_RUNS`,
+converting the whole frame is not slower."""
 
 
 def small_size(width_px: int, height_px: int) -> tuple[int, int]:
@@ -53,7 +54,7 @@ class Downscaler:
         """The small picture.
 
         Returns:
-            (H, W, 4) uint8 BGRA; overwritten by the next call but one.
+            (H, W, 4) uint8 BGRA. The second call after this one overwrites it.
         """
         self._try(picture)
         self._out.reverse()
@@ -61,10 +62,11 @@ class Downscaler:
         return self._out[0]
 
     def quick(self, picture: av.VideoFrame) -> tuple[Picture, bool]:
-        """A picture by the cheapest way.
+        """Makes a picture in the cheapest way.
 
         Returns:
-            (H, W, 4) uint8 BGRA, overwritten by the next call but one, and whether it is that of a plain call.
+            (H, W, 4) uint8 BGRA, which the second call after this one overwrites, and whether it equals an exact
+            picture.
         """
         self._try(picture)
         if self._quick is None:
@@ -74,7 +76,7 @@ class Downscaler:
         return self._quick_out[0], False
 
     def _try(self, picture: av.VideoFrame) -> None:
-        """Find the ways for frames like this one, once."""
+        """Find the shortcuts for frames like this one, once."""
         if self._tried:
             return
         self._tried = True
@@ -88,11 +90,11 @@ class Downscaler:
 
     @property
     def gathers(self) -> bool:
-        """Whether the frames seen so far take the shortcut."""
+        """True if the frames seen so far use the shortcut."""
         return self._gather is not None
 
     def convert(self, picture: av.VideoFrame, out: Picture) -> None:
-        """Write the small picture of a frame, made from all of it, to `out`."""
+        """Write the small picture of a frame, made from the whole frame, to `out`."""
         converted = self._whole.reformat(picture, format="bgra", threads=1)
         plane = converted.planes[0]
         pixels = rows_of(plane)[: picture.height, : picture.width * 4].reshape(picture.height, picture.width, 4)
@@ -103,11 +105,10 @@ class Downscaler:
 
 
 class _Axis:
-    """Which lines of one axis are read, and where they stand on a shorter axis with the same weights.
+    """Which lines of one axis are read, and their places on a shorter axis with the same weights.
 
     Line `x` of the result lies at `(x + 1/2) r - 1/2`, where `r` is the ratio of the lengths. Lowering `r` by an even
-    number moves that by a whole number, so the weights stay the same while the lines between those that are read drop
-    out.
+    number moves that by a whole number. The weights stay the same, and the unread lines between the read ones drop out.
     """
 
     def __init__(self, length: int, small: int, *, nearest: bool = False) -> None:
@@ -135,7 +136,7 @@ Runs = list[tuple[slice, slice]]
 
 
 def _runs(targets: NDArray[np.int64], sources: NDArray[np.int64]) -> Runs | None:
-    """The fewest pairs that copy `sources` to `targets`; None where it takes more than `MOST_RUNS`."""
+    """The fewest pairs that copy `sources` to `targets`; None if it takes more than `MOST_RUNS`."""
     for count in range(1, MOST_RUNS + 1):
         pairs = [(_strided(targets[k::count]), _strided(sources[k::count])) for k in range(count)]
         if all(pair[0] is not None and pair[1] is not None for pair in pairs):
@@ -173,7 +174,7 @@ class _Gather:
         self.size, self.like = size, picture
         self.point = len(columns.sources) == size[0] and len(rows.sources) == size[1]
         self.width, self.height = len(columns.sources), len(rows.sources)
-        # Chroma of 4:2:2 is shared by two columns; each that is read gets two, so that none shares.
+        # In 4:2:2, two columns share one chroma value. Each column that is read gets two, so that none is shared.
         layout = "yuvj422p" if picture.format.name.startswith("yuvj") else "yuv422p"
         self.packed = av.VideoFrame(2 * self.width, self.height, layout)
         self.packed.colorspace, self.packed.color_range = picture.colorspace, picture.color_range
@@ -191,7 +192,7 @@ class _Gather:
         self.possible = all(self.columns)
         if self.point:
             return
-        # A pixel is moved as one number of 32 bits, which is several times faster than as three bytes.
+        # A pixel is moved as one number of 32 bits, which is several times faster than three bytes.
         self.spread = np.zeros((rows.length, columns.length), np.uint32)
         self.spread_columns = _runs(columns.targets, 2 * to_columns)
         self.spread_rows = _runs(rows.targets, to_rows)
@@ -228,7 +229,7 @@ class _Gather:
                 part[:, to_column] = from_part[:, column]
 
     def agrees(self, convert: Any) -> bool:
-        """True if a picture of noise comes out as by converting all of it."""
+        """True if a picture of noise gives the same result as converting the whole picture."""
         noise = av.VideoFrame(self.like.width, self.like.height, self.like.format.name)
         noise.colorspace, noise.color_range = self.like.colorspace, self.like.color_range
         generator = np.random.default_rng(0)
@@ -242,5 +243,5 @@ class _Gather:
 
 
 def rows_of(plane: Any) -> Picture:
-    """A plane of a frame without a copy: (H, line size) uint8, wider than the picture where lines are padded."""
+    """A plane of a frame without a copy: (H, line size) uint8, wider than the picture if lines are padded."""
     return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)

@@ -1,4 +1,4 @@
-"""Pictures as files: JPEG for models, a contact sheet for people."""
+"""Encodes pictures as files: JPEG for models, a contact sheet for people."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -36,7 +36,7 @@ def pixels_of(picture: bytes) -> NDArray[np.uint8]:
     """The (H, W, 3) uint8 RGB pixels of a JPEG or PNG file's content.
 
     Raises:
-        ValueError: It is no picture.
+        ValueError: The content is not a picture.
     """
     decoded = cv2.imdecode(np.frombuffer(picture, np.uint8), cv2.IMREAD_COLOR)
     if decoded is None:
@@ -45,7 +45,7 @@ def pixels_of(picture: bytes) -> NDArray[np.uint8]:
 
 
 def within(rgb: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
-    """A picture made smaller where its longer side has more than `longest_px` pixels."""
+    """Shrinks a picture if its longer side has more than `longest_px` pixels."""
     scale = longest_px / max(rgb.shape[:2])
     if scale >= 1:
         return rgb
@@ -54,12 +54,12 @@ def within(rgb: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
 
 
 def upright(pixels: Picture, rotation_deg: int) -> Picture:
-    """A picture turned clockwise by 0, 90, 180 or 270 degrees, as a player shows it."""
+    """Turns a picture clockwise by 0, 90, 180 or 270 degrees, as a video player shows it."""
     return np.ascontiguousarray(np.rot90(pixels, -rotation_deg // 90))
 
 
 def centre_square(rgb: NDArray[np.uint8], *, side: int = 224) -> NDArray[np.uint8]:
-    """The middle of a picture as CLIP takes it: the shorter side brought to `side`, the longer one cropped.
+    """The middle of a picture, prepared as for CLIP: the shorter side is resized to `side`, the longer one is cropped.
 
     Args:
         rgb: (H, W, 3) uint8.
@@ -91,7 +91,7 @@ class Thumbs:
         self._every, self._seen = 1, 0
 
     def add(self, pts_s: float, bgr: Picture, rotation_deg: int) -> None:
-        """Offer a picture; it is made small and kept if its turn has come."""
+        """Offer a picture. If its turn has come, it is shrunk and kept."""
         due = self._seen % self._every == 0
         self._seen += 1
         if not due:
@@ -111,7 +111,7 @@ class Thumbs:
 def contact_sheet(thumbs: Sequence[Thumb]) -> bytes:
     """Pictures in rows with their times beneath, as PNG.
 
-    Raises:
+    ValueError: There are no pictures.
         ValueError: There is no picture.
     """
     if not thumbs:

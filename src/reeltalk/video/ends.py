@@ -1,4 +1,4 @@
-"""Whether a video's first and last frames can be decoded, and whether it was cut off. Runs in a child process."""
+"""Checks that a video's first and last frames can be decoded and that it was not cut off. Runs in a child process."""
 
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,13 @@ from reeltalk.video.stream import VideoError, open_video
 
 
 def decode_ends(argument: dict[str, Any]) -> dict[str, Any]:
-    """Decode the first frame, and from the last key frame to the end.
+    """Decode the first frame, and everything from the last key frame to the end.
 
     Args:
         argument: `path`.
 
     Returns:
-        `first_s` and `last_s`, presentation times of what was decoded; or `refused`, why it was not.
+        `first_s` and `last_s`, the presentation times of the decoded frames; or `refused`, the reason of a failure.
     """
     path = Path(argument["path"])
     try:

@@ -1,6 +1,6 @@
-"""What frames look like in numbers that need no weights: colours, their places, and what moves before what stays.
+"""Describes frames in numbers without weights: colours, their places, and moving things against a still background.
 
-Everything is computed on pictures made as small as `SMALL`, so that an hour of video takes seconds.
+Everything is computed on pictures of the size `SMALL`, so an hour of video takes seconds.
 """
 
 import base64
@@ -24,46 +24,47 @@ PIXELS: Final = SMALL[0] * SMALL[1]
 COLOURS: Final = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "white", "grey", "black")
 """Names of colours, in the order of `FrameFeatures.colours`."""
 REGIONS: Final = ("upper", "middle", "lower", "around", "whole")
-"""Thirds of what moves from the top, what is above, below and beside it, and the whole picture."""
+"""The moving part in thirds from the top, the areas above, below and beside it, and the whole picture."""
 ALIKE: Final = 25.0
 """Mean difference of grey levels below which two frames show the same view."""
 MOVED: Final = 24.0
-"""Difference of a pixel to the median of like frames above which something moves there."""
+"""If a pixel differs by more than this from the median of similar frames, something moves there."""
 LEAST_MOVING: Final = 6
 VIEWS: Final = 9
 LEVELS: Final = 5
 """Levels of each colour channel in a histogram."""
 VALUES: Final = 534
 SETTINGS: Final = f"frames:{SMALL[1]}x{SMALL[0]}.v1"
-"""Names these features in signatures."""
+"""Name of these features in signatures."""
 
 
 @dataclass(frozen=True)
 class FrameFeatures:
-    """What T frames look like."""
+    """Features of T frames."""
 
     times_s: NDArray[np.float64]
-    """(T,) presentation times, rising."""
+    """(T,) presentation times, in rising order."""
     values: NDArray[np.float32]
-    """(T, 534): a grid of mean colours, histograms of the whole, of what moves and of what is around it, its place."""
+    """(T, 534): a grid of mean colours; histograms of the whole, of the moving part and of its surroundings; its
+    place."""
     colours: NDArray[np.float32]
     """(T, 5, 11): the share of each of `COLOURS` in each of `REGIONS`."""
 
 
 def shrunk(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """A picture as (36, 64, 3) uint8 RGB, whatever its shape."""
+    """Resizes a picture to (36, 64, 3) uint8 RGB, whatever its shape."""
     return np.asarray(cv2.resize(pixels, (SMALL[1], SMALL[0]), interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def features(times_s: Sequence[float], small: NDArray[np.uint8]) -> FrameFeatures:
     """Describe frames of one video.
 
-    A frame's background is the median of the frames of the same view, so the features of a frame depend on which
-    others are given: those that may be seen, and no more.
+    The background of a frame is the median of the frames with the same view. So the features of a frame depend on the
+    other frames that you pass: pass only the frames that the model may see.
 
     Args:
-        times_s: (T,) rising.
-        small: (T, 36, 64, 3) uint8 RGB, as `shrunk` gives them.
+        times_s: (T,) in rising order.
+        small: (T, 36, 64, 3) uint8 RGB, as `shrunk` returns them.
     """
     count = len(small)
     if not count:
@@ -90,14 +91,14 @@ def features(times_s: Sequence[float], small: NDArray[np.uint8]) -> FrameFeature
 def _figure(
     picture: NDArray[np.uint8], named: NDArray[np.intp], moving: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """What moves: (265,) its features, and (4, 11) shares of colours in its thirds and around it."""
+    """The moving part: its features (265,), and the shares of colours in its thirds and around it (4, 11)."""
     shares = np.zeros((4, len(COLOURS)), np.float32)
     rows, columns = np.nonzero(moving)
     if len(rows) < LEAST_MOVING:
         empty = np.zeros(2 * LEVELS**3 + 9 + 6, np.float32)
         empty[-6:-4] = 0.5
         return empty, shares
-    # A few stray pixels must not make it larger.
+    # A few stray pixels must not enlarge it.
     (top, bottom), (left, right) = np.percentile(rows, [3, 97]), np.percentile(columns, [3, 97])
     middle = (left + right) / 2
     around = slice(int(max(0, middle - 8)), int(min(SMALL[1], middle + 9)))
@@ -122,7 +123,7 @@ def _histogram(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _named(small: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """(T, 36, 64) the colour of each pixel as its place in `COLOURS`."""
+    """(T, 36, 64) the colour of each pixel as its index in `COLOURS`."""
     flat = cv2.cvtColor(small.reshape(-1, SMALL[1], 3), cv2.COLOR_RGB2HSV).reshape(small.shape)
     hue, saturation, value = (np.asarray(flat[..., n], np.intp) for n in range(3))
     bounds = [bound for bound, _ in HUES]
@@ -140,7 +141,7 @@ def _shares(named: NDArray[np.intp]) -> NDArray[np.float32]:
 
 
 def decode_features(argument: dict[str, Any]) -> dict[str, Any]:
-    """Decode frames and make them small. Runs in a child process.
+    """Decode frames and shrink them. Runs in a child process.
 
     Args:
         argument: `path`, `times_s`, `rotation_deg`.

@@ -1,4 +1,4 @@
-"""The frame that a viewer sees at a moment, read from a file by seeking."""
+"""Reads the frame that a viewer sees at a given time, by seeking in the file."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -11,11 +11,11 @@ import av
 from reeltalk.video.stream import Source, VideoError, open_video
 
 SEEK_AHEAD_S: Final = 4.0
-"""A frame further ahead than this is sought; a nearer one is reached by decoding on, which is cheaper."""
+"""The reader seeks a frame that is further ahead than this. It reaches a nearer one by decoding, which is cheaper."""
 DELAY: Final = 8
-"""Frames that a decoder may hold back, so that damage is met so much earlier than the gap it leaves is seen."""
+"""How many frames a decoder may hold back: damage is reported that much earlier than its gap appears."""
 MARGIN_S: Final = 1.0
-"""How far before a moment one seeks: containers index by decoding time, which runs ahead of presentation."""
+"""How far before a time to seek. Containers index by decoding time, which runs ahead of presentation time."""
 
 
 class FrameAt(NamedTuple):
@@ -25,18 +25,19 @@ class FrameAt(NamedTuple):
     """Presentation time in seconds from that of the first frame."""
     picture: av.VideoFrame
     stands_in: bool
-    """True where packets after it could not be decoded, so that it may be shown in place of a frame that was lost."""
+    """True if later packets could not be decoded, so that this frame may stand in for a lost one."""
 
 
 def frames_at(path: Path, times_s: Iterable[float]) -> Iterator[FrameAt]:
-    """The frame on the screen at each time: the last one whose presentation time is not after it.
+    """The frame on the screen at each time: the last frame whose presentation time is not after it.
 
     Args:
         path: The video.
-        times_s: In rising order, seconds from the first presentation time; beyond the end gives the last frame.
+        times_s: In rising order, in seconds from the first presentation time. A time after the end gives the last
+            frame.
 
     Yields:
-        A frame for each time, the same one twice where two times fall on it.
+        One frame for each time. Two times may give the same frame.
 
     Raises:
         VideoError: The file cannot be decoded.
@@ -65,7 +66,7 @@ class _Reader:
         self.next: tuple[int, av.VideoFrame] | None = self._read()
 
     def at(self, time_s: float) -> FrameAt:
-        # A hair is added, so that a time that was rounded on its way still falls on its own frame.
+        # A tiny amount is added, so that a time that was rounded earlier still falls on its frame.
         target = self.start + int((Fraction(time_s) + Fraction(1, 1_000_000)) / self.source.time_base)
         if self.next is not None and target - self.next[0] > SEEK_AHEAD_S / self.source.time_base:
             self._seek(target)
@@ -84,8 +85,9 @@ class _Reader:
                 self.shown, self.next = found, self._read()
                 return
             wanted, margin = wanted - 8 * margin, 2 * margin
-        # An index that leads nowhere: decode from the start. A transport stream asked for its first frame itself gives
-        # the key frame after it.
+        # The index leads nowhere: decode from the start. If you ask a transport stream for its first frame, it gives
+        # the
+        # key frame after it.
         self.source.seek(self.start - int(MARGIN_S / self.source.time_base))
         found = self._read()
         if found is None or found[0] > target:

@@ -1,8 +1,8 @@
-"""Frames of a file, a webcam or an RTSP camera while it plays. What is here runs in a child process, as all decoding.
+"""Reads frames of a file, a webcam or an RTSP camera while it plays. Runs in a child process, as all decoding does.
 
-A file is opened as everywhere, from itself alone. A webcam is read through Video4Linux. An RTSP camera is read through
-one TCP connection to the address that was typed: media come interleaved on it, so that nothing the camera says can make
-us open another, and where it sends us elsewhere we leave.
+A file is opened from itself alone, as everywhere. A webcam is read through Video4Linux. An RTSP camera is read through
+one TCP connection to the address that the user typed. Media come interleaved on it, so the camera cannot make us open
+another connection. If the camera redirects us to another address, we disconnect.
 """
 
 import contextlib
@@ -26,22 +26,22 @@ from reeltalk.video.serving import sized
 from reeltalk.video.stream import Frame, Source, VideoError, open_video, rgb
 
 HEAD: Final = struct.Struct(">dHH")
-"""Before the pixels of a frame: presentation time in seconds, height, width."""
+"""Header of a frame: presentation time in seconds, height, width."""
 REFUSED: Final = b"refused "
-"""Begins a block that says why there is no frame, in place of a frame."""
+"""Begins a block that gives the reason why there is no frame."""
 HAIR_S: Final = 1e-6
 CONNECT_S: Final = 10.0
 SILENCE_S: Final = 15.0
-"""A camera that sends nothing for so long is gone."""
+"""A camera that sends nothing for this long counts as disconnected."""
 NOT_LISTED: Final = "not on whitelist"
-"""FFmpeg's words where a camera sends it to another address."""
+"""FFmpeg's message when a camera redirects to another address."""
 
 
 def follow(argument: dict[str, Any]) -> Iterator[bytes]:
-    """Frames at a rate, one block each: `HEAD`, then (H, W, 3) uint8 RGB; or one that begins with `REFUSED`.
+    """Frames at a fixed rate, one block each: `HEAD`, then (H, W, 3) uint8 RGB; or a block that begins with `REFUSED`.
 
-    Of a file these are the frames on the screen at each moment of the rate. Of what is live, each is the first that
-    came after its moment, and its time is that at which it came, for clocks of cameras jump.
+    For a file, these are the frames on the screen at each time step. For a live source, each is the first frame that
+    arrived after its time step, with the time of arrival, because the clocks of cameras jump.
 
     Args:
         argument: `path`, or `device` with `format`, or `address`; `fps`; `longest_side_px` or null.
@@ -71,7 +71,7 @@ def _of_file(path: Path, fps: float) -> Iterator[tuple[float, NDArray[np.uint8]]
             if shown is not None and last >= moment:
                 yield shown.pts_s, _upright(source, shown)
                 moment = last + 1
-            # A file whose times go back shows nothing new until they have caught up.
+            # If the times of a file go back, nothing new is shown until they have caught up.
             if shown is None or frame.pts_s > shown.pts_s:
                 shown = frame
         if shown is not None and (moment == 0 or shown.pts_s + HAIR_S >= moment / fps):
@@ -99,7 +99,7 @@ def _live(opened: "contextlib.AbstractContextManager[Any]", fps: float) -> Itera
 @contextlib.contextmanager
 def _open_device(device: str, format: str) -> Iterator[Any]:
     try:
-        # No protocol at all: a device is read by its driver.
+        # No protocol is allowed: a driver reads the device.
         container = av.open(device, format=format, options={"protocol_whitelist": "none"})
     except (av.error.FFmpegError, ValueError, OSError) as error:
         raise VideoError(f"the camera cannot be opened ({_words(error)})") from None
@@ -111,7 +111,7 @@ def _open_device(device: str, format: str) -> Iterator[Any]:
 def _open_address(address: str) -> Iterator[Any]:
     scheme = address.partition(":")[0].lower()
     options = {
-        # Without `rtsp` itself: the address that was typed is opened all the same, and one that a camera names is not.
+        # `rtsp` itself is left out: the typed address still opens, and an address that a camera names does not.
         "protocol_whitelist": "tls,tcp" if scheme == "rtsps" else "tcp",
         "format_whitelist": "rtsp",
         "rtsp_transport": "tcp",
@@ -119,7 +119,7 @@ def _open_address(address: str) -> Iterator[Any]:
         "analyzeduration": "1000000",
         "timeout": str(round(SILENCE_S * 1e6)),
     }
-    # Kept for the error, not shown.
+    # Kept for the error message, not printed.
     av.logging.set_level(av.logging.ERROR)
     logging.getLogger("libav").addHandler(logging.NullHandler())
     logging.getLogger("libav").propagate = False

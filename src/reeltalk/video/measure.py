@@ -1,4 +1,4 @@
-"""What a frame and two frames look like, in numbers."""
+"""Measures single frames and pairs of frames."""
 
 from typing import Final
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from reeltalk.video.downscale import Picture, rows_of
 
 SHARPNESS_WIDTH_PX: Final = 640
-"""Sharpness depends on the size it is measured at; frames are brought to this width first, never enlarged."""
+"""Sharpness depends on the size of the picture. Frames are shrunk to this width first, and never enlarged."""
 BINS: Final = (8, 8, 8)
 HASH_SIDE: Final = 8
 
 
 def luma(picture: av.VideoFrame) -> Picture:
-    """A frame's brightness: (H, W) uint8, without a copy where the layout allows it."""
+    """A frame's brightness: (H, W) uint8, without a copy if the layout allows it."""
     if picture.format.name.startswith(("yuv4", "yuvj4", "nv", "gray")) and picture.format.components[0].bits == 8:
         return rows_of(picture.planes[0])[: picture.height, : picture.width]
     return np.asarray(picture.to_ndarray(format="gray"), np.uint8)
@@ -25,14 +25,15 @@ def luma(picture: av.VideoFrame) -> Picture:
 def sharpness(picture: av.VideoFrame) -> float:
     """Variance of the Laplacian of the luma at a width of 640 pixels (Pech-Pacheco et al. 2000). 0 or more.
 
-    Blurred frames lie below about 50, detailed ones above 200; it depends on the content as much as on the focus.
+    Blurred frames have less than about 50, detailed ones more than 200. It depends on the content as much as on the
+    focus.
     """
     grey = luma(picture)
     if grey.shape[1] > SHARPNESS_WIDTH_PX:
         height = max(1, round(grey.shape[0] * SHARPNESS_WIDTH_PX / grey.shape[1]))
         grey = cv2.resize(grey, (SHARPNESS_WIDTH_PX, height), interpolation=cv2.INTER_AREA)
     edges = cv2.Laplacian(grey, cv2.CV_16S)
-    # The variance from two sums of whole numbers: a sixteenth of the time of cv2.meanStdDev.
+    # The variance from two sums of integers takes a sixteenth of the time of cv2.meanStdDev.
     variance: float = cv2.norm(edges, cv2.NORM_L2SQR) / edges.size - (cv2.sumElems(edges)[0] / edges.size) ** 2
     return variance
 
@@ -67,14 +68,14 @@ class Motion:
 def perceptual_hash(grey: Picture) -> str | None:
     """The 64 bits of pHash (Zauner 2010) of a (H, W) grey picture as 16 hexadecimal digits.
 
-    None for a picture too plain to be told from others.
+    None if the picture is too plain to tell from others.
     """
     if float(cv2.meanStdDev(grey)[1][0, 0]) < 8.0:
         return None
     side = 4 * HASH_SIDE
     square = np.float32(cv2.resize(grey, (side, side), interpolation=cv2.INTER_AREA))
     low = cv2.dct(square)[:HASH_SIDE, :HASH_SIDE]
-    # Not np.median, whose first call imports numpy.ma: that would cost every process as much as many frames.
+    # Not np.median: its first call imports numpy.ma, which would cost every process as much as many frames.
     ordered = np.sort(low, axis=None)
     bits = (low > (ordered[31] + ordered[32]) / 2).ravel()
     return np.packbits(bits).tobytes().hex()

@@ -1,7 +1,7 @@
-"""What a file lacks of what it promises: it was cut off, or damaged on the way.
+"""Finds the parts that a file promises but lacks, because it was cut off or damaged.
 
-Only what a header states is a promise: an MP4's index, the frames that an AVI counts, the length in a Matroska, FLV or
-MXF header. A transport stream, a program stream and a fragmented MP4 state no length, so their lost end is not known.
+Only a length in a header is a promise: the index of an MP4, the frame count of an AVI, the length in a Matroska, FLV or
+MXF header. A transport stream, a program stream and a fragmented MP4 state no length, so a lost end is not detected.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,32 +18,32 @@ from reeltalk.video.records import Gap
 
 TOLERATED_S: Final = 0.25
 TOLERATED_SHARE: Final = 0.005
-"""A header may round; a shorter end than this, in seconds or as a share of the length, is not called missing."""
+"""A header may round. A difference up to this, in seconds or as a share of the length, does not count as missing."""
 APART_S: Final = 2.0
-"""Sound that goes on for longer than this after the pictures shows that the pictures had ended before a file was cut:
+"""If the sound goes on for longer than this after the pictures, the pictures had ended before the file was cut, because
 streams are interleaved more closely."""
 SHORTEST_GAP_S: Final = 0.2
 SHORTEST_GAP_FRAMES: Final = 5
-"""Gaps that are shorter are dropped frames."""
+"""Shorter gaps are dropped frames."""
 NEAR_S: Final = 1.0
-"""Damage belongs to a gap that is so near: decoders hand frames out late, and out of the order of the file."""
+"""Damage within this distance belongs to a gap. Decoders return frames late, and not in the order of the file."""
 LENGTH_IN_HEADER: Final = ("matroska", "flv")
 """Containers that state one length for all their streams together."""
 
 
 def promised_s(source: Any, *, duration_s: float, last_dts: int, ends_s: Sequence[float]) -> float:
-    """How long the header says that the pictures last; what was found where it says nothing or less.
+    """How long the pictures last according to the header; the measured length if the header states none or less.
 
     Args:
-        source: The `Source`, whose packets were read.
+        source: The `Source` whose packets were read.
         duration_s: From the first to the end of the last packet of the pictures.
         last_dts: Largest decoding time stamp of the pictures' packets, in the stream's time base.
-        ends_s: Where the packets of the pictures end, and of each other stream that was read.
+        ends_s: The end of the packets of the pictures, and of each other stream that was read.
     """
     stream, name = source.stream, source.container.format.name.split(",")[0]
     found = duration_s
     if name == "mov" and stream.frames and len(index := stream.index_entries):
-        # The index has exactly the samples that edit lists leave, so a whole file misses none of them.
+        # The index lists exactly the samples that remain after edit lists, so a whole file misses none of them.
         if index[-1].timestamp > last_dts:
             found = float((index[-1].timestamp - index[0].timestamp) * source.time_base)
             found += float(1 / source.frame_rate) if source.frame_rate else 0.0
@@ -58,7 +58,7 @@ def promised_s(source: Any, *, duration_s: float, last_dts: int, ends_s: Sequenc
 
 
 def _of_pictures(stream: Any, whole_s: float, ends_s: Sequence[float]) -> float | None:
-    """Length of the pictures in a file whose header states that of the longest stream."""
+    """Length of the pictures in a file whose header states only the length of the longest stream."""
     if max(ends_s) >= whole_s - TOLERATED_S:
         return None
     if (own_s := _clock_s(stream.metadata.get("DURATION"))) is not None:
@@ -67,7 +67,7 @@ def _of_pictures(stream: Any, whole_s: float, ends_s: Sequence[float]) -> float 
 
 
 def _clock_s(text: str | None) -> float | None:
-    """Seconds of Matroska's tag, as `00:01:23.800000000`."""
+    """Seconds from Matroska's tag, such as `00:01:23.800000000`."""
     try:
         hours, minutes, seconds = (text or "").strip("\0 ").split(":")
         return int(hours) * 3600 + int(minutes) * 60 + float(Fraction(seconds))
@@ -76,11 +76,11 @@ def _clock_s(text: str | None) -> float | None:
 
 
 def gaps(times_s: NDArray[np.float64], damaged_s: Sequence[float]) -> tuple[Gap, ...]:
-    """Parts between frames that were lost to damage; without damage nearby a long frame is only a long frame.
+    """Parts between frames that were lost to damage. A long frame without damage nearby is only a long frame.
 
     Args:
-        times_s: When frames are shown, in rising order.
-        damaged_s: Times of frames or packets at which something was found to be damaged.
+        times_s: Times of the frames, in rising order.
+        damaged_s: Times of frames or packets with damage.
     """
     if len(times_s) < 2 or not len(damaged_s):
         return ()
@@ -96,11 +96,11 @@ def gaps(times_s: NDArray[np.float64], damaged_s: Sequence[float]) -> tuple[Gap,
 
 
 class Complaints:
-    """Counts what FFmpeg's demuxer calls an error, which it mends by reading on."""
+    """Counts the errors that FFmpeg's demuxer reports and repairs by reading on."""
 
     def __enter__(self) -> "Complaints":
         self._level = av.logging.get_level()
-        # At any level PyAV counts errors; at this one it tells nobody of them.
+        # PyAV counts errors at any level. At this level it does not print them.
         av.logging.set_level(av.logging.PANIC)
         self._count = int(av.logging.get_last_error()[0])
         return self
@@ -109,16 +109,16 @@ class Complaints:
         av.logging.set_level(self._level)
 
     def more(self) -> bool:
-        """Whether there were any since the last call."""
+        """True if there were any since the last call."""
         before, self._count = self._count, int(av.logging.get_last_error()[0])
         return self._count > before
 
 
 def unfinished_box(path: Path) -> str | None:
-    """What a QuickTime or MP4 file that cannot be opened lacks: its last part ends after the file does.
+    """The missing part of a QuickTime or MP4 file that cannot be opened: its last box ends after the file does.
 
     Returns:
-        None where it is no such file, or ends where its last part does.
+        None if the file is of another type, or ends where its last box ends.
     """
     try:
         with path.open("rb") as stream:
@@ -133,7 +133,7 @@ def unfinished_box(path: Path) -> str | None:
 
 
 def _boxes(stream: Any, size: int) -> Iterator[tuple[str, int, int]]:
-    """Name, first byte and end of each part on the top level."""
+    """Name, first byte and end of each box on the top level."""
     at = 0
     while at + 8 <= size:
         stream.seek(at)

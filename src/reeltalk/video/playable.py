@@ -1,10 +1,11 @@
-"""Whether browsers play a file, and when each of its frames appears on a browser's clock; no more than one is decoded.
+"""Tells if browsers play a file, and when each frame appears on a browser's clock. Decodes at most one frame.
 
 Found in Chromium by experiment: `currentTime` is the presentation time that FFmpeg gives a frame, edit lists applied.
-The first frame of a file that starts at 5 s is at 5 s, not at 0. What starts before 0, or has frames after the length
-that is read from its header, is not played frame for frame. A seek shows the first frame whose own duration, as the
-container has it, reaches past the time that is sought. MP4 gives frames the durations of their order of decoding, so
-that with B-frames at a variable rate a frame may hide the next one (Chromium 150).
+The first frame of a file that starts at 5 s is at 5 s, not at 0. A file that starts before 0, or has frames after the
+length in its header, is not played frame for frame. A seek shows the first frame whose own duration, as the container
+states it, reaches past the requested time. MP4 gives frames the durations of their decoding order, so with B-frames at
+a
+variable rate a frame may hide the next one (Chromium 150).
 """
 
 from fractions import Fraction
@@ -20,42 +21,43 @@ from reeltalk.video.stream import Source, VideoError, open_video, rgb
 MP4: Final = "video/mp4"
 WEBM: Final = "video/webm"
 MEDIA_TYPES: Final = {"mov,mp4,m4a,3gp,3g2,mj2": MP4, "matroska,webm": WEBM}
-"""By FFmpeg's name of the container. Matroska with codecs that WebM may hold is WebM but for a word in its header."""
+"""Media type by FFmpeg's name of the container. Matroska with WebM's codecs differs from WebM in one header word
+only."""
 SHALLOW: Final = frozenset({"yuv420p", "yuvj420p"})
 DEEP: Final = SHALLOW | {"yuv420p10le"}
 VIDEO: Final = {
     MP4: {"h264": SHALLOW, "vp9": DEEP, "av1": DEEP},
     WEBM: {"vp8": SHALLOW, "vp9": DEEP, "av1": DEEP},
 }
-"""Codecs and pixel formats that Chromium and Firefox decode without help of the machine's hardware."""
+"""Codecs and pixel formats that Chromium and Firefox decode without hardware support."""
 AUDIO: Final = {MP4: frozenset({"aac", "mp3", "opus", "flac"}), WEBM: frozenset({"opus", "vorbis"})}
 SHORTEST_LAST_S: Final = Fraction(1, 1000)
-"""For how long the last frame must be there to be sought."""
+"""The last frame must last this long so that a seek can reach it."""
 DECIMALS: Final = 6
-"""Browsers count whole microseconds."""
+"""Browsers count in whole microseconds."""
 
 
 class Playable(NamedTuple):
-    """What a browser makes of a file."""
+    """How browsers play a file."""
 
     media_type: str | None
-    """`video/mp4` or `video/webm`; None where browsers do not play it."""
+    """`video/mp4` or `video/webm`; None if browsers do not play the file."""
     why: str
-    """Why they do not; empty where they do."""
+    """Why browsers do not play it; empty if they do."""
     pts_s: tuple[float, ...]
-    """When each frame appears, in seconds of the browser's `currentTime`, rising."""
+    """When each frame appears, in seconds of the browser's `currentTime`, in rising order."""
 
 
 def playable(path: Path) -> Playable:
     """Look at a file's headers and packets, and at its first frame.
 
     Raises:
-        VideoError: It is no video that we read, or its first frame cannot be decoded.
+        VideoError: The file is not a supported video, or its first frame cannot be decoded.
     """
     with open_video(path) as source:
         media_type = MEDIA_TYPES.get(source.container.format.name)
         why = _why_not(source, media_type)
-        # A file that lost its middle still has headers: what cannot show its first frame is refused here.
+        # A file that lost its middle still has headers, so a file whose first frame cannot be decoded is refused here.
         first = rgb(next(source.frames()).picture)
         assert first.size
     if why:
@@ -68,10 +70,10 @@ def playable(path: Path) -> Playable:
         return Playable(None, "its frames have no presentation times", ())
     if pts[0] < 0:
         return Playable(None, "its first frame comes before time 0", ())
-    # Chromium's clock stops at the length that FFmpeg reads, also where times start later: no seek gets beyond.
+    # Chromium's clock stops at the length that FFmpeg reads, even if times start later. No seek gets past it.
     if length is None or pts[-1] * tick_s > Fraction(length, av.time_base) - SHORTEST_LAST_S:
         return Playable(None, "its last frame comes after the end that its header names", ())
-    # The player seeks the middle of a frame.
+    # The web page seeks to the middle of a frame.
     ends: list[Fraction] = [*map(Fraction, pts[2:]), Fraction(length, av.time_base) / tick_s]
     if any(2 * (a + durations[a]) >= b + end for a, b, end in zip(pts, pts[1:], ends, strict=False)):
         why = "browsers skip some of its frames: the file gives the frame before too long a duration"
@@ -81,7 +83,7 @@ def playable(path: Path) -> Playable:
 
 
 def check_playable(argument: dict[str, Any]) -> dict[str, Any]:
-    """`playable` in a child process.
+    """Run `playable` in a child process.
 
     Args:
         argument: `path`.
@@ -106,21 +108,21 @@ def _why_not(source: Source, media_type: str | None) -> str:
     if pixel_format not in pixels:
         return f"browsers do not play {source.codec} with pixels of format {pixel_format}"
     sound = next((s.codec_context.name for s in source.container.streams.audio if s.codec_context), None)
-    # FFmpeg has two decoders of MP3, and names the one that is used.
+    # FFmpeg has two decoders of MP3 and reports the name of the one in use.
     if sound is not None and sound.removesuffix("float") not in AUDIO[media_type]:
         return f"browsers do not play sound of {sound} in {kind} files"
     return ""
 
 
 def _shown_packets(source: Source) -> dict[int, int]:
-    """Duration by time stamp of all frames that are shown; 0 where the container has none."""
-    # In VP8, frames that are only predicted from have packets of their own.
+    """Duration of each shown frame by time stamp; 0 if the container states none."""
+    # In VP8, frames that only serve prediction have packets of their own.
     if source.codec == "vp8":
         return {frame.pts: 0 for frame in source.frames()}
     durations: dict[int, int] = {}
     try:
         for packet in source.container.demux(source.stream):
-            # Those that an edit list cuts off are decoded and not shown.
+            # Frames that an edit list cuts off are decoded and not shown.
             if packet.size and packet.pts is not None and not packet.is_discard:
                 durations[packet.pts] = packet.duration or 0
     except (av.error.FFmpegError, ValueError, OSError) as error:

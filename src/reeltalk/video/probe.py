@@ -1,4 +1,4 @@
-"""What a file says about itself, and what its packets say; no frame is decoded."""
+"""Reads the facts that a file's headers and packets state, without decoding frames."""
 
 import re
 from array import array
@@ -15,14 +15,14 @@ from reeltalk.video.records import Gap, Probe
 from reeltalk.video.stream import Source, VideoError, open_video
 
 UNEVEN: Final = 0.02
-"""Distances between frames that differ by more than this share are a variable rate; less is rounding."""
+"""If distances between frames differ by more than this share, the rate is variable. Less is rounding."""
 
 
 def probe(path: Path) -> Probe:
     """Read a file's headers and packets.
 
     Raises:
-        VideoError: It is no video that we read.
+        VideoError: The file is not a supported video.
     """
     with open_video(path) as source:
         times = _Times(source)
@@ -52,7 +52,7 @@ class _Times:
         pts, key_pts, damaged_pts = array("q"), array("q"), array("q")
         last_duration, counted, last_dts = 0, 0, 0
         tick_s = source.time_base
-        # Of all streams together a header may state no more than one length.
+        # A header may state only one length for all streams together.
         together = source.container.format.name.split(",")[0] in missing.LENGTH_IN_HEADER
         streams = source.container.streams
         others = [s for s in (*streams.video, *streams.audio, *streams.subtitles) if s.index != source.stream.index]
@@ -111,12 +111,12 @@ class _Times:
 
 def _language(stream: Any) -> str:
     named = str(stream.metadata.get("language", ""))
-    # A language tag is a word; whatever else a file says there is not handed on.
+    # A language tag is one word. Any other text in that field is not passed on.
     return named if re.fullmatch(r"[A-Za-z0-9-]{1,35}", named) else "und"
 
 
 def _rotation(source: Source) -> int:
-    """The display matrix is side data of a decoded frame, so one frame is decoded where a container can have one."""
+    """The rotation is side data of a decoded frame. One frame is decoded if the container can have a rotation."""
     if not _turns(source):
         return 0
     source.seek(source.stream.start_time or 0)
@@ -125,7 +125,7 @@ def _rotation(source: Source) -> int:
 
 
 def turned_deg(source: Source, picture: Any) -> int:
-    """How far a player turns a decoded frame clockwise: 0, 90, 180 or 270 degrees."""
+    """How far a video player turns a decoded frame clockwise: 0, 90, 180 or 270 degrees."""
     # PyAV counts anticlockwise.
     return round(-picture.rotation / 90) % 4 * 90 if _turns(source) else 0
 

@@ -1,8 +1,8 @@
-"""A file that browsers play, made of one that they do not: H.264 in MP4, or VP9 in WebM.
+"""Makes a file that browsers play from a file that they do not play: H.264 in MP4, or VP9 in WebM.
 
-Every frame keeps its distance in time from the first, so what was said about a moment of the video holds for the proxy.
-The picture is upright, its pixels square, its longer side at most 1280 pixels; a key frame comes every second, so that
-a seek decodes little.
+Every frame keeps its distance in time from the first, so statements about a time in the video hold for the proxy. The
+picture is upright, its pixels are square, and its longer side has at most 1280 pixels. A key frame comes every second,
+so that a seek decodes little.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, open_video,
 LONGEST_SIDE_PX: Final = 1280
 KEY_FRAME_EVERY_S: Final = 1
 SOUND_AHEAD_S: Final = 0.5
-"""Sound is written this far before the picture, so that players find both near each other."""
+"""Sound is written this far before the picture, so that video players find both near each other."""
 SOUND_HZ: Final = 48_000
 ENDINGS: Final = {MP4: "mp4", WEBM: "webm"}
 VIDEO_CODECS: Final = {MP4: "libx264", WEBM: "libvpx-vp9"}
 AUDIO_CODECS: Final = {MP4: "aac", WEBM: "libopus"}
 OPTIONS: Final = {
-    # Without B-frames times need no edit list, which not every player heeds.
+    # Without B-frames, times need no edit list, which some video players ignore.
     MP4: {"preset": "veryfast", "crf": "23", "bf": "0", "forced-idr": "1", "threads": "1"},
     WEBM: {"deadline": "realtime", "cpu-used": "7", "crf": "33", "b": "0", "row-mt": "0", "threads": "1"},
 }
@@ -38,10 +38,10 @@ KEEP_COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_tr
 
 
 def proxy_type() -> str:
-    """The media type of the proxies that can be made here: `video/mp4` where PyAV has libx264, else `video/webm`.
+    """The media type of proxies on this machine: `video/mp4` if PyAV has libx264, else `video/webm`.
 
     Raises:
-        VideoError: Neither encoder is there.
+        VideoError: Neither encoder is available.
     """
     for media_type, codec in VIDEO_CODECS.items():
         if codec in av.codecs_available:
@@ -54,12 +54,12 @@ def make_proxy(path: Path, target: Path, *, media_type: str, rotation_deg: int =
 
     Args:
         path: The video.
-        target: The file that is written; a broken one is left where that fails.
+        target: The file to write. After a failure, a broken file stays there.
         media_type: `video/mp4` or `video/webm`.
-        rotation_deg: The video's, clockwise; the proxy has none.
+        rotation_deg: The rotation of the video, clockwise. The proxy has none.
 
     Returns:
-        How many frames it has.
+        The number of frames in the proxy.
 
     Raises:
         VideoError: The video cannot be decoded or encoded.
@@ -94,13 +94,13 @@ def make_proxy(path: Path, target: Path, *, media_type: str, rotation_deg: int =
 
 
 def transcode(argument: dict[str, Any]) -> dict[str, Any]:
-    """`make_proxy` in a child process.
+    """Run `make_proxy` in a child process.
 
     Args:
         argument: `path`, `target`, `media_type`.
 
     Returns:
-        `pts_s`, when each frame of the proxy appears, as `playable` tells it; or `refused`; or `unwritable`.
+        `pts_s`, the time of each frame of the proxy, as from `playable`; or `refused`; or `unwritable`.
     """
     path, target = Path(argument["path"]), Path(argument["target"])
     try:
@@ -120,7 +120,7 @@ def transcode(argument: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Pictures:
-    """The picture of a proxy while it is written."""
+    """Encodes the pictures of a proxy."""
 
     def __init__(self, source: Source, output: Any, media_type: str, rotation_deg: int) -> None:
         self.source, self.output, self.rotation_deg = source, output, rotation_deg
@@ -142,7 +142,7 @@ class _Pictures:
         return float((self.last_pts + self.step) * self.source.time_base)
 
     def write(self, picture: av.VideoFrame, pts: int) -> None:
-        """Encode a frame; one that does not come after the last is left out, as players do."""
+        """Encode a frame. A frame that does not come after the last one is left out, as video players do."""
         if pts <= self.last_pts:
             return
         if self.count == 0:
@@ -160,19 +160,19 @@ class _Pictures:
         self.count, self.last_pts = self.count + 1, pts
 
     def finish(self) -> None:
-        """Write what the encoder still holds."""
+        """Write the frames that the encoder still holds."""
         self.output.mux(self.stream.encode(None))
 
 
 def shown_size(width_px: int, height_px: int, shape: Fraction) -> tuple[int, int]:
-    """Width and height of a proxy's picture before it is turned: square pixels, even numbers, at most 1280.
+    """Width and height of a proxy's picture before rotation: square pixels, even numbers, at most 1280.
 
     Args:
-        width_px: Of the video.
-        height_px: Of the video.
-        shape: Width of a pixel by its height.
+        width_px: Width of the video.
+        height_px: Height of the video.
+        shape: Width of a pixel divided by its height.
     """
-    # What is not square is never made larger.
+    # Non-square pixels never make the picture larger.
     wide = width_px * shape if shape < 1 else Fraction(width_px)
     high = height_px / shape if shape > 1 else Fraction(height_px)
     scale = min(Fraction(1), LONGEST_SIDE_PX / max(wide, high))
@@ -180,7 +180,7 @@ def shown_size(width_px: int, height_px: int, shape: Fraction) -> tuple[int, int
 
 
 def _sound(heard: Source, output: Any, media_type: str, start_s: Fraction) -> Generator[tuple[float, Any], None, None]:
-    """Encoded sound with its times, in seconds from the first frame; none where there is none that we read."""
+    """Encoded sound with its times, in seconds from the first frame; nothing if there is no sound that we can read."""
     stream = next((each for each in heard.container.streams.audio if each.codec_context), None)
     if stream is None:
         return
@@ -198,7 +198,7 @@ def _sound(heard: Source, output: Any, media_type: str, start_s: Fraction) -> Ge
             if frame.pts is None:
                 continue
             pts = round(frame.pts * Fraction(frame.time_base or 0) * SOUND_HZ) - zero
-            # What is heard before the first frame is shown is left out; so is what goes back in time.
+            # Sound before the first frame is left out, and so is sound whose times go back.
             if pts <= last:
                 continue
             last = pts
@@ -210,7 +210,7 @@ def _sound(heard: Source, output: Any, media_type: str, start_s: Fraction) -> Ge
 
 
 def _heard(container: Any, stream: Any) -> Iterator[Any]:
-    """Decoded sound; what is damaged is skipped, as players do: a video without all of its sound is still one."""
+    """Decoded sound. Damaged packets are skipped, as video players do, so the video still plays with the rest."""
     packets = container.demux(stream)
     while True:
         try:

@@ -1,7 +1,7 @@
-"""BRISQUE (Mittal et al. 2012, IEEE TIP 21/12): how natural a picture looks, without another to compare it with.
+"""BRISQUE (Mittal et al. 2012, IEEE TIP 21/12): how natural a picture looks, without a reference picture.
 
-The features are computed here; the regression is the one that the package brisque 0.2.0 carries, kept as numbers in
-`brisque.npz`. It tells blur, noise and compression, not whether a picture is pleasant.
+The features are computed here. The regression is the one in the package brisque 0.2.0, stored as numbers in
+`brisque.npz`. It measures blur, noise and compression, not whether a picture is pleasant.
 """
 
 import math
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 WIDTH_PX: Final = 640
-"""Pictures are brought to this width first: the score depends on the size."""
+"""Pictures are resized to this width first, because the score depends on the size."""
 KERNEL: Final = (7, 7)
 SIGMA: Final = 7 / 6
 FLAT: Final = 1e-8
-"""Variance below which a picture has nothing to be judged by."""
+"""Below this variance, a picture has nothing to judge."""
 
 
 def brisque(rgb: NDArray[np.uint8]) -> float | None:
     """The score of a picture.
 
     Args:
-        rgb: (H, W, 3) uint8 RGB; brought to a width of 640 where it is wider.
+        rgb: (H, W, 3) uint8 RGB; a picture wider than 640 is resized to a width of 640.
 
     Returns:
         About 0 (natural) to 100 (distorted); None for a picture of one colour or under 16 pixels in height or width.
@@ -56,7 +56,7 @@ def _model() -> dict[str, Floats]:
 
 
 def _features(grey: Floats) -> list[float]:
-    """18 features: two of the normalised picture, four of its products with each of four neighbours."""
+    """18 features: two of the normalised picture, and four of its products with each of four neighbours."""
     mean = cv2.GaussianBlur(grey, KERNEL, SIGMA, borderType=cv2.BORDER_CONSTANT)
     square = cv2.GaussianBlur(grey**2, KERNEL, SIGMA, borderType=cv2.BORDER_CONSTANT)
     normal = (grey - mean) / (np.sqrt(np.abs(mean**2 - square)) + 1 / 255)
@@ -93,7 +93,7 @@ def _fit(values: Floats) -> tuple[float, float, float, float]:
 
 @cache
 def _shapes() -> tuple[Floats, Floats]:
-    """Shapes and the ratio of moments that each has; the ratio grows with the shape, so that it can be looked up."""
+    """Shapes and the ratio of moments of each. The ratio grows with the shape, so it can be looked up."""
     shapes = np.arange(0.1, 12, 0.001)
     ratios = [math.gamma(2 / a) ** 2 / (math.gamma(1 / a) * math.gamma(3 / a)) for a in shapes.tolist()]
     return shapes, np.array(ratios)

@@ -1,4 +1,4 @@
-"""Which frames of a clip a model is shown, as times. All but SVBench's published rule stay inside the clip."""
+"""Chooses the times of the frames that a model sees. All samplers but SVBench's published rule stay inside the clip."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,8 +24,9 @@ def uniform(interval: Interval, *, frames: int = SVBENCH_FRAMES) -> tuple[float,
 def fixed_rate(interval: Interval, *, fps: float = 1.0, cap: int | None = None) -> tuple[float, ...]:
     """Times on the video's own grid of `fps` frames a second that lie in a clip.
 
-    Where there are more than `cap`, as many of them as evenly as they come. The grid belongs to the video, so that
-    clips that overlap share their frames. A clip between two times of the grid gives its start.
+    If there are more than `cap`, it takes `cap` of them, spread as evenly as possible. The grid belongs to the video,
+    so
+    clips that overlap share their frames. If no time of the grid lies in a clip, the result is its start.
 
     Raises:
         ValueError: `fps` is not above 0, or `cap` is below 1.
@@ -38,7 +39,7 @@ def fixed_rate(interval: Interval, *, fps: float = 1.0, cap: int | None = None) 
 
 
 def svbench(interval: Interval, *, frames: int = SVBENCH_FRAMES) -> tuple[float, ...]:
-    """SVBench's ten frames, with its defects mended: whole seconds of the clip, spread evenly from first to last.
+    """SVBench's ten frames, with its defects fixed: whole seconds of the clip, spread evenly from first to last.
 
     Reference: Yang et al. 2025, arXiv 2502.10810; their script takes frames from before the clip (`svbench_published`).
     """
@@ -47,15 +48,16 @@ def svbench(interval: Interval, *, frames: int = SVBENCH_FRAMES) -> tuple[float,
 
 
 def svbench_published(interval: Interval, *, frames_of_video: int | None = None) -> tuple[float, ...]:
-    """SVBench's ten frames as its script chooses them, which may reach before the clip and never takes second 0.
+    """SVBench's ten frames as its script chooses them. They may lie before the clip and never include second 0.
 
     With S and E the clip's bounds, floored and ceiled: all whole seconds where E − S + 1 ≤ 10; else every
     (⌊(E − S) / 9⌋ + 1)-th second backwards from E, down to but without max(0, E − 9 step − 1).
 
     Args:
         interval: The clip.
-        frames_of_video: How many frames the script has of the video, one a second; it counts back from the last of
-            them where the clip ends later.
+        frames_of_video: How many frames the script has of the video, one a second. If the clip ends later, it counts
+            back
+            from the last of them.
     """
     start, end = math.floor(interval.start_s), math.ceil(interval.end_s)
     last = end if frames_of_video is None else min(end, frames_of_video - 1)
@@ -67,7 +69,7 @@ def svbench_published(interval: Interval, *, frames_of_video: int | None = None)
 
 
 def evenly(times: Sequence[float], count: int) -> list[float]:
-    """`count` of some moments, from the first to the last, as evenly as they come; all where there are fewer."""
+    """Picks `count` times, from the first to the last, as evenly as possible; all if there are fewer."""
     if len(times) <= count:
         return list(times)
     if count < 2:
@@ -81,4 +83,4 @@ SAMPLERS: Final[dict[str, Callable[[Interval], tuple[float, ...]]]] = {
     "svbench": svbench,
     "svbench-published": svbench_published,
 }
-"""Samplers by the name that settings call them."""
+"""Samplers by their name in settings."""

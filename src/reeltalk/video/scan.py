@@ -1,4 +1,4 @@
-"""Everything that needs a video's pixels, in one decode and in constant memory."""
+"""Computes everything that needs a video's pixels, in one decode and in constant memory."""
 
 import base64
 import math
@@ -22,7 +22,7 @@ from reeltalk.video.shots import CutFinder, PySceneDetectFinder, SmallFrame, con
 from reeltalk.video.stream import Source, VideoError, open_video, rgb
 
 DECIMALS: Final = 4
-"""Measures are kept to so many decimals: beyond them processors differ."""
+"""Measures are rounded to this many decimals. Beyond them, processors differ."""
 
 
 def scan_video(
@@ -33,13 +33,13 @@ def scan_video(
     Args:
         path: The video.
         settings: What to look for.
-        rotation_deg: How a player turns the video; pictures that are handed back are turned so.
-        make_finder: Makes what finds the cuts, where the detector is none of PySceneDetect's.
+        rotation_deg: The rotation in which the video is shown. Returned pictures are turned by it.
+        make_finder: Makes the object that finds cuts, if the detector is not one of PySceneDetect's.
 
     Returns:
-        What was found; `reason` where the video cannot be decoded.
+        The results; `reason` if the video cannot be decoded.
     """
-    # The processes are what runs in parallel.
+    # Processes run in parallel, so threads are not needed.
     cv2.setNumThreads(1)
     try:
         with open_video(path) as source:
@@ -63,8 +63,8 @@ def pyscenedetect_finder(settings: DetectorSettings, source: Source) -> CutFinde
 
 EXACT_FROM: Final = 0.5
 QUICK_IS_OFF_BY: Final = 5.0
-"""A content score is computed from the exact pictures where the quick ones bring it to this share of the threshold, or
-this close to it: quick scores were found to be off by 2.7 at most, so what is further below cannot be a cut."""
+"""If a quick content score is above this share of the threshold, or this close to it, it is computed again from the
+exact pictures. Quick scores were off by 2.7 at most, so a frame further below cannot be a cut."""
 
 
 class _Looked(NamedTuple):
@@ -86,7 +86,7 @@ class _Scanner:
         self.small = Downscaler()
         self.motion = measure.Motion()
         self.thumbs = Thumbs()
-        # Two, because the frame before is still looked at; made once, because memory of this size is costly to get.
+        # Two, because the frame before is still in use. Made once, because allocating memory of this size is slow.
         self.hsv: list[Any] = [None, None]
         self.samples: list[Sample] = []
         self.hashes: list[str] = []
@@ -117,7 +117,7 @@ class _Scanner:
             content = content_score(hsv, before.hsv if before else None)
             if not is_exact and before is not None and content >= self.exact_from:
                 content = self._exact_content(before.picture, picture)
-            # The frame before is on the screen until this one: it is what is seen at a time in between.
+            # The frame before is on the screen until this one, so it is the frame for the times in between.
             if before is not None and pts_s > before.pts_s and self.next_sample / self.settings.sample_fps < pts_s:
                 self._sample(before, pts_s)
             self.largest_content = max(self.largest_content, content)
@@ -150,7 +150,7 @@ class _Scanner:
         )
 
     def _small(self, picture: av.VideoFrame) -> tuple[Picture, bool]:
-        """A small picture, and whether it is exact. Only the content detector has a use for less."""
+        """A small picture, and whether it is exact. Only the content detector can use inexact ones."""
         if isinstance(self.settings.detector, ContentSettings):
             return self.small.quick(picture)
         return self.small(picture), True
@@ -163,14 +163,14 @@ class _Scanner:
         self.cuts += cuts
         if pts is None:
             return
-        # A detector tells of a cut some frames later; the scores of as many are at hand.
+        # A detector reports a cut some frames later, so the scores of that many frames are kept.
         self.contents[pts] = content
         if len(self.contents) > 4096:
             wanted = {*self.cuts, *list(self.contents)[-1024:]}
             self.contents = {at: score for at, score in self.contents.items() if at in wanted}
 
     def _sample(self, seen: _Looked, until_s: float) -> None:
-        """Measure a frame that is on the screen at the next time of the grid, and move the grid beyond it."""
+        """Measure the frame that is on the screen at the next time of the grid, and move the grid beyond it."""
         grid = self.next_sample
         self.next_sample = max(grid + 1, math.ceil(until_s * self.settings.sample_fps - 1e-9))
         sharpness = measure.sharpness(seen.picture)
@@ -201,7 +201,7 @@ class _Scanner:
         self.largest_content = 0.0
 
     def _flow(self, grid: int, grey: Picture) -> float | None:
-        """Flow since the sample a second ago; None between seconds and after a gap."""
+        """Flow since the sample one second ago; None between seconds and after a gap."""
         if grid % self.settings.sample_fps:
             return None
         before, self.flow_from = self.flow_from, (grid, grey)

@@ -1,4 +1,4 @@
-"""Frames of a video as JPEG files in a folder. What is here runs in a child process: the video may be made to harm."""
+"""Writes frames of a video as JPEG files in a folder. Runs in a child process, because the video may be hostile."""
 
 import os
 from pathlib import Path
@@ -14,11 +14,11 @@ from reeltalk.video.probe import probe
 from reeltalk.video.stream import VideoError, rgb
 
 REFUSED: Final = "refused"
-"""Key of an answer that says why a file is not read."""
+"""Key of an answer with the reason why a file cannot be read."""
 LOST_S: Final = 2.0
-"""A frame that is so much older than the moment for which it stands in is not shown for it."""
+"""If a frame is older than the requested time by more than this, it does not stand in for a lost frame."""
 UNWRITABLE: Final = "unwritable"
-"""Key of an answer that says why the folder cannot be written: not the video's fault."""
+"""Key of an answer with the reason why the folder cannot be written, which is not the fault of the video."""
 
 
 def probe_length(argument: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def probe_length(argument: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(argument: dict[str, Any]) -> dict[str, Any]:
-    """Write the frames that are on the screen at some moments, each once, whole or not at all.
+    """Write the frames that are on the screen at some times, each once, whole or not at all.
 
     Args:
         argument: `path` of the video; `times_s` in rising order, seconds from the first frame; `rotation_deg`,
@@ -47,8 +47,9 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
             with a `%f` for the frame's time in seconds.
 
     Returns:
-        `pts_s`, the presentation time of the frame at each moment, and `lost`, the moments whose own frame could not be
-        decoded, so that an earlier one is on the screen; or `refused`, or `unwritable`.
+        `pts_s`, the presentation time of the frame at each requested time, and `lost`, the times whose own frame could
+        not
+        be decoded, so that an earlier one is on the screen; or `refused`, or `unwritable`.
     """
     found: list[float] = []
     lost: list[float] = []
@@ -70,12 +71,13 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
 
 
 def sized(pixels: NDArray[np.uint8], longest_side_px: int | None, square_px: int | None) -> NDArray[np.uint8]:
-    """A picture in the size in which it is shown.
+    """Resizes a picture to the size in which a model sees it.
 
     Args:
         pixels: (H, W, 3) uint8.
-        longest_side_px: It is made smaller where its longer side has more pixels.
-        square_px: It is brought to exactly this width and height, whatever its shape; goes before `longest_side_px`.
+        longest_side_px: The picture is shrunk if its longer side has more pixels.
+        square_px: The picture is resized to exactly this width and height, whatever its shape. Overrides
+            `longest_side_px`.
     """
     if square_px is not None:
         smaller = square_px <= min(pixels.shape[:2])
@@ -85,7 +87,7 @@ def sized(pixels: NDArray[np.uint8], longest_side_px: int | None, square_px: int
 
 
 class UnwritableError(Exception):
-    """A folder cannot be written; the message says why."""
+    """The folder cannot be written; the message gives the reason."""
 
 
 def write_picture(folder: Path, name: str, content: bytes) -> None:
@@ -94,7 +96,7 @@ def write_picture(folder: Path, name: str, content: bytes) -> None:
     Raises:
         UnwritableError: The folder cannot be written.
     """
-    # No fsync: what a power cut takes is decoded again. Another run may write the same frame at the same time.
+    # No fsync: a file lost in a power cut is decoded again. Another run may write the same frame at the same time.
     partial = folder / f".partial-{os.getpid()}-{name}"
     try:
         partial.write_bytes(content)

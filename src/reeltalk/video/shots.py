@@ -1,7 +1,7 @@
-"""Find cuts while a video is decoded, by PySceneDetect's detectors, fed frame by frame.
+"""Finds cuts while a video is decoded, with PySceneDetect's detectors, fed frame by frame.
 
-ContentDetector and AdaptiveDetector are PySceneDetect's own but for the arithmetic of the score, which gives the same
-numbers in a fraction of the time; HashDetector and ThresholdDetector are used as they are. TransNetV2 has the same
+ContentDetector and AdaptiveDetector are PySceneDetect's own, except for the arithmetic of the score, which gives the
+same numbers in a fraction of the time. HashDetector and ThresholdDetector are used unchanged. TransNetV2 has the same
 interface, in `reeltalk.inference.transnet`.
 """
 
@@ -26,21 +26,21 @@ from reeltalk.video.settings import (
 
 
 class SmallFrame(NamedTuple):
-    """What a detector sees of a frame."""
+    """The part of a frame that a detector needs."""
 
     pts: int
-    """Presentation time stamp as the stream has it."""
+    """Presentation time stamp from the stream."""
     bgra: Picture
-    """(H, W, 4) uint8, of `reeltalk.video.downscale`."""
+    """(H, W, 4) uint8, made by `reeltalk.video.downscale`."""
     content: float
     """PySceneDetect's content score against the frame before; 0 for the first."""
 
 
 class CutFinder(Protocol):
-    """Takes frames in order and tells where cuts are, some frames later."""
+    """Takes frames in order and reports cuts, some frames later."""
 
     def push(self, frame: SmallFrame) -> list[int]:
-        """Cuts that are certain now, as time stamps of the first frame of the new shot."""
+        """Cuts that are now certain, as time stamps of the first frame of the new shot."""
         ...
 
     def finish(self) -> list[int]:
@@ -60,37 +60,37 @@ def content_score(hsv: Picture, before: Picture | None) -> float:
     """
     if before is None:
         return 0.0
-    # Sums of integers below 2^53 are exact in whatever order they are made.
+    # Sums of integers below 2^53 are exact in any order.
     hue, saturation, value, _ = cv2.sumElems(cv2.absdiff(hsv, before))
     pixels = float(hsv.shape[0] * hsv.shape[1])
     return float((hue / pixels + saturation / pixels + value / pixels) / 3.0)
 
 
 def tiny_rgb(bgra: Picture) -> Picture:
-    """A small picture as TransNetV2 takes it: (27, 48, 3) uint8 RGB."""
+    """Resizes a small picture for TransNetV2: (27, 48, 3) uint8 RGB."""
     rgb: Picture = cv2.cvtColor(cv2.resize(bgra, (48, 27), interpolation=cv2.INTER_AREA), cv2.COLOR_BGRA2RGB)
     return rgb
 
 
 class _Content(ContentDetector):
-    """ContentDetector that is given the score in place of the picture."""
+    """ContentDetector that receives the score in place of the picture."""
 
     def _calculate_frame_score(self, timecode: FrameTimecode, frame_img: NDArray[np.uint8]) -> float:
         return float(frame_img[0])
 
 
 class _Adaptive(AdaptiveDetector):
-    """AdaptiveDetector that is given the score in place of the picture."""
+    """AdaptiveDetector that receives the score in place of the picture."""
 
     def _calculate_frame_score(self, timecode: FrameTimecode, frame_img: NDArray[np.uint8]) -> float:
         return float(frame_img[0])
 
 
 class PySceneDetectFinder:
-    """A detector of PySceneDetect, fed with time stamps as its PyAV back end makes them.
+    """A detector of PySceneDetect. Its time stamps are those of PySceneDetect's PyAV back end.
 
     Args:
-        settings: Which detector, and its settings.
+        settings: Selects the detector and its settings.
         time_base: Unit of the time stamps in seconds.
         frame_rate: The stream's rate.
         start_pts: The stream's own start time.
@@ -105,7 +105,7 @@ class PySceneDetectFinder:
         self._last_pts: int | None = None
         self._content = settings if isinstance(settings, ContentSettings) else None
         self._awake_from: int | None = None
-        """Time stamp since which it must be asked; None before the first frame."""
+        """The time stamp from which the detector must be asked; None before the first frame."""
         self._asleep = False
 
     def push(self, frame: SmallFrame) -> list[int]:
@@ -123,8 +123,9 @@ class PySceneDetectFinder:
     def _sleeps(self, frame: SmallFrame, settings: ContentSettings) -> bool:
         """True if ContentDetector would do nothing with this frame.
 
-        Below its threshold it only ever acts on the first frame of all, and on the first frame that is far enough from
-        the last one above. Not asking it about the others saves nine tenths of its time.
+        Below its threshold it only acts on the first frame of all, and on the first frame that is far enough from the
+        last
+        one above. Skipping the others saves nine tenths of its time.
         """
         if frame.content >= settings.threshold or self._awake_from is None:
             self._awake_from, self._asleep = frame.pts, False
@@ -139,7 +140,7 @@ class PySceneDetectFinder:
         return FrameTimecode(Timecode(pts=pts - self._start_pts, time_base=self._time_base), fps=self._rate)
 
     def _pts(self, cut: FrameTimecode) -> int:
-        # ThresholdDetector counts in frames; all others hand back the time that they were given.
+        # ThresholdDetector counts in frames. All others return the time that they were given.
         pts = cut.pts if cut.time_base == self._time_base else None
         if pts is None:
             pts = round(Fraction(cut.frame_num) / self._rate / self._time_base)

@@ -1,6 +1,6 @@
-"""Frames of a video as JPEG files of one size, each under a name of its own, and whether such files can be read.
+"""Writes frames of a video as JPEG files of one size, each with its own name. Checks that picture files can be read.
 
-What is here runs in a child process: the video, or the picture, may be made to harm.
+This code runs in a child process, because the video or the picture may be hostile.
 """
 
 from pathlib import Path
@@ -15,18 +15,18 @@ from reeltalk.video.serving import REFUSED, UNWRITABLE, UnwritableError, sized, 
 from reeltalk.video.stream import VideoError, rgb
 
 LARGEST_BYTES: Final = 64 << 20
-"""A picture file beyond this is no frame."""
+"""A larger picture file is refused."""
 
 
 def write(argument: dict[str, Any]) -> dict[str, Any]:
-    """Write the frames that are on the screen at some moments, each whole or not at all.
+    """Write the frames that are on the screen at some times, each whole or not at all.
 
     Args:
-        argument: `path` of the video; `stills`, pairs of a moment in seconds and a file's name, moments rising;
+        argument: `path` of the video; `stills`, pairs of a time in seconds and a file name, in rising order of time;
             `rotation_deg`, clockwise; `square_px`, width and height; `quality`, 1 to 100; `folder`.
 
     Returns:
-        `pts_s`, the presentation time of the frame at each moment; or `refused`, or `unwritable`.
+        `pts_s`, the presentation time of the frame at each requested time; or `refused`, or `unwritable`.
     """
     found: list[float] = []
     content = b""
@@ -48,13 +48,13 @@ def write(argument: dict[str, Any]) -> dict[str, Any]:
 
 
 def unreadable(argument: dict[str, Any]) -> list[str | None]:
-    """Why pictures cannot be read.
+    """Reports which pictures cannot be read, and why.
 
     Args:
         argument: `paths` of files.
 
     Returns:
-        For each what is wrong with it, or null.
+        For each file the problem, or null.
     """
     return [_problem(Path(path)) for path in argument["paths"]]
 

@@ -1,7 +1,7 @@
-"""Open a file as a video and nothing else, and read its frames with their presentation times.
+"""Opens a file only as a video, and reads its frames with their presentation times.
 
-Only containers of `CONTAINERS` are opened and only from the file itself: playlists, lists of other files and anything
-that would reach for a network or a second file are refused before they are parsed.
+Only containers of `CONTAINERS` are opened, and only from the file itself. Playlists, lists of other files and anything
+that would open a network connection or a second file are refused before they are parsed.
 """
 
 import contextlib
@@ -39,20 +39,20 @@ CONTAINERS: Final = (
     "dv",
     "rm",
 )
-"""Demuxers as FFmpeg names them. None of them reads a second file by default."""
+"""FFmpeg's names of the allowed demuxers. None of them reads a second file by default."""
 MOST_DAMAGED: Final = 10_000
 LARGEST_FRAME_PX: Final = 8192 * 4352
-"""Frames larger than 8K are refused: one of 16384 × 16384 takes 400 MB, and a decoder holds several."""
+"""Frames larger than 8K are refused. One of 16384 × 16384 takes 400 MB, and a decoder holds several."""
 
 
 TARGETS_FAULT: Final = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
 )
-"""Errors that a disk or a folder gives, and no encoder."""
+"""Errors that come from a disk or a folder, never from an encoder."""
 
 
 class VideoError(ReeltalkError):
-    """A file cannot be read as a video. The message is the reason, in lower case, without the file's name."""
+    """A file cannot be read as a video. The message is the reason, in lower case, without the file name."""
 
 
 class Frame(NamedTuple):
@@ -67,14 +67,14 @@ class Frame(NamedTuple):
 
 @contextlib.contextmanager
 def open_video(path: Path) -> Iterator["Source"]:
-    """A video file, opened for one pass.
+    """Opens a video file for one pass.
 
     Raises:
-        VideoError: It is no video that we read; the message says why.
+        VideoError: The file is not a supported video; the message gives the reason.
     """
     options = {"protocol_whitelist": "file", "format_whitelist": ",".join(CONTAINERS)}
     try:
-        # With the prefix a name such as `concat:a|b` is a file's name and not a protocol.
+        # With this prefix, a name such as `concat:a|b` is a file name and not a protocol.
         container = av.open(f"file:{path.absolute()}", options=options, metadata_errors="replace")
     except (av.error.FFmpegError, ValueError, OSError, IndexError, UnicodeDecodeError) as error:
         why = unfinished_box(path) or _words(error)
@@ -98,13 +98,13 @@ class Source:
         if context is None or not context.name:
             raise VideoError("its codec is not known")
         self.codec: str = context.codec.canonical_name
-        """As `h264`: the format's name, not the decoder's."""
+        """The name of the format, such as `h264`, not of the decoder."""
         self.width_px, self.height_px = context.width, context.height
         if self.width_px < 1 or self.height_px < 1:
             raise VideoError("it does not say how large its frames are")
         if self.width_px * self.height_px > LARGEST_FRAME_PX:
             raise VideoError(f"frames of {self.width_px} × {self.height_px} pixels are larger than we decode")
-        # One thread: processes run in parallel, a video each, and every thread holds frames of its own.
+        # One thread: processes run in parallel, one per video, and every thread would hold its own frames.
         self.stream.thread_count = 1
         self.time_base: Fraction = Fraction(self.stream.time_base or Fraction(1, 1000))
         rate = self.stream.guessed_rate or self.stream.average_rate
@@ -112,27 +112,27 @@ class Source:
         self.damaged = 0
         """Packets so far that could not be decoded."""
         self._start_pts: int | None = None
-        # One generator until the next seek: a packet may hold several frames, and the decoder holds more.
+        # One generator until the next seek, because a packet may hold several frames and the decoder holds more.
         self._decoding: Iterator[av.VideoFrame] | None = None
 
     @property
     def start_pts(self) -> int:
-        """Presentation time stamp of the first frame; known once it has been decoded."""
+        """Presentation time stamp of the first frame. It is known after that frame has been decoded."""
         if self._start_pts is None:
             raise ValueError("no frame has been decoded yet")
         return self._start_pts
 
     def frames(self) -> Iterator[Frame]:
-        """All frames in the order in which they are shown.
+        """All frames in display order.
 
-        Packets that are damaged are skipped and counted in `damaged`, as players do.
+        Damaged packets are skipped and counted in `damaged`, as video players do.
 
         Raises:
             VideoError: Nothing can be decoded, or the size of the frames changes.
         """
         last_pts: int | None = None
         size = self.width_px, self.height_px
-        # Whole numbers until the last step: a Fraction for every frame would cost as much as measuring it.
+        # Integers until the last step: a Fraction for every frame would cost as much as measuring it.
         tick_s, ticks = self.time_base.numerator, self.time_base.denominator
         for picture in self._decoded():
             if (picture.width, picture.height) != size:
@@ -151,7 +151,7 @@ class Source:
             raise VideoError("no frame can be decoded")
 
     def _pts_after(self, last_pts: int | None) -> int:
-        # Raw streams have no time stamps: their rate is all that is known.
+        # Raw streams have no time stamps, only a rate.
         if self.frame_rate is None:
             raise VideoError("its frames have no presentation times and no rate")
         return 0 if last_pts is None else last_pts + round(1 / (self.frame_rate * self.time_base))
@@ -193,7 +193,7 @@ class Source:
 
 
 def rgb(picture: av.VideoFrame) -> NDArray[np.uint8]:
-    """A frame's pixels: (H, W, 3) uint8 RGB, as they are stored, without the container's rotation."""
+    """A frame's pixels: (H, W, 3) uint8 RGB, as stored, without the container's rotation."""
     return np.asarray(picture.to_ndarray(format="rgb24"), np.uint8)
 
 

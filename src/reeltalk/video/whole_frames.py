@@ -1,4 +1,4 @@
-"""Frames of a video at given times, whole, decoded in a child process."""
+"""Decodes frames of a video at given times, in full, in a child process."""
 
 import base64
 from pathlib import Path
@@ -12,15 +12,15 @@ from reeltalk.video.frames import frames_at
 from reeltalk.video.stream import rgb
 
 FUNCTION: Final = "reeltalk.video.whole_frames:decode_whole_frames"
-"""Its name for an executor."""
+"""Name of the function for an executor."""
 
 
 def decode_whole_frames(argument: dict[str, Any]) -> dict[str, Any]:
     """Decode frames. Runs in a child process.
 
     Args:
-        argument: `path`, `times_s` in rising order, `rotation_deg`, and `longest_px`, beyond which a picture is made
-            smaller.
+        argument: `path`, `times_s` in rising order, `rotation_deg`, and `longest_px`; pictures with a longer side are
+            shrunk.
 
     Returns:
         `times_s` of the frames, `shape` (T, H, W, 3) and `pixels` as base64 of uint8 RGB.
@@ -38,5 +38,5 @@ def decode_whole_frames(argument: dict[str, Any]) -> dict[str, Any]:
 
 
 def frame_pixels(answer: dict[str, Any]) -> NDArray[np.uint8]:
-    """(T, H, W, 3) of what `decode_whole_frames` gave."""
+    """(T, H, W, 3) pixels from the result of `decode_whole_frames`."""
     return np.frombuffer(base64.b64decode(answer["pixels"]), np.uint8).reshape(answer["shape"])

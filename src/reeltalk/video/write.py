@@ -1,4 +1,4 @@
-"""Write pictures as a video file."""
+"""Writes pictures as a video file."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reeltalk.video.stream import VideoError
 
 OPTIONS: Final = {"preset": "veryfast", "crf": "22", "threads": "1", "tune": "animation"}
-"""One thread: with more, the bytes would depend on the machine."""
+"""One thread. With more, the bytes would depend on the machine."""
 KEY_FRAME_EVERY_S: Final = 4
 
 
@@ -21,15 +21,15 @@ def write_video(path: Path, pictures: Iterable[NDArray[np.uint8]], *, fps: int) 
     """Encode pictures as H.264 in an MP4 file. The same pictures give the same bytes.
 
     Args:
-        path: The file that appears.
-        pictures: (H, W, 3) uint8 RGB, all of one even size.
+        path: The file to write.
+        pictures: (H, W, 3) uint8 RGB, all of the same even size.
         fps: Frames a second.
 
     Returns:
-        How many there were.
+        The number of pictures.
 
     Raises:
-        VideoError: There are none, or the file cannot be written.
+        VideoError: There are no pictures, or the file cannot be written.
     """
     count = 0
     stream: Any = None

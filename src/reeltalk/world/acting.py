@@ -1,4 +1,4 @@
-"""What the person looks like while a step goes on: poses between its beginning and its end."""
+"""Poses of the person between the beginning and the end of a step."""
 
 import math
 from dataclasses import replace
@@ -15,8 +15,8 @@ def posed(house: House, step: ProgramStep, share: float) -> tuple[AgentState, fl
     """How the person is seen in the course of a step.
 
     Args:
-        house: Where.
-        step: What the person does.
+        house: The house.
+        step: The step that the person does.
         share: How much of the step has passed, from 0 to 1.
 
     Returns:
@@ -79,7 +79,7 @@ def _walking(house: House, step: ProgramStep, share: float) -> tuple[AgentState,
 
 
 def _acting(house: House, step: ProgramStep, rest: Pose, share: float) -> Pose:
-    """What the hands and legs do while the posture stays."""
+    """Movements of hands and legs while the posture stays."""
     action, agent = step.command.action, step.after.agent
     wave = math.sin(share * step.duration_s * 2 * math.pi)
     if action in ("grab", "put", "putIn", "open", "close", "switchOn", "switchOff", "touch"):
@@ -115,7 +115,7 @@ def _acting(house: House, step: ProgramStep, rest: Pose, share: float) -> Pose:
 
 
 def _reaching(house: House, step: ProgramStep, rest: Pose, share: float, *, sway: float = 0.0) -> Pose:
-    """A hand goes to what is handled and comes back."""
+    """A hand moves to the object and back."""
     names = [n for n in (*step.command.targets, step.command.main) if n in step.after.things]
     if not names:
         return rest

@@ -1,7 +1,7 @@
 """Activities: recipes that become VirtualHome programs in the house and situation that they meet.
 
 The recipes are in `activities.txt`. What a recipe needs may lie elsewhere after other activities; it is fetched from
-where it is. What cannot be done raises `CannotError`.
+where it is. An impossible step raises `CannotError`.
 """
 
 import re
@@ -48,8 +48,8 @@ def perform(house: House, activity: Activity, start: Situation) -> list[ProgramS
     """Carry out a recipe.
 
     Args:
-        house: Where.
-        activity: What.
+        house: The house.
+        activity: The activity.
         start: The situation that it meets.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Steps as frames: what a camera in the house sees at each moment.
+"""Draw steps as frames: the view of a camera in the house at each moment.
 
 `switching` cuts between the whole room and a nearer view of what the person does, and with the person from room to
 room; `fixed` always shows the whole room. Frames depend on nothing but the house, the steps and the view.
@@ -33,7 +33,7 @@ class Camera:
     """Films steps in a house.
 
     Args:
-        house: Where.
+        house: The house.
         width_px: Width of the pictures, 320 to 1280.
         fps: Frames a second.
         view: How the camera moves.
@@ -60,7 +60,7 @@ class Camera:
         """What is to be seen where: of the first frame at or after each time of a grid, in the order of time and name.
 
         Args:
-            steps: What is filmed.
+            steps: The steps to film.
             fps: Times a second, at most the frames a second of the film.
 
         Yields:
@@ -77,9 +77,9 @@ class Camera:
         """One frame.
 
         Args:
-            step: The step that goes on.
+            step: The current step.
             share: How much of it has passed, from 0 to 1.
-            shot: What is seen.
+            shot: The view of the camera.
         """
         situation = step.before if share < 0.5 or step.command.action == "walk" else step.after
         seen = self._background(situation, shot)
@@ -95,7 +95,7 @@ class Camera:
     def seen(self, step: ProgramStep, share: float, shot: CameraShot) -> dict[str, Box]:
         """Boxes around what shows of each object and of the person (`character1`) in a frame, by name in order.
 
-        What stands behind something else, outside of the picture or in what is closed is left out.
+        Hidden objects, objects outside the picture and objects in closed furniture are left out.
         """
         situation = step.before if share < 0.5 or step.command.action == "walk" else step.after
         names = [AGENT, *sorted(situation.things)]

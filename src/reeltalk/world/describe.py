@@ -1,4 +1,4 @@
-"""What is known of filmed videos, for clips that were found by their pixels.
+"""Describe clips that curation found in filmed videos.
 
 Curation sees files: it cuts where the picture does, and knows no activity. Here each of its videos is recognised by its
 content hash, the steps that were filmed are carried out once more, and every step is told of the clip that shows its
@@ -50,7 +50,7 @@ def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
     A clip that shows the end of no step gets no graph. Videos that were rejected are left out, and others are let be.
 
     Args:
-        filmed: What `film` made.
+        filmed: The benchmark that `film` made.
         curated: What `curate` made of the same files; its clips receive `activity`, `category` and `program`.
 
     Raises:
@@ -144,7 +144,7 @@ def filmed_steps(filmed: Benchmark, video: Video, clips: Sequence[Clip], house: 
 def told_of(clips: Sequence[Clip], steps: Sequence[TimedStep]) -> list[tuple[Clip, list[TimedStep]]]:
     """Each clip that shows the end of a step, with those steps.
 
-    Where clips overlap, the first that shows the end has the step. What lies in no clip is told of none.
+    If clips overlap, the step belongs to the first that shows its end. A step outside all clips is left out.
 
     Args:
         clips: Clips of one video, in the order of time.

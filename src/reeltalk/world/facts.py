@@ -56,10 +56,10 @@ def activity_triples(house: House, name: str, category: str, steps: Sequence[Pro
     """The graph as N-Triples, a line each.
 
     Args:
-        house: Where it happened.
+        house: The house.
         name: The activity's name, which must end in the house's scene, as `Drink_milk3_scene2`.
         category: One of the twelve.
-        steps: What happened.
+        steps: The steps that were carried out.
     """
     return _Graph(house, name, category, steps).text()
 

@@ -1,4 +1,4 @@
-"""The person: joints from what they do, and how they are drawn."""
+"""The person: positions of the joints, and their drawing."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ HEAD_M: Final = 0.135
 
 @dataclass(frozen=True)
 class Pose:
-    """Where the joints are, in metres from the point on the floor below the hip; x runs forwards."""
+    """Positions of the joints, in metres from the point on the floor below the hip; x runs forwards."""
 
     hip: Point = (0.0, HIP_M)
     neck: Point = (0.0, HIP_M + TORSO_M)
@@ -124,7 +124,7 @@ def smooth(share: float) -> float:
 
 
 def shoulder_of(pose: Pose) -> Point:
-    """Where the arms begin."""
+    """Where the arms start, at the shoulders."""
     dx, dy = pose.neck[0] - pose.hip[0], pose.neck[1] - pose.hip[1]
     return pose.hip[0] + dx * 0.9, pose.hip[1] + dy * 0.9
 
@@ -157,7 +157,7 @@ def draw_person(canvas: Canvas, person: Person, x_m: float, y_m: float, facing: 
     Args:
         canvas: In metres.
         person: How they look.
-        x_m: Where they stand.
+        x_m: Position of the person along the room, in metres.
         y_m: Height of what they stand on.
         facing: 1 to the right, -1 to the left.
         pose: Joints.

@@ -1,6 +1,6 @@
 """Filmed videos as files under their own names, as in anybody's folder of videos, to curate them by their pixels.
 
-Beside each lies a sidecar that says what no picture shows: licence, source, split and category.
+A sidecar beside each video gives its licence, source, split and category.
 """
 
 import json
@@ -23,8 +23,8 @@ def write_files(filmed: Benchmark, folder: Path) -> list[Path]:
     """Write every video of a benchmark with its sidecar; a file that is there already, whole, is left as it is.
 
     Args:
-        filmed: What `film` made.
-        folder: Receives `NAME.mp4` and `NAME.json`; made where it is missing.
+        filmed: The benchmark that `film` made.
+        folder: Receives `NAME.mp4` and `NAME.json`; created if it is missing.
 
     Returns:
         The video files, in the order of the table.

@@ -55,7 +55,7 @@ MEMORY_BYTES: Final = 1 << 30
 
 
 class FilmPlan(BaseModel):
-    """One video to film; what a process that films it is told."""
+    """One video to film, as a worker process receives it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -210,7 +210,7 @@ def film(
     """Film scenarios into a benchmark: videos, clips, graphs and template summaries.
 
     Args:
-        benchmark: Receives tables, graphs and media; what another stage wrote is kept.
+        benchmark: Receives tables, graphs and media; the output of other stages is kept.
         settings: Which and how many.
         executor: Runs a process for each video.
         progress: Called with what is done, how many of how many, and the share.
@@ -246,7 +246,7 @@ def film(
 
 
 class _Filmed(BaseModel):
-    """What a process that filmed a plan leaves beside the video."""
+    """Data that a worker process writes beside the video."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Rooms, furniture and objects: what stands where in a house, and what can be done with it.
+"""Rooms, furniture and objects: their places in a house and the actions that they allow.
 
 A room is seen from the side. `x_m` runs along its back wall from the left, `y_m` upwards from the floor, in metres.
 A house is made from its number alone, so house 3 is the same everywhere.

@@ -1,4 +1,4 @@
-"""Classes of objects: how large they are, what can be done with them, and how they may look."""
+"""Classes of objects: their sizes, the actions that they allow, and their looks."""
 
 from dataclasses import dataclass
 from typing import Final

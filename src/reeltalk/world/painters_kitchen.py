@@ -1,4 +1,4 @@
-"""How what stands in a kitchen looks; see `drawing.py`."""
+"""Painters of kitchen furniture and appliances; see `drawing.py`."""
 
 from typing import Final
 

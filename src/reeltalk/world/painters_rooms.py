@@ -1,4 +1,4 @@
-"""How what stands or hangs in the other rooms looks; see `drawing.py`."""
+"""Painters of objects in the other rooms; see `drawing.py`."""
 
 from typing import Final
 
@@ -293,4 +293,4 @@ ROOMS: Final = {
     "orchid": _plant,
     "laundrybasket": _basket,
 }
-"""Painters of what furnishes other rooms, by class."""
+"""Painters of furniture of the other rooms, by class."""

@@ -1,4 +1,4 @@
-"""One's own numbers in the columns of published tables, and why a published number may not compare with them.
+"""Your own numbers in the columns of published tables, and why a published number may not compare with them.
 
 All of it is plain data, and none of it is ever called the best. The reasons rest on signatures, settings and the paper.
 """
@@ -38,9 +38,9 @@ class OwnNumber:
     subject: str
     n: int
     official: bool = False
-    """True where the reply was read as the official script reads it."""
+    """True if the reply was read as the official script reads it."""
     limit: int | None = None
-    """Units at most that were played, where not all were."""
+    """The maximum number of dialogues, chains or paths evaluated, if there was one."""
 
 
 @dataclass(frozen=True)
@@ -235,26 +235,26 @@ class OwnCell:
     """A score of your run on the scale of the published column."""
 
     value: float | None
-    """None where it is withheld or not scored."""
+    """None if it is withheld or not scored."""
     low: float | None
     high: float | None
     n: int
     unscored: int = 0
     """Items that should have a score and have none."""
     withheld: bool = False
-    """True where too many items are unscored for a value to be quoted."""
+    """True if too many items are unscored for a value to be quoted."""
     reason: str | None = None
     """Why there is no value."""
 
     @property
     def is_due(self) -> bool:
-        """True where there is a number, or one that should be there is missing; false for one that applies nowhere."""
+        """True if there is a number, or one that should be there is missing; false for one that applies nowhere."""
         return self.value is not None or self.withheld or self.unscored > 0
 
 
 @dataclass(frozen=True)
 class OwnRow:
-    """One's own model in a published table."""
+    """Your own model in a published table."""
 
     index: int
     """Its place in the leaderboard, which decides its letter."""
@@ -263,7 +263,7 @@ class OwnRow:
     official: bool
     """True for what the official script makes of the same judge's replies."""
     cells: tuple[OwnCell | None, ...]
-    """One a column; None where the run has no such number."""
+    """One a column; None if the run has no such number."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class TheirRow:
 
 @dataclass(frozen=True)
 class ComparedTable:
-    """A published table with one's own rows."""
+    """A published table with your own rows."""
 
     table: PublishedTable
     source: str
@@ -299,7 +299,7 @@ class PublishedComparison:
 
     @property
     def withheld(self) -> bool:
-        """True where some own number is withheld."""
+        """True if some own number is withheld."""
         rows = (row for table in self.tables for row in table.own)
         return any(cell is not None and cell.withheld for row in rows for cell in row.cells)
 
@@ -341,7 +341,7 @@ class _Pick:
     column: PublishedColumn
     metric: str
     row: SummaryRow
-    """Whose signature the number carries."""
+    """The name whose signature the number carries."""
     group: GroupRow | None = None
 
 

@@ -51,9 +51,9 @@ class PublishedColumn(_Data):
     label: str
     """As it is headed."""
     metric: str | None = None
-    """Our name of the same measure, as `svbench.OS`; None where we have none."""
+    """Our name of the same measure, as `svbench.OS`; None if we have none."""
     mode: Mode | None = None
-    """How it was asked: chain by chain, along paths, or each question alone; None where that is no matter."""
+    """How it was asked: chain by chain, along paths, or each question alone; None if that is no matter."""
     by: str | None = None
     group: str | None = None
     """The group that it is over, of our groups `by`, as the skill `II`."""
@@ -91,9 +91,9 @@ class PublishedTable(_Data):
     version: str | None = None
     """Of the benchmark, where it has several."""
     frames: int | None = None
-    """Frames that every model was shown; None where the table varies them, or nobody says."""
+    """Frames that every model was shown; None if the table varies them, or nobody says."""
     history: History | None = None
-    """Whose answers stand in the history; None where nobody says."""
+    """Whose answers stand in the history; None if nobody says."""
     scored_by: Literal["script"] | None = None
     """`script` where replies were read and averaged by the official script, or one that was not released."""
     items: Annotated[int, Field(ge=1)] | None = None
@@ -116,7 +116,7 @@ class PublishedTable(_Data):
 
 
 class PublishedBenchmark(_Data):
-    """All that is known of one benchmark."""
+    """The published data of one benchmark."""
 
     name: str
     title: str
@@ -146,7 +146,7 @@ class PublishedBenchmark(_Data):
         raise KeyError(id)
 
     def source_of(self, table: PublishedTable) -> str:
-        """Where a table stands, in words."""
+        """The location of a table in its source, as text."""
         return table.source or f"{self.paper}, {table.title}"
 
     @property

@@ -1,4 +1,4 @@
-"""A conversation about a video while it plays: frames as they come, questions when they are due, answers, and a log."""
+"""A conversation about a video while it plays: frames, questions at their time, answers, and a log."""
 
 import threading
 import time
@@ -18,14 +18,14 @@ from reeltalk.store.atomic import storage_errors, write_bytes
 
 
 class ConversationLog:
-    """Keeps events, and writes each to a file at once: what happened before a crash is there.
+    """Keeps events and writes each one to a file at once, so that a crash loses nothing.
 
     Args:
-        path: The file, which must not exist; none keeps them in memory only.
+        path: The file, which must not exist. None keeps the events in memory only.
         overwrite: Replace a file that is there.
 
     Raises:
-        BenchmarkError: The file exists; or, on entering, cannot be written.
+        BenchmarkError: The file exists. On entering: the file cannot be written.
     """
 
     def __init__(self, path: Path | None = None, *, overwrite: bool = False) -> None:
@@ -37,7 +37,7 @@ class ConversationLog:
                 raise BenchmarkError(f"{path} exists; choose another file or pass --overwrite")
 
     def __enter__(self) -> Self:
-        # Not before: what is to be overwritten stays where the conversation does not begin.
+        # Only now: if the conversation does not start, the old file stays.
         if self._path is not None:
             with storage_errors(self._path):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ class ConversationLog:
 
 
 WAIT_S: Final = 0.1
-"""How long a frame is waited for before one looks again whether something was typed."""
+"""Longest wait for a frame before the input is checked again."""
 PAUSED, ANSWERING = "paused", "answering"
 
 
@@ -91,7 +91,7 @@ class Status:
     frames: int
     """Frames that the model has seen."""
     dropped: int
-    """Frames of a live video that it was too slow for."""
+    """Frames of a live video that the model skipped because it was too slow."""
     memory_bytes: int
     doing: str
     """`playing`, `paused`, `answering` or `ended`."""
@@ -101,7 +101,7 @@ class Screen(Protocol):
     """Shows a conversation to a person."""
 
     def said(self, at_s: float, text: str, *, asked: str | None) -> None:
-        """Show an answer; `asked` is the question, None where the model spoke unasked."""
+        """Show an answer. `asked` is the question, or None if the model spoke without one."""
         ...
 
     def note(self, text: str) -> None:
@@ -118,13 +118,13 @@ class TalkSettings:
     """Settings of a conversation."""
 
     threshold: float = 0.5
-    """Readiness from which the model speaks unasked."""
+    """The model speaks without a question from this readiness on."""
     pause_to_answer: bool = True
-    """A file's clock stands while the model answers. What is live goes on."""
+    """The clock of a video file stops while the model answers. A live video continues."""
     until_s: float | None = None
     """When the conversation ends, by the video's clock."""
     stay: bool = False
-    """Stay at the end of the video for what is typed then, until there is no further line or /quit."""
+    """Wait for more questions at the end of the video, until the input ends or you type /quit."""
 
 
 class Conversation:
@@ -151,7 +151,7 @@ class Conversation:
         stop: threading.Event | None = None,
     ) -> None:
         self.failed = 0
-        """Questions without an answer, and lines of a script that make no sense."""
+        """Questions without an answer, and invalid lines of a script."""
         self._name, self._stream = model.name, model.stream()
         self._watching, self._lines, self._screen, self._log = watching, lines, screen, log
         self._settings, self._stop = settings or TalkSettings(), stop or threading.Event()
@@ -164,11 +164,11 @@ class Conversation:
         return self._stream
 
     def run(self) -> None:
-        """Talk until the video ends, or somebody ends it.
+        """Run the conversation until the video ends or somebody ends it.
 
         Raises:
-            InputError: The video cannot be read; what came before stands in the log.
-            ModelError: The model takes no further frame.
+            InputError: The video cannot be read. Earlier events are in the log.
+            ModelError: The model accepts no more frames.
             BenchmarkError: The log cannot be written.
         """
         self._event("started", self._watching.address.shown)
@@ -186,13 +186,14 @@ class Conversation:
     def _play(self) -> None:
         while not self._over():
             frame = self._watching.upcoming(WAIT_S)
-            # A line without a moment need not wait for a frame; one with a moment waits until none before it is left.
+            # A line without a time need not wait for a frame. A line with a time waits until all frames before it are
+            # taken.
             until_s = self._now_s() if frame is None else frame.pts_s
-            # Nothing comes before the first frame is there; a video that was paused at it is held, and shows none.
+            # Nothing happens before the first frame. A video that was paused at its first frame is held and shows none.
             if frame is not None or self._frames or self._doing == PAUSED:
                 self._handle_lines(until_s)
             if self._doing == PAUSED and self._lines.closed:
-                # Nobody is left to let it go on.
+                # Nobody is left to resume it.
                 self._handle(ChatLine("", "play"))
             if frame is None:
                 if self._watching.ended:
@@ -204,7 +205,7 @@ class Conversation:
             self._show()
 
     def _after_the_end(self) -> None:
-        """Ask what is due after the end of the video, about the whole video."""
+        """Ask the questions that are due after the end, about the whole video."""
         self._doing = "ended"
         stay = self._settings.stay and self._watching.ended
         if stay and not self._over():
@@ -229,7 +230,8 @@ class Conversation:
         self._frames += 1
         self._event("frame", readiness=readiness, took_s=took_s, at_s=frame.pts_s)
         ready = readiness is not None and readiness >= self._settings.threshold
-        # Silent unless told what to look out for. Said once, when it becomes ready; what stays ready has said it.
+        # The model is silent without an instruction. It speaks once when it becomes ready, and not again while it stays
+        # ready.
         if ready and not self._ready and self._told:
             self._answer(None, self._stream.speak, frame.pts_s)
         self._ready = ready
@@ -246,15 +248,15 @@ class Conversation:
                 return
             self._handle(line, until_s)
             if self._doing == PAUSED:
-                # While paused, lines are handled one after another; the video stands.
+                # While the video is paused, lines are handled one after another.
                 until_s = self._now_s()
 
     def _handle(self, line: ChatLine, until_s: float | None = None) -> None:
-        # The frame that is on the screen is seen after it, and the log goes on in the order of time.
+        # The model sees the current frame after this, so the log stays in the order of time.
         now_s = self._now_s() if until_s is None else max(self._last_s, min(self._now_s(), until_s))
         at_s = max(self._last_s, line.at_s) if line.at_s is not None else now_s
         if self._doing == "ended":
-            # There is nothing later to have seen.
+            # There are no later frames.
             at_s = self._last_s
         match line.command:
             case None:
@@ -344,5 +346,5 @@ class Conversation:
 
 
 def format_bytes(count: int) -> str:
-    """A size for people, as `3.2 MB`."""
+    """A readable size, for example `3.2 MB`."""
     return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"

@@ -1,4 +1,4 @@
-"""What a person types: questions, commands, and the moments at which they are due."""
+"""Questions and commands that a person types, with the times at which they are due."""
 
 import math
 import queue
@@ -28,17 +28,17 @@ class ChatLine:
     """A question or a command that was typed."""
 
     text: str
-    """The question, or what stands after the command."""
+    """The question, or the argument of the command."""
     command: CommandName | None = None
     at_s: float | None = None
-    """When it is due, by the video's clock; now where it is None."""
+    """When it is due, by the video's clock. None means now."""
 
 
 def parse_line(typed: str) -> ChatLine | None:
-    """A line as it was typed; None where it is empty.
+    """Parse a typed line. None if it is empty.
 
     Raises:
-        SettingError: There is no such command, or what it needs is missing.
+        SettingError: The command does not exist, or its argument is missing.
     """
     text, at_s = typed.strip(), None
     if due := AT.fullmatch(text):
@@ -60,10 +60,10 @@ class ChatLines(Protocol):
     """A source of lines."""
 
     def due(self, until_s: float | None) -> ChatLine | None:
-        """The next line that is due before the stream goes on to `until_s`; None is its end.
+        """The next line that is due before the stream continues to `until_s`. None is the end of the stream.
 
         Raises:
-            SettingError: What was typed makes no sense; the next call goes on after it.
+            SettingError: The line is invalid. The next call continues after it.
         """
         ...
 
@@ -74,7 +74,7 @@ class ChatLines(Protocol):
 
 
 class TypedLines:
-    """Lines that arrive from another thread at any time; a line with a moment waits for it."""
+    """Lines that arrive from another thread at any time. A line with a time waits for that time."""
 
     def __init__(self) -> None:
         self._typed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -87,7 +87,7 @@ class TypedLines:
         return self._ended and not self._later
 
     def put(self, typed: str | None) -> None:
-        """Add a line; None says that there is no further one."""
+        """Add a line. None marks the end of the lines."""
         self._typed.put(typed)
 
     def due(self, until_s: float | None) -> ChatLine | None:
@@ -105,7 +105,7 @@ class TypedLines:
         return self._later.pop(0) if self._later and _is_due(self._later[0], until_s) else None
 
     def read_from(self, stream: IO[str]) -> None:
-        """Take all lines of a stream, in a thread of its own."""
+        """Read all lines of a stream in a separate thread."""
 
         def read() -> None:
             for typed in stream:
@@ -116,10 +116,10 @@ class TypedLines:
 
 
 class ScriptedLines:
-    """Lines of a script: the video waits for the next one, so that the same script always asks the same.
+    """Lines of a script. The video waits for the next line, so the same script always asks the same questions.
 
-    A command without a moment is due as soon as it is read, a question without one at the end of the video. Moments
-    must not go back.
+    A command without a time is due as soon as it is read. A question without a time is due at the end of the video.
+    Times must not decrease.
     """
 
     def __init__(self, stream: IO[str]) -> None:
@@ -134,7 +134,7 @@ class ScriptedLines:
         return self._ended and self._next is None
 
     def due(self, until_s: float | None) -> ChatLine | None:
-        """As `ChatLines.due`; waits for a line."""
+        """Like `ChatLines.due`, but waits for a line."""
         while self._next is None and not self._ended:
             typed = self._stream.readline()
             if not typed:

@@ -1,4 +1,4 @@
-"""A video that plays: what a user may name as one, and its frames in the video's time, from a process of its own."""
+"""Video playback: parse a video's address, and read its frames in the video's time from a separate process."""
 
 import os
 import re
@@ -30,11 +30,11 @@ class VideoAddress:
     """A video to talk to."""
 
     shown: str
-    """How it is named to people and in logs: without a password."""
+    """Name for people and logs, without a password."""
     argument: dict[str, Json]
     """The argument of `video.live.follow`."""
     live: bool
-    """True for a camera or a live stream, which does not wait for the model."""
+    """True for a camera or a live stream. These do not wait for the model."""
 
 
 def video_address(text: str) -> VideoAddress:
@@ -98,15 +98,15 @@ class PlayedFrame:
 class Playback:
     """Plays a video.
 
-    A file waits for the model: no frame is left out, and the clock stands while it is held. What is live does
-    not: a frame that nobody took when the next one comes is gone, and `dropped` counts it.
+    A file waits for the model: no frame is skipped, and the clock stops while the file is held. A live video does not
+    wait: a frame that was not taken before the next one arrives is lost, and `dropped` counts it.
 
     Args:
-        address: What is played.
+        address: The video to play.
         fps: Frames a second that are shown.
-        speed: Of a file: 1 as it was filmed, 2 twice as fast, 0 as fast as frames are taken.
-        longest_side_px: Frames are made smaller where their longer side has more pixels.
-        limits: Of the process that decodes.
+        speed: Speed of a file: 1 is normal, 2 is twice as fast, 0 is as fast as frames are taken.
+        longest_side_px: Frames with a longer side above this are scaled down.
+        limits: Limits of the decoding process.
     """
 
     def __init__(
@@ -159,16 +159,16 @@ class Playback:
             return self._now_s()
 
     def upcoming(self, wait_s: float) -> PlayedFrame | None:
-        """The next frame, once it is on the screen; it stays the next one until it is taken.
+        """The next frame, once it is on the screen. It stays the next frame until it is taken.
 
         Args:
             wait_s: Longest wait for it.
 
         Returns:
-            None where it is not its time yet, the video is held, or there is no further frame.
+            None if its time has not come yet, the video is held, or there are no more frames.
 
         Raises:
-            InputError: The video cannot be read, or the camera is gone; what came before was given.
+            InputError: The video cannot be read, or the camera is gone. Earlier frames were delivered.
         """
         deadline = time.monotonic() + wait_s
         with self._changed:
@@ -193,7 +193,7 @@ class Playback:
         """Take a frame to look at it.
 
         Returns:
-            False where a newer one has come in its place; it is counted as dropped.
+            False if a newer frame has replaced it. The frame is then counted as dropped.
         """
         with self._changed:
             if not self._frames or self._frames[0] is not frame:
@@ -205,7 +205,10 @@ class Playback:
             return True
 
     def hold(self, why: str) -> None:
-        """Stop the clock until `go_on` is called for the same reason. A live video goes on unseen."""
+        """Stop the clock until `go_on` is called for the same reason.
+
+        A live video continues, but its frames are not seen.
+        """
         with self._changed:
             if not self.live:
                 self._played_s, self._since = self._now_s(), None
@@ -256,7 +259,7 @@ class Playback:
                     break
                 self._last_s = frame.pts_s
                 if self.live:
-                    # The newest wins; what comes while it is held is not looked at and not counted.
+                    # The newest frame wins. Frames that arrive while the video is held are not seen and not counted.
                     self.dropped += len(self._frames) if not self._held else 0
                     self._frames.clear()
                 self._changed.wait_for(lambda: len(self._frames) < AHEAD or self._closed)

@@ -1,4 +1,4 @@
-"""Streams of recent conversations are kept, so that the next turn costs only its new frames and its question."""
+"""Keeps the streams of recent conversations, so that the next turn costs only its new frames and its question."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class _Kept:
     stream: Stream
     keys: list[tuple[str, bytes]] = field(default_factory=list)
     marks: list[tuple[int, Any]] = field(default_factory=list)
-    """How many events it held, and the mark of then; before each question."""
+    """Number of events and the mark of the stream before a question."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,13 @@ class CachedAnswer:
 
 
 class StreamCache:
-    """Answers whole conversations by the stream that has most of it behind itself.
+    """Answers whole conversations with the kept stream that already holds most of the conversation.
 
     Args:
         stream: Begins one, with a system message.
-        fps: Frames a second, from which the times of frames follow: messages do not tell them.
-        most_bytes: The oldest streams go where all keep more; the newest one stays.
+        fps: Frames a second. It gives the times of frames, since messages do not contain them.
+        most_bytes: Limit for all streams together. Above it the oldest streams are dropped; the newest one always
+            stays.
     """
 
     def __init__(self, stream: Callable[[str], Stream], *, fps: float, most_bytes: int) -> None:
@@ -64,10 +65,10 @@ class StreamCache:
         """The next message of a conversation.
 
         Args:
-            messages: It may begin with system messages, and ends with a question.
+            messages: The conversation. It may begin with system messages and ends with a question.
 
         Raises:
-            ModelError: There is no answer to be had, or the conversation ends with an answer.
+            ModelError: There is no answer, or the conversation ends with an answer.
             InputError: A picture cannot be read.
         """
         system = "\n\n".join(message.text for message in messages if message.role == "system")
@@ -84,7 +85,7 @@ class StreamCache:
             self._mark(kept)
             spoken = kept.stream.ask(str(question.content))
         except BaseException:
-            # What it holds now is not certain.
+            # Its state is now uncertain.
             self._kept.remove(kept)
             raise
         kept.keys += [question.key, _Event("answered", spoken.text).key]
@@ -92,7 +93,7 @@ class StreamCache:
         return CachedAnswer(spoken, sum(event.kind == "frame" for event in before[count:]), count)
 
     def _longest(self, system: str, keys: list[tuple[str, bytes]]) -> _Kept | None:
-        """The kept stream with the longest common beginning, rewound to the end of that."""
+        """The kept stream that shares the longest beginning, rewound to the end of that beginning."""
         best: tuple[int, _Kept, Any] | None = None
         for kept in self._kept:
             if kept.system != system:
@@ -127,7 +128,7 @@ class StreamCache:
                 position += 1
                 continue
             self._mark(kept)
-            # A question that nobody answered stands with an empty answer; two answers in a row are one turn each.
+            # An unanswered question gets an empty answer. Two answers in a row are one turn each.
             asked = str(event.content) if event.kind == "asked" else ""
             told = events[position] if event.kind == "answered" else None
             if event.kind == "asked" and position + 1 < len(events) and events[position + 1].kind == "answered":

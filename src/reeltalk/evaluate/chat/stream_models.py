@@ -1,7 +1,7 @@
-"""Models as models that follow a stream: any chat model, a class of the user's own, and those that do so themselves.
+"""Make any model follow a stream: a chat model, a user's class, or a model that follows streams itself.
 
-A chat model, and a class that answers single questions, keep nothing: they are shown the frames and the conversation
-again with each question.
+A chat model keeps nothing between questions, and neither does a class that answers single questions. They get the
+frames and the conversation again with each question.
 """
 
 import asyncio
@@ -38,21 +38,21 @@ SAY_NOW: Final = "Say now, in one short sentence, what there is to say about wha
 @dataclass(frozen=True)
 class _Turn:
     frames: tuple[bytes, ...]
-    """JPEG files that came before it."""
+    """JPEG files of the frames before it."""
     text: str
     answer: str
 
 
 class ChatModel:
-    """Follows streams with a model that keeps nothing: each question goes with the conversation and its frames.
+    """Follows streams with a model that keeps nothing. Each question is sent with the conversation and its frames.
 
-    Every conversation begins as the one before did, so that a server that keeps prefixes reads each frame once. Where
-    there are more frames than `most_frames`, the older half goes at once, and the beginning stays the same for as long
-    as possible after that.
+    Each request begins like the request before it, so a server with a prefix cache reads each frame once. If there are
+    more than `most_frames` frames, the older half is dropped at once. After that the beginning stays the same for as
+    long as possible.
 
     Args:
-        model: Who answers; its messages hold JPEG files.
-        prompt: The system message; none where it is empty.
+        model: The model that answers. Its messages hold JPEG files.
+        prompt: The system message. An empty text sends none.
         most_frames: Frames that a conversation holds at most.
 
     Raises:
@@ -70,17 +70,17 @@ class ChatModel:
         return self._model.name
 
     def stream(self) -> "ChatStream":
-        """A new conversation about a video that begins now."""
+        """Start a conversation about a video that begins now."""
         return ChatStream(self, self._model.sees_images, self._most_frames)
 
     def answer(self, conversation: Sequence[Message]) -> StreamAnswer:
         """The model's next message.
 
         Args:
-            conversation: What was said so far, without the system message; it ends with a question.
+            conversation: The messages so far, without the system message. The last one is a question.
 
         Raises:
-            ModelError: There is no reply to be had, or it holds no answer.
+            ModelError: There is no reply, or it holds no answer.
         """
         system = [Message("system", self._prompt)] if self._prompt else []
         # One loop for all questions: connections belong to the loop that opened them.
@@ -103,7 +103,7 @@ class ChatModel:
         if self._loop is None:
             return
         api = getattr(getattr(self._model, "model", None), "api", None)
-        # A user who leaves while an answer is written does not wait for its connection.
+        # A user who leaves during an answer does not wait for its connection.
         with contextlib.suppress(RuntimeError), contextlib.closing(self._loop):
             if api is not None:
                 self._loop.run(api.aclose())
@@ -121,12 +121,15 @@ class ChatStream:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the frames and of what was said."""
+        """Bytes of the frames and of the messages."""
         said = sum(len(turn.text) + len(turn.answer) for turn in self._turns)
         return said + sum(map(len, self._waiting)) + sum(len(frame) for turn in self._turns for frame in turn.frames)
 
     def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
-        """Keep the next frame; the model sees it with the next question. Returns None: it has no readiness."""
+        """Keep the next frame. The model sees it with the next question.
+
+        Returns None, since the model has no readiness.
+        """
         if not self._sees_images:
             return None
         self._waiting.append(jpeg(rgb))
@@ -135,10 +138,10 @@ class ChatStream:
         return None
 
     def ask(self, question: str) -> StreamAnswer:
-        """Ask with all that is kept.
+        """Ask with all kept frames and messages.
 
         Raises:
-            ModelError: There is no answer to be had; the conversation stays as it was.
+            ModelError: There is no answer. The conversation stays unchanged.
         """
         text = "\n\n".join([*self._instructions, question])
         said = self._model.answer([*self._conversation(), Message("user", text, tuple(self._waiting))])
@@ -146,14 +149,14 @@ class ChatStream:
         return said
 
     def instruct(self, instruction: str) -> None:
-        """Keep an instruction, which goes with the next question."""
+        """Keep an instruction. It is sent with the next question."""
         self._instructions.append(instruction)
 
     def speak(self) -> StreamAnswer:
-        """Say what there is to say of what it was told to look out for.
+        """Return the reply to the instruction.
 
         Raises:
-            ModelError: There is no answer to be had.
+            ModelError: There is no answer.
         """
         return self.ask(SAY_NOW)
 
@@ -185,11 +188,11 @@ class ChatStream:
 
 
 class PlayerModel:
-    """Follows streams with a player: at each question it gets the frames that are kept, and what was said.
+    """Follows streams with a player. Each question is sent with the kept frames and the messages so far.
 
     Args:
         player: Who answers.
-        most_frames: Frames that are kept at most: the newest.
+        most_frames: Number of newest frames to keep.
     """
 
     def __init__(self, player: Player, *, most_frames: int = MOST_FRAMES) -> None:
@@ -200,7 +203,7 @@ class PlayerModel:
         return self.player.name
 
     def stream(self) -> "PlayerStream":
-        """A new conversation about a video that begins now."""
+        """Start a conversation about a video that begins now."""
         return PlayerStream(self.player, self.most_frames)
 
 
@@ -216,7 +219,7 @@ class PlayerStream:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the frames and of what was said."""
+        """Bytes of the frames and of the messages."""
         said = sum(len(past.question) + len(past.answer) for past in self._history)
         return said + sum(len(picture) for _, picture in self._frames.values())
 
@@ -231,7 +234,7 @@ class PlayerStream:
         return None
 
     def ask(self, question: str) -> StreamAnswer:
-        """Ask with all that is kept.
+        """Ask with all kept frames and messages.
 
         Raises:
             ModelError: The player has no answer.
@@ -246,11 +249,11 @@ class PlayerStream:
         return StreamAnswer(said.text, said.prompt_tokens or 0, said.completion_tokens or 0, took_s, said.first_token_s)
 
     def instruct(self, instruction: str) -> None:
-        """Keep an instruction, which goes with the next question."""
+        """Keep an instruction. It is sent with the next question."""
         self._instructions.append(instruction)
 
     def speak(self) -> StreamAnswer:
-        """Say what there is to say of what it was told to look out for.
+        """Return the reply to the instruction.
 
         Raises:
             ModelError: The player has no answer.
@@ -298,22 +301,22 @@ def create_stream_model(
     prompt: str = "",
     memory_frames: int | None = None,
 ) -> Iterator[StreamingModel]:
-    """A model by its name, as one that follows streams.
+    """Create a model that follows streams, by its name.
 
     Args:
         spec: `mini`, `mini:FOLDER`, `transformers:FOLDER`, `python:MODULE:CLASS`, `inspect:PROVIDER/MODEL`, or the
             name of a model at the endpoint's address.
         asking: How a language model is asked.
         budget: Limits on asking.
-        replies: Keeps replies of a language model; nowhere by default.
-        prompt: What a language model is told first.
-        memory_frames: Frames that are kept at most; as the model has it by default.
+        replies: Keeps replies of a language model. By default replies are not kept.
+        prompt: System message of a language model.
+        memory_frames: Number of frames to keep. The default is the model's own limit.
 
     Raises:
-        MissingExtraError: What is needed to run it is not installed.
+        MissingExtraError: A package that the model needs is not installed.
         InputError: A checkpoint cannot be loaded.
         ModelError: It cannot be opened.
-        SettingError: There is none of the name, or it cannot keep so many frames.
+        SettingError: No model has this name, or it cannot keep so many frames.
     """
     kind, colon, name = spec.partition(":")
     if memory_frames is not None and memory_frames < 2:
@@ -343,7 +346,7 @@ def create_stream_model(
 
 
 def _of_python(name: str, most_frames: int) -> StreamingModel:
-    """A class of the user's own: one with a method `stream` follows streams itself, any other is a player."""
+    """A user's class. A class with a method `stream` follows streams itself; any other class is a player."""
     found = loaded_class(name)
     if not callable(getattr(found, "stream", None)):
         return PlayerModel(PythonPlayer(name), most_frames=most_frames)

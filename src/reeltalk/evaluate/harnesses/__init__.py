@@ -1,7 +1,7 @@
-"""Benchmarks as tasks of other evaluation harnesses, lmms-eval and VLMEvalKit, scored there by our own rules.
+"""Export benchmarks as tasks of lmms-eval and VLMEvalKit, which then score them with reeltalk's rules.
 
-Running the models is left to the harness. Begin with `task`, which turns a benchmark into single requests; `scoring` is
-called by the files that are written.
+The harness runs the models. Begin with `task`, which turns a benchmark into single requests; the exported files call
+`scoring`.
 """
 
 from typing import Final

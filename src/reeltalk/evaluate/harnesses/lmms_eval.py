@@ -1,7 +1,7 @@
 """A benchmark as a task of lmms-eval.
 
-Every turn is a document of its own, with the dialogue before it as messages: only a handful of lmms-eval's models
-implement its own several rounds, all implement this. Videos end at the question. Scores are ours, by video.
+Every turn is one document, with the dialogue before it as messages. All models of lmms-eval support this; only a few
+support its multi-round tasks. Videos end at the question. Scores are reeltalk's, clustered by video.
 """
 
 import json
@@ -16,7 +16,7 @@ from reeltalk.evaluate.harnesses.task import HarnessTask, columns_of, write_temp
 
 DATA: Final = "turns.jsonl"
 PREFIX: Final = "reeltalk_"
-"""Begins our metrics' names, so that none is one of lmms-eval's own."""
+"""Prefix of reeltalk's metric names. It avoids clashes with lmms-eval's own metrics."""
 LONGEST_ANSWER_TOKENS: Final = 512
 
 
@@ -24,8 +24,8 @@ def write_lmms_eval(task: HarnessTask, folder: Path, *, lies_at: Path) -> None:
     """Write the task into a folder.
 
     Args:
-        task: What is asked.
-        folder: Where it is written.
+        task: The task.
+        folder: Folder to write into.
         lies_at: The absolute path that the folder will have: lmms-eval finds the questions by it.
     """
     module = f"{task.name}_lmms_eval"

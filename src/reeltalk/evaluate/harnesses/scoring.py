@@ -1,7 +1,7 @@
-"""What another harness calls to score an answer: the same judges and text metrics that `evaluate` runs.
+"""Functions that another harness calls to score an answer. They use the same judges and text metrics as `evaluate`.
 
-The harness keeps the scores of single answers and hands them back for the number over all. So a number there equals the
-one that `reeltalk evaluate` gives for the same answers. What has no answer is unscored, never zero.
+The harness keeps the scores of single answers and passes them back for the total. So a number there equals the number
+that `reeltalk evaluate` gives for the same answers. A turn without an answer is unscored, never zero.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ UNSCORED: Final = "unscored"
 NO_ANSWERS: Final = (
     "[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED", "Failed to obtain answer",
 )  # fmt: skip
-"""How harnesses mark a request that failed, where an answer would stand."""
+"""Texts with which harnesses mark a failed request in place of an answer."""
 
 Scored = dict[str, Any]
 """An item of a metric: `video_id` always; `score` where there is one; `text` and `references` for text metrics."""
@@ -49,10 +49,10 @@ def score_answer(scored_by: str, text: str) -> dict[str, Scored]:
 
     Args:
         scored_by: What `AskedTurn.scored_by` gave for the turn.
-        text: The answer as it came.
+        text: The raw answer.
 
     Returns:
-        An item for each metric of the turn. `unscored` is 1 where there is no answer, else 0.
+        An item for each metric of the turn. `unscored` is 1 if there is no answer, else 0.
     """
     turn, unit = _read(scored_by, text)
     found: dict[str, Scored] = {}
@@ -69,15 +69,15 @@ def score_answer(scored_by: str, text: str) -> dict[str, Scored]:
 
 
 def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
-    """A metric over all items, as `reeltalk evaluate` has it.
+    """A metric over all items, as `reeltalk evaluate` computes it.
 
     Args:
         metric: One of `turn_metrics`.
         items: What `score_answer` gave for the metric, of all turns that have it.
 
     Returns:
-        `accuracy` and `agree` from 0 to 100, text metrics on their own scale, `unscored` as a count. Not a number where
-        nothing is scored, or where more than 2 % of what is judged has no score: such a number is not quoted.
+        `accuracy` and `agree` from 0 to 100, text metrics on their own scale, `unscored` as a count. NaN if nothing is
+        scored, or if more than 2 % of the judged items have no score: such a number should not be quoted.
     """
     if metric == UNSCORED:
         return float(sum(item["score"] for item in items))
@@ -109,7 +109,7 @@ def _read(scored_by: str, text: str) -> tuple[AnsweredTurn, JudgeUnit]:
     said = "" if text.startswith(NO_ANSWERS) else strip_thoughts(text)
     state = AnswerState.ANSWERED if said else AnswerState.FAILED
     turn = AnsweredTurn.model_validate(read["turn"] | {"text": said, "state": state})
-    # What was said before is told to a judge and not judged again.
+    # The judge sees the earlier turns but does not judge them again.
     before = [
         AnsweredTurn(
             model=turn.model,

@@ -1,7 +1,7 @@
-"""A benchmark as a task of another harness: single requests, video files that end at a question, files from templates.
+"""A benchmark as a task of another harness: single requests, video files cut at the question, and files from templates.
 
-Other harnesses ask each item on its own. So each turn becomes an item that carries the dialogue before it, in the same
-words that `evaluate` sends, and everything that its answer is scored by.
+Other harnesses ask each item separately. So each turn becomes one item. It holds the dialogue before it, in the same
+words that `evaluate` sends, and all data for scoring its answer.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from reeltalk.video.records import How
 from reeltalk.video.stream import VideoError
 
 MODEL: Final = "model"
-"""Stands for the model that answers in another harness."""
+"""Placeholder for the name of the model that answers in another harness."""
 
 
 @dataclass(frozen=True)
@@ -49,34 +49,34 @@ class AskedTurn:
     turn: AnsweredTurn
     """The question, its references and options, without an answer."""
     before: tuple[tuple[str, str], ...]
-    """Questions and first references of the unit's turns before it, which `agree` reads pronouns by."""
+    """Questions and first references of the earlier turns. `agree` uses them to resolve pronouns."""
     history: tuple[tuple[str, str], ...]
-    """Questions and answers that are told; across the chains of a video as `evaluate` tells them."""
+    """Questions and answers of the history, across the chains of a video as in `evaluate`."""
     system: str
     """The system message."""
     prompt: str
-    """The question as it is asked: lines that were spoken, the question, its options by letter."""
+    """The complete question: spoken lines, the question, and its options by letter."""
 
     @property
     def text(self) -> str:
-        """The whole request as one text, for models that know no roles."""
+        """The whole request as one text, for models without roles."""
         told = [line for question, answer in self.history for line in (f"Question: {question}", f"Answer: {answer}")]
         return "\n".join([self.system, "", *told, f"Question: {self.prompt}", "Answer:"])
 
     @property
     def target(self) -> str:
-        """The answer that is right: the letter of an option, else the first reference; empty where none is known."""
+        """The right answer: the letter of an option, or the first reference. Empty if unknown."""
         if self.turn.options and self.turn.correct_option is not None:
             return f"{chr(ord('A') + self.turn.correct_option)}. {self.turn.options[self.turn.correct_option]}"
         return self.turn.references[0] if self.turn.references else ""
 
     def scored_by(self) -> str:
-        """Everything that scoring needs, as one line of JSON; `harnesses.scoring` reads it back."""
+        """All data that scoring needs, as one line of JSON. `harnesses.scoring` reads it."""
         turn = self.turn.model_dump(mode="json", exclude_defaults=True)
         return json.dumps({"turn": turn, "before": self.before}, ensure_ascii=False, sort_keys=True)
 
     def messages(self) -> list[dict[str, str]]:
-        """The request as messages with roles; the video belongs to the first of the user."""
+        """The request as messages with roles. The video is in the user's first message."""
         told = [
             message
             for question, answer in self.history
@@ -87,7 +87,7 @@ class AskedTurn:
 
 @dataclass
 class _Listener:
-    """A player that answers nothing and notes what it was shown."""
+    """A player that gives no answers and records its inputs."""
 
     seen: list[TurnInput]
 
@@ -113,12 +113,12 @@ def list_asked_turns(
     Args:
         scripts: What is played.
         settings: History (golden or none), prompt, order of options.
-        subtitles: Gives lines that were spoken, where the settings show them.
+        subtitles: Gives the spoken lines, if the settings show them.
 
     Raises:
-        BenchmarkError: A golden history needs a reference that the benchmark withholds, or nothing is asked.
+        BenchmarkError: A golden history needs a reference that the benchmark withholds, or no turn is asked.
         SettingError: The prompt is not known.
-        ValueError: The history is one that only a model's own answers make.
+        ValueError: The history needs the model's own answers.
     """
     if settings.shown_history not in ("golden", "none"):
         raise ValueError(f"a history of kind {settings.shown_history} cannot be written before a model has answered")
@@ -171,7 +171,7 @@ def columns_of(turn: AskedTurn) -> dict[str, str]:
 
 FOLDER: Final = "videos"
 FRAME_S: Final = 0.05
-"""A question at the very beginning sees this much: a frame of any usual video."""
+"""A question at the very beginning sees at least this much, enough for one frame of a usual video."""
 FOREVER_S: Final = 1e6
 
 
@@ -182,11 +182,11 @@ class VideoFiles:
     names: dict[str, str] = field(default_factory=dict)
     """Name of the file below `videos`, without its ending `.mp4`, by item."""
     whole: int = 0
-    """Videos that are there from beginning to end."""
+    """Whole videos."""
     cut: int = 0
-    """Files that end at a question."""
+    """Videos cut at a question."""
     encoded: int = 0
-    """How many of the cut files had to be encoded."""
+    """Number of cut files that had to be encoded."""
 
 
 def write_videos(
@@ -204,7 +204,7 @@ def write_videos(
         videos: Videos by identifier.
         media: The file of a video; None if it is not available.
         folder: Gets the folder `videos`.
-        progress: Called with what is done, how many files are done, how many there are, and the share.
+        progress: Called with a message, the number of finished files, the number of all files, and the share.
 
     Raises:
         BenchmarkError: A video is not available.
@@ -256,7 +256,7 @@ def _name(video_id: str, end_s: float | None, taken: set[str]) -> str:
 
 
 def _suffix(video: Video | None, path: Path) -> str:
-    # The store names files by their hash; the record remembers the name they had.
+    # The store names files by their hash. The record keeps their original name.
     return Path(video.file).suffix.lower() if video is not None and video.file else path.suffix.lower()
 
 
@@ -290,21 +290,21 @@ class HarnessTask:
     title: str
     turns: Sequence[AskedTurn]
     films: VideoFiles | None
-    """None where questions go without videos."""
+    """None if questions have no videos."""
     signature: str
-    """What can change an answer: the benchmark, mode, history, prompt, subtitles, and whether there are videos."""
+    """Settings that can change an answer: benchmark, mode, history, prompt, subtitles, and whether there are videos."""
 
     def video_of(self, turn: AskedTurn) -> str:
-        """Path of a turn's video below the task's folder; empty where it has none."""
+        """Path of a turn's video below the task's folder. Empty if it has none."""
         return "" if self.films is None else f"{FOLDER}/{self.films.names[turn.turn.item_id]}.mp4"
 
 
 def task_name(wanted: str | None, benchmark: str) -> str:
-    """A name that harnesses take.
+    """A task name that harnesses accept.
 
     Args:
-        wanted: A name of the user's.
-        benchmark: Name of the benchmark, from which one is made where there is none.
+        wanted: Name chosen by the user.
+        benchmark: Name of the benchmark. The task name is made from it by default.
 
     Raises:
         SettingError: The wanted name has other characters.
@@ -320,17 +320,17 @@ def task_name(wanted: str | None, benchmark: str) -> str:
 
 
 def task_title(benchmark: str) -> str:
-    """A benchmark's name as code and signatures can hold it: letters, digits, spaces, `.`, `_` and `-`."""
+    """A benchmark's name for code and signatures, with only letters, digits, spaces, `.`, `_` and `-`."""
     return re.sub(r"[^\w .-]", "_", benchmark) or "a benchmark"
 
 
 def task_signature(subject: str, content_hash: str, parts: Sequence[tuple[str, str]]) -> str:
-    """The signature that stands in a task's files.
+    """The signature in a task's files.
 
     Args:
         subject: First word, as `household.dialogue`.
         content_hash: Of the benchmark.
-        parts: How it is asked.
+        parts: Settings of the requests.
     """
     return str(Signature(subject=subject, parts=(("data", content_hash[:8]), *parts, ("v", __version__))))
 
@@ -341,7 +341,7 @@ def write_template(template: str, path: Path, **fields: str) -> None:
     Args:
         template: Name of the template.
         path: The file that appears.
-        **fields: What stands for `$field`.
+        **fields: Values that replace `$field`.
     """
     text = (TEMPLATES / template).read_text(encoding="utf-8")
     path.write_text(Template(text).substitute(fields), encoding="utf-8", newline="\n")

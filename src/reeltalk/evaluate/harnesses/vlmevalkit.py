@@ -1,7 +1,7 @@
 """A benchmark as a data set of VLMEvalKit: a TSV file, a class that reads it, and videos that end at the question.
 
-VLMEvalKit has no place for data sets of others. The class is a file of its own, which enters it there and then runs
-VLMEvalKit's own `run.py`.
+VLMEvalKit has no plugins for data sets. The class is in a separate file, which registers it and then runs VLMEvalKit's
+`run.py`.
 """
 
 import csv
@@ -25,8 +25,8 @@ def write_vlmevalkit(task: HarnessTask, folder: Path) -> None:
         folder: Where it is written; it may be moved afterwards.
 
     Raises:
-        SettingError: The task goes without videos, which VLMEvalKit's video data sets cannot, or a question has more
-            options than there are letters.
+        SettingError: The task has no videos, which VLMEvalKit's video data sets need, or a question has more options
+            than there are letters.
     """
     if task.films is None:
         raise SettingError("a video data set of VLMEvalKit needs its videos; leave --no-videos out")
@@ -40,7 +40,7 @@ def write_vlmevalkit(task: HarnessTask, folder: Path) -> None:
         table = csv.DictWriter(stream, (*COLUMNS, *letters), dialect="excel-tab", lineterminator="\n")
         table.writeheader()
         table.writerows(_row(task, index, turn, letters) for index, turn in enumerate(task.turns))
-    # With an ending no name is a word of Python or something that the module imports, as `None` or `Path`.
+    # The suffix avoids Python keywords and names that the module imports, such as `None` or `Path`.
     class_name = "".join(part.capitalize() for part in re.split(r"_+", task.name)) + "Dataset"
     write_template(
         "vlmevalkit_module.py.txt",

@@ -1,5 +1,5 @@
-"""Play dialogues to whatever answers: what may be seen at a moment, in which order, with which history.
+"""Play dialogues to a model or baseline: choose frames, order and history for each turn.
 
-Judging and computing numbers are left to others. Begin with `play.play_script`; `script` makes what is played from a
+Other packages judge the answers and compute numbers. Begin with `play.play_script`; `script` makes scripts from a
 benchmark, `frames` shows videos, and the other modules hold players.
 """

@@ -1,8 +1,8 @@
-"""Baselines as players: what can be answered without a model, from ever more sources of knowledge.
+"""Baselines as players. They answer without a model, from more and more sources of knowledge.
 
-Each of these knows what the one before it knows, and one thing more: *blind* the question, *history* the dialogue too,
-*frames* the frames too. *constant* and *empty* lie below them; *recall* and *nearest* answer some other way. By *yes*,
-*copied-question* and *reference* judges are tried: two floors, and what they should score highest.
+Each of these uses one source more than the one before it: *blind* the question, *history* the dialogue too, *frames*
+the frames too. *constant* and *empty* use less; *recall* and *nearest* answer in other ways. *yes*, *copied-question*
+and *reference* test judges: a judge should score the first two lowest, and the last one highest.
 """
 
 import base64
@@ -76,7 +76,7 @@ FeaturesOf = Callable[[str, Seconds | None], NDArray[np.float32]]
 
 
 class BaselinePlayer:
-    """An answerer that plays. Nothing that it learnt from the video that is asked about is used.
+    """A player that asks an answerer. It uses nothing learned from the video in question.
 
     Args:
         answerer: What answers.

@@ -76,7 +76,7 @@ class ChatPlayer:
         return self._model.sees_images
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The model's answer, without what it thought aloud.
+        """The model's answer, without its reasoning.
 
         Raises:
             BudgetError: A limit would be passed.
@@ -100,7 +100,7 @@ class ChatPlayer:
     def conversation(self, seen: TurnInput) -> list[Message]:
         """The messages that ask one turn.
 
-        Frames that were sent with an earlier turn stay with it; all others stand before the first question.
+        Frames that were sent with an earlier turn stay with it. All others come before the first question.
         """
         messages = [Message("system", self._prompt.text)]
         sent = {frame.reference for past in seen.history for frame in past.new_frames}
@@ -133,7 +133,7 @@ def question_text(seen: TurnInput) -> str:
 
 
 def strip_thoughts(text: str) -> str:
-    """An answer without what a model thought aloud before it; empty where it never came to an answer."""
+    """An answer without the reasoning before it. Empty if there is no answer after the reasoning."""
     said = _THOUGHT.sub("", text, count=1)
     return "" if _OPEN_THOUGHT.match(said) else said.strip()
 

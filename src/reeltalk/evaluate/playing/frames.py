@@ -1,4 +1,4 @@
-"""Gives dialogues their frames: no frame that comes after a question, and never the file.
+"""Gives dialogues their frames. It never shows a frame from after a question, and never the file.
 
 A player gets `VisibleFrames`, which hold presentation times and names of the pictures that were shown to it. Videos
 are decoded in child processes, once for each size and quality, into a folder that a later run uses again. Controls show
@@ -36,7 +36,7 @@ from reeltalk.video.encode import jpeg, pixels_of
 def pair_videos(
     videos: Iterable[Video], media: Callable[[str], Path | None], *, seed: int, wanted: Iterable[str]
 ) -> dict[str, str]:
-    """For each video another one of its split, whose pictures are shown in its place.
+    """For each video, another video of the same split whose pictures are shown instead.
 
     The videos of a split whose files are available are put into an order drawn by the seed; each is given the next one
     that is not the same file, and the last the first.
@@ -63,7 +63,7 @@ def pair_videos(
         members = splits.get(split_of.get(name), [])
         place = next((place for place, (other, _) in enumerate(members) if other == name), None)
         if place is None:
-            continue  # its own file is missing, which playing it says
+            continue  # its own file is missing, and playing it reports that
         others = [other for other, path in (*members[place + 1 :], *members[:place]) if path != members[place][1]]
         if not others:
             split = split_of[name]
@@ -110,7 +110,7 @@ def black_picture(picture: bytes, *, quality: int) -> bytes:
 
 
 def loop_time(time_s: float, duration_s: float) -> float:
-    """A moment of a shorter video for one of a longer: after its end it begins anew.
+    """Map a time of a longer video to a shorter one, which starts again after its end.
 
     Args:
         time_s: The moment, from 0.
@@ -130,7 +130,7 @@ MEMORY_BYTES: Final = 1 << 30
 HAIR_S: Final = 1.001e-6
 """`video.frames` takes the frame at a moment a microsecond further; the rest is the rounding of floats."""
 LONGEST_S: Final = 14 * 86400.0
-"""A video that says it is longer lies; to count its seconds would take more memory than there is."""
+"""Longest length that is believed. A longer one is false, and counting its seconds would need too much memory."""
 NAME_DIGITS: Final = 32
 """Digits of a video's hash that name its pictures."""
 FACTS: Final = ("duration_s", "rotation_deg", "promised_s", "gaps_s")
@@ -147,11 +147,11 @@ class VideoFile:
     """The first digits of its hash."""
     duration_s: float
     rotation_deg: int
-    """Clockwise, what a player applies."""
+    """Clockwise rotation that a video player applies."""
     promised_s: float = 0.0
     """How long the file says that it is; more than `duration_s` where it was cut off."""
     gaps_s: tuple[tuple[float, float], ...] = ()
-    """Parts that were lost to damage."""
+    """Damaged parts."""
     pts_s: dict[float, float] = field(default_factory=dict)
     """Presentation time of the frame on the screen at each moment that was asked for; its picture is in the folder."""
 
@@ -239,7 +239,7 @@ class FrameDecoder:
         }
         answer = await self._call(SERVE, argument, film.path, frames=len(times_s))
         found, lost = answer.get("pts_s"), answer.get("lost")
-        # The process that answers has read a stranger's file: what it says is checked like any input.
+        # The child process has read an untrusted file, so its reply is checked like any input.
         if not isinstance(found, list) or len(found) != len(times_s) or not all(map(_is_at, times_s, found)):
             raise _no_sense(film.path)
         if not isinstance(lost, list) or not set(times_s).issuperset(lost):
@@ -248,7 +248,7 @@ class FrameDecoder:
         film.pts_s.update(
             {time_s: float(pts_s) for time_s, pts_s in zip(times_s, found, strict=True) if time_s not in lost}
         )
-        # What another run has added in the meantime stays.
+        # Frames that another run added in the meantime stay.
         content = {"made_by": MADE_BY, "pts_s": self._known(film) | film.pts_s}
         write_bytes(self._index(film), json.dumps(content).encode())
 
@@ -346,7 +346,7 @@ BEYOND_S: Final = 2.0
 """A question may be asked so long after the end of its video: published times are rounded up, and clips widened. A
 frame may stand in for one that was lost as long."""
 NAMED: Final = 5
-"""Lost frames that a message names."""
+"""Maximum number of lost frames that a message names."""
 WHOLE: Final = "the file may be cut short: bring the whole video here, or leave it out"
 
 
@@ -607,7 +607,7 @@ class FrameServer:
         try:
             await self._decoder.decode(film, missing)
         except InputError as error:
-            # A file that makes a decoder hang is not tried again for each of its scripts.
+            # A file that hangs the decoder is not tried again for each of its scripts.
             self._films[video_id] = error
             raise
         if gone := sorted(times_s - film.pts_s.keys()):

@@ -1,8 +1,8 @@
-"""Models that run in this process, each in one thread of its own: a video model on disk, and one that follows streams.
+"""Models that run in this process, each in its own thread: a video model on disk, and a model that follows streams.
 
 Before a question the conversation must hold the frames and turns of its history, then its new frames. A stream that
-holds the beginning of just that is continued; else a new one is begun. So the model is told what the history says, also
-where that is a reference in place of its own answer.
+holds exactly the beginning of these is continued; otherwise a new stream begins. So the model always sees the history
+as given, even if it holds a reference in place of its own answer.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class LocalModel:
 
         Raises:
             InputError: A picture cannot be read.
-            ModelError: The memory does not suffice, or the model wrote nothing.
+            ModelError: There is not enough memory, or the model wrote nothing.
         """
         shown = [
             Message(message.role, message.text, tuple([await self._jpeg(image) for image in message.images]))
@@ -169,13 +169,13 @@ class HeldStream:
 
 
 class StreamPlayer:
-    """Plays with a model that follows streams. It computes in one thread of its own, one turn at a time.
+    """Plays with a model that follows streams. It runs in its own thread, one turn at a time.
 
     Args:
         model: Who answers.
         memory: Names what it keeps of a stream, for the signature.
-        sees_frames: False where it is to answer without looking.
-        tells_options: False for a model that never learned to read choices: it is asked the question alone.
+        sees_frames: False if it must answer without frames.
+        tells_options: False for a model that was not trained on choices. It gets the question without options.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class StreamPlayer:
             held.stream.told(entry.question, entry.answer)
             held.holds.append(entry)
         self._see(held, came, frames)
-        # Turns after this one may be told another answer, so the stream without it is kept, too.
+        # Later turns may see another answer in the history, so the stream without it is kept, too.
         other = HeldStream(held.stream.fork(), list(held.holds))
         spoken = other.stream.ask(question)
         other.holds.append(TurnEntry(question, spoken.text))

@@ -1,6 +1,6 @@
-"""The upper bound where a video's facts are known: answers from its graphs, found by SPARQL, never from references.
+"""The upper bound for videos with known facts: answers from their graphs by SPARQL, never from references.
 
-It is told which fact a turn asks for (`kind` and `params` of a turn that a graph wrote), as no other player is; a turn
+Unlike other players, it gets the fact that a turn asks for (`kind` and `params` of a turn that a graph wrote). A turn
 without them is read by its wording. What it cannot find again it leaves unanswered, and so it does with a turn of a
 path that refers to one that the path has skipped: the graph would know what is meant, and nobody else could.
 """
@@ -82,7 +82,7 @@ class OraclePlayer:
         return False
 
     def knows(self, script: Script) -> object:
-        """Everything but the questions that it reads for a script: graphs with their clips, and what turns ask for.
+        """All data except the questions that it reads for a script: graphs, clips, and the facts that turns ask for.
 
         Args:
             script: What is played.

@@ -20,7 +20,7 @@ from reeltalk.video.encode import pixels_of
 
 
 class AnswersPlayer:
-    """Gives answers that are known.
+    """Gives known answers.
 
     Args:
         answers: Text by the unit's identifier and the turn's index, from 0; None where the source has no answer.
@@ -152,11 +152,11 @@ def _method(made: object, spec: str) -> Callable[..., Any]:
 
 
 class CachedPlayer:
-    """A player whose answers are kept; what it failed to answer is asked again.
+    """A player with kept answers. Turns that it failed to answer are asked again.
 
     Args:
-        player: Who answers where no answer is kept.
-        store: Keeps answers, by all that was shown.
+        player: The player that answers if no answer is kept.
+        store: Keeps answers, by the complete input.
     """
 
     def __init__(self, player: Player, store: ReplyStore) -> None:

@@ -1,8 +1,8 @@
-"""Play one script turn by turn: what a model is shown, what it answers, and what later turns are told of it.
+"""Play one script turn by turn: show a model its input, take its answer, and build the history of later turns.
 
-Later turns are told reference answers, the model's own, none, or its own with a wrong one. A wrong answer planted at
-one turn shows whether an early error cascades. It is another video's answer to a question of the same form, so that
-only the video tells that it is wrong.
+The history holds reference answers, the model's own, none, or its own with one wrong answer. A wrong answer planted at
+one turn shows whether an early error cascades. It is another video's answer to a question of the same form, so only the
+video shows that it is wrong.
 """
 
 import hashlib
@@ -195,16 +195,16 @@ async def play_script(
 ) -> AsyncGenerator[AnsweredTurn, None]:
     """Play a script.
 
-    A turn without an answer is left out of the history of later turns, since an error is no answer. A turn that the
+    A turn without an answer is left out of the history of later turns, since an error is not an answer. A turn that the
     protocol does not ask appears in the history with its reference. If all of the history is to be the model's own,
     that turn is asked too; its answer is part of the history and is not scored.
 
     Args:
         script: The turns that are played.
-        player: Answers them.
+        player: The model or baseline that answers.
         source: Chooses the frames of each turn; `pictures` gives them as files.
         pictures: JPEG files for players that look at pixels.
-        settings: History, order of options, and all else that can change an answer.
+        settings: History, order of options, and all other settings that can change an answer.
         wrong: Gives the wrong answer of a corrupted history; needed for one.
         subtitles: Gives the lines that were spoken.
 
@@ -355,7 +355,7 @@ def answered_turn(
         script: Whose turn it is.
         step: The turn.
         model: Who answered.
-        response: What it response, or why it response nothing.
+        response: Its response, or the reason why there is none.
         played: How the answer came about.
         asked: Whether the model was asked; by default where the protocol scores the turn.
     """

@@ -37,7 +37,7 @@ class Policy(Protocol):
 
 @dataclass(frozen=True)
 class Uniform:
-    """The middles of equal parts of all that may be seen now. Every turn has its own frames."""
+    """The middles of equal parts of the visible video. Every turn has its own frames."""
 
     frames: int
     """How many parts."""
@@ -49,7 +49,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class FirstTurn:
-    """Frames spread over what may be seen at the first turn, and none after it (VDAct's protocol)."""
+    """Frames spread over the visible video at the first turn, and no later frames (VDAct's protocol)."""
 
     frames: int
     """How many."""

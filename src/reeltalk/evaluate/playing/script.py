@@ -1,4 +1,4 @@
-"""What is played: turns in the order in which they are asked, and how a benchmark becomes such scripts.
+"""Scripts: turns in the order in which they are asked, and how to make scripts from a benchmark.
 
 Modes decide the scripts: chains and dialogues, streams along paths, or questions alone.
 """
@@ -52,7 +52,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Script:
-    """One Sample: turns that are played in order, and see each other's answers."""
+    """One inspect_ai Sample: turns that are played in order, each with the answers of the turns before it."""
 
     id: str
     video_id: str

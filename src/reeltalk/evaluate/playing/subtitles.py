@@ -1,4 +1,4 @@
-"""Spoken lines that may be known at a moment: those that have ended."""
+"""Spoken lines that a model may know at a time: the lines that have ended."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from reeltalk.store.content import Content
 LINES: Final = "contained_subs"
 """The field of DramaQA's clips that holds their lines: `speaker`, `utter`, and `st` and `et` in seconds."""
 HAIR_S: Final = 1e-6
-"""Times are rounded on their way; a moment reaches so much further."""
+"""Tolerance in seconds, since times are rounded."""
 
 
 @dataclass(frozen=True, order=True)
@@ -33,7 +33,7 @@ def subtitles_of(clips: Iterable[Clip]) -> tuple[Subtitle, ...]:
         clips: Of one video.
 
     Raises:
-        BenchmarkError: A line has no words or no times, so nobody can tell when it may be known.
+        BenchmarkError: A line has no words or no times, so it is unclear when it may be shown.
     """
     return tuple(sorted({_line(clip, index, line) for clip in clips for index, line in _lines(clip)}))
 

@@ -1,4 +1,4 @@
-"""Proactive evaluation: play tasks to a model that may speak unasked, tune its threshold, and score it.
+"""Proactive evaluation: run tasks with a model that may speak without a question, tune its threshold, and score it.
 
-Writing the tasks is left to `questions`, and the measures to `metrics`. Begin with `stage`; `watchers` has the models.
+`questions` writes the tasks, and `metrics` has the measures. Begin with `stage`. `watchers` has the models.
 """

@@ -1,6 +1,6 @@
 """Score logs of events, and write the scores as a table and as JSON.
 
-Nothing else is read of a play, so any program may have written the log.
+Only the log is read, so any program may have written it.
 """
 
 from collections import defaultdict
@@ -176,7 +176,7 @@ BETTER: Final = {
     "latency_s": "nearer 0",
     "time_diff_s": "lower",
 }
-"""Which way each measure is better."""
+"""Direction in which each measure is better."""
 BY_KIND: Final = {
     "time_and_answer_correct": "in time and right",
     "pauc": "PAUC",

@@ -1,4 +1,4 @@
-"""Play tasks to a model that may speak unasked, and log events line by line, so that a stopped run goes on.
+"""Play tasks to a model that may speak without a question, and log events so that a stopped run can continue.
 
 Each frame of a video is handed over when its time has come on the video's own clock.
 """

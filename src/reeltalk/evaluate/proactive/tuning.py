@@ -1,4 +1,4 @@
-"""Pick the readiness from which a model speaks, on videos that are not the test's."""
+"""Tune the readiness threshold from which a model speaks, on videos outside the test split."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ def tune(
             )
         [row] = [row for row in scores.summary if row.metric == MEASURE]
         values[f"{threshold:g}"] = row.value
-    # Of equal ones the highest, which speaks least.
+    # If several are equal, the highest, which speaks least.
     best = max(sorted(thresholds), key=lambda threshold: (values[f"{threshold:g}"] or 0.0, threshold))
     picked = PickedThreshold(
         model=model.name,

@@ -1,4 +1,4 @@
-"""Models that follow a stream and may speak unasked, by name.
+"""Models that follow a stream and may speak without a question, by name.
 
 These are a streaming model that speaks from a threshold on, any chat model that is polled at each frame, a class of the
 user's own, and two baselines that do not look. StreamingBench polls with the output that it expects in the question, so
@@ -44,7 +44,7 @@ class Observed:
     """A model's reaction to a frame."""
 
     readiness: float | None
-    """From 0 to 1; None where it is not told."""
+    """From 0 to 1. None if unknown."""
     text: str | None
     """The reply now; None is silence."""
     took_s: float
@@ -62,15 +62,15 @@ class WatchedStream(Protocol):
         ...
 
     async def instruct(self, instruction: str) -> None:
-        """Receive the instruction what to look out for."""
+        """Receive the instruction."""
         ...
 
     async def see(self, glimpse: Glimpse) -> Observed:
         """Take in the next frame, and speak or not.
 
         Raises:
-            ModelError: The model gave nothing.
-            BudgetError: A limit would be passed.
+            ModelError: The model gave no reply.
+            BudgetError: A limit would be exceeded.
         """
         ...
 
@@ -93,7 +93,7 @@ class Watcher(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close connections; nothing is followed any more."""
+        """Close connections. No stream is followed after this."""
         ...
 
 
@@ -143,7 +143,7 @@ class _StreamWatching:
         took_s = time.perf_counter() - began
         if readiness is None:
             raise ModelError("the model was not trained to tell when to speak; poll it, as '--model poll:NAME' does")
-        # Silence does not decay: a model that stays ready speaks again when it may.
+        # A model that stays ready speaks again after the silence.
         if readiness < self._threshold or not no_later(self._silent_until_s, glimpse.at_s):
             return Observed(readiness, None, took_s)
         said = self._stream.speak()
@@ -154,7 +154,7 @@ class _StreamWatching:
 
 
 class Always:
-    """Says what it was told to look out for, every so many seconds, whatever happens: the floor of spam.
+    """Repeats its instruction at a fixed interval, whatever happens: the baseline of spam.
 
     Args:
         every_s: Seconds from one reply to the next; above 0.
@@ -215,9 +215,9 @@ class _Repeating:
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
 FRAMES: Final = 8
-"""So many of the latest frames are shown; a chat model reads all of them again at each poll."""
+"""Number of latest frames to show. A chat model reads all of them again at each poll."""
 SAID: Final = 3
-"""So many of its latest replies a model is reminded of."""
+"""Number of its latest replies that a model sees."""
 
 
 class PollWatcher:
@@ -225,7 +225,7 @@ class PollWatcher:
 
     Args:
         model: Who is asked; its messages hold references of frames in place of pictures.
-        frames: How many of the latest frames it is shown.
+        frames: Number of latest frames to show.
         close: Closes the model's connections.
     """
 
@@ -317,7 +317,7 @@ def create_watcher(
         asking: How a chat model is polled.
         store: Keeps its replies.
         budget: Limits.
-        picture: Gives the JPEG files for what messages hold in place of pictures.
+        picture: Gives the JPEG files for the picture references in messages.
 
     Raises:
         SettingError: There is none of the name.
@@ -449,7 +449,7 @@ class _OwnStream:
         except ReeltalkError:
             raise
         except Exception as error:
-            # Code of the user's own raises whatever it likes.
+            # A user's code may raise any exception.
             raise ModelError(f"{self._name}: {method}() fails: {type(error).__name__}: {error}") from error
 
 
