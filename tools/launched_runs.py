@@ -16,6 +16,7 @@ effect. A test of those starts Python itself.
 
 import contextlib
 import json
+import math
 import os
 import re
 import select
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -164,6 +166,8 @@ import ctypes, fcntl, gc, json, os, resource, runpy, selectors, signal, socket, 
 """
 CALLED: Final = re.compile(r'"(reeltalk[\w.]+):\w+"')
 """A function that the package calls in another process."""
+LOOK_FOR_S: Final = 0.1
+"""How long one thread waits for the end of a run before another may."""
 DIVERTED: Final = ("reeltalk.parallel.forking", "reeltalk.parallel.feeding")
 """Modules that `warm_calls` starts."""
 
@@ -188,6 +192,7 @@ class Run:
 
     def __init__(self, connection: socket.socket, arguments: list[str], pipes: Mapping[int, IO[Any]]) -> None:
         self._connection, self._told = connection, connection.makefile("r")
+        self._ending = threading.Lock()
         self.args = ["reeltalk", *arguments]
         self.pid = int(self._told.readline())
         self.returncode: int | None = None
@@ -217,15 +222,22 @@ class Run:
         Raises:
             TimeoutExpired: It has not ended within so many seconds.
         """
-        if self.returncode is None:
-            if not select.select([self._connection], [], [], timeout)[0]:
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while self.returncode is None:
+            # Several threads may wait, and one of them reads. It waits in short turns, so that all others come round.
+            with self._ending:
+                if self.returncode is None and self._is_told(min(LOOK_FOR_S, max(until - time.monotonic(), 0.0))):
+                    # Nothing is told where the launcher is gone, and what it launched with it.
+                    code, peak_kb = map(int, (self._told.readline() or f"{-signal.SIGKILL} 0").split())
+                    self._told.close()
+                    self._connection.close()
+                    self.peak_mb, self.returncode = peak_kb / 1024, code
+            if self.returncode is None and time.monotonic() >= until:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
-            # Nothing is told where the launcher is gone, and what it launched with it.
-            code, peak_kb = map(int, (self._told.readline() or f"{-signal.SIGKILL} 0").split())
-            self.returncode, self.peak_mb = code, peak_kb / 1024
-            self._told.close()
-            self._connection.close()
         return self.returncode
+
+    def _is_told(self, within_s: float) -> bool:
+        return bool(select.select([self._connection], [], [], within_s)[0])
 
     def communicate(self, input: str = "", timeout: float | None = None) -> tuple[str, str]:
         """Send it what is typed, read its pipes to the end, and wait.
