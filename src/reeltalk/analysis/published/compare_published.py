@@ -341,7 +341,7 @@ class _Pick:
     column: PublishedColumn
     metric: str
     row: SummaryRow
-    """The name whose signature the number carries."""
+    """The summary row whose signature the number carries."""
     group: GroupRow | None = None
 
 
