@@ -83,7 +83,7 @@ def test_a_metric_that_cannot_run_is_unscored_with_its_reason(
         ([], "Usage: reeltalk COMMAND"),
         (["impor"], 'unknown command "impor". Did you mean "import"?'),
         (["import", "vdact"], "requires an argument"),
-        (["import", "nothing", "a", "b"], "unknown format 'nothing'; known are vdact"),
+        (["import", "nothing", "a", "b"], "unknown format 'nothing'; known are avsd"),
         (["import", "vdact", "no/such/folder", "b"], "no such file or folder (no/such/folder); check the path"),
         (["validate", "no/such/folder"], "no/such/folder is not a benchmark"),
         (["score", "--out", "x"], "score needs at least one file"),
