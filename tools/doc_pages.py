@@ -26,7 +26,7 @@ REASONS: Final = (
     "needs the network",
     "needs a GPU",
     "needs a model of gigabytes",
-    "needs a server of yours",
+    "needs your own server",
     "needs a person",
     "needs packages that our lock does not hold",
     "takes too long",

@@ -27,7 +27,7 @@ MOST = {
     "needs the network": 7,
     "needs a GPU": 2,
     "needs a model of gigabytes": 4,
-    "needs a server of yours": 8,
+    "needs your own server": 8,
     "needs a person": 4,
     "needs packages that our lock does not hold": 4,
     "takes too long": 4,

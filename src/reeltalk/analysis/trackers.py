@@ -48,12 +48,12 @@ class TrackedModel:
 
 
 def tracked_models(run: Run, *, models: Sequence[str] = (), name: str | None = None) -> list[TrackedModel]:
-    """What is told of each model of a run.
+    """Summarize each model of a run for a tracker.
 
     Args:
         run: The run.
-        models: Which of its models; all where none is named.
-        name: Begins the names; that of the run's folder by default.
+        models: Names of its models; all models by default.
+        name: First part of each name; the name of the run's folder by default.
 
     Raises:
         SettingError: The run has no such model.

@@ -163,8 +163,8 @@ def add(
     """Add a queue of other work: rate models' answers, take the test, or collect dialogues in pairs.
 
     `rate`: people rate models' answers on a judge's own scale, blind, so that judges can be calibrated. `test`: people
-    answer the questions as a model does, and become the leaderboard's human row; whoever reviewed the benchmark knows
-    its answers, so let others take the test. `collect`: pairs collect dialogues as VDAct's did; one asks without the
+    answer the questions as a model does, and become the leaderboard's human row. Reviewers know the answers, so let
+    other people take the test. `collect`: pairs collect dialogues as VDAct's did; one asks without the
     video, the other answers with it. An owner makes the pairs on the page Pairs.
 
     Example: `reeltalk review add benchmarks/kitchen rate runs/qwen runs/intern --scale vdeval`, `reeltalk review add

@@ -40,7 +40,7 @@ class DifficultySettings(BaseModel):
     threshold: float = 0.5
     """Score from which an answer is correct."""
     rule: Literal["flag", "drop"] = "flag"
-    """flag keeps such a turn and shows it to whoever reviews; drop leaves it out."""
+    """flag keeps such a turn and shows it to reviewers; drop leaves it out."""
 
 
 def read_correct(runs: Sequence[Path], settings: DifficultySettings) -> dict[str, dict[Item, bool]]:

@@ -205,7 +205,7 @@ def renew_lease(assignment: AssignmentRow, *, lease_minutes: int, now: str | Non
 
 
 def give_back(change: Transaction, assignment: AssignmentRow) -> None:
-    """Give a unit back for whoever asks next.
+    """Give a unit back for the next person who asks.
 
     Raises:
         Conflict: Something was saved in it, or it was submitted. What was typed stays with its person.
