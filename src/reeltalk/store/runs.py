@@ -193,7 +193,9 @@ def _read_run(path: Path) -> Run:
     if not (path / INFO).is_file() and holds_plays(path):
         raise BenchmarkError(f"{path} holds plays, of which there are no pages; 'reeltalk proactive score' reads them")
     if not (path / INFO).is_file():
-        raise BenchmarkError(f"{path} is not a run: it has no {INFO}; 'reeltalk score' writes runs")
+        raise BenchmarkError(
+            f"{path} is not a run: it has no {INFO}; 'reeltalk evaluate' and 'reeltalk score' write runs"
+        )
     mark = mark_of(path / INFO)
     with refuse_replaced(path / INFO, mark, begun=path / REMADE):
         info = parse(RunInfo, read_document(path, INFO), file=path / INFO)
