@@ -17,9 +17,9 @@ from reeltalk.construct.object_step import ObjectSettings, sight_objects
 from reeltalk.inference.detection import CenterNet, Detector
 from reeltalk.metrics.identity import IdentityScores, score_identities
 from reeltalk.parallel import LocalExecutor
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.knowledge import KnownBox
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, VIDEOS
 from reeltalk.world.film import film

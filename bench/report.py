@@ -19,7 +19,7 @@ from pathlib import Path
 from record import Measure, at_most, options_of, record
 from reeltalk import __version__
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.runs import CurvePoint, ItemScores, ModelInfo, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.runs import write_tables

@@ -10,7 +10,7 @@ from reeltalk.graph.story import Story
 from reeltalk.questions.asking import stories
 from reeltalk.questions.wording import WordedQuestion, turn_of, word_question, write_dialogue
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId
+from reeltalk.schema.record import DialogueId
 from reeltalk.store.benchmark import Benchmark
 
 STATEMENTS: Final = {

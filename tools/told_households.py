@@ -12,9 +12,9 @@ from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.graph.telling import initial_room, tell_scenario
-from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, VIDEOS
 from reeltalk.world.activities import activities, program

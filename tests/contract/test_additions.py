@@ -18,7 +18,7 @@ from pathlib import Path
 
 from reeltalk.formats.export_losses import added_since_import
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
+from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.schema.media import Video
 from reeltalk.store.content import Content
 

@@ -18,8 +18,15 @@ from reeltalk.questions.wording import fill_form, form_of, forms, lesson_forms, 
 from reeltalk.review.collecting import collection_guide
 from reeltalk.review.tasks.labelling import LabelsTask, Manual
 from reeltalk.review.tasks.registry import TAGGING, TYPES
-from reeltalk.schema.labels import VOCABULARIES, Content, QuestionType, Target, Thinking, unknown_labels
-from reeltalk.schema.tagging import TAGGING_MANUALS
+from reeltalk.schema.labels import (
+    TAGGING_MANUALS,
+    VOCABULARIES,
+    Content,
+    QuestionType,
+    Target,
+    Thinking,
+    unknown_labels,
+)
 
 HAND_TAGGED = Path(__file__).parents[1] / "tagged_questions" / "by_hand.jsonl"
 ACTS = {"do": "open the fridge", "does": "opens the fridge", "doing": "opening the fridge"}

@@ -38,10 +38,9 @@ from reeltalk.llm import Endpoint, MalformedReplyError, Message, Reply, read_rec
 from reeltalk.llm.retrying import Breaker, RetryPolicy, TransientError
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, QAChain, Turn
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, Json, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
 from reeltalk.video.sampling import svbench, svbench_published

@@ -10,8 +10,8 @@ from scripted_server import Answer, Body, Server, serve
 
 from reeltalk.cli import run
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 

@@ -13,8 +13,7 @@ from served_review import content as kitchen
 from walk_report import find_axe_problems
 
 from reeltalk.schema.dialogue import QAChain, Turn
-from reeltalk.schema.labels import Target, Thinking
-from reeltalk.schema.tagging import TagProposal
+from reeltalk.schema.labels import TagProposal, Target, Thinking
 from reeltalk.store.content import Content
 
 pytestmark = pytest.mark.browser

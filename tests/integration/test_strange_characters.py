@@ -15,8 +15,8 @@ from reeltalk.curate.sources import find_videos
 from reeltalk.errors import InputError
 from reeltalk.review.web import plain_json, plain_text
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.schema.texts import text_problem, twins
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content

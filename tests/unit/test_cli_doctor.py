@@ -16,8 +16,8 @@ import pytest
 from sample_videos import Numbered
 
 from reeltalk.cli import doctor, run
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.links import ask_links

@@ -17,7 +17,7 @@ from reeltalk.analysis.columns import HUMAN, floor_of, is_reference
 from reeltalk.analysis.verdicts import Place
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.ids import derive_id
+from reeltalk.schema.record import derive_id
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.schema.texts import printable
 from reeltalk.store.documents import read_text

@@ -27,9 +27,9 @@ from reeltalk.construct.wording import topic_words
 from reeltalk.construct.writers import JudgesScenes, KnowsObjects, Unwritten
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import GateOutcome, GateResult
-from reeltalk.schema.ids import ClipId, VideoId, derive_id
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk.schema.record import ClipId, VideoId, derive_id
 from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, VIDEOS
 
 PASSES: Final = 2

@@ -21,9 +21,8 @@ from reeltalk.questions.linked import DULL, POSED, linked_questions
 from reeltalk.questions.question import LASTING, Question, event_key
 from reeltalk.questions.wording import turn_of, word_question
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
-from reeltalk.schema.ids import derive_id
 from reeltalk.schema.labels import Relation
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalogue
 
 SHOWS: Final = "shows"

@@ -39,9 +39,9 @@ from reeltalk.schema.entrances import (
     verdict_by_rule,
 )
 from reeltalk.schema.gates import GateOutcome, GateResult
-from reeltalk.schema.ids import ChainId, DialogueId, derive_id
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk.schema.record import ChainId, DialogueId, derive_id
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 

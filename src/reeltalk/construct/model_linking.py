@@ -21,10 +21,9 @@ from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef, without_facts
 from reeltalk.schema.entrances import MODEL_SAYS, NO_DRAFT, NO_REPLY, Entrance, EntranceVerdict, refers_back
 from reeltalk.schema.gates import GateOutcome, GateResult
-from reeltalk.schema.ids import derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Relation
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue
 
 

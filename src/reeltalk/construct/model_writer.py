@@ -47,10 +47,10 @@ from reeltalk.llm import Model
 from reeltalk.llm.prompts import Prompts
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, EntranceVerdict
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.rewriting import Rewrite
 
 TEXT_ONLY: Final = "writer:text-only"

@@ -31,11 +31,10 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.inference.detection import Detector, open_detector
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
-from reeltalk.schema.ids import ClipId, EntityId, VideoId, derive_id
 from reeltalk.schema.knowledge import Entity, IdentityChange, KnownBox, Sighting
 from reeltalk.schema.media import Clip, SampledFrame
 from reeltalk.schema.outcomes import StageReport
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import ClipId, EntityId, Json, VideoId, derive_id
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
 

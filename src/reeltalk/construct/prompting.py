@@ -27,8 +27,8 @@ from reeltalk.llm.prompts import PromptGroup, Prompts, our_prompts, prompts_in
 from reeltalk.llm.structured import REPAIR
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import TAGGING_MANUALS
 from reeltalk.schema.media import Video
-from reeltalk.schema.tagging import TAGGING_MANUALS
 
 T = TypeVar("T")
 

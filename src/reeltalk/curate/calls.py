@@ -22,11 +22,10 @@ from reeltalk.curate.sources import SourceVideo
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits
 from reeltalk.progress import Progress
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, ClipFile, SampledFrame, Shot
 from reeltalk.schema.outcomes import FilterResult
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, VideoId
 from reeltalk.store.atomic import storage_errors, write_bytes
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.video.records import Gap, Probe, Scan, ScanSettings, shots_between

@@ -20,11 +20,10 @@ from reeltalk.curate.sources import find_videos, read_sidecar
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
-from reeltalk.schema.ids import ClipId, VideoId, derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, Screening, StageReport
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import ClipId, Json, VideoId, derive_id
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.sources import FetchedSources
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS

@@ -22,11 +22,10 @@ from reeltalk.formats.layout import (
     lost_splits,
 )
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Finite, Json, Name
+from reeltalk.schema.record import DialogueId, Finite, Json, Name, VideoId
 from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, record_errors
 

@@ -17,11 +17,10 @@ from reeltalk.formats.export_losses import added_since_import, fields_left_out
 from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem, lost_splits
 from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import ClipId, DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json, Name
+from reeltalk.schema.record import ClipId, DialogueId, Json, Name, VideoId
 from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, record_errors
 

@@ -21,10 +21,9 @@ from pydantic import BeforeValidator, Field
 from reeltalk.errors import InputError
 from reeltalk.formats.layout import keep_form, restore_form
 from reeltalk.formats.parquet import read_arrow_rows, write_arrow_rows
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import FrameRate, Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, VideoId
 from reeltalk.schema.texts import path_problem
 from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, read_json_lines, read_text, record_errors

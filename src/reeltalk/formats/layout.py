@@ -17,10 +17,9 @@ from typing import Final
 from reeltalk.errors import InputError
 from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours, source_keys_like_ours, without_our_fields
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.ids import ClipId, DialogueId, VideoId
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import ClipId, DialogueId, Json, VideoId
 from reeltalk.store.content import Content
 from reeltalk.store.documents import read_json, record_errors, write_json
 from reeltalk.store.foreign import visible_files

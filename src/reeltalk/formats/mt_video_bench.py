@@ -28,10 +28,9 @@ from reeltalk.formats.mt_video_bench_layout import ABILITY_LABEL, FORMAT, TASK_L
 from reeltalk.formats.mt_video_bench_read import MTVideoReader
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue
-from reeltalk.schema.ids import DialogueId, derive_id
 from reeltalk.schema.labels import Task
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json, Record
+from reeltalk.schema.record import DialogueId, Json, Record, derive_id
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json

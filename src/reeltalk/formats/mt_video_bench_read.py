@@ -25,10 +25,9 @@ from reeltalk.formats.mt_video_bench_layout import (
 )
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json, Name
+from reeltalk.schema.record import DialogueId, Json, Name, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_json, record_errors

@@ -6,7 +6,7 @@ from typing import Final
 from reeltalk.formats.export_losses import fields_left_out, labels_left_out, more_references_left_out, tables_left_out
 from reeltalk.formats.layout import Index, SourceDocument, lost_beyond_dialogues
 from reeltalk.schema.dialogue import Dialogue
-from reeltalk.schema.ids import DialogueId, derive_id
+from reeltalk.schema.record import DialogueId, derive_id
 from reeltalk.store.content import Content
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

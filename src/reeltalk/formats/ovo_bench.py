@@ -17,10 +17,9 @@ from reeltalk.formats.export_losses import added_since_import, fields_left_out
 from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument
 from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Finite, Json, Name
+from reeltalk.schema.record import DialogueId, Finite, Json, Name, VideoId
 from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, record_errors
 

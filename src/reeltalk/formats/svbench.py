@@ -36,9 +36,8 @@ from reeltalk.formats.svbench_layout import (
 from reeltalk.formats.svbench_read import File, SVBenchReader
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
-from reeltalk.schema.ids import ChainId, PathId, derive_id
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import ChainId, Json, PathId, derive_id
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json

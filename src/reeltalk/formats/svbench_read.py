@@ -24,11 +24,10 @@ from reeltalk.formats.svbench_layout import (
 )
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, SourceFile
-from reeltalk.schema.record import Json, Name
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, Json, Name, PathId, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_json, record_errors

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
-from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.schema.sft import (
     CarriedTurn,
     SampleLimits,

@@ -38,10 +38,9 @@ from reeltalk.graph.rdf import quads_from_triples, triples_from_quads
 from reeltalk.graph.reading import graph_of_clip
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import ClipId, DialogueId, VideoId
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, SourceFile
-from reeltalk.schema.record import Json, Name
+from reeltalk.schema.record import ClipId, DialogueId, Json, Name, VideoId
 from reeltalk.store.archives import read_zip
 from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, read_json, read_text, record_errors, write_json

@@ -27,10 +27,9 @@ from reeltalk.formats.multiple_choice import (
 from reeltalk.formats.parquet import read_parquet, write_parquet
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json, Name
+from reeltalk.schema.record import DialogueId, Json, Name, VideoId
 from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, read_json, record_errors, write_json
 

@@ -18,8 +18,8 @@ from reeltalk.questions.checking import Checker
 from reeltalk.questions.proactive import tasks_of
 from reeltalk.questions.wording import SPLITS, write_dialogue
 from reeltalk.schema.dialogue import Dialogue
-from reeltalk.schema.ids import DialogueId, derive_id
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import DialogueId, derive_id
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import CLIPS, DIALOGUES, PROACTIVE, VIDEOS

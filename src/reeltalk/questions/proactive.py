@@ -23,8 +23,8 @@ from reeltalk.questions.question import ROOM_NAMES, objects_of
 from reeltalk.questions.questions import ABSENT, rooms_known
 from reeltalk.questions.questions_of_acts import can_be_done_to
 from reeltalk.questions.wording import fill_form, split_of_form
-from reeltalk.schema.ids import VideoId, derive_id
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.record import VideoId, derive_id
 from reeltalk.schema.stream import Moment, ProactiveTask
 
 FORMS: Final = Path(__file__).parent / "proactive.toml"

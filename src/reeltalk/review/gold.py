@@ -22,8 +22,7 @@ from reeltalk.review.events import Transaction
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.turns import EDITABLE
-from reeltalk.schema.ids import derive_id
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, derive_id
 
 
 class Fault(StrEnum):

@@ -18,9 +18,8 @@ from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical_json
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft, ReviewTask
-from reeltalk.schema.ids import derive_id
 from reeltalk.schema.media import Video
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.review import Review
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content

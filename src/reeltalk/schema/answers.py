@@ -6,8 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.schema.dialogue import AnswerKey, Checklist, Turn, TurnRubric
-from reeltalk.schema.ids import VideoKey
-from reeltalk.schema.record import Name, Record, Seconds
+from reeltalk.schema.record import Name, Record, Seconds, VideoKey
 
 UnitKind = Literal["chain", "path", "dialogue"]
 """The unit of playing and judging."""

@@ -4,9 +4,8 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.schema.ids import ChainKey, ClipKey, DialogueKey, PathKey, VideoKey
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import Name, Record, Seconds
+from reeltalk.schema.record import ChainKey, ClipKey, DialogueKey, Name, PathKey, Record, Seconds, VideoKey
 
 
 class ChecklistItem(Record):

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Final
 
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, PathStep, Turn, TurnRef
-from reeltalk.schema.ids import derive_id
+from reeltalk.schema.record import derive_id
 
 REFERENCE_WORDS: Final = re.compile(
     r"\b(he|him|his|himself|she|hers?|herself|it|its|itself|they|them|their|theirs|themselves|this|that|these|those|"

@@ -4,9 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.schema.ids import ClipKey, EntityKey, EventKey, VideoKey
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import Finite, Name, Record, Seconds
+from reeltalk.schema.record import ClipKey, EntityKey, EventKey, Finite, Name, Record, Seconds, VideoKey
 
 Share = Annotated[Finite, Field(ge=0, le=1)]
 

@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from reeltalk.schema.ids import ClipKey, VideoKey
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import Finite, Name, Record, Seconds
+from reeltalk.schema.record import ClipKey, Finite, Name, Record, Seconds, VideoKey
 
 
 def _to_fraction(value: object) -> Fraction:

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from reeltalk.schema.ids import VideoKey
-from reeltalk.schema.record import Finite, Json, Name, Record, Seconds
+from reeltalk.schema.record import Finite, Json, Name, Record, Seconds, VideoKey
 from reeltalk.schema.texts import path_problem
 
 

@@ -29,8 +29,7 @@ from reeltalk.errors import BrokenInvariantError
 from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.entrances import Entrance, EntranceVerdict, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
-from reeltalk.schema.ids import PathId, derive_id
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, PathId, derive_id
 from reeltalk.schema.rewriting import Rewrite
 
 WALK: Final = "walk"

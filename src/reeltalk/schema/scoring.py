@@ -9,8 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.schema.ids import VideoKey
-from reeltalk.schema.record import Finite, Name, Record
+from reeltalk.schema.record import Finite, Name, Record, VideoKey
 
 HASH_DIGITS: Final = 8
 """Digits of a hash in a signature."""

@@ -10,8 +10,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.schema.ids import VideoKey
-from reeltalk.schema.record import Name, Record, Seconds
+from reeltalk.schema.record import Name, Record, Seconds, VideoKey
 
 PLACEHOLDER: Final = "<image>"
 """Stands for one frame in a text, replaced from left to right."""

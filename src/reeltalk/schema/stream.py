@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.schema.ids import VideoKey
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import Name, Record, Seconds
+from reeltalk.schema.record import Name, Record, Seconds, VideoKey
 
 StreamEventKind = Literal["started", "frame", "asked", "instructed", "replied", "silent", "ended", "failed"]
 

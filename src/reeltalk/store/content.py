@@ -8,6 +8,7 @@ from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
 from reeltalk.schema.gates import GateResult
 from reeltalk.schema.knowledge import Entity, Event, Fact, IdentityChange, KnownBox, Sighting
+from reeltalk.schema.labels import TagProposal
 from reeltalk.schema.media import Clip, SampledFrame, Scene, Shot, Video
 from reeltalk.schema.outcomes import Rejected, Screening, SourceFile
 from reeltalk.schema.record import Record
@@ -15,7 +16,6 @@ from reeltalk.schema.review import Review
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
 from reeltalk.schema.stream import ProactiveTask
-from reeltalk.schema.tagging import TagProposal
 from reeltalk.store.tables import TABLES
 
 

@@ -11,8 +11,8 @@ from typing import Final
 from reeltalk.inference.mini_words import MiniWords
 from reeltalk.questions.proactive import tasks_of
 from reeltalk.questions.wording import LESSONS, write_dialogue
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import no_later
+from reeltalk.schema.record import VideoId
 from reeltalk.streaming.household import FilmedVideo
 from reeltalk.streaming.sequence import Interleaved
 

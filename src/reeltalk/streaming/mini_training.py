@@ -29,7 +29,7 @@ from reeltalk.parallel import Executor
 from reeltalk.progress import Progress
 from reeltalk.questions.proactive import tasks_of
 from reeltalk.questions.wording import LESSONS, write_dialogue
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_file

@@ -18,9 +18,9 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import beginning_quads
 from reeltalk.graph.vocabulary import class_of
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.record import VideoId
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.world.activities import activities, program

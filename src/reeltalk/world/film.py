@@ -29,12 +29,11 @@ from reeltalk.graph.telling import initial_room, tell_scenario
 from reeltalk.graph.vocabulary import AGENT, INSTANCE, ONTOLOGY, class_of
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import Progress
-from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box, KnownBox
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import StageReport
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import ClipId, Json, VideoId
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.manifest import hash_file

@@ -7,7 +7,7 @@ import pytest
 from reeltalk.construct.gate_steps import DifficultySettings, check_difficulty, read_correct
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.runs import ItemScores, RunInfo
 from reeltalk.store.runs import write_run
 

@@ -12,8 +12,8 @@ from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, Dialog
 from reeltalk.construct.writers import Language
 from reeltalk.llm import Prompt
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.ids import ChainId, DialogueId, VideoId
 from reeltalk.schema.labels import Task
+from reeltalk.schema.record import ChainId, DialogueId, VideoId
 
 both_languages = pytest.mark.parametrize("language", ["en", "zh"])
 every_task = pytest.mark.parametrize("task", Task)

@@ -18,7 +18,7 @@ from reeltalk.construct.leakage import (
 from reeltalk.metrics.significance import binomial_tail
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, is_counted
-from reeltalk.schema.ids import DialogueId, VideoId
+from reeltalk.schema.record import DialogueId, VideoId
 
 WANTED = 0.95
 ENOUGH = 15

@@ -18,11 +18,10 @@ from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Message, Model, Reply
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import GateOutcome
-from reeltalk.schema.ids import ClipId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Relation, Task
 from reeltalk.schema.media import Clip, Scene, Video
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import ClipId, Json
 from reeltalk.schema.rewriting import catalogue
 
 VIDEO = Video(id="v")

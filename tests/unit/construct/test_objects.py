@@ -27,10 +27,10 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.inference.detection import Detection
 from reeltalk.metrics.identity import score_identities
 from reeltalk.parallel import Call, LocalExecutor
-from reeltalk.schema.ids import ClipId, EntityId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box, Entity, KnownBox
 from reeltalk.schema.media import Clip, SampledFrame, Video
+from reeltalk.schema.record import ClipId, EntityId, VideoId
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
 from reeltalk.store.validate import validate

@@ -8,8 +8,8 @@ from reeltalk.construct.probing import ModelProbe, ProbeSettings, middles_of
 from reeltalk.errors import ModelError
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.record import DialogueId, VideoId
 
 DIALOGUE = Dialogue(
     id=DialogueId("d"),

@@ -8,8 +8,8 @@ from reeltalk.evaluate.answers import AnswerSet, answer_sets
 from reeltalk.formats import mt_video_bench, svbench, vdact
 from reeltalk.schema.answers import NOT_IN_SOURCE, Answer, AnswerState
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.store.content import Content
 
 

@@ -30,9 +30,9 @@ from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.units import Background
 from reeltalk.llm import Endpoint, Message, Prices, ReplyStore
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.store.content import Content
 
 # inspect_ai leaves streams of anyio open when its event loop ends.

@@ -5,7 +5,7 @@ import pytest
 from reeltalk.evaluate.tables import ASKED_S, LENGTHS_S, latency_measures, length_group
 from reeltalk.judge.measures import group_measure
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 
 
 def asked(at_s: float | None, played: PlayDetails | None, *, video: str = "v", index: int = 0) -> AnsweredTurn:

@@ -14,9 +14,9 @@ from reeltalk.evaluate.playing.script import Step
 from reeltalk.evaluate.playing.subtitles import Subtitle, subtitles_of, visible_subtitles
 from reeltalk.evaluate.settings import FramePolicy, FrameSettings
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip
+from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.video.sampling import svbench
 
 POLICIES: list[FramePolicy] = ["uniform", "fps", "per-clip", "first-turn", "none"]

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.formats import load_format
-from reeltalk.schema.ids import DialogueId
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import DialogueId, Json
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 

@@ -12,9 +12,9 @@ from reeltalk.formats import load_format
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.stages.judging import judge
 from reeltalk.stages.layouts import import_layout
 from reeltalk.store.benchmark import Benchmark

@@ -27,11 +27,11 @@ from reeltalk.schema.dialogue import (
     Turn,
     TurnRef,
 )
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, EntityId, EventId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Entity, Event, Fact
 from reeltalk.schema.media import Clip, ClipFile, Encoding, SampledFrame, Shot, Video
 from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, EntityId, EventId, PathId, VideoId
 from reeltalk.schema.review import Decision, FieldEdit, Review
 from reeltalk.schema.scoring import JudgedScore, Rubric, RubricCriterion, ScoreState
 from reeltalk.store.benchmark import Benchmark

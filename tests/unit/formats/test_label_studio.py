@@ -14,9 +14,9 @@ from reeltalk.errors import InputError, SettingError
 from reeltalk.formats import label_studio
 from reeltalk.formats.label_studio_layout import LabelStudioOptions
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.review import Decision, Reason
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content

@@ -14,9 +14,9 @@ from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.formats.mt_video_bench import read, write
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, QAChain, Turn
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
 from reeltalk.store.validate import check_content

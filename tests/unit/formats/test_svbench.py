@@ -19,10 +19,10 @@ from reeltalk.formats.svbench import read, write
 from reeltalk.formats.svbench_layout import clock_time, parse_scenes, seconds_of
 from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
 from reeltalk.store.validate import check_content

@@ -14,9 +14,9 @@ from reeltalk.formats import vdact
 from reeltalk.formats.vdact import activity_in_path
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.store.content import Content
 
 

@@ -8,7 +8,7 @@ from reeltalk.cli import run as command
 from reeltalk.errors import SettingError
 from reeltalk.judge.reference_checks import REFERENCE_CHECKS, replace_answers
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.store.runs import read_run
 
 

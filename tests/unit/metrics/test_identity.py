@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reeltalk.metrics.identity import IdentityScores, assign_pairs, iou_matrix, score_identities
-from reeltalk.schema.ids import EntityId, VideoId
 from reeltalk.schema.knowledge import Box, KnownBox, Sighting
+from reeltalk.schema.record import EntityId, VideoId
 
 LEFT, MIDDLE, RIGHT = (Box(left=x, top=0.2, right=x + 0.2, bottom=0.6) for x in (0.0, 0.4, 0.8))
 

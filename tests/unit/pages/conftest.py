@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.schema.answers import AnsweredTurn, PlayDetails
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.runs import CurvePoint, Duplicate, ItemScores, ModelInfo, RunInfo, SummaryRow, Unscored
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.runs import FILES, Run, read_run, write_run, write_tables

@@ -20,7 +20,7 @@ from reeltalk.analysis.planning import make_plans, plan_text
 from reeltalk.analysis.score_matrix import Turns, score_column
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.clustered import clustered_mean
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.runs import Run
 

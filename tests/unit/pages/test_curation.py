@@ -8,10 +8,10 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.pages.curation import _histogram, format_clock
-from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, ClipFile, SampledFrame, Shot, Video
 from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
+from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
 

@@ -35,9 +35,9 @@ from reeltalk.schema.dialogue import (
     Turn,
     TurnRef,
 )
-from reeltalk.schema.ids import ChainId, DialogueId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import ChainId, DialogueId, PathId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.tables import DIALOGUES, VIDEOS

@@ -8,7 +8,7 @@ from reeltalk.analysis.dialogues import collect_dialogues, heat_levels, item_met
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.store.runs import Run
 
 RunMaker = Callable[..., Run]

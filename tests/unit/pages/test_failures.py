@@ -11,7 +11,7 @@ from reeltalk.pages.failures import collect_failures, has_failures
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.site import Site
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.runs import SummaryRow
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.runs import JUDGED, Run

@@ -19,7 +19,7 @@ from reeltalk.analysis.finder import (
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.runs import JUDGED, Run
 from reeltalk.store.tables import write_rows

@@ -10,11 +10,11 @@ from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
 from reeltalk.pages.objects import has_objects
 from reeltalk.pages.stage import write_object_report
-from reeltalk.schema.ids import ClipId, EntityId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box, Entity, IdentityChange, Sighting
 from reeltalk.schema.media import Clip, Shot, Video
 from reeltalk.schema.outcomes import Screening
+from reeltalk.schema.record import ClipId, EntityId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import (
     CLIPS,

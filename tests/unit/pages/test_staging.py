@@ -18,9 +18,9 @@ from reeltalk.pages.site_media import SiteMedia
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.answers import AnsweredTurn, PlayDetails
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file

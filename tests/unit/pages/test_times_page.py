@@ -12,7 +12,7 @@ from reeltalk.pages.breakdowns import timings_by_length, timings_by_moment, timi
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
 from reeltalk.schema.answers import AnsweredTurn, PlayDetails
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo
 from reeltalk.store.runs import FILES, Run, read_run, write_tables
 

@@ -39,12 +39,12 @@ from reeltalk.schema.dialogue import (
     TurnRef,
 )
 from reeltalk.schema.gates import GateOutcome, GateResult
-from reeltalk.schema.ids import derive_id
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import TagProposal
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import derive_id
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore
-from reeltalk.schema.tagging import TagProposal
 from reeltalk.store.content import Content
 
 

@@ -14,7 +14,7 @@ from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.labelling import LabelsTask
 from reeltalk.review.tasks.registry import TAGGING, TYPES
 from reeltalk.schema.dialogue import QAChain, Turn
-from reeltalk.schema.tagging import TAGGING_MANUAL, TagProposal
+from reeltalk.schema.labels import TAGGING_MANUAL, TagProposal
 from reeltalk.store.content import Content
 
 BOTH = pytest.mark.parametrize("task", [TAGGING, TYPES], ids=["tagging", "types"])

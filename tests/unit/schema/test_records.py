@@ -8,11 +8,11 @@ import pytest
 from pydantic import ValidationError
 
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.ids import ClipId, VideoId, derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import VOCABULARIES, Relation, unknown_labels
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
+from reeltalk.schema.record import ClipId, VideoId, derive_id
 from reeltalk.schema.review import Review
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature
 

@@ -11,8 +11,8 @@ from reliability_page import Reliability
 
 from reeltalk.errors import BenchmarkError, FrozenError, InputError, ReeltalkError
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import ClipId, DialogueId, VideoId
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ClipId, DialogueId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.release import freeze

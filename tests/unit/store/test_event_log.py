@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import InputError
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent
 from reeltalk.store.event_log import EventLog, read_event_log
 

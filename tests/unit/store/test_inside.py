@@ -13,8 +13,8 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError, InputError
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.store import file_hashes
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content

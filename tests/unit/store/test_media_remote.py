@@ -9,8 +9,8 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import RemoteError, SettingError
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import VideoId
 from reeltalk.store import download
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content

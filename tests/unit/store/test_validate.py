@@ -7,9 +7,9 @@ import pytest
 
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.stream import Moment, ProactiveTask
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content

@@ -15,9 +15,9 @@ from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.parallel import LocalExecutor
 from reeltalk.questions.asking import stories
-from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip
+from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.store.validate import validate

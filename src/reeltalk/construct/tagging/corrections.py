@@ -13,9 +13,8 @@ from reeltalk.construct.tagging.turns import TABLE_OF, UNVERIFIED, read_turns, r
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.inference.linear_tagger import TAGGED
 from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.labels import Content, Target, Thinking
+from reeltalk.schema.labels import Content, TagProposal, TagUnit, Target, Thinking
 from reeltalk.schema.record import Json
-from reeltalk.schema.tagging import TagProposal, TagUnit
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import input_error
 from reeltalk.store.foreign import open_file

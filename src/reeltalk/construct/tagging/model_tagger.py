@@ -20,8 +20,7 @@ from reeltalk.llm.prompts import PromptGroup, prompts_in
 from reeltalk.llm.structured import REPAIR
 from reeltalk.parallel.threads import map_threads
 from reeltalk.progress import Progress
-from reeltalk.schema.labels import Content, Target, Thinking
-from reeltalk.schema.tagging import TAGGING_MANUAL
+from reeltalk.schema.labels import TAGGING_MANUAL, Content, Target, Thinking
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
 PROMPT_GROUP: Final = PromptGroup(

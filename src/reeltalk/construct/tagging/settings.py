@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.schema.tagging import TagUnit
+from reeltalk.schema.labels import TagUnit
 
 UNITS: Final[tuple[TagUnit, ...]] = ("chain", "dialogue", "path")
 Replace = Literal["proposed", "all"]

@@ -26,9 +26,9 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import SHIPPED, TAGGED, LinearTagger
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.labels import TagProposal, TagUnit
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
-from reeltalk.schema.tagging import TagProposal, TagUnit
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import TAG_PROPOSALS
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from reeltalk.construct.tagging.settings import UNITS, Replace
 from reeltalk.inference.linear_tagger import TAGGED, known_vocabularies
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
-from reeltalk.schema.tagging import TagUnit
+from reeltalk.schema.labels import TagUnit
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, TAG_PROPOSALS, VIDEOS, Table
 

@@ -12,7 +12,7 @@ from reeltalk.errors import BenchmarkError, ModelError, ReeltalkError, SettingEr
 from reeltalk.evaluate.chat.lines import COMMANDS, ChatLine, ChatLines, ScriptedLines
 from reeltalk.evaluate.chat.playback import Playback, PlayedFrame
 from reeltalk.inference.stream import Stream, StreamAnswer, StreamingModel
-from reeltalk.schema.ids import VideoId
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.stream import StreamEvent, StreamEventKind
 from reeltalk.store.atomic import storage_errors, write_bytes
 

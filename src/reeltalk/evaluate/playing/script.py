@@ -14,10 +14,10 @@ from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn
 from reeltalk.schema.entrances import finds_its_reference
-from reeltalk.schema.ids import PathId, derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.paths import PathStatistics, draw_paths, recorded_verdicts
+from reeltalk.schema.record import PathId, derive_id
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 

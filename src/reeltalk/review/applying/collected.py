@@ -19,8 +19,7 @@ from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow,
 from reeltalk.review.tasks.rating import WHOLE
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId, derive_id
-from reeltalk.schema.record import Json, Record
+from reeltalk.schema.record import DialogueId, Json, Record, VideoId, derive_id
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.tables import ANSWERS, DIALOGUES, SCORES
 

@@ -7,9 +7,8 @@ from typing import Any, Final
 from reeltalk.review.applying.next_revision import NextRevision
 from reeltalk.review.applying.settled import DoneUnit, ReviewDecision, SettledPlace, person_reviews
 from reeltalk.schema.dialogue import Linkage, PathStep, QAChain, Turn, TurnRef, without_facts
-from reeltalk.schema.ids import derive_id
 from reeltalk.schema.paths import ACCEPTED
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.review import Decision, FieldEdit
 from reeltalk.schema.rewriting import Rewrite, catalogue
 

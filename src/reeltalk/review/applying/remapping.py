@@ -16,10 +16,9 @@ from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.entrances import refers_back
 from reeltalk.schema.gates import GONE, GateOutcome, GateResult
-from reeltalk.schema.ids import derive_id
+from reeltalk.schema.labels import TagProposal
 from reeltalk.schema.paths import ACCEPTED
-from reeltalk.schema.record import Json, Record
-from reeltalk.schema.tagging import TagProposal
+from reeltalk.schema.record import Json, Record, derive_id
 
 R = TypeVar("R", bound=Record)
 

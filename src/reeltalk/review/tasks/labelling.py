@@ -24,10 +24,9 @@ from reeltalk.llm import Prompt
 from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.task import Code, CodeScale, Draft, ReviewTask, turn_at
 from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
-from reeltalk.schema.labels import VOCABULARIES
+from reeltalk.schema.labels import VOCABULARIES, TagProposal
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.review import Decision
-from reeltalk.schema.tagging import TagProposal
 from reeltalk.store.content import Content
 
 ITEM = re.compile(r"- (\S+): (.+)")

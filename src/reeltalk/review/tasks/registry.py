@@ -8,7 +8,7 @@ from reeltalk.review.tasks.links import LinksTask
 from reeltalk.review.tasks.rating import RatingTask
 from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.review.tasks.turns import TurnsTask
-from reeltalk.schema.tagging import TAGGING_MANUAL
+from reeltalk.schema.labels import TAGGING_MANUAL
 
 TAGGING: Final = LabelsTask(
     "tagging",

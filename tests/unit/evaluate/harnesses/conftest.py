@@ -6,9 +6,9 @@ import pytest
 from sample_videos import Numbered
 
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.ids import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 

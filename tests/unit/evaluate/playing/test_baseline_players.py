@@ -24,9 +24,9 @@ from reeltalk.evaluate.playing.play import HistoryTurn, Player, Response, ShownF
 from reeltalk.evaluate.playing.script import Step
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import DialogueId, VideoId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.video.encode import jpeg

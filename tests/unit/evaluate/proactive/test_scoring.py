@@ -14,8 +14,8 @@ from reeltalk.evaluate.proactive.scoring import (
     scores_json,
     scores_table,
 )
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent
 from reeltalk.store.event_log import SessionLog
 

@@ -14,8 +14,8 @@ from reeltalk.evaluate.proactive.tuning import TUNED, Tuning, tune
 from reeltalk.evaluate.proactive.watchers import Always, StreamWatcher, check_rule
 from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import StreamAnswer
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.record import VideoId
 from reeltalk.schema.stream import Moment, ProactiveTask
 from reeltalk.store.event_log import EventLog, read_event_log
 from reeltalk.video.write import write_video

@@ -14,9 +14,8 @@ from reeltalk.evaluate.proactive.stage import play_task
 from reeltalk.evaluate.proactive.watchers import Always, Never, PollWatcher, StreamWatcher, Watcher
 from reeltalk.inference.stream import StreamAnswer
 from reeltalk.llm.model import Message, Reply
-from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, VideoId
 from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent
 from reeltalk.video.encode import jpeg
 
