@@ -107,9 +107,8 @@ def run_project(
 
 def _plan_run(project: Path) -> int:
     from reeltalk.cli.commands import run
-    from reeltalk.project.forecasting import tell_plan
     from reeltalk.project.records import Fingerprints, read_records
-    from reeltalk.project.running import step_statuses
+    from reeltalk.project.running import step_statuses, tell_plan
 
     read, steps = project_steps(project)
     folder, records = read.folder, read_records(read.folder)
@@ -129,7 +128,7 @@ def status(project: Path = PROJECT_FILE, /) -> int:
     project
         File of the project.
     """
-    from reeltalk.project.forecasting import status_lines
+    from reeltalk.project.running import status_lines
 
     read, steps = project_steps(project)
     lines, done = status_lines(steps, read.folder, __version__)

@@ -9,7 +9,7 @@ from pydantic import Field
 from reeltalk.cli.options import OUT, OVERWRITE
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.errors import MissingExtraError
-from reeltalk.schema.lora import LoraSettings
+from reeltalk.schema.sft import LoraSettings
 
 train = App(name="train", group_commands=Group("Commands", sort_key=0), group_parameters=Group("Training", sort_key=1))
 Settings = Annotated[LoraSettings, Parameter(name="*", group=Group("Adapter", sort_key=2))]

@@ -6,12 +6,11 @@ all its texts are references.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from reeltalk.formats.export_losses import added_since_import, fields_left_out, labels_left_out, tables_left_out
+from reeltalk.formats.export_losses import fields_left_out, labels_left_out, tables_left_out
 from reeltalk.formats.layout import (
     DocumentKind,
     Index,
@@ -193,8 +192,4 @@ LAYOUT: Final = Layout(
     _lost,
 )
 read = LAYOUT.read
-
-
-def write(content: Content, folder: Path) -> list[str]:
-    """Write into an empty folder; return a line for each thing that the layout cannot express."""
-    return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]
+write = LAYOUT.write

@@ -8,14 +8,21 @@ models and splits, which may hold any character.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import InputError
-from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours, source_keys_like_ours, without_our_fields
+from reeltalk.formats.export_losses import (
+    ADDED_LATER,
+    FILE_FIELDS,
+    added_since_import,
+    fields_like_ours,
+    source_keys_like_ours,
+    without_our_fields,
+)
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
@@ -168,6 +175,8 @@ class Layout:
     read_file: Callable[[Path], Json | None] = lambda path: read_json(path) if path.suffix == ".json" else None
     """The value of a file, or None if the layout has no such files."""
     write_file: Callable[[Path, Json], None] = lambda path, value: _write_text(path, value)
+    unfilled: Collection[str] = ADDED_LATER
+    """Tables that the layout does not fill."""
 
     def read(self, source: Path) -> Content:
         """Read a folder or one file.
@@ -226,7 +235,7 @@ class Layout:
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
             self.write_file(path, restore_form(file, kinds[file.kind].encode(index, file)))
-        return lost
+        return lost + added_since_import(content, self.name, self.unfilled)
 
 
 def _write_text(path: Path, value: Json) -> None:

@@ -6,10 +6,10 @@ what is shown, from a table of tasks. reeltalk does the same: `video_1.mp4` of t
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final
 
-from reeltalk.formats.export_losses import added_since_import, fields_left_out
+from reeltalk.formats.export_losses import fields_left_out
 from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem
 from reeltalk.formats.multiple_choice import lost_beyond_questions, option_of_text, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -189,8 +189,4 @@ LAYOUT: Final = Layout(
     _lost,
 )
 read = LAYOUT.read
-
-
-def write(content: Content, folder: Path) -> list[str]:
-    """Write into an empty folder; return a line for each thing that the layout cannot express."""
-    return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]
+write = LAYOUT.write

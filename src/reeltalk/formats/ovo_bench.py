@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from reeltalk.formats.export_losses import added_since_import, fields_left_out
+from reeltalk.formats.export_losses import fields_left_out
 from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument
 from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -275,8 +274,4 @@ LAYOUT: Final = Layout(
     _lost,
 )
 read = LAYOUT.read
-
-
-def write(content: Content, folder: Path) -> list[str]:
-    """Write into an empty folder; return a line for each thing that the layout cannot express."""
-    return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]
+write = LAYOUT.write

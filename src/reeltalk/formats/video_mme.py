@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import AliasChoices, Field
 
 from reeltalk.errors import InputError
-from reeltalk.formats.export_losses import ADDED_LATER, added_since_import, fields_left_out
+from reeltalk.formats.export_losses import ADDED_LATER, fields_left_out
 from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem
 from reeltalk.formats.multiple_choice import (
     LETTERS,
@@ -378,6 +378,7 @@ LAYOUT: Final = Layout(
     _lost,
     _read_file,
     _write_file,
+    unfilled=tuple(table for table in ADDED_LATER if table != "answers"),
 )
 
 
@@ -406,6 +407,5 @@ def write(content: Content, folder: Path) -> list[str]:
     imported = bool(content.source_files_of(FORMAT))
     return [
         *LAYOUT.write(content, folder),
-        *added_since_import(content, FORMAT, [table for table in ADDED_LATER if table != "answers"]),
         *([f"answers of models that no imported file holds are left out: {added:,}"] if imported and added else []),
     ]

@@ -22,7 +22,7 @@ from torch.distributed.checkpoint.state_dict import (
 
 from reeltalk.errors import InputError
 from reeltalk.inference.processor import Tuned
-from reeltalk.schema.lora import LoraSettings
+from reeltalk.schema.sft import LoraSettings
 from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.streaming.lora import ADAPTER_WEIGHTS, adapter_weights, write_adapter
 

@@ -32,7 +32,7 @@ from reeltalk.errors import BenchmarkError, InputError, MissingExtraError, Model
 from reeltalk.inference.checkpoint import ADAPTER_CONFIG, Checkpoint, load_error_text, open_checkpoint, within_memory
 from reeltalk.inference.processor import Tuned, checkpoint_hash
 from reeltalk.progress import Progress
-from reeltalk.schema.lora import LoraSettings
+from reeltalk.schema.sft import LoraSettings
 from reeltalk.store.atomic import storage_errors, write_bytes, writing_directory
 from reeltalk.streaming import lora_checkpoints
 from reeltalk.streaming.collate import IGNORED, Collator, Dialogues, Sequence

@@ -16,7 +16,7 @@ from reeltalk.errors import InputError, SettingError
 from reeltalk.inference.checkpoint import Checkpoint, open_checkpoint
 from reeltalk.inference.video_model import LocalVideoModel
 from reeltalk.llm.model import Message
-from reeltalk.schema.lora import LoraSettings
+from reeltalk.schema.sft import LoraSettings
 from reeltalk.streaming.collate import IGNORED, Collator, Dialogues, Sequence
 from reeltalk.streaming.lora import add_lora, merge
 from reeltalk.streaming.lora_training import train_lora

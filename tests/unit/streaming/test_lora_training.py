@@ -21,7 +21,7 @@ from tiny_architectures import ARCHITECTURES, save_dialogues, save_tiny
 
 from reeltalk.errors import BenchmarkError, InputError, ModelError, SettingError
 from reeltalk.inference.checkpoint import Checkpoint, open_checkpoint
-from reeltalk.schema.lora import LoraSettings
+from reeltalk.schema.sft import LoraSettings
 from reeltalk.streaming import lora_checkpoints, lora_training
 from reeltalk.streaming.collate import Collator, Dialogues, Sequence
 from reeltalk.streaming.lora import add_lora, linear_layers, merge
@@ -153,7 +153,7 @@ def test_an_interrupted_run_goes_on_to_the_same_losses(base: Path, data: Path, t
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from reeltalk.schema.lora import LoraSettings
+from reeltalk.schema.sft import LoraSettings
 from reeltalk.streaming import lora_checkpoints
 from reeltalk.streaming.lora_training import train_lora
 
