@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.metrics.agreement import cohen_kappa, raw_agreement
-from reeltalk.metrics.correlation import COEFFICIENTS, Coefficient, correlation, correlations, drawn_correlations
+from reeltalk.metrics.correlation import (
+    COEFFICIENTS,
+    Coefficient,
+    correlation,
+    correlations,
+    drawn_correlations,
+    mean_ranks,
+)
 from reeltalk.metrics.draws import CORRELATION, Draws, Statistic
 
 Floats = NDArray[np.float64]
@@ -155,15 +162,10 @@ def _defined(kind: Coefficient, first: Floats, second: Floats) -> float:
         scale = np.sqrt(np.abs(a).sum() * np.abs(b).sum())
         return float((a * b).sum() / scale) if scale > 0 else np.nan
     if kind == "spearman":
-        first, second = _ranks(first), _ranks(second)
+        first, second = mean_ranks(first), mean_ranks(second)
     first, second = first - first.mean(), second - second.mean()
     scale = np.sqrt((first @ first) * (second @ second))
     return float(first @ second / scale) if scale > 1e-12 else np.nan
-
-
-def _ranks(values: Floats) -> Floats:
-    ranks: Floats = (values[:, None] > values).sum(axis=1) + ((values[:, None] == values).sum(axis=1) + 1) / 2
-    return ranks
 
 
 def agreement_categories(

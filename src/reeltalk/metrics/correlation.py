@@ -1,7 +1,8 @@
 """Kendall's tau-b, Spearman's rho and Pearson's r, with intervals that draw whole source videos.
 
-SciPy computes the values. Resampling weighs each item by the number of times that its video was drawn, which gives
-exactly the coefficient of the sample, ties included, without sorting it again.
+SciPy computes tau-b and r; rho is the correlation of mean ranks, as in SciPy. Resampling weighs each item by the number
+of times that its video was drawn. This gives exactly the coefficient of the sample, ties included, without sorting it
+again.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,6 @@ from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from reeltalk.metrics.draws import CORRELATION, Draws, Statistic
 
@@ -38,8 +38,15 @@ def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, 
     reason = undefined_reason(x, y)
     if reason is not None:
         return None, reason
-    compute = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}[kind]
-    value = float(compute(x, y).statistic)
+    if kind == "spearman":
+        # In columns, for the same bits as scipy.stats.spearmanr.
+        ranks = np.column_stack((mean_ranks(x), mean_ranks(y)))
+        value = float(np.corrcoef(ranks, rowvar=False)[1, 0])
+    else:
+        # Importing scipy.stats takes a second; every report needs rho, and only people's ratings need the others.
+        from scipy import stats
+
+        value = float({"kendall": stats.kendalltau, "pearson": stats.pearsonr}[kind](x, y).statistic)
     # SciPy may treat values as constant that differ in the last digit only.
     return (value, None) if np.isfinite(value) else (None, CONSTANT.format(side="one of the two", verb="says"))
 
@@ -109,8 +116,13 @@ def spearman_of_held_ranks(x: Floats, y: Floats, draws: Draws) -> tuple[float, F
         y: (N,) values of the same items, not constant.
         draws: Samples of the items' videos.
     """
-    ranks = stats.rankdata(x), stats.rankdata(y)
+    ranks = mean_ranks(x), mean_ranks(y)
     return float(np.corrcoef(*ranks)[0, 1]), drawn_correlations("pearson", *ranks, draws)
+
+
+def mean_ranks(values: Floats) -> Floats:
+    """(N,) rank of each of (N,) values, from 1; equal values share the mean of their ranks."""
+    return _weighted_ranks(np.unique(values, return_inverse=True)[1], np.ones(len(values)))
 
 
 def partial_correlation(with_y: Floats, with_z: Floats, y_with_z: Floats) -> Floats:
@@ -147,7 +159,7 @@ def _spearman(x: Floats, y: Floats, draws: Draws) -> Floats:
     for draw in range(draws.resamples):
         weights = draws.of_items(draw)
         total = weights.sum()
-        a, b = (_midranks(codes, weights) - (total + 1) / 2 for codes in (x_codes, y_codes))
+        a, b = (_weighted_ranks(codes, weights) - (total + 1) / 2 for codes in (x_codes, y_codes))
         wa, wb = weights * a, weights * b
         found[draw] = _from_moments(
             np.array([total]),
@@ -160,7 +172,7 @@ def _spearman(x: Floats, y: Floats, draws: Draws) -> Floats:
     return found
 
 
-def _midranks(codes: NDArray[np.intp], weights: Floats) -> Floats:
+def _weighted_ranks(codes: NDArray[np.intp], weights: Floats) -> Floats:
     """(N,) mean rank, from 1, of each item's value in a sample with items repeated by weight."""
     counts = np.bincount(codes, weights=weights)
     ranks = np.cumsum(counts) - (counts - 1) / 2

@@ -8,11 +8,12 @@ variables, as `var(--m0)`, so that a page has its dark mode; they follow Okabe &
 out on paper. `on_paper` puts the colours of paper in their place, for a file without a page around it.
 """
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Final, ParamSpec
@@ -242,9 +243,7 @@ def chart_svg(spec: Spec) -> str:
     Args:
         spec: In Vega-Lite; a mark that is not to be told has `aria` false.
     """
-    import vl_convert
-
-    svg = vl_convert.vegalite_to_svg({"background": None, "padding": 4, "config": _CONFIG, **spec}, vl_version="6.1")
+    svg = _draw(json.dumps({"background": None, "padding": 4, "config": _CONFIG, **spec}))
     svg = re.sub(r'<path class="(?:back|fore)ground"[^>]*/>', "", svg)
     svg = re.sub(r"<([a-z]+)( [^<>]*?)?(/?)>([^<]*)", _element, svg)
     _, _, width, height = re.search(r'viewBox="([^"]*)"', svg)[1].split()  # type: ignore[index]
@@ -252,6 +251,15 @@ def chart_svg(spec: Spec) -> str:
     size = f'width="{ZOOM * float(width):.0f}" viewBox="0 0 {width} {height}"'
     opened = f'<svg {size} role="img" aria-label="{escape_html(spec["description"])}"'
     return f'{opened} class="figure">{svg[svg.index(">") + 1 :]}'
+
+
+# A report has many charts on two pages.
+@lru_cache(maxsize=256)
+def _draw(spec: str) -> str:
+    import vl_convert
+
+    svg: str = vl_convert.vegalite_to_svg(spec, vl_version="6.1")
+    return svg
 
 
 def _element(found: re.Match[str]) -> str:

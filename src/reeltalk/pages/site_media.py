@@ -15,7 +15,6 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.media import MediaStore
-from reeltalk.video.cut import cut_clip
 
 FOLDER: Final = "media"
 FRAME_PX: Final = 240
@@ -183,6 +182,9 @@ def cut_part(argument: dict[str, Any]) -> dict[str, float]:
     Returns:
         What the file shows, as an interval.
     """
+    # Only this process imports the decoders, and a report without videos does not.
+    from reeltalk.video.cut import cut_clip
+
     made = cut_clip(
         Path(argument["path"]),
         Interval.model_validate(argument["interval"]),
