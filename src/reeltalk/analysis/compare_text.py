@@ -72,20 +72,6 @@ def comparison_records(found: Comparisons) -> list[dict[str, object]]:
     return [_record(found, row) for row in found.rows]
 
 
-def describe_left_out(row: Comparison) -> str:
-    """Which items a comparison does not rest on, and why; empty if it rests on all."""
-    first, second, left = key_of(row.first), key_of(row.second), row.left_out
-    parts = [
-        (left.only_first, f"of {first} alone"),
-        (left.only_second, f"of {second} alone"),
-        (left.asked_otherwise, "asked otherwise"),
-        (left.unscored_first, f"without a score of {first}"),
-        (left.unscored_second, f"without a score of {second}"),
-        (left.unscored_both, "without a score of both"),
-    ]
-    return ", ".join(f"{count:,} {words}" for count, words in parts if count)
-
-
 def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
     board, settings, net = found.board, found.settings, row.net
     winner = row.winner(settings.alpha)
@@ -200,7 +186,7 @@ def _counted(row: Comparison) -> list[str]:
     both = " of both" if row.paired else ""
     items, videos = ("" if count == 1 else "s" for count in (row.items, row.videos))
     counted = f"{row.items:,} {row.item}{items}{both}, {row.videos:,} video{videos}"
-    left = describe_left_out(row)
+    left = row.left_out_text()
     return [counted + (f"; left out {left}" if left else "")]
 
 
@@ -233,7 +219,7 @@ def _cells(found: Comparisons, row: Comparison) -> list[str]:
 def _row_notes(found: Comparisons) -> list[str]:
     notes: dict[str, list[str]] = {}
     for row in found.rows:
-        left = describe_left_out(row)
+        left = row.left_out_text()
         for note in (*row.notes, *([f"left out {left}"] if left else [])):
             notes.setdefault(note, []).append(
                 f"{metric_title(row.metric)} of {key_of(row.first)} and {key_of(row.second)}"

@@ -132,6 +132,19 @@ class Comparison:
         """True if both models answered the same items."""
         return self.method in ("clustered t", "linearised clustered t")
 
+    def left_out_text(self) -> str:
+        """The number of items that are left out, by reason; empty if there are none."""
+        first, second, left = key_of(self.first), key_of(self.second), self.left_out
+        parts = [
+            (left.only_first, f"of {first} alone"),
+            (left.only_second, f"of {second} alone"),
+            (left.asked_otherwise, "asked otherwise"),
+            (left.unscored_first, f"without a score of {first}"),
+            (left.unscored_second, f"without a score of {second}"),
+            (left.unscored_both, "without a score of both"),
+        ]
+        return ", ".join(f"{count:,} {words}" for count, words in parts if count)
+
     def winner(self, alpha: float) -> int | None:
         """The place of the model that is better, or has more where more is not better; None if none is shown."""
         if self.difference is None or self.corrected_p is None or self.withheld or self.corrected_p >= alpha:

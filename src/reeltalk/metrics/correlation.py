@@ -40,8 +40,8 @@ def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, 
         return None, reason
     if kind == "spearman":
         # In columns, for the same bits as scipy.stats.spearmanr.
-        ranks = np.column_stack((mean_ranks(x), mean_ranks(y)))
-        value = float(np.corrcoef(ranks, rowvar=False)[1, 0])
+        coefficients: Floats = np.corrcoef(np.column_stack((mean_ranks(x), mean_ranks(y))), rowvar=False)
+        value = float(coefficients[1, 0])
     else:
         # Importing scipy.stats takes a second; every report needs rho, and only people's ratings need the others.
         from scipy import stats

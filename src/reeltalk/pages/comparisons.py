@@ -7,7 +7,6 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import direction_of, metric_scale, metric_title
-from reeltalk.analysis.compare_text import describe_left_out
 from reeltalk.analysis.comparison import (
     CompareSettings,
     Comparison,
@@ -134,7 +133,7 @@ def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, rests
         summary=_summary(found, compared),
         matrix=_matrix(found, rows) if matrix else (),
         figures=tuple(_figures(site, found, metric, rows)),
-        rows=tuple((row, found.verdict(row), describe_left_out(row)) for row in compared) if rests else (),
+        rows=tuple((row, found.verdict(row), row.left_out_text()) for row in compared) if rests else (),
         files=site.table(PAGE, metric, *_table(found, compared), title, site.signatures_of(metric)),
         problems=tuple((problem, tuple(pairs)) for problem, pairs in problems.items()),
     )

@@ -188,6 +188,8 @@ class MediaWriter:
             turns: Some of its turns.
             count: Most of them.
         """
+        if not self.frames:
+            return []
         times = {time_s for turn in turns for time_s in self._times(turn)}
         found = [time_s for time_s in sorted(times) if (dialogue.video_id, time_s) in self.frames]
         return [
