@@ -24,9 +24,9 @@ import sample_videos
 
 from record import Goal, Measure, at_most, options_of, record
 from reeltalk.review.access import Role
+from reeltalk.review.database import DATABASE, ReviewProject
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.people import invite, join_team
-from reeltalk.review.project import DATABASE, ReviewProject
 from reeltalk.review.verifying import verify_history
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval

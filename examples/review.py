@@ -11,11 +11,11 @@ from pathlib import Path
 
 from reeltalk import Benchmark
 from reeltalk.review.applying.stage import apply_reviews
+from reeltalk.review.database import PLAYABLE, ReviewProject
 from reeltalk.review.exporting import export_project
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.playable import prepare_videos
-from reeltalk.review.progress import queue_table
-from reeltalk.review.project import PLAYABLE, ReviewProject
+from reeltalk.review.team_stats import queue_table
 from reeltalk.review.verifying import verify_history
 
 

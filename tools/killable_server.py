@@ -20,8 +20,8 @@ def main() -> None:
     import sqlalchemy.dialects.postgresql.psycopg
     import uvicorn
 
+    import reeltalk.review.app
     import reeltalk.review.importing
-    import reeltalk.review.serving
     from reeltalk.cli import run
 
     del alembic, sqlalchemy, uvicorn, reeltalk

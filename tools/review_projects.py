@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.review import work
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, Transaction, transaction
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow
 from reeltalk.schema.record import Json
 

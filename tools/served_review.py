@@ -20,15 +20,14 @@ from sqlalchemy import delete, select
 
 from reeltalk.review import people
 from reeltalk.review.access import Role
-from reeltalk.review.app import create_app
+from reeltalk.review.app import create_app, listen
 from reeltalk.review.assigning import ANNOTATOR, take_unit
 from reeltalk.review.credentials import HashCost
+from reeltalk.review.database import PLAYABLE, ReviewProject
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.people import make_token
 from reeltalk.review.playable import ServedVideo, prepare_videos
-from reeltalk.review.project import PLAYABLE, ReviewProject
-from reeltalk.review.serving import listen
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, SessionRow, UnitRow
 from reeltalk.review.web import cookie_name
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn, TurnRef

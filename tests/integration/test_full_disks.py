@@ -24,8 +24,8 @@ from sample_videos import numbered_picture
 from scripted_server import Body, serve
 
 from reeltalk.cli import run
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.importing import import_benchmark
-from reeltalk.review.project import ReviewProject
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark

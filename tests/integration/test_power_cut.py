@@ -21,7 +21,7 @@ from sqlalchemy import select
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
 from reeltalk.llm import ReplyStore
-from reeltalk.review.project import ReviewProject
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.tables import EventRow
 from reeltalk.review.verifying import verify_history
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -74,7 +74,7 @@ REVIEWS: Final = """
 import sys
 from pathlib import Path
 from reeltalk.review.events import OPERATOR, transaction
-from reeltalk.review.project import ReviewProject
+from reeltalk.review.database import ReviewProject
 
 project = ReviewProject.open(Path(sys.argv[1]) / "bench", folder=Path(sys.argv[1]) / "bench.review")
 print("opened", flush=True)

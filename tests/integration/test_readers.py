@@ -14,11 +14,10 @@ from scripted_server import serve
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
-from reeltalk.review.database import Database, sqlite_url
+from reeltalk.review.database import Database, ReviewProject, sqlite_url
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.exporting import export_project, restore_project
 from reeltalk.review.importing import import_benchmark
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.verifying import verify_history
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video

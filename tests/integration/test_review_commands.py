@@ -17,8 +17,8 @@ from people_at_work import decide, full_content, member, unit_id, verdicts
 from sqlalchemy import text
 
 from reeltalk.cli import run
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.importing import import_benchmark
-from reeltalk.review.project import ReviewProject
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.validate import validate
 

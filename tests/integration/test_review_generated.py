@@ -15,9 +15,9 @@ from schemathesis import GenerationMode
 from schemathesis.core.result import Ok
 from team import Browser, make_team
 
+from reeltalk.review.guard import LoginLimiter
 from reeltalk.review.people import start_session
 from reeltalk.review.tables import PersonRow
-from reeltalk.review.throttle import LoginLimiter
 from reeltalk.review.web import cookie_name
 
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)

@@ -30,10 +30,10 @@ from reliability_page import Reliability
 from sqlalchemy import select
 
 from reeltalk.cli import run
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.people import person_of_session, start_session
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import EntryRow, EventRow, PersonRow
 from reeltalk.review.verifying import verify_history
 from reeltalk.review.web import cookie_name

@@ -459,8 +459,8 @@ def well(answer: Any) -> bool:
 
 def browsers_anew(world: World) -> None:
     """Sign everybody in again: some requests end sessions, and tries are counted."""
+    from reeltalk.review.guard import LoginLimiter
     from reeltalk.review.people import start_session
-    from reeltalk.review.throttle import LoginLimiter
     from reeltalk.review.web import cookie_name
 
     world.team.app.state.login_limiter = LoginLimiter()

@@ -14,7 +14,7 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.review.project import ReviewProject
+    from reeltalk.review.database import ReviewProject
     from reeltalk.review.tasks.task import Draft
 
 DATABASE = Annotated[
@@ -98,12 +98,12 @@ def serve(
     # Before NumPy is loaded: agreement is computed beside the requests, and must not take every core from them.
     for name, threads in THREADS_OF_LIBRARIES.items():
         os.environ.setdefault(name, threads)
+    from reeltalk.review.app import first_invitation, listen, run_server
     from reeltalk.review.connections import connection_limits
+    from reeltalk.review.database import PLAYABLE, ReviewProject
     from reeltalk.review.guard import server_address
     from reeltalk.review.importing import import_benchmark
     from reeltalk.review.playable import prepare_videos, update_served_videos
-    from reeltalk.review.project import PLAYABLE, ReviewProject
-    from reeltalk.review.serving import first_invitation, listen, run_server
     from reeltalk.store.benchmark import Benchmark
 
     reached = server_address(host, public_host, behind_https=behind_https, proxies=proxy)
@@ -335,7 +335,7 @@ def status(
         raise SettingError("--head is for --verify")
     if verify:
         return _verify(benchmark, database, head)
-    from reeltalk.review.progress import queue_table
+    from reeltalk.review.team_stats import queue_table
     from reeltalk.store.text_tables import aligned_table
 
     with open_project(benchmark, database) as project, project.database.reading() as session:
@@ -531,8 +531,8 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
     into
         Folder of the benchmark that the project is about; its review must be empty.
     """
+    from reeltalk.review.database import ReviewProject
     from reeltalk.review.exporting import restore_project
-    from reeltalk.review.project import ReviewProject
     from reeltalk.store.benchmark import Benchmark
 
     opened = Benchmark.open(into)
@@ -563,8 +563,8 @@ def open_project(benchmark: Path, database: str | None) -> "Iterator[ReviewProje
     Raises:
         BenchmarkError: There is none.
     """
-    from reeltalk.review.project import DATABASE as FILE
-    from reeltalk.review.project import ReviewProject, folder_of
+    from reeltalk.review.database import DATABASE as FILE
+    from reeltalk.review.database import ReviewProject, folder_of
 
     if database is None and not (folder_of(benchmark) / FILE).is_file():
         raise BenchmarkError(f"{benchmark} is not under review; 'reeltalk review {benchmark}' begins one")

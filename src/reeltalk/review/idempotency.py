@@ -17,10 +17,10 @@ from fastapi import Depends, Header, Request
 from fastapi.responses import JSONResponse
 from sqlalchemy import delete
 
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import Conflict, InvalidValue
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.people import User
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import RequestRow, canonical_json, moment
 from reeltalk.schema.record import Json
 

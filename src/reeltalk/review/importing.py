@@ -13,8 +13,8 @@ from sqlalchemy import exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, Transaction, transaction
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical_json
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft, ReviewTask

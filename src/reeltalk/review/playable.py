@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
-from reeltalk.review.project import ReviewProject
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.tables import VideoRow
 from reeltalk.schema.media import Video
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, sync_directory, write_bytes

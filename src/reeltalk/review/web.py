@@ -16,12 +16,11 @@ from reeltalk.errors import ReeltalkError
 from reeltalk.review.access import Action, Role, check_role, may
 from reeltalk.review.connections import SIGNED_IN
 from reeltalk.review.credentials import keyed_hash
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import Forbidden, Unauthorized
-from reeltalk.review.guard import Address, network_of
+from reeltalk.review.guard import Address, LoginLimiter, network_of
 from reeltalk.review.people import LONGEST_SESSION_DAYS, User, person_of_session, person_of_token, slide_session
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import canonical_json
-from reeltalk.review.throttle import LoginLimiter
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import without_controls
 

@@ -8,9 +8,9 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.review.applying.stage import apply_reviews
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import transaction
 from reeltalk.review.importing import import_benchmark
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.schema.dialogue import Dialogue, QAChain

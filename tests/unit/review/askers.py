@@ -15,9 +15,9 @@ from team import Browser, Team, client_of, small_content
 from reeltalk.review import people
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take_unit
 from reeltalk.review.collecting import CollectSettings, collecting_drafts
+from reeltalk.review.database import PLAYABLE
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
-from reeltalk.review.project import PLAYABLE
 from reeltalk.review.tables import (
     AssignmentRow,
     EntryRow,

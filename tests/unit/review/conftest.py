@@ -107,8 +107,8 @@ def database_kind(
                 super().__init__(url)
                 opened.append(self)
 
-        monkeypatch.setattr("reeltalk.review.project.sqlite_url", address_of)
-        monkeypatch.setattr("reeltalk.review.project.Database", Noted)
+        monkeypatch.setattr("reeltalk.review.database.sqlite_url", address_of)
+        monkeypatch.setattr("reeltalk.review.database.Database", Noted)
     else:
 
         def file_at(path: Path) -> str:
@@ -116,7 +116,7 @@ def database_kind(
                 shutil.copy(migrated_file, path)
             return sqlite_url(path)
 
-        monkeypatch.setattr("reeltalk.review.project.sqlite_url", file_at)
+        monkeypatch.setattr("reeltalk.review.database.sqlite_url", file_at)
     yield kind
     for database in opened:
         database.close()

@@ -17,11 +17,11 @@ from reeltalk.review.collecting import (
     judge_dialogue,
     say_in_dialogue,
 )
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import ApiError
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
 from reeltalk.review.people import sign_in_name
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.settling import disputed_places, submitted_works
 from reeltalk.review.tables import AssignmentRow, PersonRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS

@@ -12,10 +12,10 @@ from starlette.testclient import TestClient
 
 from reeltalk.review.app import create_app
 from reeltalk.review.credentials import HashCost
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.people import invite, join_team, start_session
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.web import cookie_name
 from reeltalk.schema.dialogue import DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval

@@ -10,9 +10,9 @@ from sqlalchemy import select
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
 from reeltalk.review.applying.stage import Applied, apply_reviews
+from reeltalk.review.database import ProjectSettings, ReviewProject
 from reeltalk.review.events import OPERATOR, broken_links, transaction
 from reeltalk.review.importing import add_queue, import_benchmark
-from reeltalk.review.project import ProjectSettings, ReviewProject
 from reeltalk.review.tables import UnitRow
 from reeltalk.review.tasks.answering import answer_drafts
 from reeltalk.schema.dialogue import Dialogue, QAChain

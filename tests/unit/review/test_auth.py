@@ -22,13 +22,24 @@ from reeltalk.errors import SettingError
 from reeltalk.review import people
 from reeltalk.review.app import create_app
 from reeltalk.review.credentials import STRONG, HashCost, is_password
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import TooManyRequests
 from reeltalk.review.events import OPERATOR, broken_links, transaction
-from reeltalk.review.guard import Address, host_name, network_of, server_address
+from reeltalk.review.guard import (
+    FREE_TRIES,
+    LONGEST_PAUSE_S,
+    LONGEST_WAIT_S,
+    Address,
+    BackOff,
+    LoginLimiter,
+    Pace,
+    Rate,
+    host_name,
+    network_of,
+    server_address,
+)
 from reeltalk.review.idempotency import OneTimeSecrets
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import Base, EventRow, PersonRow, SessionRow, moment
-from reeltalk.review.throttle import FREE_TRIES, LONGEST_PAUSE_S, LONGEST_WAIT_S, BackOff, LoginLimiter, Pace, Rate
 from reeltalk.review.web import cookie_name
 
 

@@ -12,9 +12,9 @@ from sqlalchemy import select
 from reeltalk.review.administration import change_role, disable_account
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import next_unit
+from reeltalk.review.database import ProjectSettings, ReviewProject
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.people import start_session
-from reeltalk.review.project import ProjectSettings, ReviewProject
 from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.team_stats import TeamStatsCache
 from reeltalk.review.web import cookie_name

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from reeltalk.review.app import listen
 from reeltalk.review.connections import (
     HELD_BYTES,
     LARGEST_HEAD,
@@ -24,7 +25,6 @@ from reeltalk.review.connections import (
     ConnectionPool,
 )
 from reeltalk.review.guard import LARGEST_BODY
-from reeltalk.review.serving import listen
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LARGE = ASK.replace(b"/", b"/large", 1)
@@ -182,7 +182,7 @@ import resource, sys, uvicorn
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_connections import app
 from reeltalk.review.connections import BoundedServer, ConnectionLimits, ConnectionPool
-from reeltalk.review.serving import listen
+from reeltalk.review.app import listen
 listening = listen("127.0.0.1", 0)
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 config = uvicorn.Config(app, http="httptools", ws="none", lifespan="off", log_level="error")

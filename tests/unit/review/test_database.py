@@ -16,10 +16,9 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.review.database import Database, sqlite_url
+from reeltalk.review.database import Database, ReviewProject, sqlite_url
 from reeltalk.review.events import OPERATOR, broken_links, transaction
 from reeltalk.review.idempotency import CLEAN_EVERY, KEEP_REQUESTS, forget_requests
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import EventRow, PersonRow, RequestRow, UnitRow, moment
 from reeltalk.review.work import entry_history
 

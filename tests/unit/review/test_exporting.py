@@ -10,12 +10,11 @@ from people_at_work import full_content, member, random_work, talk_in_pairs
 from sqlalchemy import func, select
 
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.review.database import Database, sqlite_url
+from reeltalk.review.database import Database, ReviewProject, sqlite_url
 from reeltalk.review.events import OPERATOR, broken_links, transaction
 from reeltalk.review.exporting import LEFT_OUT, SECRET, export_project, exported_tables, restore_project
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.people import invite, join_team, make_token, start_session
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import (
     AssignmentRow,
     Base,

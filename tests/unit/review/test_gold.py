@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from reeltalk.review.assigning import next_unit
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import InvalidValue, NotFound
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.gold import (
@@ -24,7 +25,6 @@ from reeltalk.review.gold import (
     plant_faults,
     plant_gold,
 )
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EventRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.turns import TurnsTask
 from reeltalk.review.work import own_work, save_value, submit

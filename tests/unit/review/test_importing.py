@@ -10,9 +10,9 @@ from people_at_work import decide, full_content, member, turn, unit_id, verdicts
 from sqlalchemy import func, select
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.playable import ServedVideo
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import EventRow, ProjectRow, QueueRow, UnitRow, VideoRow
 from reeltalk.schema.dialogue import QAChain
 from reeltalk.schema.media import Video

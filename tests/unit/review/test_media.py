@@ -16,8 +16,8 @@ from starlette.testclient import TestClient
 from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import next_unit
+from reeltalk.review.database import PLAYABLE
 from reeltalk.review.events import OPERATOR, transaction
-from reeltalk.review.project import PLAYABLE
 from reeltalk.review.tables import PersonRow
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.intervals import Interval

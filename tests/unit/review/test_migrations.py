@@ -6,7 +6,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from reeltalk.review.project import ReviewProject
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.tables import Base
 
 

@@ -13,9 +13,9 @@ from sample_videos import Numbered
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Limits, LocalExecutor, Outcome
+from reeltalk.review.database import PLAYABLE, ReviewProject
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.playable import ORIGINAL, PlayableFolder, ServedVideo, prepare_videos, update_served_videos
-from reeltalk.review.project import PLAYABLE, ReviewProject
 from reeltalk.review.tables import VideoRow
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark

@@ -12,9 +12,9 @@ from sqlalchemy import select
 
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import next_unit
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.people import make_token
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import EntryRow, EventRow
 from reeltalk.review.verifying import verify_history
 

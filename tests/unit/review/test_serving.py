@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from reeltalk.errors import SettingError
+from reeltalk.review.app import listen
 from reeltalk.review.connections import KEPT_DESCRIPTORS, MOST_CONNECTIONS, connection_limits
-from reeltalk.review.serving import listen
 
 
 def test_what_is_small_is_sent_at_once() -> None:

@@ -10,19 +10,21 @@ from sqlalchemy import select
 
 from reeltalk.review.agreement import agreement_by_variable
 from reeltalk.review.assigning import ADJUDICATOR, give_back, next_unit, take_unit
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import ApiError
 from reeltalk.review.events import OPERATOR, Transaction, transaction
 from reeltalk.review.gold import plant_gold
-from reeltalk.review.progress import STATES, people_progress, queue_progress
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, VideoRow
 from reeltalk.review.team_stats import (
     NOT_MEASURED,
+    STATES,
     QueueAgreement,
     TeamStats,
     TeamStatsCache,
     codes_of,
     completed_units,
+    people_progress,
+    queue_progress,
     release_blocks,
 )
 from reeltalk.review.work import entries, lacking_places, own_work, reopen, save_value, send_back, submit

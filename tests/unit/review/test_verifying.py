@@ -13,9 +13,9 @@ from sqlalchemy.orm import Session
 
 from reeltalk.cli import run
 from reeltalk.review.assigning import ADJUDICATOR, next_unit, take_unit
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import FIRST_HASH, event_hash, transaction
 from reeltalk.review.importing import import_benchmark
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import UnitRow
 from reeltalk.review.verifying import verify_history
 from reeltalk.review.work import own_work, save_value

@@ -13,9 +13,9 @@ from sqlalchemy import func, select
 
 from reeltalk.review import work
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LIVE, give_back, next_unit, take_unit
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import ApiError
 from reeltalk.review.events import OPERATOR, Transaction, transaction
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.settling import ADJUDICATION, DONE, OPEN, WAITING, release_work, set_overlap, submitted_works
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS

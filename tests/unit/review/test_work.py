@@ -11,10 +11,9 @@ from sqlalchemy import select
 
 from reeltalk.review import work
 from reeltalk.review.assigning import ADJUDICATOR, give_back, next_unit, open_units, take_unit
-from reeltalk.review.database import Database
+from reeltalk.review.database import Database, ReviewProject
 from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import OPERATOR, transaction
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.settling import release_work, set_overlap, submitted_works
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from reeltalk.review.applying.next_revision import NextRevision
-from reeltalk.review.applying.settled import DoneUnit, ReviewDecision, SettledPlace, person_reviews
+from reeltalk.review.applying.next_revision import DoneUnit, NextRevision, ReviewDecision, SettledPlace, person_reviews
 from reeltalk.schema.dialogue import Linkage, PathStep, QAChain, Turn, TurnRef, without_facts
 from reeltalk.schema.paths import ACCEPTED
 from reeltalk.schema.record import Json, derive_id

@@ -15,13 +15,12 @@ from sqlalchemy.orm import Session
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
 from reeltalk.review.applying.collected import add_collected
 from reeltalk.review.applying.links import apply_links, word_paths
-from reeltalk.review.applying.next_revision import NextRevision
+from reeltalk.review.applying.next_revision import NextRevision, done_units, undecided_counts
 from reeltalk.review.applying.remapping import remap, settle_paths
-from reeltalk.review.applying.settled import done_units, undecided_counts
 from reeltalk.review.applying.turns import VERIFIED, apply_labels, apply_turns
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import APPLIED, import_content, is_of_project, read_checked, table_hashes
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.settling import OPEN
 from reeltalk.review.tables import ChainRow, ProjectRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS

@@ -8,8 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from reeltalk.review.applying.next_revision import WORDED, Key, NextRevision, wording_hash
-from reeltalk.review.applying.settled import DoneUnit, ReviewDecision, SettledPlace, person_reviews
+from reeltalk.review.applying.next_revision import (
+    WORDED,
+    DoneUnit,
+    Key,
+    NextRevision,
+    ReviewDecision,
+    SettledPlace,
+    person_reviews,
+    wording_hash,
+)
 from reeltalk.schema.dialogue import MADE_FOR_WORDING, REWORDING, Dialogue, QAChain, Turn, without_facts
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, FieldEdit

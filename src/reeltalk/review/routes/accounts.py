@@ -12,11 +12,11 @@ from sqlalchemy import func, select
 from reeltalk.review import people
 from reeltalk.review.access import Action
 from reeltalk.review.credentials import keyed_hash
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk.review.events import transaction
 from reeltalk.review.idempotency import form_key, make_secret_once
 from reeltalk.review.people import User, person_of_reset, reset_password
-from reeltalk.review.project import ReviewProject
 from reeltalk.review.tables import PersonRow, SessionRow, TokenRow, moment
 from reeltalk.review.web import (
     FormNumber,

@@ -9,12 +9,12 @@ from sqlalchemy import func, select
 
 from reeltalk.review import administration, people
 from reeltalk.review.access import Action
+from reeltalk.review.administration import MOST_EVENTS, events_after, events_before
+from reeltalk.review.database import ProjectSettings, ReviewProject
 from reeltalk.review.errors import ApiError, Conflict, InvalidValue
 from reeltalk.review.events import OPERATOR, transaction
-from reeltalk.review.feed import MOST_EVENTS, events_after, events_before
 from reeltalk.review.idempotency import form_key, make_secret_once
 from reeltalk.review.people import User
-from reeltalk.review.project import ProjectSettings, ReviewProject
 from reeltalk.review.tables import QueueRow, UnitRow
 from reeltalk.review.web import FormNumber, ProjectHere, ShortText, link_to, page, require, require_form
 

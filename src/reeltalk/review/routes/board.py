@@ -14,9 +14,15 @@ from reeltalk.review.errors import NotFound
 from reeltalk.review.events import transaction
 from reeltalk.review.gold import Fault, count_gold, plant_gold
 from reeltalk.review.people import User
-from reeltalk.review.progress import PersonProgress, people_progress, queue_progress
 from reeltalk.review.tables import PersonRow, QueueRow, UnitRow
-from reeltalk.review.team_stats import TeamStats, TeamStatsCache, release_blocks
+from reeltalk.review.team_stats import (
+    PersonProgress,
+    TeamStats,
+    TeamStatsCache,
+    people_progress,
+    queue_progress,
+    release_blocks,
+)
 from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form, template_environment
 from reeltalk.schema.record import Json
 

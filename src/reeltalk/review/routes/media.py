@@ -17,10 +17,10 @@ from starlette.types import Receive, Scope, Send
 
 from reeltalk.review.access import Action, may
 from reeltalk.review.collecting import AWAITING, LIVE
+from reeltalk.review.database import PLAYABLE, ReviewProject
 from reeltalk.review.errors import NotFound
 from reeltalk.review.people import User
 from reeltalk.review.playable import PlayableFolder
-from reeltalk.review.project import PLAYABLE, ReviewProject
 from reeltalk.review.tables import AssignmentRow, LiveDialogueRow, UnitRow, VideoRow
 from reeltalk.review.web import ProjectHere, require
 from reeltalk.store.media import MediaStore

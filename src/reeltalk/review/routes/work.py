@@ -1,4 +1,8 @@
-"""The home page, and the page and JSON API of one's own work: open, save, undo, submit, history."""
+"""The home page, a person's own work, and adjudication: pages and JSON API.
+
+People open, save, undo and submit their work, and see its history. An adjudicator sees the work of others side by side,
+and decides or returns it.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -6,21 +10,29 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
-from reeltalk.review.adjudicating import open_disputes
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
+from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.people import User
-from reeltalk.review.settling import ADJUDICATION, DONE
+from reeltalk.review.settling import (
+    ADJUDICATION,
+    DONE,
+    dispute_view,
+    next_dispute,
+    open_disputes,
+    own_dispute,
+    submitted_works,
+)
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, VideoRow, moment
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.web import PlainJson, ProjectHere, page, require, require_api, require_form
+from reeltalk.review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
 from reeltalk.schema.record import Json
 
 router = APIRouter()
@@ -49,7 +61,7 @@ def show_home(
 
 
 @router.post("/queues/{queue_id}/next")
-def go_on(project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.WORK)]) -> Response:
+def continue_work(project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.WORK)]) -> Response:
     """Continue your work in a queue, or take the next unit."""
     with transaction(project.database, person.id) as change:
         found = next_unit(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
@@ -290,3 +302,83 @@ def video_of(session: Session, unit: UnitRow) -> Json:
         "playable": playable,
         "problem": row.problem,
     }
+
+
+Adjudicator = Annotated[User, require(Action.ADJUDICATE)]
+
+
+class Return(BaseModel):
+    """Body of a return."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    assignment: Annotated[str, Field(max_length=100)]
+    """The assignment to return."""
+    note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
+
+
+@router.get("/adjudicate", response_class=HTMLResponse)
+def show_waiting(request: Request, project: ProjectHere, person: Adjudicator) -> Response:
+    """How many units wait for a decision, by queue."""
+    with project.database.reading() as session:
+        return page(request, "disputes.html", person, queues=open_disputes(session, person.id))
+
+
+@router.post("/adjudicate/queues/{queue_id}/next")
+def continue_dispute(
+    project: ProjectHere, queue_id: str, person: Annotated[User, require_form(Action.ADJUDICATE)]
+) -> Response:
+    """Continue with what this person decides, or take the next unit on which people differ."""
+    with transaction(project.database, person.id) as change:
+        found = next_dispute(change, person.id, queue_id, lease_minutes=project.settings.lease_minutes)
+    return RedirectResponse(f"/adjudicate/{found.id}" if found is not None else "/adjudicate", status_code=303)
+
+
+@router.get("/adjudicate/{assignment_id}", response_class=HTMLResponse)
+def show_dispute(request: Request, project: ProjectHere, assignment_id: str, person: Adjudicator) -> Response:
+    """The page on which one unit is decided."""
+    with project.database.reading() as session:
+        assignment, unit = own_dispute(session, person.id, assignment_id)
+        task = work.task_of_unit(session, unit)
+        return page(request, "adjudicate.html", person, assignment=assignment, unit=unit, task=task)
+
+
+@router.get("/api/adjudicate/{assignment_id}")
+def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, names: bool = False) -> dict[str, Any]:
+    """Everybody's work on a unit, the draft, and this person's decisions so far."""
+    with project.database.reading() as session:
+        assignment, unit = own_dispute(session, person.id, assignment_id)
+        task = work.task_of_unit(session, unit)
+        return {
+            "assignment": {"id": assignment.id, "state": assignment.state, "queue": unit.queue_id},
+            "unit": {
+                "id": unit.id,
+                "task": task.kind,
+                "title": unit.title,
+                "video": video_of(session, unit),
+                "content": unit.content,
+            },
+            **dispute_view(session, unit, task, names=names),
+            "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
+        }
+
+
+@router.post("/api/adjudicate/{assignment_id}/return")
+def send_back(
+    request: Request,
+    project: ProjectHere,
+    assignment_id: str,
+    body: Return,
+    person: Annotated[User, require_api(Action.ADJUDICATE)],
+    key: RequestKey,
+) -> JSONResponse:
+    """Return one person's work to them, with a note."""
+
+    def do(change: Transaction) -> Json:
+        _, unit = own_dispute(change.session, person.id, assignment_id)
+        if body.assignment not in {row.id for row, _ in submitted_works(change.session, unit.id)}:
+            raise NotFound("there is no such work on this task")
+        work.send_back(change, person.id, body.assignment, body.note)
+        return {"next": "/adjudicate"}
+
+    return answer_once(project, person, key, request, [body.assignment, body.note], do)
