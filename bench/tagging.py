@@ -38,7 +38,6 @@ from reeltalk.construct.graph_writer import GraphWriter  # noqa: E402
 from reeltalk.construct.settings import ConstructSettings  # noqa: E402
 from reeltalk.construct.stage import construct  # noqa: E402
 from reeltalk.construct.step import ConstructRun  # noqa: E402
-from reeltalk.construct.tagging.decide import TagDecision, TurnTags  # noqa: E402
 from reeltalk.construct.tagging.learning import (  # noqa: E402
     Measures,
     format_measures,
@@ -48,7 +47,7 @@ from reeltalk.construct.tagging.learning import (  # noqa: E402
     turns_from,
 )
 from reeltalk.construct.tagging.stage import LinearTagging  # noqa: E402
-from reeltalk.construct.tagging.turns import TurnToTag  # noqa: E402
+from reeltalk.construct.tagging.turns import TagDecision, TurnTags, TurnToTag  # noqa: E402
 from reeltalk.formats import load_format  # noqa: E402
 from reeltalk.graph.reading import read_activity  # noqa: E402
 from reeltalk.graph.story import Story  # noqa: E402

@@ -8,9 +8,8 @@ from collections import Counter
 from itertools import islice
 
 from reeltalk import Benchmark
-from reeltalk.construct.tagging.corrections import list_for_review
-from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
-from reeltalk.construct.tagging.stage import LinearTagging, tag
+from reeltalk.construct.settings import ReviewSettings, TagSettings
+from reeltalk.construct.tagging.stage import LinearTagging, list_for_review, tag
 from reeltalk.store.tables import TAG_PROPOSALS
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.cli.evaluation_options import LIMITS, Limits
 from reeltalk.cli.options import DRY_RUN, FLAG, OUT, OVERWRITE, SELECT, SELECTION
 from reeltalk.cli.terminal import ProgressBar, print_report, refuse_existing, say
-from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
+from reeltalk.construct.settings import ReviewSettings, TagSettings
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.llm.model import Temperature
 from reeltalk.schema.server_address import ServerAddress, check_server
@@ -247,7 +247,7 @@ def _measure(
 def _list_doubts(benchmark: Path, limit: int | None, out: Path | None, *, overwrite: bool) -> int:
     from itertools import islice
 
-    from reeltalk.construct.tagging.corrections import list_for_review
+    from reeltalk.construct.tagging.stage import list_for_review
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
 
@@ -264,11 +264,11 @@ def _list_doubts(benchmark: Path, limit: int | None, out: Path | None, *, overwr
 
 
 def _apply(benchmark: Path, corrected: Path) -> int:
-    from reeltalk.construct.tagging import corrections
+    from reeltalk.construct.tagging.stage import apply_corrections, read_corrections
     from reeltalk.store.benchmark import Benchmark
 
-    rows = corrections.read_corrections(corrected)
-    changed = corrections.apply_corrections(Benchmark.open(benchmark), rows, file=corrected)
+    rows = read_corrections(corrected)
+    changed = apply_corrections(Benchmark.open(benchmark), rows, file=corrected)
     print(f"{len(rows):,} turns looked at, {changed:,} of them changed: {benchmark}")
     return 0
 

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Final
 
 from reeltalk.construct.leakage import leaks_of
-from reeltalk.construct.linting import TASK_LABEL, lint
+from reeltalk.construct.linting import TASK_LABEL, lint, topic_words
 from reeltalk.construct.quality import (
     NEEDS_VIDEO,
     ReportsReplaced,
@@ -23,7 +23,6 @@ from reeltalk.construct.quality import (
 )
 from reeltalk.construct.settings import SceneSettings
 from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
-from reeltalk.construct.wording import topic_words
 from reeltalk.construct.writers import JudgesScenes, KnowsObjects, Unwritten
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import GateOutcome, GateResult

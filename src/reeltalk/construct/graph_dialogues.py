@@ -10,9 +10,8 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.construct.graph_chains import KnownFact, is_guessable, is_news, known_facts
+from reeltalk.construct.graph_chains import KnownFact, VideoPart, is_guessable, is_news, known_facts
 from reeltalk.construct.graph_checklists import GraphRound, Statement, Topic, join_statements, statement_of
-from reeltalk.construct.graph_video import VideoPart
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import TASK_LABEL
 from reeltalk.graph import phrases

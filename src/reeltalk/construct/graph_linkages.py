@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from reeltalk.construct.graph_chains import KnownFact, is_news, known_facts
-from reeltalk.construct.graph_video import VideoPart
+from reeltalk.construct.graph_chains import KnownFact, VideoPart, is_news, known_facts
 from reeltalk.construct.leakage import own_answer
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from reeltalk.construct import graph_chains
 from reeltalk.construct.balance import BALANCED, Label, distance, even_targets, read_targets
+from reeltalk.construct.graph_chains import GraphVideo, VideoPart
 from reeltalk.construct.graph_checklists import GraphRound, graph_checklist
 from reeltalk.construct.graph_dialogues import DialogueMaker
 from reeltalk.construct.graph_linkages import ChainPair, find_links, shown_facts, write_drafts
-from reeltalk.construct.graph_video import GraphVideo, VideoPart
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import check_structure
 from reeltalk.construct.model_linking import LinkageResult

@@ -1,7 +1,7 @@
 """Detects turns that can be answered without the video: from the question alone, from the history, or from habit.
 
-Offline baselines try to answer (`baselines`); `probing.py` asks a model in the same way. For the baselines a turn's own
-video is left out of the training data. Turns that need no video by design are not checked.
+Offline baselines try to answer (`baselines`); `gate_steps.py` asks a model in the same way. For the baselines a turn's
+own video is left out of the training data. Turns that need no video by design are not checked.
 
 A question also leaks if it contains its own answer: it names the asked value, or something that implies it. Names and
 synonyms for this are those for reading typed answers (`questions/answer_words.toml`). Alternatives that a question

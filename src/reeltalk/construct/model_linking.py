@@ -13,9 +13,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from reeltalk.construct.linting import normalise, topic_words
 from reeltalk.construct.prompting import PromptedModel, VisualContext, number_turns, unwritten_from
 from reeltalk.construct.replies import LinkageReply, RewriteReply, StandingReply
-from reeltalk.construct.wording import normalise, topic_words
 from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef, without_facts

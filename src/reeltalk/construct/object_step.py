@@ -15,13 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk._version import __version__
 from reeltalk.construct.memory import MemoryBank, MemorySettings, Observation
-from reeltalk.construct.object_calls import ObjectCalls, VideoWork, numbers_of
 from reeltalk.construct.objects import (
     Describe,
     DescribedFrame,
     FoundBox,
     FrameBoxes,
+    ObjectCalls,
+    VideoWork,
     describe_box,
+    numbers_of,
     sample_times,
     unpack_appearance,
 )

@@ -19,7 +19,7 @@ from typing import Final, Protocol, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from reeltalk.construct import replies
-from reeltalk.construct.wording import normalise, topic_words
+from reeltalk.construct.linting import normalise, topic_words
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.errors import shorten
 from reeltalk.llm import Message, Model, Prompt, RecordResult, ask_for

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from reeltalk.construct.quality import unwritten_gate
 from reeltalk.construct.settings import ConstructSettings, Step
@@ -19,13 +19,12 @@ from reeltalk.schema.record import Record
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, VIDEOS, Table
 
-if TYPE_CHECKING:
-    from reeltalk.construct.probing import Ask
-
 T = TypeVar("T")
 U = TypeVar("U")
 R = TypeVar("R", bound=Record)
 C = TypeVar("C", QAChain, Dialogue)
+Ask = Callable[[str, Sequence[bytes]], str]
+"""Turns a prompt and encoded pictures into a reply; raises a `ReeltalkError` if the model fails."""
 WRITER: Final = "writer"
 """Key in a row's `extra` that names its writer. Rows without it come from elsewhere and are never replaced."""
 
@@ -41,7 +40,7 @@ class ConstructRun:
     progress: Progress = unseen
     runs: tuple[Path, ...] = ()
     """Run folders whose scores show which turns are too easy."""
-    probe: "Ask | None" = None
+    probe: Ask | None = None
     """A model that answers turns without the video, and with the frames of their evidence."""
     probe_name: str | None = None
     probe_sees: bool = True

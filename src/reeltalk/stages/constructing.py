@@ -12,10 +12,10 @@ from reeltalk.construct.balance import format_shortfalls as balance_lines
 from reeltalk.construct.context import VideoContext
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.model_writer import ModelWriter
-from reeltalk.construct.probing import Ask
 from reeltalk.construct.prompting import construction_prompts
 from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk.construct.stage import construct as compute
+from reeltalk.construct.step import Ask
 from reeltalk.construct.step import ConstructRun as ConstructRun
 from reeltalk.construct.writers import Writer
 from reeltalk.errors import SettingError

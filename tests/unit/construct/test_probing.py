@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reeltalk.construct.probing import ModelProbe, ProbeSettings, middles_of
+from reeltalk.construct.gate_steps import ModelProbe, ProbeSettings, middles_of
 from reeltalk.errors import ModelError
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome

@@ -12,13 +12,11 @@ from told_households import told
 
 from reeltalk.cli import run
 from reeltalk.construct.graph_writer import GraphWriter
-from reeltalk.construct.settings import ConstructSettings
+from reeltalk.construct.settings import ConstructSettings, ReviewSettings, TagSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import ConstructRun
-from reeltalk.construct.tagging.decide import TagDecision, TurnTags, decide, select_for_review
-from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.construct.tagging.stage import tag
-from reeltalk.construct.tagging.turns import TurnToTag, read_turns
+from reeltalk.construct.tagging.turns import TagDecision, TurnTags, TurnToTag, decide, read_turns, select_for_review
 from reeltalk.inference.linear_tagger import TAGGED, known_vocabularies
 from reeltalk.parallel import LocalExecutor
 from reeltalk.progress import Progress

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from told_households import told
 
-from reeltalk.construct.graph_video import GraphVideo
+from reeltalk.construct.graph_chains import GraphVideo
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name

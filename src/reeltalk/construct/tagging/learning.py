@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from reeltalk._version import __version__
-from reeltalk.construct.tagging.decide import TurnTags
-from reeltalk.construct.tagging.turns import TurnToTag, read_turns
+from reeltalk.construct.tagging.turns import TurnTags, TurnToTag, read_turns
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.inference.tagger_training import Example, Fitted, Reads, train

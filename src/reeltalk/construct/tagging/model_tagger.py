@@ -12,8 +12,7 @@ from pydantic import Field
 
 from reeltalk.construct.prompting import without_fences
 from reeltalk.construct.replies import ReplyType
-from reeltalk.construct.tagging.decide import MOST_TAGS, TurnTags, decide
-from reeltalk.construct.tagging.turns import TurnToTag
+from reeltalk.construct.tagging.turns import MOST_TAGS, TurnTags, TurnToTag, decide
 from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.llm import Message, Model, ask_for
 from reeltalk.llm.prompts import PromptGroup, prompts_in
