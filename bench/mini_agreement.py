@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from record import ROOT, Measure, at_least, lacking, options_of, record
 from reeltalk.inference.mini import MiniModel
-from reeltalk.inference.mini_words import TOKENIZER
+from reeltalk.inference.mini_input import TOKENIZER
 from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.streaming.export_onnx import compare_exported, export_mini, rounded
 from reeltalk.streaming.household import filmed_videos
-from reeltalk.streaming.mini_checkpoint import load_mini
-from reeltalk.streaming.network import Mini
+from reeltalk.streaming.network import Mini, load_mini
 
 Video = tuple[NDArray[np.uint8], Sequence[float], list[tuple[float, str]]]
 

@@ -28,8 +28,7 @@ from reeltalk.video.write import write_video
 from reeltalk.world.activities import activities, perform
 from reeltalk.world.camera import Camera
 from reeltalk.world.house import build_house
-from reeltalk.world.program import CannotError
-from reeltalk.world.situation import begin
+from reeltalk.world.situation import CannotError, begin
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sample_videos import cached

@@ -21,8 +21,7 @@ from reeltalk.inference.stream_memory import MemoryPolicy
 from reeltalk.world.activities import activities, perform
 from reeltalk.world.camera import Camera
 from reeltalk.world.house import build_house
-from reeltalk.world.program import CannotError
-from reeltalk.world.situation import ProgramStep, begin
+from reeltalk.world.situation import CannotError, ProgramStep, begin
 
 MINUTES = (1, 2, 5, 10, 30, 60)
 QUICK = (1, 2, 5)

@@ -14,8 +14,7 @@ from reeltalk.video.write import write_video
 from reeltalk.world.activities import activities, perform
 from reeltalk.world.camera import Camera
 from reeltalk.world.house import build_house
-from reeltalk.world.program import CannotError
-from reeltalk.world.situation import ProgramStep, begin
+from reeltalk.world.situation import CannotError, ProgramStep, begin
 
 HOUSES = (1, 2, 3, 4, 5)
 RECIPES = ("Drink_milk", "Watch_television", "Clean_kitchentable", "Brush_teeth", "Go_to_sleep", "Water_plant")

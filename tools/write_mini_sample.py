@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from reeltalk.inference.mini_shape import MiniShape
+from reeltalk.inference.mini_input import MiniShape
 from reeltalk.streaming.export_onnx import export_mini
 from reeltalk.streaming.mini_training import train_words
 from reeltalk.streaming.network import Mini

@@ -24,9 +24,9 @@ from reeltalk.store.links import ask_links
 from reeltalk.store.media_remote import record_remote
 from reeltalk.store.release import freeze
 from reeltalk.store.validate import validate
-from reeltalk.video import codecs
-from reeltalk.video.codecs import try_codec
-from reeltalk.video.ends import decode_ends
+from reeltalk.video import stream
+from reeltalk.video.serving import decode_ends
+from reeltalk.video.stream import try_codec
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,11 +100,11 @@ def test_packages_that_lack_or_differ_are_told_from_what_is_optional(monkeypatch
 
 def test_a_codec_counts_only_when_it_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     assert try_codec({"codec": "mpeg4"})["decodes"] is True
-    monkeypatch.setitem(codecs.ENCODERS, "mpeg4", ("no-such-encoder",))
+    monkeypatch.setitem(stream.ENCODERS, "mpeg4", ("no-such-encoder",))
     tried = try_codec({"codec": "mpeg4"})
     assert (tried["encoder"], tried["decodes"]) == (None, None)
     assert doctor._decoding("mpeg4", tried).status == "ok"
-    monkeypatch.setitem(codecs.ENCODERS, "no-such-codec", ())
+    monkeypatch.setitem(stream.ENCODERS, "no-such-codec", ())
     assert try_codec({"codec": "no-such-codec"})["decodes"] is False
     refused = {"encoder": None, "decodes": False, "why": "no decoder"}
     assert doctor._decoding("hevc", refused).status == "problem"

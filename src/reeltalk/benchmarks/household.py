@@ -38,7 +38,7 @@ from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.runs import Run
 from reeltalk.store.tables import DIALOGUES, KNOWN_BOXES, VIDEOS
 from reeltalk.world.describe import describe_films
-from reeltalk.world.files import write_files
+from reeltalk.world.film import write_files
 from reeltalk.world.settings import FilmSettings
 
 METRIC: Final = "typed"

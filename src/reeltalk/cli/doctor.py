@@ -197,7 +197,7 @@ def _check_decoding(benchmark: "Benchmark", workers: int | None, bar: ProgressBa
     limits = Limits(wall_s=DECODE_S, memory_bytes=DECODE_BYTES)
     calls = [Call({"path": str(benchmark.media.path(sha256))}, limits) for sha256 in here]
     failed: dict[str, Any] = {}
-    outcomes = open_executor("local", workers).map("reeltalk.video.ends:decode_ends", calls)
+    outcomes = open_executor("local", workers).map("reeltalk.video.serving:decode_ends", calls)
     for done, (place, outcome) in enumerate(outcomes, start=1):
         if isinstance(outcome, Failure) or REFUSED in outcome:
             failed[named[here[place]]] = outcome if isinstance(outcome, Failure) else outcome[REFUSED]
@@ -333,10 +333,10 @@ def _packages() -> Iterator[Check]:
 
 def _codecs() -> Iterator[Check]:
     from reeltalk.parallel import Call, Failure, Limits, LocalExecutor
-    from reeltalk.video.codecs import ENCODERS
+    from reeltalk.video.stream import ENCODERS
 
     calls = [Call({"codec": codec}, Limits(wall_s=CODEC_S, memory_bytes=2 * GIB)) for codec in ENCODERS]
-    results: dict[int, Any] = dict(LocalExecutor(1).map("reeltalk.video.codecs:try_codec", calls))
+    results: dict[int, Any] = dict(LocalExecutor(1).map("reeltalk.video.stream:try_codec", calls))
     for number, codec in enumerate(ENCODERS):
         result = results[number]
         if isinstance(result, Failure):

@@ -56,8 +56,7 @@ def curate(
     overwrite
         Replace the folder that is there.
     """
-    from reeltalk.graph.curation import curate_triples
-    from reeltalk.graph.rdf import ntriples, parse_rdf
+    from reeltalk.graph.rdf import curate_triples, ntriples, parse_rdf
     from reeltalk.graph.reading import graph_texts
     from reeltalk.store.atomic import writing_directory
 
@@ -262,7 +261,7 @@ def _refine(
     prompts: Path | None,
     preflight: bool,
 ) -> int:
-    from reeltalk.graph import refining
+    from reeltalk.graph import grounding
     from reeltalk.llm import Endpoint, LanguageModel, Message
     from reeltalk.llm.preflight import preflight as check_server_now
     from reeltalk.llm.prompts import prompts_in
@@ -294,7 +293,7 @@ def _refine(
         return reply.text
 
     with contextlib.closing(asked), ProgressBar() as bar:
-        done = refining.refine(
+        done = grounding.refine(
             dict(list(by_scenario.items())[:limit]),
             rooms,
             out,
@@ -489,7 +488,7 @@ def _compose(
 ) -> int:
     from reeltalk.graph.reading import dump_scenarios
     from reeltalk.graph.scenario import PAPER_CANDIDATES, check_scenarios
-    from reeltalk.graph.scenario_search import compose as run
+    from reeltalk.graph.scenario import compose as run
     from reeltalk.store.atomic import write_bytes
 
     refuse_existing(out, overwrite=overwrite)
@@ -599,7 +598,7 @@ def _join_videos(parts: dict[str, list[str]], folder: Path) -> dict[str, list[fl
     names = list(parts)
     calls = [Call({"parts": list(parts[name]), "target": str(folder / f"{name}.mp4")}) for name in names]
     starts: dict[str, list[float] | None] = {}
-    for index, outcome in LocalExecutor().map("reeltalk.video.concat:join", calls):
+    for index, outcome in LocalExecutor().map("reeltalk.video.write:join", calls):
         if isinstance(outcome, Failure):
             raise BenchmarkError(f"the videos of scenario {names[index]} cannot be joined: {outcome}")
         starts[names[index]] = outcome

@@ -384,7 +384,7 @@ def _counter(tokenizer: Path | None) -> "TokenCounter":
 
     if tokenizer is None:
         return most_tokens
-    from reeltalk.inference.text_tokens import TextTokens
+    from reeltalk.inference.checkpoint import TextTokens
 
     return TextTokens(tokenizer)
 

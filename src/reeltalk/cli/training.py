@@ -140,12 +140,12 @@ def mini(
         Folder that keeps decoded frames, which several seeds may share; in the folder of the run by default.
     """
     try:
-        from reeltalk.inference.mini_words import TOKENIZER
+        from reeltalk.inference.mini_input import TOKENIZER
         from reeltalk.parallel.local import LocalExecutor
         from reeltalk.store.benchmark import Benchmark
         from reeltalk.streaming.export_onnx import export_mini
-        from reeltalk.streaming.mini_checkpoint import save_mini
         from reeltalk.streaming.mini_training import train_mini
+        from reeltalk.streaming.network import save_mini
         from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
     except ImportError:
         raise MissingExtraError("training reeltalk-mini", extra="train") from None

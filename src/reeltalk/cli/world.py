@@ -112,9 +112,8 @@ def play(
     from reeltalk.video.write import write_video
     from reeltalk.world.camera import Camera
     from reeltalk.world.house import ROOM_ORDER
-    from reeltalk.world.program import read_program
     from reeltalk.world.simulation import carry_out
-    from reeltalk.world.situation import begin
+    from reeltalk.world.situation import begin, read_program
 
     settings = FilmSettings(width_px=width_px, fps=fps, labels=labels, first_house=house, houses=1)
     if room not in ROOM_ORDER:
@@ -161,8 +160,7 @@ def _export_graphs(house: int, out: Path, *, overwrite: bool) -> int:
     from reeltalk.store.atomic import writing_directory
     from reeltalk.world.activities import activities, perform
     from reeltalk.world.facts import activity_triples
-    from reeltalk.world.program import CannotError
-    from reeltalk.world.situation import begin
+    from reeltalk.world.situation import CannotError, begin
 
     built = _house(house)
     written = triples = 0

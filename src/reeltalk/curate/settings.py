@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.errors import SettingError
-from reeltalk.video.settings import DETECTORS, DetectorSettings
+from reeltalk.video.records import DETECTORS, DetectorSettings
 
 NonNegative = Annotated[float, Field(ge=0)]
 

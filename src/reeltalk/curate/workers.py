@@ -9,11 +9,10 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.store.manifest import hash_file
 from reeltalk.video.cut import cut_clip
 from reeltalk.video.encode import centre_square, upright
+from reeltalk.video.measure import brisque
 from reeltalk.video.probe import probe
-from reeltalk.video.quality import brisque
-from reeltalk.video.records import Probe, ScanSettings
+from reeltalk.video.records import DetectorSettings, Probe, ScanSettings, TransNetSettings
 from reeltalk.video.scan import pyscenedetect_finder, scan_video
-from reeltalk.video.settings import DetectorSettings, TransNetSettings
 from reeltalk.video.shots import CutFinder, SmallFrame, tiny_rgb
 from reeltalk.video.stream import Source, VideoError, open_video, rgb
 

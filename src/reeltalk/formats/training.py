@@ -35,7 +35,7 @@ from reeltalk.store.documents import parse_json, read_text, write_json
 from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_sample, to_answer_line, to_line
 from reeltalk.video.serving import REFUSED, UNWRITABLE
 
-UNREADABLE: Final = "reeltalk.video.stills:unreadable"
+UNREADABLE: Final = "reeltalk.video.serving:unreadable"
 PICTURES_A_CALL: Final = 64
 CHECK_S: Final = 300.0
 MEMORY_BYTES: Final = 1 << 30
@@ -180,7 +180,7 @@ FRAMES_A_CALL: Final = 64
 DECODE_S: Final = 120.0
 SECONDS_A_FRAME: Final = 10.0
 """Time that a call may take for each frame: a long video whose index is damaged is decoded from its start."""
-WRITE: Final = "reeltalk.video.stills:write"
+WRITE: Final = "reeltalk.video.serving:write"
 LOOK: Final = "reeltalk.video.serving:probe_length"
 HINT: Final = "replace the file, or leave the video out"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")

@@ -15,9 +15,18 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from reeltalk.errors import InputError, ModelError
-from reeltalk.inference.mini_pictures import fitted
-from reeltalk.inference.mini_shape import MiniShape
-from reeltalk.inference.mini_words import ANSWER, BEGIN, END, INSTRUCTION, QUESTION, SAYS, TOKENIZER, MiniWords
+from reeltalk.inference.mini_input import (
+    ANSWER,
+    BEGIN,
+    END,
+    INSTRUCTION,
+    QUESTION,
+    SAYS,
+    TOKENIZER,
+    MiniShape,
+    MiniWords,
+    fitted,
+)
 from reeltalk.inference.stream import StreamAnswer
 from reeltalk.inference.stream_memory import Floats, MemoryPolicy, StreamMemory
 

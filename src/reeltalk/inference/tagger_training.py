@@ -11,8 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import BenchmarkError, MissingExtraError
-from reeltalk.inference.linear_tagger import FeatureBlock, LinearTagger, known_vocabularies
-from reeltalk.inference.ngrams import LONGEST_TEXT_CHARS, Analyzer, Floats, NGrams, characters_of, word_ngrams
+from reeltalk.inference.linear_tagger import (
+    LONGEST_TEXT_CHARS,
+    Analyzer,
+    FeatureBlock,
+    Floats,
+    LinearTagger,
+    NGrams,
+    characters_of,
+    known_vocabularies,
+    word_ngrams,
+)
 from reeltalk.schema.record import Json
 
 Reads = Literal["question", "question+answer"]

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from reeltalk.errors import InputError, MissingExtraError, ModelError, SettingError
-from reeltalk.inference.checkpoint import load_error_text, open_checkpoint, within_memory
-from reeltalk.inference.processor import frame_options
+from reeltalk.inference.checkpoint import frame_options, load_error_text, open_checkpoint, within_memory
 
 Device = Literal["auto", "cpu", "cuda"]
 PURPOSE: Final = "playing a local video model"

@@ -12,9 +12,8 @@ from typing import Final
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
-from reeltalk.questions.question import LASTING, PLACINGS, Question, event_key, object_slots, only_object
+from reeltalk.questions.question import LASTING, PLACINGS, STATE_WORDS, Question, event_key, object_slots, only_object
 from reeltalk.questions.questions import rooms_known
-from reeltalk.questions.questions_of_things import STATE_WORDS
 
 DULL: Final = frozenset({"walk", "stand", "turnTo"})
 """Actions that only connect others; no question is about them."""

@@ -19,8 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
-from reeltalk.questions.keys import answer_key
-from reeltalk.questions.question import Question
+from reeltalk.questions.question import Question, answer_key
 from reeltalk.questions.questions import questions
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
 from reeltalk.schema.intervals import Interval

@@ -171,7 +171,7 @@ def _decide(
 
 def _looked(place: PlayableFolder, wanted: list[str], executor: Executor) -> Iterator[tuple[str, Any]]:
     calls = [Call({"path": str(place.store.whole(sha256))}, LOOK) for sha256 in wanted]
-    for number, outcome in executor.map("reeltalk.video.playable:check_playable", calls):
+    for number, outcome in executor.map("reeltalk.video.proxy:check_playable", calls):
         yield wanted[number], outcome
 
 

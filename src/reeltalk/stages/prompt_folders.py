@@ -9,13 +9,13 @@ from reeltalk.construct.prompting import construction_prompts
 from reeltalk.construct.tagging.model_tagger import PROMPT_GROUP as TAG
 from reeltalk.errors import InputError, SettingError
 from reeltalk.formats.official_prompts import Source, official_prompts
-from reeltalk.graph import refining
+from reeltalk.graph import grounding
 from reeltalk.judge.asking import judge_prompt_group as judges_group
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.prompts import Prompt, PromptGroup, check_prompt, our_prompts, prompt_files, prompts_in
 from reeltalk.store.atomic import storage_errors, write_bytes
 
-REFINE: Final = PromptGroup("refine", {"refine": refining.PROMPT})
+REFINE: Final = PromptGroup("refine", {"refine": grounding.PROMPT})
 CONSTRUCT_EN, CONSTRUCT_ZH = construction_prompts("en"), construction_prompts("zh")
 JUDGE: Final = judges_group()
 GROUPS: Final = (CONSTRUCT_EN, CONSTRUCT_ZH, JUDGE, REFINE, TAG)

@@ -18,8 +18,7 @@ from PIL import Image
 from torch import Tensor
 
 from reeltalk.errors import InputError
-from reeltalk.inference.checkpoint import Checkpoint, load_error_text
-from reeltalk.inference.processor import frame_options
+from reeltalk.inference.checkpoint import Checkpoint, frame_options, load_error_text
 from reeltalk.schema.sft import TrainingFrame, TrainingSample
 from reeltalk.store.sft import read_samples
 

@@ -25,10 +25,9 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from reeltalk.errors import InputError
 from reeltalk.inference.mini import FRAME, MiniModel
-from reeltalk.inference.mini_words import ANSWER, BEGIN, END, QUESTION, TOKENIZER
+from reeltalk.inference.mini_input import ANSWER, BEGIN, END, QUESTION, TOKENIZER
 from reeltalk.store.atomic import write_bytes, writing_directory
-from reeltalk.streaming.mini_checkpoint import SHAPE
-from reeltalk.streaming.network import Mini
+from reeltalk.streaming.network import SHAPE, Mini
 
 VISION: Final = "vision.onnx"
 DECODER: Final = "decoder.onnx"

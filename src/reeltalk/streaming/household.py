@@ -18,8 +18,7 @@ from reeltalk.graph.phrases import VERBS
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import AGENT, class_of, plain_name
-from reeltalk.inference.mini_pictures import fitted
-from reeltalk.inference.mini_shape import MiniShape
+from reeltalk.inference.mini_input import MiniShape, fitted
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import CountProgress
 from reeltalk.schema.intervals import no_later
@@ -27,7 +26,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.documents import read_text
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
-from reeltalk.video.whole_frames import FUNCTION, frame_pixels
+from reeltalk.video.frames import FUNCTION, frame_pixels
 
 SINGLE: Final = ("action", "main", "target", "room", "support", "colour")
 """Labels of which a frame has one; index 0 says that there is none."""

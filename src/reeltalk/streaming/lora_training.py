@@ -29,15 +29,21 @@ from torch import Tensor
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError, MissingExtraError, ModelError, SettingError
-from reeltalk.inference.checkpoint import ADAPTER_CONFIG, Checkpoint, load_error_text, open_checkpoint, within_memory
-from reeltalk.inference.processor import Tuned, checkpoint_hash
+from reeltalk.inference.checkpoint import (
+    ADAPTER_CONFIG,
+    Checkpoint,
+    Tuned,
+    checkpoint_hash,
+    load_error_text,
+    open_checkpoint,
+    within_memory,
+)
 from reeltalk.progress import Progress
 from reeltalk.schema.sft import LoraSettings
 from reeltalk.store.atomic import storage_errors, write_bytes, writing_directory
-from reeltalk.streaming import lora_checkpoints
+from reeltalk.streaming import lora
 from reeltalk.streaming.collate import IGNORED, Collator, Dialogues, Sequence
-from reeltalk.streaming.lora import add_lora
-from reeltalk.streaming.lora_checkpoints import Begun, State
+from reeltalk.streaming.lora import Begun, State, add_lora
 from reeltalk.streaming.schedule import rate_at
 
 LOSSES: Final = "loss.jsonl"
@@ -222,7 +228,7 @@ class Loop:
 
     def save(self, step: int) -> None:
         """Write a checkpoint."""
-        lora_checkpoints.save(
+        lora.save(
             self.out, State(step=step, begun=self.begun), model=self.model, optimizer=self.optimizer,
             accelerator=self.accelerator, tuned=self.tuned,
         )  # fmt: skip
@@ -236,7 +242,7 @@ class Loop:
 
     def _broken(self, what: str, step: int, names: list[str]) -> str:
         where = f" at sample {', '.join(map(repr, names))}" if names else ""
-        kept = lora_checkpoints.latest(self.out)
+        kept = lora.latest(self.out)
         return (
             f"{what} in step {step + 1}{where}; the checkpoint of step {kept[1].step if kept else 0} in {self.out} "
             "is kept. Look at the sample, or begin anew with a smaller --learning-rate or in float32"
@@ -351,13 +357,13 @@ def train_lora(
         adapted.enable_input_require_grads()
         checkpoint.model.activation_checkpointing_enable({"use_reentrant": False})
     if kept is not None:
-        lora_checkpoints.load_adapter(kept[0], adapted)
+        lora.load_adapter(kept[0], adapted)
     weights = [weight for weight in adapted.parameters() if weight.requires_grad]
     optimizer: Any = torch.optim.AdamW(weights, lr=settings.learning_rate, weight_decay=settings.weight_decay)
     with within_memory(OUT_OF_MEMORY):
         model, optimizer = accelerator.prepare(adapted, optimizer)
     if kept is not None and kept[1].step:
-        lora_checkpoints.load_optimizer(kept[0], model=model, optimizer=optimizer)
+        lora.load_optimizer(kept[0], model=model, optimizer=optimizer)
 
     if overwrite:
         _clear(out, accelerator)
@@ -375,7 +381,7 @@ def _clear(out: Path, accelerator: Any) -> None:
     """Delete the existing run, once nothing prevents a new one."""
     if accelerator.is_main_process:
         (out / RUN).unlink(missing_ok=True)
-        for name in (lora_checkpoints.CHECKPOINTS, ADAPTER):
+        for name in (lora.CHECKPOINTS, ADAPTER):
             shutil.rmtree(out / name, ignore_errors=True)
     accelerator.wait_for_everyone()
 
@@ -384,7 +390,7 @@ def _kept(out: Path, begun: Begun) -> tuple[Path, State] | None:
     """The checkpoint to resume from; None if the run begins."""
     if (out / RUN).is_file():
         raise BenchmarkError(f"the run in {out} is done; choose another --out, or pass --overwrite to begin anew")
-    kept = lora_checkpoints.latest(out)
+    kept = lora.latest(out)
     if kept is not None:
         differences = begun.differences(kept[1].begun)
         if differences:
@@ -392,7 +398,7 @@ def _kept(out: Path, begun: Begun) -> tuple[Path, State] | None:
                 f"the run in {out} was begun with something else: {'; '.join(differences)}. Run the command as it was, "
                 "choose another --out, or pass --overwrite to begin anew"
             )
-    elif out.is_dir() and any(path.name != lora_checkpoints.CHECKPOINTS for path in out.iterdir()):
+    elif out.is_dir() and any(path.name != lora.CHECKPOINTS for path in out.iterdir()):
         raise BenchmarkError(f"{out} exists and is no run; choose another folder or pass --overwrite")
     return kept
 
@@ -421,11 +427,11 @@ def _within_budget(
 
 def _finish(out: Path, checkpoint: Checkpoint, loop: Loop, losses: list[float], left_out: tuple[str, ...]) -> None:
     """Write the remaining files of the run, then delete its checkpoints."""
-    last = lora_checkpoints.latest(out)
+    last = lora.latest(out)
     assert last is not None
     with writing_directory(out / ADAPTER, overwrite=True) as folder:
         for file in last[0].iterdir():
-            if file.name not in (lora_checkpoints.OPTIMIZER, lora_checkpoints.STATE):
+            if file.name not in (lora.OPTIMIZER, lora.STATE):
                 shutil.copyfile(file, folder / file.name)
     write_training_run(
         out,
@@ -441,4 +447,4 @@ def _finish(out: Path, checkpoint: Checkpoint, loop: Loop, losses: list[float], 
             "device": str(loop.accelerator.device),
         },
     )
-    shutil.rmtree(out / lora_checkpoints.CHECKPOINTS, ignore_errors=True)
+    shutil.rmtree(out / lora.CHECKPOINTS, ignore_errors=True)

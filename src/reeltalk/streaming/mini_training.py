@@ -23,8 +23,7 @@ from torch import Tensor, nn
 
 from reeltalk._version import __version__
 from reeltalk.errors import InputError
-from reeltalk.inference.mini_shape import MiniShape
-from reeltalk.inference.mini_words import SPECIAL, TOKENIZER, UNKNOWN, MiniWords
+from reeltalk.inference.mini_input import SPECIAL, TOKENIZER, UNKNOWN, MiniShape, MiniWords
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress
 from reeltalk.questions.proactive import tasks_of

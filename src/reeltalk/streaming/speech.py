@@ -15,10 +15,9 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from reeltalk.streaming.lessons import Lessons
+from reeltalk.streaming.lessons import NOT_LEARNED, Batch, Lessons, batch_of
 from reeltalk.streaming.network import Mini, rotate, turns
 from reeltalk.streaming.schedule import check_loss, rate_at
-from reeltalk.streaming.sequence import NOT_LEARNED, Batch, batch_of
 from reeltalk.streaming.settings import SpeechSettings
 
 Report = Callable[[int, dict[str, float]], None]

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from reeltalk.inference.mini_shape import MiniShape
+from reeltalk.inference.mini_input import MiniShape
 from reeltalk.streaming.household import SEVERAL, SINGLE, Corners, FilmedVideo, LabelWords, Seconds
 from reeltalk.streaming.network import FrameEncoder
 from reeltalk.streaming.schedule import check_loss, rate_at

@@ -1,14 +1,18 @@
-"""Reads the frame that a viewer sees at a given time, by seeking in the file."""
+"""Reads the frames that a viewer sees at given times, by seeking in the file."""
 
+import base64
 from collections import deque
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import av
+import numpy as np
+from numpy.typing import NDArray
 
-from reeltalk.video.stream import Source, VideoError, open_video
+from reeltalk.video.encode import upright, within
+from reeltalk.video.stream import Source, VideoError, open_video, rgb
 
 SEEK_AHEAD_S: Final = 4.0
 """The reader seeks a frame that is further ahead than this. It reaches a nearer one by decoding, which is cheaper."""
@@ -106,3 +110,34 @@ class _Reader:
         if picture.pts is None:
             return 0 if before is None else before + self.step
         return int(picture.pts)
+
+
+FUNCTION: Final = "reeltalk.video.frames:decode_whole_frames"
+"""Name of the function for an executor."""
+
+
+def decode_whole_frames(argument: dict[str, Any]) -> dict[str, Any]:
+    """Decode frames. Runs in a child process.
+
+    Args:
+        argument: `path`, `times_s` in rising order, `rotation_deg`, and `longest_px`; pictures with a longer side are
+            shrunk.
+
+    Returns:
+        `times_s` of the frames, `shape` (T, H, W, 3) and `pixels` as base64 of uint8 RGB.
+    """
+    found = [
+        (frame.pts_s, within(upright(rgb(frame.picture), argument["rotation_deg"]), argument["longest_px"]))
+        for frame in frames_at(Path(argument["path"]), argument["times_s"])
+    ]
+    pixels = np.stack([picture for _, picture in found])
+    return {
+        "times_s": [pts_s for pts_s, _ in found],
+        "shape": list(pixels.shape),
+        "pixels": base64.b64encode(pixels.tobytes()).decode(),
+    }
+
+
+def frame_pixels(answer: dict[str, Any]) -> NDArray[np.uint8]:
+    """(T, H, W, 3) pixels from the result of `decode_whole_frames`."""
+    return np.frombuffer(base64.b64decode(answer["pixels"]), np.uint8).reshape(answer["shape"])

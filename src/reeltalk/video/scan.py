@@ -16,8 +16,7 @@ from reeltalk.video import measure
 from reeltalk.video.downscale import Downscaler, Picture
 from reeltalk.video.encode import Thumbs, contact_sheet, jpeg, upright
 from reeltalk.video.missing import gaps
-from reeltalk.video.records import Sample, Scan, ScanSettings
-from reeltalk.video.settings import ContentSettings, DetectorSettings
+from reeltalk.video.records import ContentSettings, DetectorSettings, Sample, Scan, ScanSettings
 from reeltalk.video.shots import CutFinder, PySceneDetectFinder, SmallFrame, content_score
 from reeltalk.video.stream import Source, VideoError, open_video, rgb
 

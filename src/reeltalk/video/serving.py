@@ -1,4 +1,7 @@
-"""Writes frames of a video as JPEG files in a folder. Runs in a child process, because the video may be hostile."""
+"""Writes frames of a video as JPEG files, and checks that videos and pictures can be read.
+
+This code runs in a child process, because the video or the picture may be hostile.
+"""
 
 import os
 from pathlib import Path
@@ -11,7 +14,7 @@ from numpy.typing import NDArray
 from reeltalk.video.encode import jpeg, upright, within
 from reeltalk.video.frames import frames_at
 from reeltalk.video.probe import probe
-from reeltalk.video.stream import VideoError, rgb
+from reeltalk.video.stream import VideoError, open_video, rgb
 
 REFUSED: Final = "refused"
 """Key of an answer with the reason why a file cannot be read."""
@@ -103,3 +106,103 @@ def write_picture(folder: Path, name: str, content: bytes) -> None:
         partial.replace(folder / name)
     except OSError as error:
         raise UnwritableError(error.strerror or str(error)) from None
+
+
+LARGEST_BYTES: Final = 64 << 20
+"""A larger picture file is refused."""
+
+
+def write(argument: dict[str, Any]) -> dict[str, Any]:
+    """Write the frames that are on the screen at some times, each whole or not at all.
+
+    Args:
+        argument: `path` of the video; `stills`, pairs of a time in seconds and a file name, in rising order of time;
+            `rotation_deg`, clockwise; `square_px`, width and height; `quality`, 1 to 100; `folder`.
+
+    Returns:
+        `pts_s`, the presentation time of the frame at each requested time; or `refused`, or `unwritable`.
+    """
+    found: list[float] = []
+    content = b""
+    stills = argument["stills"]
+    try:
+        for (_, name), frame in zip(
+            stills, frames_at(Path(argument["path"]), [at_s for at_s, _ in stills]), strict=True
+        ):
+            if not found or found[-1] != frame.pts_s:
+                picture = sized(upright(rgb(frame.picture), argument["rotation_deg"]), None, argument["square_px"])
+                content = jpeg(picture, quality=argument["quality"])
+            write_picture(Path(argument["folder"]), name, content)
+            found.append(frame.pts_s)
+    except VideoError as error:
+        return {REFUSED: str(error)}
+    except UnwritableError as error:
+        return {UNWRITABLE: str(error)}
+    return {"pts_s": found}
+
+
+def unreadable(argument: dict[str, Any]) -> list[str | None]:
+    """Reports which pictures cannot be read, and why.
+
+    Args:
+        argument: `paths` of files.
+
+    Returns:
+        For each file the problem, or null.
+    """
+    return [_problem(Path(path)) for path in argument["paths"]]
+
+
+def _problem(path: Path) -> str | None:
+    try:
+        if not path.is_file():
+            return "there is no such file"
+        if path.stat().st_size > LARGEST_BYTES:
+            return "it is too large for a picture of a frame"
+        content = np.fromfile(path, np.uint8)
+    except OSError as error:
+        return f"it cannot be read: {error.strerror or error}"
+    if not content.size:
+        return "it is empty"
+    try:
+        picture = cv2.imdecode(content, cv2.IMREAD_COLOR)
+    except cv2.error:
+        picture = None
+    return "it is no picture that can be decoded" if picture is None else None
+
+
+def decode_ends(argument: dict[str, Any]) -> dict[str, Any]:
+    """Decode the first frame, and everything from the last key frame to the end.
+
+    Args:
+        argument: `path`.
+
+    Returns:
+        `first_s` and `last_s`, the presentation times of the decoded frames; or `refused`, the reason of a failure.
+    """
+    path = Path(argument["path"])
+    try:
+        facts = probe(path)
+        with open_video(path) as source:
+            first = next(source.frames())
+            start = source.start_pts
+            source.seek(start + round(max(facts.key_frames_s, default=0.0) / source.time_base))
+            last = None
+            while (picture := source.next_frame()) is not None:
+                last = picture
+            damaged = source.damaged
+        if last is None:
+            return {REFUSED: "nothing can be decoded from its last key frame on"}
+        if facts.promised_s > facts.duration_s:
+            told, found = f"its header names {facts.promised_s:.1f} s", f"its frames end at {facts.duration_s:.1f} s"
+            return {REFUSED: f"it was cut off: {told}, {found}"}
+        if facts.gaps_s:
+            start_s, end_s = facts.gaps_s[0]
+            more = f" and {len(facts.gaps_s) - 1} more parts" if facts.gaps_s[1:] else ""
+            return {REFUSED: f"it is damaged: it has no frames from {start_s:.1f} to {end_s:.1f} s{more}"}
+        if damaged:
+            return {REFUSED: f"{damaged} packets at its ends cannot be decoded"}
+    except VideoError as error:
+        return {REFUSED: str(error)}
+    last_s = facts.duration_s if last.pts is None else float((last.pts - start) * source.time_base)
+    return {"first_s": first.pts_s, "last_s": last_s}

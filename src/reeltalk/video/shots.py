@@ -16,7 +16,7 @@ from scenedetect.common import Timecode, framerate_to_fraction
 from scenedetect.detector import SceneDetector
 
 from reeltalk.video.downscale import Picture
-from reeltalk.video.settings import (
+from reeltalk.video.records import (
     AdaptiveSettings,
     ContentSettings,
     DetectorSettings,

@@ -13,9 +13,8 @@ from typing import Final
 
 from reeltalk.graph.vocabulary import CATEGORIES
 from reeltalk.world.house import ROOM_ORDER, House
-from reeltalk.world.program import CannotError, Command
 from reeltalk.world.simulation import do, location
-from reeltalk.world.situation import ProgramStep, Situation
+from reeltalk.world.situation import CannotError, Command, ProgramStep, Situation
 
 RECIPES: Final = Path(__file__).parent / "activities.txt"
 NEAR_M: Final = 0.6

@@ -1,11 +1,11 @@
-"""Draw steps as frames: the view of a camera in the house at each moment.
+"""Draws steps as frames: the view of a camera in the house at each moment.
 
-`switching` cuts between the whole room and a nearer view of what the person does, and with the person from room to
-room; `fixed` always shows the whole room. Frames depend on nothing but the house, the steps and the view.
+`switching` cuts between the whole room and a nearer view of the person's action, and follows the person from room to
+room; `fixed` always shows the whole room. Frames depend only on the house, the steps and the view.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,16 +14,34 @@ from numpy.typing import NDArray
 from reeltalk.graph.vocabulary import AGENT, class_of, plain_name
 from reeltalk.schema.knowledge import Box
 from reeltalk.video.canvas import Canvas, Picture, Point, Stencil
-from reeltalk.world.acting import posed
-from reeltalk.world.drawing import paint
-from reeltalk.world.figure import draw_person
+from reeltalk.world.figure import draw_person, posed
 from reeltalk.world.house import House
-from reeltalk.world.kinds import KINDS
-from reeltalk.world.palette import GLOW, INK
+from reeltalk.world.kinds import GLOW, INK, KINDS
+from reeltalk.world.painters_rooms import KITCHEN, ROOMS, draw_room
+from reeltalk.world.painters_things import THINGS
 from reeltalk.world.placing import drawing_order, place_of
-from reeltalk.world.room_drawing import draw_room
 from reeltalk.world.shots import FLOOR_BELOW_M, CameraShot, View, plan_frames
 from reeltalk.world.situation import ProgramStep, Situation
+
+Painter = Callable[[Canvas, float, float, float, float, str | None, frozenset[str]], None]
+
+PAINTERS: Final[dict[str, Painter]] = {**KITCHEN, **ROOMS, **THINGS}
+
+
+def paint(canvas: Canvas, class_name: str, x_m: float, y_m: float, colour: str | None, values: frozenset[str]) -> None:
+    """Draw an object.
+
+    Args:
+        canvas: What to draw on, in metres.
+        class_name: Its class.
+        x_m: Middle of its lower edge.
+        y_m: Height of its lower edge.
+        colour: Name of its colour, where it has one.
+        values: Its states.
+    """
+    kind = KINDS[class_name]
+    PAINTERS[class_name](canvas, x_m - kind.width_m / 2, y_m, kind.width_m, kind.height_m, colour, values)
+
 
 SMALLEST_SEEN_PX: Final = 24
 """An object that shows fewer pixels is not seen: at 640 pixels across that is a fifth of a toothbrush."""

@@ -1,10 +1,11 @@
-"""Scenarios of a household, filmed: which activities in which house, then each as a video with its graphs and text.
+"""Films scenarios of a household: plans the activities and the house, then makes each video with its graphs and text.
 
-Activities are composed under VDAct's constraints from what each would be on its own, then carried out one after the
-other, so that what one changes the next finds changed. A scenario that cannot be carried out so is passed over and
-counted. Each video is drawn and encoded in a process of its own.
+Activities are composed under VDAct's constraints as if each stood alone, and then carried out one after the other, so
+that each activity finds the changes of the one before. A scenario that cannot be carried out is skipped and counted.
+Each video is drawn and encoded in its own process.
 """
 
+import json
 import random
 import re
 import secrets
@@ -20,11 +21,9 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.curation import curate_triples
-from reeltalk.graph.rdf import parse_rdf, quads_of
+from reeltalk.graph.rdf import curate_triples, parse_rdf, quads_of
 from reeltalk.graph.reading import read_activity
-from reeltalk.graph.scenario import ActivityCard, ComposeSettings
-from reeltalk.graph.scenario_search import compose
+from reeltalk.graph.scenario import ActivityCard, ComposeSettings, compose
 from reeltalk.graph.telling import initial_room, tell_scenario
 from reeltalk.graph.vocabulary import AGENT, INSTANCE, ONTOLOGY, class_of
 from reeltalk.parallel import Call, Executor, Failure, Limits
@@ -34,7 +33,7 @@ from reeltalk.schema.knowledge import Box, KnownBox
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import ClipId, Json, VideoId
-from reeltalk.store.atomic import write_bytes
+from reeltalk.store.atomic import write_bytes, writing
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
@@ -43,10 +42,9 @@ from reeltalk.world.activities import Activity, activities, perform, program
 from reeltalk.world.camera import Camera
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.house import ROOM_ORDER, House, build_house
-from reeltalk.world.program import CannotError
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import View
-from reeltalk.world.situation import ProgramStep, begin
+from reeltalk.world.situation import CannotError, ProgramStep, begin
 
 STAGE: Final = "world film"
 _CARD: Final = re.compile(r"(.+?)(\d+)_scene\d+")
@@ -398,3 +396,36 @@ def _boxes(made: _Filmed) -> list[KnownBox]:
         )
         for time_s, name, box in made.boxes
     ]
+
+
+SAID: Final = ("licence", "source", "split", "category")
+"""Fields of a video that its sidecar holds."""
+
+
+def write_files(filmed: Benchmark, folder: Path) -> list[Path]:
+    """Write every video of a benchmark with its sidecar; a file that is there already, whole, is left as it is.
+
+    Args:
+        filmed: The benchmark that `film` made.
+        folder: Receives `NAME.mp4` and `NAME.json`; created if it is missing.
+
+    Returns:
+        The video files, in the order of the table.
+
+    Raises:
+        BenchmarkError: A video is not at hand, or the folder cannot be written.
+    """
+    return [_write_file(filmed, video, folder) for video in filmed.read(VIDEOS)]
+
+
+def _write_file(filmed: Benchmark, video: Video, folder: Path) -> Path:
+    if video.sha256 is None or not filmed.media.has(video.sha256):
+        raise BenchmarkError(f"the file of video '{video.id}' is not in {filmed.path}; film it into another folder")
+    source = filmed.media.whole(video.sha256)
+    target = folder / f"{video.id}.mp4"
+    said = {name: value for name in SAID if (value := getattr(video, name)) is not None}
+    write_bytes(target.with_suffix(".json"), f"{json.dumps(said, indent=0)}\n".encode())
+    if not target.is_file() or hash_file(target)[0] != video.sha256:
+        with writing(target) as stream, source.open("rb") as original:
+            shutil.copyfileobj(original, stream)
+    return target

@@ -1,9 +1,171 @@
-"""Painters of objects in the other rooms; see `drawing.py`."""
+"""Draws empty rooms, and their furniture and appliances, one function for each class."""
 
 from typing import Final
 
 from reeltalk.video.canvas import Canvas
-from reeltalk.world.palette import DARK, GLOW, INK, LEAF, METAL, PORCELAIN, SCREEN_OFF, STEEL, WATER, named, shade, wood
+from reeltalk.world.house import DOOR_X_M, ROOM_HEIGHT_M, ROOM_WIDTH_M, Room
+from reeltalk.world.kinds import (
+    DARK,
+    GLASS,
+    GLOW,
+    INK,
+    LEAF,
+    METAL,
+    PORCELAIN,
+    SCREEN_OFF,
+    SKY,
+    STEEL,
+    WATER,
+    named,
+    shade,
+    wood,
+)
+
+
+def _fridge(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, h, 0.06, body, outline=shade(body, -0.25))
+    if "OPEN" in values:
+        c.rectangle(x + 0.06, y + 0.08, w - 0.12, h - 0.16, (250, 250, 244))
+        for level in (0.55, 1.0, 1.45):
+            c.rectangle(x + 0.06, y + level - 0.03, w - 0.12, 0.03, (190, 206, 214))
+        # The door, swung to the left.
+        c.polygon([(x, y), (x - 0.42, y - 0.06), (x - 0.42, y + h - 0.06), (x, y + h)], shade(body, -0.12))
+        c.line([(x - 0.34, y + 0.8), (x - 0.34, y + 1.15)], DARK, 0.03)
+    else:
+        c.line([(x + 0.02, y + 1.25), (x + w - 0.02, y + 1.25)], shade(body, -0.25), 0.02)
+        c.line([(x + 0.1, y + 0.75), (x + 0.1, y + 1.12)], DARK, 0.035)
+        c.line([(x + 0.1, y + 1.36), (x + 0.1, y + 1.6)], DARK, 0.035)
+
+
+def _counter(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood("white") if colour is None else named(colour)
+    c.rectangle(x, y + 0.08, w, h - 0.14, body, outline=shade(body, -0.2))
+    c.rectangle(x + 0.03, y, w - 0.06, 0.09, shade(body, -0.45))
+    c.rounded(x - 0.04, y + h - 0.07, w + 0.08, 0.07, 0.02, (120, 108, 104))
+    doors = max(2, round(w / 0.65))
+    for n in range(doors):
+        left = x + 0.05 + n * (w - 0.05) / doors
+        c.rectangle(left, y + 0.13, (w - 0.05) / doors - 0.05, h - 0.26, shade(body, -0.05), outline=shade(body, -0.2))
+        c.disc(left + (w - 0.05) / doors - 0.11, y + h - 0.28, 0.022, STEEL)
+
+
+def _sink(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y - 0.16, w, 0.2, 0.05, shade(STEEL, 0.25), outline=STEEL)
+    c.rectangle(x + 0.06, y - 0.1, w - 0.12, 0.1, shade(STEEL, -0.15))
+
+
+def _faucet(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    mid = x + w * 0.7
+    c.limb(
+        [(mid, y - 0.1), (mid, y + h - 0.1), (mid - 0.06, y + h), (x + 0.02, y + h), (x, y + h - 0.08)], STEEL, 0.045
+    )
+    if "ON" in values:
+        c.polygon(
+            [(x - 0.025, y + h - 0.09), (x + 0.025, y + h - 0.09), (x + 0.035, y - 0.08), (x - 0.035, y - 0.08)], WATER
+        )
+
+
+def _stove(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y, w, h, 0.03, (226, 226, 224), outline=STEEL)
+    on = "ON" in values
+    c.rounded(x + 0.1, y + 0.12, w - 0.2, 0.42, 0.04, (236, 150, 60) if on else DARK, outline=STEEL)
+    c.line([(x + 0.14, y + 0.6), (x + w - 0.14, y + 0.6)], STEEL, 0.03)
+    for n in range(4):
+        c.disc(x + 0.14 + n * (w - 0.28) / 3, y + 0.74, 0.04, (200, 60, 50) if on else DARK)
+    c.rectangle(x, y + h - 0.05, w, 0.05, DARK)
+    if on:
+        for place in (0.25, 0.75):
+            c.ellipse(x + w * place, y + h, 0.13, 0.025, (250, 110, 50))
+
+
+def _cabinet(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour)
+    c.rectangle(x, y, w, h, body, outline=shade(body, -0.25))
+    if "OPEN" in values:
+        c.rectangle(x + 0.05, y + 0.05, w - 0.1, h - 0.1, shade(body, -0.5))
+        c.rectangle(x + 0.05, y + h / 2 - 0.02, w - 0.1, 0.03, shade(body, -0.2))
+        c.polygon([(x, y), (x - 0.22, y - 0.05), (x - 0.22, y + h - 0.05), (x, y + h)], shade(body, -0.1))
+        c.polygon(
+            [(x + w, y), (x + w + 0.22, y - 0.05), (x + w + 0.22, y + h - 0.05), (x + w, y + h)], shade(body, -0.1)
+        )
+    else:
+        c.line([(x + w / 2, y + 0.03), (x + w / 2, y + h - 0.03)], shade(body, -0.3), 0.02)
+        for side in (-0.08, 0.08):
+            c.disc(x + w / 2 + side, y + h * 0.4, 0.025, STEEL)
+
+
+def _table(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour)
+    for leg in (x + 0.07, x + w - 0.15):
+        c.polygon([(leg, y), (leg + 0.08, y), (leg + 0.08, y + h), (leg, y + h)], shade(body, -0.22))
+    c.rounded(x, y + h - 0.09, w, 0.09, 0.03, body, outline=shade(body, -0.28))
+    if "DIRTY" in values:
+        for place in (0.3, 0.55, 0.7):
+            c.ellipse(x + w * place, y + h, 0.05, 0.015, (120, 92, 60))
+
+
+def _garbage(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.polygon(
+        [(x + 0.04, y), (x + w - 0.04, y), (x + w, y + h - 0.06), (x, y + h - 0.06)], body, outline=shade(body, -0.3)
+    )
+    for n in (0.3, 0.5, 0.7):
+        c.line([(x + w * n, y + 0.06), (x + w * n, y + h - 0.12)], shade(body, -0.2), 0.02)
+    c.rounded(x - 0.02, y + h - 0.09, w + 0.04, 0.09, 0.04, shade(body, -0.25))
+
+
+def _microwave(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, h, 0.03, body, outline=shade(body, -0.35))
+    inside = (255, 214, 120) if "ON" in values else (44, 46, 52)
+    if "OPEN" in values:
+        inside = (214, 214, 208)
+    c.rounded(x + 0.04, y + 0.05, w - 0.2, h - 0.1, 0.02, inside)
+    if "OPEN" in values:
+        c.polygon([(x, y), (x - 0.2, y - 0.05), (x - 0.2, y + h - 0.05), (x, y + h)], shade(body, -0.2))
+    for n in (0.08, 0.16, 0.24):
+        c.disc(x + w - 0.08, y + n, 0.022, (110, 230, 140) if "ON" in values else METAL)
+
+
+def _toaster(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y + 0.02, w, h - 0.04, 0.07, body, outline=shade(body, -0.3))
+    c.rectangle(x + 0.07, y + h - 0.05, w - 0.14, 0.03, GLOW if "ON" in values else DARK)
+    c.disc(x + w - 0.07, y + 0.1, 0.03, (250, 110, 50) if "ON" in values else DARK)
+
+
+def _coffee(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, 0.08, 0.02, body)
+    c.rectangle(x + w - 0.12, y, 0.12, h, shade(body, -0.1))
+    c.rounded(x, y + h - 0.13, w, 0.13, 0.03, body, outline=shade(body, -0.3))
+    c.polygon(
+        [(x + 0.03, y + 0.09), (x + 0.19, y + 0.09), (x + 0.17, y + 0.24), (x + 0.05, y + 0.24)], GLASS, outline=STEEL
+    )
+    if "ON" in values:
+        c.rectangle(x + 0.05, y + 0.1, 0.12, 0.08, (96, 60, 36))
+        c.disc(x + w - 0.06, y + h - 0.07, 0.025, (250, 90, 60))
+
+
+KITCHEN: Final = {
+    "fridge": _fridge,
+    "kitchencounter": _counter,
+    "bathroomcounter": _counter,
+    "sink": _sink,
+    "faucet": _faucet,
+    "stove": _stove,
+    "kitchencabinet": _cabinet,
+    "bathroomcabinet": _cabinet,
+    "kitchentable": _table,
+    "coffeetable": _table,
+    "desk": _table,
+    "garbagecan": _garbage,
+    "microwave": _microwave,
+    "toaster": _toaster,
+    "coffeemaker": _coffee,
+}
+"""Painters of furniture and appliances of kitchens, by class."""
 
 
 def _chair(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -294,3 +456,41 @@ ROOMS: Final = {
     "laundrybasket": _basket,
 }
 """Painters of furniture of the other rooms, by class."""
+
+
+def draw_room(canvas: Canvas, spec: Room) -> None:
+    """Wall, floor, window and door of a room that is empty."""
+    canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, ROOM_HEIGHT_M + 1, spec.wall)
+    canvas.rectangle(-1, -1, ROOM_WIDTH_M + 2, 1.0, spec.floor)
+    if spec.class_name in ("kitchen", "bathroom"):
+        if spec.class_name == "bathroom":
+            canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, 1.45, shade(spec.wall, 0.45))
+            for n in range(24):
+                canvas.line([(n * 0.3, 0), (n * 0.3, 1.45)], shade(spec.wall, -0.06), 0.01)
+            for n in range(1, 5):
+                canvas.line([(-1, n * 0.3), (ROOM_WIDTH_M + 1, n * 0.3)], shade(spec.wall, -0.06), 0.01)
+        for n in range(-4, 30):
+            canvas.line([(n * 0.4, 0), (n * 0.4 - 0.25, -0.5)], shade(spec.floor, -0.12), 0.012)
+        canvas.line([(-1, -0.2), (ROOM_WIDTH_M + 1, -0.2)], shade(spec.floor, -0.12), 0.012)
+    else:
+        for n in range(1, 4):
+            canvas.line([(-1, -0.13 * n), (ROOM_WIDTH_M + 1, -0.13 * n)], shade(spec.floor, -0.14), 0.012)
+    canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, 0.09, shade(spec.wall, 0.6))
+    canvas.line([(-1, 0), (ROOM_WIDTH_M + 1, 0)], shade(spec.floor, -0.35), 0.02)
+    _window(canvas, spec.window_x_m, narrow=spec.class_name == "bathroom")
+    door = DOOR_X_M[spec.door]
+    canvas.rectangle(door - 0.44, 0, 0.88, 2.12, shade(spec.wall, -0.28))
+    canvas.rectangle(door - 0.38, 0, 0.76, 2.06, (170, 124, 84), outline=(120, 84, 54))
+    for y in (0.2, 1.12):
+        canvas.rectangle(door - 0.26, y, 0.52, 0.78, (156, 110, 72), outline=(120, 84, 54))
+    canvas.disc(door + 0.28, 1.02, 0.04, (226, 196, 110))
+
+
+def _window(canvas: Canvas, x_m: float, *, narrow: bool) -> None:
+    width, low, high = (0.8, 1.75, 2.6) if narrow else (1.1, 1.6, 2.75)
+    canvas.rectangle(x_m - width / 2 - 0.07, low - 0.07, width + 0.14, high - low + 0.14, PORCELAIN, outline=INK)
+    canvas.rectangle(x_m - width / 2, low, width, high - low, SKY)
+    canvas.ellipse(x_m - width * 0.2, low + 0.3, 0.22, 0.09, (240, 248, 252))
+    canvas.ellipse(x_m - width * 0.05, low + 0.36, 0.18, 0.1, (240, 248, 252))
+    canvas.rectangle(x_m - 0.025, low, 0.05, high - low, PORCELAIN)
+    canvas.rectangle(x_m - width / 2, (low + high) / 2 - 0.025, width, 0.05, PORCELAIN)

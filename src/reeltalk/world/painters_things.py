@@ -1,9 +1,9 @@
-"""How things that are carried look; see `drawing.py`."""
+"""Draws the things that a person carries, one function for each class."""
 
 from typing import Final
 
 from reeltalk.video.canvas import Canvas
-from reeltalk.world.palette import DARK, GLASS, LEAF, METAL, PORCELAIN, STEEL, Colour, named, shade
+from reeltalk.world.kinds import DARK, GLASS, LEAF, METAL, PORCELAIN, STEEL, Colour, named, shade
 
 
 def _carton(c: Canvas, x: float, y: float, w: float, h: float, body: Colour, label: Colour) -> None:

@@ -14,9 +14,8 @@ from reeltalk.graph.vocabulary import ROOMS, plain_name
 from reeltalk.questions.answer_reading import read_answer
 from reeltalk.questions.answer_words import answer_tokens, names_in, normalise_answer
 from reeltalk.questions.asking import stories
-from reeltalk.questions.keys import answer_key
 from reeltalk.questions.linked import linked_questions
-from reeltalk.questions.question import Question
+from reeltalk.questions.question import Question, answer_key
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import fill_form, form_of, forms, linked_forms
 from reeltalk.schema.dialogue import AnswerKey

@@ -10,9 +10,8 @@ from reeltalk.graph.phrases import phrase
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.asking import stories
-from reeltalk.questions.keys import answer_key
 from reeltalk.questions.linked import linked_questions
-from reeltalk.questions.question import Question
+from reeltalk.questions.question import Question, answer_key
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import forms, linked_forms, write_dialogue
 from reeltalk.schema.dialogue import AnswerKey

@@ -13,10 +13,9 @@ from sample_videos import Numbered
 from reeltalk.cli import run
 from reeltalk.errors import InputError, SettingError
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.grounding import ungrounded
 from reeltalk.graph.knowledge_graph import KnowledgeGraph, describe_query, named_queries
-from reeltalk.graph.rdf import parse_rdf
+from reeltalk.graph.rdf import curate_triples, parse_rdf
 from reeltalk.graph.reading import graph_texts, read_activity, read_graphs
 from reeltalk.graph.telling import tell_scenario
 

@@ -10,8 +10,8 @@ import pytest
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.checking import Checker, linked_checks
-from reeltalk.questions.keys import answer_key
 from reeltalk.questions.linked import linked_questions
+from reeltalk.questions.question import answer_key
 from reeltalk.questions.wording import SPLITS, forms_of, linked_forms, word_question
 from reeltalk.schema.rewriting import catalogue
 from reeltalk.world.activities import activities

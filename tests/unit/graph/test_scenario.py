@@ -14,8 +14,16 @@ from reeltalk.cli import run
 from reeltalk.errors import SettingError
 from reeltalk.graph.activity import ActivityGraph, released_lengths
 from reeltalk.graph.reading import read_scenarios
-from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, activity_cards, check_scenarios
-from reeltalk.graph.scenario_search import ComposedScenarios, apportion, compose
+from reeltalk.graph.scenario import (
+    VIEWS,
+    ActivityCard,
+    ComposedScenarios,
+    ComposeSettings,
+    activity_cards,
+    apportion,
+    check_scenarios,
+    compose,
+)
 from reeltalk.graph.statistics import GraphCounts, count_scenario, mean_counts
 
 ROOMS = ("kitchen", "bedroom", "bathroom")

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from reeltalk.inference.mini_pictures import fitted
-from reeltalk.inference.mini_shape import MiniShape
+from reeltalk.inference.mini_input import MiniShape, fitted
 
 SMALL = MiniShape(height_px=9, width_px=16)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import InputError, ModelError, SettingError
 from reeltalk.inference.stream import Rewinding, Stream, StreamingModel
-from reeltalk.inference.turn_pieces import turn_pieces
+from reeltalk.inference.streaming_model import turn_pieces
 
 pytest.importorskip("transformers", reason="the train extra is not installed")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import BertWordPieceTokenizer
 
 from reeltalk.errors import InputError
-from reeltalk.inference.text_tokens import TextTokens
+from reeltalk.inference.checkpoint import TextTokens
 from reeltalk.schema.sft import most_tokens
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "what", "is", "the", "cup", "##s", "?"]

@@ -22,10 +22,9 @@ from tiny_architectures import ARCHITECTURES, save_dialogues, save_tiny
 from reeltalk.errors import BenchmarkError, InputError, ModelError, SettingError
 from reeltalk.inference.checkpoint import Checkpoint, open_checkpoint
 from reeltalk.schema.sft import LoraSettings
-from reeltalk.streaming import lora_checkpoints, lora_training
+from reeltalk.streaming import lora, lora_training
 from reeltalk.streaming.collate import Collator, Dialogues, Sequence
-from reeltalk.streaming.lora import add_lora, linear_layers, merge
-from reeltalk.streaming.lora_checkpoints import State
+from reeltalk.streaming.lora import State, add_lora, linear_layers, merge
 from reeltalk.streaming.lora_training import LossLog, Trained, train_lora
 
 LEARNING = [pytest.param(name, marks=() if name == "internvl" else pytest.mark.slow) for name in ARCHITECTURES]
@@ -154,16 +153,16 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from reeltalk.schema.sft import LoraSettings
-from reeltalk.streaming import lora_checkpoints
+from reeltalk.streaming import lora
 from reeltalk.streaming.lora_training import train_lora
 
-kept = lora_checkpoints.save
+kept = lora.save
 def save(out, state, **more):
     # Beyond the second checkpoint; the step after it is in the log and in no checkpoint.
     if state.step == 4:
         os.kill(os.getpid(), signal.SIGKILL)
     kept(out, state, **more)
-lora_checkpoints.save = save
+lora.save = save
 data, base, out = map(Path, sys.argv[1:4])
 train_lora(data, base, out, LoraSettings.model_validate_json(sys.argv[4]), cpu=True)
 """
@@ -269,7 +268,7 @@ def test_a_loss_that_is_no_number_names_step_and_sample_and_keeps_the_last_check
     base: Path, data: Path, tmp_path: Path
 ) -> None:
     wild = QUICK.model_copy(update={"save_every": 1})
-    save = lora_checkpoints.save
+    save = lora.save
 
     def diverging(out: Path, state: State, *, model: Any, **more: Any) -> None:
         save(out, state, model=model, **more)
@@ -280,7 +279,7 @@ def test_a_loss_that_is_no_number_names_step_and_sample_and_keeps_the_last_check
                         weight.fill_(float("inf"))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lora_checkpoints, "save", diverging)
+        patch.setattr(lora, "save", diverging)
         told = r"no number any more in step 5 at sample 'dialogue-\d'; the checkpoint of step 4 .* is kept"
         with pytest.raises(ModelError, match=told):
             trained(data, base, tmp_path / "run", wild)

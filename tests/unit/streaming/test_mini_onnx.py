@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from reeltalk.errors import InputError
 from reeltalk.inference.mini import FRAME, MiniModel
-from reeltalk.inference.mini_shape import MiniShape
-from reeltalk.inference.mini_words import ANSWER, BEGIN, END, QUESTION
+from reeltalk.inference.mini_input import ANSWER, BEGIN, END, QUESTION, MiniShape
 from reeltalk.streaming.export_onnx import (
     DECODER,
     MOST_BYTES,
@@ -25,8 +24,7 @@ from reeltalk.streaming.export_onnx import (
     rounded,
     torch_answer,
 )
-from reeltalk.streaming.mini_checkpoint import load_mini, save_mini
-from reeltalk.streaming.network import Mini
+from reeltalk.streaming.network import Mini, load_mini, save_mini
 
 SHAPE = write_mini_sample.SHAPE
 

@@ -12,16 +12,14 @@ import torch
 from safetensors.torch import load_file
 
 from reeltalk.errors import BenchmarkError, InputError, ModelError
-from reeltalk.inference.mini_shape import MiniShape
-from reeltalk.inference.mini_words import ANSWER, END, QUESTION, SAYS, MiniWords
+from reeltalk.inference.mini_input import ANSWER, END, QUESTION, SAYS, MiniShape, MiniWords
 from reeltalk.parallel.local import LocalExecutor
 from reeltalk.questions.wording import LESSONS, split_of_form, write_dialogue
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.streaming.household import FilmedVideo, filmed_videos
-from reeltalk.streaming.lessons import Lessons
+from reeltalk.streaming.lessons import FRAME, NOT_LEARNED, Interleaved, Lessons, batch_of
 from reeltalk.streaming.mini_training import LOSSES, STATE, corpus, train_mini, train_words
 from reeltalk.streaming.network import Mini
-from reeltalk.streaming.sequence import FRAME, NOT_LEARNED, Interleaved, batch_of
 from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
 from reeltalk.streaming.speech import losses_of, optimisers_of, train_speech
 from reeltalk.streaming.vision import boxes_of, cells_of

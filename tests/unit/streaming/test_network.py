@@ -7,7 +7,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from reeltalk.inference.mini_shape import MiniShape
+from reeltalk.inference.mini_input import MiniShape
 from reeltalk.streaming.network import Decoder, Mini, rotate, turns
 
 SHAPE = MiniShape(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sample_videos import Numbered, number_of
 
-from reeltalk.video.concat import concatenate
 from reeltalk.video.stream import VideoError, open_video, rgb
+from reeltalk.video.write import concatenate
 
 
 def test_all_frames_are_there_and_time_runs_on(tmp_path: Path) -> None:

@@ -17,9 +17,8 @@ from reeltalk.video.cut import cut_clip
 from reeltalk.video.encode import upright
 from reeltalk.video.frames import frames_at
 from reeltalk.video.probe import probe
-from reeltalk.video.records import How, ScanSettings
+from reeltalk.video.records import ContentSettings, How, ScanSettings
 from reeltalk.video.scan import scan_video
-from reeltalk.video.settings import ContentSettings
 from reeltalk.video.stream import VideoError, open_video, rgb
 
 by_name = pytest.mark.parametrize("film", FILMS, ids=lambda film: film.name)

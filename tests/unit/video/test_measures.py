@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reeltalk.video import measure
 from reeltalk.video.encode import MOST_THUMBS, Thumbs, centre_square, contact_sheet, upright
-from reeltalk.video.quality import brisque
+from reeltalk.video.measure import brisque
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "brisque.json"
 

@@ -12,9 +12,8 @@ from sample_videos import FAST, FILMS, Numbered, cached, numbered_picture
 
 from reeltalk.video.missing import gaps
 from reeltalk.video.probe import probe
-from reeltalk.video.records import ScanSettings
+from reeltalk.video.records import ContentSettings, ScanSettings
 from reeltalk.video.scan import scan_video
-from reeltalk.video.settings import ContentSettings
 from reeltalk.video.stream import VideoError
 
 SCAN = ScanSettings(detector=ContentSettings(), sample_fps=1, min_sharpness=0, max_similarity=1, max_shots=10**6)

@@ -8,7 +8,7 @@ from sample_videos import Numbered, beeping, cached
 
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.cut import cut_clip
-from reeltalk.video.playable import MP4, WEBM, check_playable, playable
+from reeltalk.video.proxy import MP4, WEBM, check_playable, playable
 from reeltalk.video.stream import VideoError, open_video
 
 FAST = {"deadline": "realtime", "cpu-used": "8"}

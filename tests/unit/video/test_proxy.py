@@ -9,9 +9,8 @@ import pytest
 from sample_videos import Numbered, beeping, number_of
 
 from reeltalk.video.encode import upright
-from reeltalk.video.playable import MP4, WEBM, playable
 from reeltalk.video.probe import probe
-from reeltalk.video.proxy import ENDINGS, make_proxy, proxy_type, shown_size, transcode
+from reeltalk.video.proxy import ENDINGS, MP4, WEBM, make_proxy, playable, proxy_type, shown_size, transcode
 from reeltalk.video.stream import VideoError, open_video, rgb
 
 QUIET = {"x265-params": "log-level=error"}

@@ -14,9 +14,8 @@ from sample_videos import Numbered, Recomposed, cached
 from scenedetect.backends.pyav import VideoStreamAv
 
 from reeltalk.video.downscale import Downscaler
-from reeltalk.video.records import ScanSettings
+from reeltalk.video.records import DETECTORS, ScanSettings
 from reeltalk.video.scan import scan_video
-from reeltalk.video.settings import DETECTORS
 from reeltalk.video.shots import content_score
 from reeltalk.video.stream import open_video
 

@@ -22,12 +22,10 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.store.validate import validate
 from reeltalk.world.describe import TimedStep, describe_films, filmed_steps, told_of
-from reeltalk.world.files import write_files
-from reeltalk.world.film import film
+from reeltalk.world.film import film, write_files
 from reeltalk.world.house import build_house
-from reeltalk.world.program import Command
 from reeltalk.world.settings import FilmSettings
-from reeltalk.world.situation import ProgramStep, begin
+from reeltalk.world.situation import Command, ProgramStep, begin
 
 FILMED = FilmSettings(scenarios=2, houses=1, width_px=320, fps=5, max_duration_s=90, seed=7)
 # SVBench's clips reach into each other, which is the harder case.

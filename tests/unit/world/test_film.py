@@ -12,8 +12,7 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.curation import curate_triples
-from reeltalk.graph.rdf import parse_rdf, short_triples
+from reeltalk.graph.rdf import curate_triples, parse_rdf, short_triples
 from reeltalk.graph.reading import build_activity, read_graphs
 from reeltalk.graph.statistics import count_triples, mean_counts
 from reeltalk.graph.vocabulary import CURATED_PREDICATES
@@ -29,10 +28,9 @@ from reeltalk.world.facts import activity_triples
 from reeltalk.world.film import film, plan
 from reeltalk.world.house import build_house
 from reeltalk.world.kinds import COLOURS
-from reeltalk.world.program import CannotError
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import CameraShot
-from reeltalk.world.situation import ProgramStep, begin
+from reeltalk.world.situation import CannotError, ProgramStep, begin
 
 SMALL = FilmSettings(scenarios=3, houses=3, seed=5, width_px=320, fps=2, max_duration_s=75)
 

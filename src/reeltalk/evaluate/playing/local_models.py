@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reeltalk.errors import ModelError
 from reeltalk.evaluate.playing.chat import question_text
 from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
-from reeltalk.inference.processor import checkpoint_hash
+from reeltalk.inference.checkpoint import checkpoint_hash
 from reeltalk.inference.stream import StreamAnswer
 from reeltalk.inference.video_model import LocalVideoModel
 from reeltalk.llm.model import Message, Reply

@@ -1,0 +1,170 @@
+"""The input of reeltalk-mini, the same in training and in use: the sizes of the network, its words and its pictures."""
+
+import re
+from math import gcd
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.errors import InputError
+
+
+class MiniShape(BaseModel):
+    """Sizes of the network, and what its input is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    height_px: int = 108
+    """Of the pictures that it looks at."""
+    width_px: int = 192
+    channels: tuple[int, int, int, int] = (24, 48, 96, 160)
+    """Channels of the four scales of the vision encoder."""
+    glimpses: Annotated[int, Field(ge=1)] = 10
+    """Places of a frame that are looked at more closely."""
+    glimpse_width: int = 64
+    frame_tokens: Annotated[int, Field(ge=1)] = 2
+    """Tokens of each frame."""
+    vision_width: int = 160
+    """Width of a visual token before it is projected."""
+    clock_waves: int = 12
+    """Waves by which a frame is told how far into the video it is."""
+    width: int = 192
+    """Width of a token in the decoder."""
+    layers: int = 4
+    heads: int = 6
+    hidden: int = 512
+    """Width of the gated layer."""
+    vocabulary: int = 1024
+    """Words and pieces of words."""
+    fps: float = 1.0
+    """Frames a second that it was trained on."""
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> "MiniShape":
+        if self.width % self.heads or (self.width // self.heads) % 2:
+            raise ValueError(f"width {self.width} does not give {self.heads} heads of an even width")
+        return self
+
+    @property
+    def head_width(self) -> int:
+        """Width of a head."""
+        return self.width // self.heads
+
+
+PAD, UNKNOWN, BEGIN, QUESTION, ANSWER, INSTRUCTION, SAYS, END = range(8)
+SPECIAL: Final = ("<pad>", "<unk>", "<b>", "<q>", "<a>", "<i>", "<s>", "<e>")
+"""Marks of the sequence, by number: question, answer, instruction, unasked speech, end of a text."""
+TOKENIZER: Final = "tokenizer.json"
+_CLOSED_UP: Final = re.compile(r" ' (?=s\b)| [:;]")
+"""Spaces that the tokenizer's decoder leaves in: `person ' s`, `sitting :`."""
+
+
+class MiniWords:
+    """A loaded tokenizer.
+
+    Args:
+        path: Its `tokenizer.json`.
+
+    Raises:
+        InputError: There is no such file, or it is not a tokenizer with the marks that reeltalk-mini needs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from tokenizers import Tokenizer
+
+        if not path.is_file():
+            raise InputError("no such file", file=path, hint="give a folder that reeltalk train mini wrote")
+        try:
+            self._tokenizer: Any = Tokenizer.from_file(str(path))
+        except Exception as error:
+            # The library raises plain exceptions.
+            raise InputError(f"not a tokenizer: {' '.join(str(error).split())[:200]}", file=path) from error
+        found = tuple(self._tokenizer.id_to_token(number) for number in range(len(SPECIAL)))
+        if found != SPECIAL:
+            raise InputError(
+                f"its first words are {', '.join(map(str, found))}, not {', '.join(SPECIAL)}",
+                file=path,
+                hint="the tokenizer is not one of reeltalk-mini",
+            )
+
+    @property
+    def size(self) -> int:
+        """How many words and pieces of words it knows."""
+        return int(self._tokenizer.get_vocab_size())
+
+    def numbers(self, text: str) -> list[int]:
+        """Encodes a text as numbers, without marks. A mark that is written in the text counts as an ordinary word."""
+        encoded = self._tokenizer.encode(text.replace("<", " "), add_special_tokens=False)
+        return list(encoded.ids)
+
+    def text(self, numbers: list[int]) -> str:
+        """Decodes numbers to text, without marks, with a capital first letter."""
+        found = str(self._tokenizer.decode(numbers, skip_special_tokens=True)).strip()
+        found = _CLOSED_UP.sub(lambda match: match[0].strip(), found)
+        return found[:1].upper() + found[1:]
+
+
+Whole = NDArray[np.unsignedinteger]
+
+
+def fitted(rgb: NDArray[np.uint8], shape: MiniShape) -> NDArray[np.uint8]:
+    """Resizes a frame to the network's size.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        shape: Contains the size.
+
+    Returns:
+        (shape.height_px, shape.width_px, 3) uint8; the frame itself if it already has that size.
+
+    Raises:
+        ValueError: The array has another shape or dtype.
+    """
+    if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or 0 in rgb.shape:
+        raise ValueError(f"a frame is (height, width, 3) uint8, not {rgb.shape} {rgb.dtype}")
+    height, width = rgb.shape[:2]
+    if (height, width) == (shape.height_px, shape.width_px):
+        return rgb
+    # The side that is too long by the larger factor decides the scale.
+    if height * shape.width_px >= width * shape.height_px:
+        inner_h, inner_w = shape.height_px, _rounded(width * shape.height_px, height)
+    else:
+        inner_h, inner_w = _rounded(height * shape.width_px, width), shape.width_px
+    # Each pass multiplies by the source's length over the greatest divisor that it shares with the target's.
+    times = height // gcd(height, inner_h) * (width // gcd(width, inner_w))
+    kind = np.uint32 if 256 * times < 1 << 32 else np.uint64
+    covered = _areas(_areas(rgb.astype(kind), 0, inner_h), 1, inner_w)
+    inner = ((covered + kind(times // 2)) // kind(times)).astype(np.uint8)
+    if inner.shape[:2] == (shape.height_px, shape.width_px):
+        return inner
+    out = np.zeros((shape.height_px, shape.width_px, 3), np.uint8)
+    top, left = (shape.height_px - inner_h) // 2, (shape.width_px - inner_w) // 2
+    out[top : top + inner_h, left : left + inner_w] = inner
+    return out
+
+
+def _areas(values: Whole, axis: int, length: int) -> Whole:
+    """Sums over equal parts of an axis, multiplied by the number of fractions in a pixel.
+
+    The sums of all values before each border are subtracted from each other. They may overflow and wrap around to 0.
+    Their
+    differences are still right if the sum of a part fits.
+    """
+    size, kind = values.shape[axis], values.dtype.type
+    shared = gcd(size, length)
+    per_pixel = length // shared
+    border = np.arange(length + 1) * (size // shared)
+    whole, rest = np.divmod(border, per_pixel)
+    summed = np.zeros([n + (at == axis) for at, n in enumerate(values.shape)], values.dtype)
+    np.cumsum(values, axis=axis, out=summed[(slice(None),) * axis + (slice(1, None),)])
+    begun = values.take(np.minimum(whole, size - 1), axis)
+    parts = np.expand_dims(rest.astype(values.dtype), [at for at in range(values.ndim) if at != axis])
+    sums: Whole = np.diff(kind(per_pixel) * summed.take(whole, axis) + parts * begun, axis=axis)
+    return sums
+
+
+def _rounded(above: int, below: int) -> int:
+    return max(1, (2 * above + below) // (2 * below))
