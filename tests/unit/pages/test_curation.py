@@ -96,7 +96,9 @@ def test_an_export_leaves_the_pictures_and_the_report_says_so(
     assert "contact sheets and saved key frames are left out: 1" in capsys.readouterr().out
     assert run(["import", "hub", str(tmp_path / "hub"), str(tmp_path / "again")]) == 0
     assert run(["report", str(tmp_path / "again"), "--out", str(tmp_path / "site")]) == 0
-    assert "The contact sheet is not here." in (tmp_path / "site" / "videos" / "0001.html").read_text(encoding="utf-8")
+    assert "This benchmark has no contact sheet of this video." in (
+        tmp_path / "site" / "videos" / "0001.html"
+    ).read_text(encoding="utf-8")
 
 
 def test_equal_benchmarks_give_equal_bytes(benchmark: Path, tmp_path: Path) -> None:

@@ -268,7 +268,7 @@ def test_the_page_marks_published_rows_and_calls_none_the_best(make_run: RunMake
     assert body.count('class="ours"') == 2
     assert "<b>beta</b>" not in html
     assert "98.0–100.0" in body
-    assert "No published result of it has a measure that reeltalk has too." in html
+    assert "No published result of it uses a measure of reeltalk." in html
     assert "published.html" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
 
 
