@@ -2,21 +2,18 @@
 
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from jinja2 import Environment
-from markupsafe import Markup
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.pages.curation import format_clock
 from reeltalk.schema.knowledge import Entity, IdentityChange, Sighting
 from reeltalk.schema.media import Clip, Shot, Video
-from reeltalk.schema.texts import printable
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, IDENTITY_CHANGES, SHOTS, SIGHTINGS, VIDEOS
 
@@ -26,6 +23,9 @@ WIDTH: Final = 720
 EDGE: Final = 6
 ROW: Final = 34
 HEAD: Final = 44
+TICK_STEPS_S: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+LONGEST_STEP_S: Final = 7200
+MOST_TICKS: Final = 9
 GAP_STEPS: Final = 1.8
 """Sightings further apart than this many usual steps are not joined."""
 
@@ -77,13 +77,9 @@ class ObjectVideo:
         last = max((s.pts_s for shown in self.objects for s in shown.sightings), default=0.0)
         return max(self.video.duration_s or 0.0, last, 0.1)
 
-    def name_of(self, entity: str) -> Markup:
-        """A link to an identity's row, or words for one that was given up."""
-        for shown in self.objects:
-            if shown.entity == entity:
-                name = escape(printable(shown.class_name))
-                return Markup(f'<a href="#{shown.key}">{shown.number}&#8201;·&#8201;{name}</a>')
-        return Markup("one that was given up")
+    def row_of(self, entity: str) -> ShownObject | None:
+        """The row of an identity; None for one that no longer exists."""
+        return next((row for row in self.objects if row.entity == entity), None)
 
 
 def has_objects(benchmark: Benchmark) -> bool:
@@ -119,12 +115,12 @@ def write_objects(benchmark: Benchmark, folder: Path, environment: Environment, 
             root="../",
             listed=f"../{page}",
             entry=shown,
-            often=[(o, Markup(draw_strip(shown, o))) for o in shown.objects if len(o.sightings) > 1],
-            once=[(o, Markup(draw_strip(shown, o))) for o in shown.objects if len(o.sightings) == 1],
-            head=Markup(draw_head(shown)),
+            often=[row for row in shown.objects if len(row.sightings) > 1],
+            once=[row for row in shown.objects if len(row.sightings) == 1],
             before=videos[number - 1] if number else None,
             after=videos[number + 1] if number + 1 < len(videos) else None,
             format_clock=format_clock,
+            **_strip_values(shown),
         )
         (target / shown.file).write_text(html, encoding="utf-8", newline="\n")
     html = environment.get_template("objects.html").render(
@@ -196,83 +192,25 @@ def _copy_pictures(benchmark: Benchmark, shown: ObjectVideo, target: Path) -> No
         row.picture = name
 
 
-def _scale(shown: ObjectVideo) -> Callable[[float], float]:
-    step = (WIDTH - 2 * EDGE) / shown.duration_s
-    return lambda seconds: EDGE + seconds * step
-
-
-def _bounds(shown: ObjectVideo, height: float) -> str:
-    """Where shots and clips begin, as thin lines: one path each."""
-    x = _scale(shown)
-    cuts = sorted({shot.interval.start_s for shot in shown.shots} - {0.0})
-    starts = sorted({clip.interval.start_s for clip in shown.clips if clip.interval} - {0.0})
-    parts = ""
-    for name, times in (("cut", cuts), ("begins", starts)):
-        if times:
-            parts += f'<path class="{name}" d="{"".join(f"M{x(t):.1f} 0V{height:g}" for t in times)}"/>'
-    return parts
-
-
-def draw_head(shown: ObjectVideo) -> str:
-    """The strip above the rows: shots and clips with their names, and the time."""
-    x = _scale(shown)
-    parts = []
-    for number, shot in enumerate(shown.shots):
-        start, end = shot.interval.start_s, min(shot.interval.end_s, shown.duration_s)
-        parts.append(
-            f'<rect class="shot s{number % 2}" x="{x(start):.1f}" y="0" width="{max(0.5, x(end) - x(start)):.1f}" '
-            f'height="9"><title>shot {number + 1}: {format_clock(start)} to {format_clock(end)}</title></rect>'
-        )
-    for number, clip in enumerate(sorted(shown.clips, key=lambda c: c.interval.start_s if c.interval else 0.0)):
-        assert clip.interval is not None
-        start, end = clip.interval.start_s, min(clip.interval.end_s, shown.duration_s)
-        title = f"{escape(printable(clip.id))}: {format_clock(start)} to {format_clock(end)}"
-        parts.append(
-            f'<rect class="clip c{number % 2}" x="{x(start):.1f}" y="12" width="{max(0.5, x(end) - x(start)):.1f}" '
-            f'height="9"><title>{title}</title></rect>'
-        )
-    steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
-    step = next((s for s in steps if shown.duration_s / s <= 9), 7200)
-    for n in range(int(shown.duration_s / step) + 1):
-        at = x(n * step)
-        anchor = "end" if at > WIDTH - 20 else "middle" if n else "start"
-        parts.append(f'<text class="tick {anchor}" x="{at:.1f}" y="{HEAD - 6}">{format_clock(n * step)[:-2]}</text>')
-    return (
-        f'<svg class="strip" viewBox="0 0 {WIDTH} {HEAD}" role="img" aria-label="Shots, clips and time">'
-        f"{''.join(parts)}</svg>"
-    )
-
-
-def draw_strip(shown: ObjectVideo, row: ShownObject) -> str:
-    """The time line of one identity: a mark for each sighting, joined where nothing lies between."""
-    x = _scale(shown)
-    middle = ROW / 2
-    parts = [f'<line class="grid" x1="{EDGE}" x2="{WIDTH - EDGE}" y1="{middle:g}" y2="{middle:g}"/>']
-    parts.append(_bounds(shown, ROW))
-    tone = (row.number - 1) % 8
-    for run in _runs(shown, row.sightings):
-        left, right = x(run[0].pts_s), x(run[-1].pts_s)
-        words = f"{format_clock(run[0].pts_s)} to {format_clock(run[-1].pts_s)}, {len(run)} sightings"
-        title = words if len(run) > 1 else format_clock(run[0].pts_s)
-        if run[0].caption:
-            title += f": {escape(printable(run[0].caption))}"
-        marks = "".join(f"M{x(s.pts_s):.1f} {middle - 7:g}v14" for s in run)
-        parts.append(
-            f'<g class="m{tone}"><title>{title}</title>'
-            f'<rect class="run" x="{left - 2:.1f}" y="{middle - 4:g}" width="{right - left + 4:.1f}" height="8"/>'
-            f'<path class="seen" d="{marks}"/></g>'
-        )
-    for change in shown.changes:
-        if row.entity in (change.kept, change.other):
-            at = x(change.pts_s)
-            # Down where two became one, up where one became two.
-            shape = f"M{at - 4:.1f} 2h8l-4 7z" if change.kind == "merge" else f"M{at - 4:.1f} 9h8l-4 -7z"
-            words = "joined with another" if change.kind == "merge" else "parted from another"
-            parts.append(
-                f'<path class="change" d="{shape}"><title>{format_clock(change.pts_s)}: {words}</title></path>'
-            )
-    label = f"{escape(printable(row.class_name), quote=True)}, {len(row.sightings)} sightings"
-    return f'<svg class="strip" viewBox="0 0 {WIDTH} {ROW}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+def _strip_values(shown: ObjectVideo) -> dict[str, object]:
+    """The values from which the template draws the time line of each object."""
+    duration_s = shown.duration_s
+    pixels_a_second = (WIDTH - 2 * EDGE) / duration_s
+    step_s = next((s for s in TICK_STEPS_S if duration_s / s <= MOST_TICKS), LONGEST_STEP_S)
+    return {
+        "width": WIDTH,
+        "edge": EDGE,
+        "head_height": HEAD,
+        "row_height": ROW,
+        "x": lambda seconds: EDGE + seconds * pixels_a_second,
+        "bounds": {
+            "cut": sorted({shot.interval.start_s for shot in shown.shots} - {0.0}),
+            "begins": sorted({clip.interval.start_s for clip in shown.clips if clip.interval} - {0.0}),
+        },
+        "clips": sorted(shown.clips, key=lambda clip: clip.interval.start_s if clip.interval else 0.0),
+        "ticks_s": range(0, int(duration_s) + 1, step_s),
+        "runs": lambda row: _runs(shown, row.sightings),
+    }
 
 
 def _runs(shown: ObjectVideo, sightings: Sequence[Sighting]) -> list[list[Sighting]]:

@@ -111,7 +111,7 @@ def test_a_site_of_a_curated_benchmark_has_its_objects(tmp_path: Path) -> None:
         "0:01.0 to 0:03.0, 3 sightings", "0:08.0 to 0:09.0, 2 sightings",
     ]  # fmt: skip
     assert "1 object seen once" in page.text
-    assert "one that was given up" in page.text
+    assert "an identity that no longer exists" in page.text
     assert "0.931" in page.text
     assert page.text.count('class="change"') == 2 + 3, "two in the legend, one for each row that a change names"
     assert 'class="cut"' in page.text
