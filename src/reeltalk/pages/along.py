@@ -1,4 +1,4 @@
-"""The page that follows dialogues: every metric by turn, and what a wrong answer does to the turns after it."""
+"""The page of scores along the dialogue: every metric by turn, and the effect of a wrong answer on later turns."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -33,38 +33,38 @@ SHARES: Final = (0.0, PER_CENT)
 
 @dataclass(frozen=True)
 class ModelCascade:
-    """One model's answers after right and wrong ones; shares are per cent."""
+    """Shares of right answers of one model after right and wrong answers, in per cent."""
 
     index: int
     """The model's place in the leaderboard."""
     after_right: Estimate | None
     after_wrong: Estimate | None
     difference: Estimate | None
-    """After a right answer less after a wrong one."""
+    """The share after a right answer minus the share after a wrong one."""
     no_error_yet: Estimate | None
-    """Turns after the first with no wrong answer before them."""
+    """Turns after the first turn, with no wrong answer before them."""
     since_error: tuple[tuple[int, Estimate], ...]
-    """By how many turns ago the dialogue's first wrong answer was given, from 1."""
+    """By number of turns since the dialogue's first wrong answer, from 1."""
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """What errors do by one measure."""
+    """The effect of errors by one measure."""
 
     metric: str
     models: tuple[ModelCascade, ...]
 
 
 def right_wrong_metrics(board: Leaderboard) -> list[str]:
-    """Measures by which `evaluate` tells right answers from wrong ones."""
+    """Measures that separate right answers from wrong ones."""
     return [metric for metric in board.metrics if f"{metric}.{RECOVERY}" in board.metrics]
 
 
 def find_cascades(board: Leaderboard) -> list[Cascade]:
-    """What errors do, for each of the `right_wrong_metrics`.
+    """The effect of errors, for each of the `right_wrong_metrics`.
 
-    A turn without a score is neither: the turn after it has no turn before it. A planted wrong answer, and what follows
-    one, is left out, as a model did not give it.
+    A turn without a score is neither right nor wrong, so the turn after it does not count as a turn after an answer.
+    Inserted wrong answers and the turns after them are left out, because no model gave these answers.
 
     Raises:
         BenchmarkError: A run's tables do not have one order.
@@ -140,7 +140,7 @@ CASCADE_NOTE: Final = f"{DIFFERENCES}."
 
 
 def has_curves(site: Site) -> bool:
-    """True if some metric has values by turn, or tells right answers from wrong ones."""
+    """True if some metric has values by turn, or separates right answers from wrong ones."""
     return bool(right_wrong_metrics(site.board)) or any(
         turn_curves(site.board, metric) for metric in site.board.plotted
     )
@@ -177,7 +177,7 @@ def write_along(site: Site) -> None:
 
 
 def turn_curves(board: Leaderboard, metric: str) -> str:
-    """A metric by turn position, a line for each model; empty if no run has it by turn."""
+    """The chart of a metric by turn position, with a line for each model; empty if no run has values by turn."""
     series = [
         Series(index, model.name, [(point.turn_index + 1, _estimate(point)) for point in points])
         for index, model in enumerate(board.models)
@@ -223,7 +223,7 @@ def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
 
 
 def _estimate(point: CurvePoint) -> Estimate:
-    assert point.value is not None  # Others are not drawn.
+    assert point.value is not None  # Points without a value are not drawn.
     return Estimate(point.value, point.low, point.high, point.n, point.videos)
 
 
@@ -232,7 +232,7 @@ def _names(board: Leaderboard) -> list[str]:
 
 
 def _rows(board: Leaderboard, metric: str) -> list[tuple[int, list[CurvePoint | None]]]:
-    """The numbers of a figure: turn positions from 1 with each model's point."""
+    """The numbers of a figure: each model's point by turn position, from 1."""
     found = [{point.turn_index: point for point in model.curves.get(metric, ())} for model in board.models]
     positions = sorted({position for points in found for position in points})
     return [(position + 1, [points.get(position) for points in found]) for position in positions]

@@ -1,4 +1,4 @@
-"""The page on how far judges can be trusted, within a report or by itself."""
+"""The page about how far judges can be trusted, in a report or as its own site."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -33,7 +33,7 @@ from reeltalk.store.documents import write_json
 from reeltalk.store.runs import JUDGED, Run
 
 Draw = Callable[[str, str, str, str], Markup]
-"""Gives a figure as its page shows it: of its name, drawing, title and signature."""
+"""Returns a figure for its page from name, drawing, title and signature."""
 
 PAGE: Final = "calibration.html"
 STYLE: Final = "calibration.css"
@@ -44,7 +44,7 @@ TRAITS: Final = {
     "option": "Place of the right option",
 }
 TOP, BOTTOM = 0.9, 0.1
-"""Shares of its scale above which a judge should put references, and below which floors."""
+"""A judge should put references above the first share of its scale, and floors below the second."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +54,21 @@ class ShownDimension:
     data: Dimension
     signature: str
     forests: tuple[tuple[str, str, Markup], ...]
-    """Title, what it means, figure: at each level."""
+    """Title, explanation and figure of each level."""
     strips: tuple[Markup, ...]
-    """Of each judge."""
+    """One for each judge."""
     means: tuple[Markup, ...]
-    """Of each judge; empty if there are fewer than two models."""
+    """One for each judge; empty if there are fewer than two models."""
     landmarks: tuple[tuple[JudgeAgreement, tuple[Landmark, ...], tuple[str, ...]], ...]
-    """Judges whose scale was tried, how references and floors did, and what is wrong."""
+    """Judges that scored references or floors, their scores, and the problems found."""
 
 
 def run_calibration(runs: Sequence[Run], human: Path | None) -> Calibration | None:
-    """What a report shows of people's ratings; None where there are none to show.
+    """Compare judges with people's ratings for a report; None if there are no ratings to show.
 
     Args:
         runs: The report's.
-        human: A file of ratings besides those in the runs.
+        human: A file of ratings, in addition to those in the runs.
 
     Raises:
         SettingError: A file was given and does not match the runs.
@@ -81,7 +81,7 @@ def run_calibration(runs: Sequence[Run], human: Path | None) -> Calibration | No
         ratings = human_ratings(runs, [human] if human is not None else [], found.answers)
         return calibrate(runs, ratings, found, CalibrationSettings())
     except SettingError:
-        # Ratings that came with a run and match nothing else in it are no reason to refuse its report.
+        # If the ratings that came with a run match no answer in it, its report is still written.
         if human is not None:
             raise
         return None
@@ -91,7 +91,7 @@ def write_calibration(site: Site) -> None:
     """Write `calibration.html` of a report.
 
     Args:
-        site: The report; its calibration was computed.
+        site: The report, with its calibration.
     """
     assert site.calibration is not None
     write_static(site.folder, [STYLE])
@@ -105,11 +105,11 @@ def write_calibration(site: Site) -> None:
 
 
 def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path) -> None:
-    """Write a calibration as a folder of its own: page, style and `calibration.json`.
+    """Write a calibration as its own site: page, style and `calibration.json`.
 
     Args:
-        found: What was computed.
-        runs: From which.
+        found: The calibration.
+        runs: Its runs.
         folder: An existing, empty folder.
     """
     write_static(folder, [*STATIC, STYLE])
@@ -124,7 +124,7 @@ def _plain(found: Calibration) -> Any:
     for dimension, (_, signature) in zip(data["dimensions"], _signed(found), strict=True):
         dimension["signature"] = signature
         for judge in dimension["judges"]:
-            # Each answer's pair of values is for figures; the runs and the ratings hold them.
+            # Only figures need the pair of values of each answer; the runs and the ratings have them.
             del judge["points"]
     return data
 
@@ -134,7 +134,7 @@ def _plainly(name: str, svg: str, title: str, signature: str) -> Markup:
 
 
 def _signed(found: Calibration) -> list[tuple[Dimension, str]]:
-    """Dimensions, each with what can move its numbers."""
+    """Dimensions, each with the signature of its numbers."""
     return [
         (
             dimension,
@@ -148,7 +148,7 @@ def _signed(found: Calibration) -> list[tuple[Dimension, str]]:
 
 
 def _marks(dimension: Dimension) -> str:
-    """From which value on people pass an answer, and every judge that is compared so."""
+    """The pass marks of people and of every judge that is compared by pass and fail."""
     marks = {
         judge.criterion.replace("|", "/"): judge.categories.judge_passes
         for judge in dimension.judges
@@ -158,7 +158,7 @@ def _marks(dimension: Dimension) -> str:
 
 
 def _files(site: Site, signed: tuple[Dimension, str]) -> Markup:
-    """The table of judges as files, where these are asked for."""
+    """The table of judges as files, if these are requested."""
     dimension, signature = signed
     rows = []
     for judge in dimension.judges:
@@ -172,7 +172,7 @@ def _files(site: Site, signed: tuple[Dimension, str]) -> Markup:
 
 
 def _means_files(site: Site, signed: tuple[Dimension, str]) -> Markup:
-    """The table of corrected means as files, where these are asked for."""
+    """The table of corrected means as files, if these are requested."""
     dimension, signature = signed
     rows: list[list[TableCell]] = []
     for judge in dimension.judges:
@@ -190,10 +190,10 @@ def _means_files(site: Site, signed: tuple[Dimension, str]) -> Markup:
 
 
 def _reasons(rows: Sequence[CorrectedMean]) -> list[tuple[list[str], str]]:
-    """Why models have no interval, or only one bound: models with the same reason together.
+    """Why models have no interval, or only one bound, grouped by reason.
 
     Args:
-        rows: Of one judge.
+        rows: The means of one judge.
     """
     found: dict[str, list[str]] = {}
     for row in rows:
@@ -227,7 +227,7 @@ def _values(
 
 
 def statistic(found: Statistic | None) -> str:
-    """A correlation or agreement in three digits; a dash where there is none."""
+    """A correlation or agreement with three digits; a dash if there is none."""
     return "–" if found is None or found.value is None else f"{found.value:.3f}"
 
 
@@ -237,7 +237,7 @@ def _shown(dimension: Dimension, signature: str, draw: Draw) -> ShownDimension:
     forests = []
     for title, meaning, level in (
         ("On answers", "all rated answers together", "answers"),
-        ("Within models", "the mean of each model's own", "within"),
+        ("Within models", "the mean of the models' own correlations", "within"),
         ("On models", f"means of {len(dimension.models)} models", "models"),
     ):
         rows = [(judge.name, _estimate(getattr(judge.levels, level).spearman)) for judge in judges]
@@ -246,8 +246,8 @@ def _shown(dimension: Dimension, signature: str, draw: Draw) -> ShownDimension:
         forests.append((title, meaning, draw(f"{of}-{level}", drawn, told, signature)))
     if len(dimension.people.raters) > 1:
         placed = [(judge.name, _estimate(judge.in_place) if judge.in_place else None) for judge in judges]
-        placed.append(("people, one with the others", _estimate(dimension.people.ceiling)))
-        told = f"Spearman's rho on {of} in the place of each person, a row for each judge and the last for people"
+        placed.append(("people, each with the others", _estimate(dimension.people.ceiling)))
+        told = f"Spearman's rho on {of} in the place of each person, a row for each judge and a last row for people"
         drawn = draw(f"{of}-in-place", charts.whisker_chart(placed, title=told), told, signature)
         forests.append(("In a person's place", f"{key_of(len(judges))} is people", drawn))
     return ShownDimension(
@@ -266,12 +266,12 @@ def _estimate(found: Statistic) -> Estimate | None:
 
 def _span(dimension: Dimension, judge: JudgeAgreement) -> tuple[float, float]:
     values = [value for _, value, _, _ in judge.points]
-    # A text metric whose values all lie low on its scale would be a line at the bottom.
+    # If all values of a text metric are low on its scale, its plot would be a line at the bottom.
     return (min(values), max(values)) if judge.kind == "text" or judge.scale is None else judge.scale
 
 
 def _strip(dimension: Dimension, judge: JudgeAgreement, signature: str, draw: Draw) -> Markup:
-    title = f"{judge.name}: its scores of answers that people rate alike"
+    title = f"{judge.name}: its scores of answers with the same rating by people"
     span = _span(dimension, judge)
     drawn = charts.strip_chart(judge.points, people=dimension.scale, judge=span, title=title)
     return draw(f"{dimension.criterion}-{judge.name}-answers", drawn, title, signature)
@@ -292,18 +292,16 @@ def _tried(judge: JudgeAgreement) -> tuple[Landmark, ...]:
 
 
 def _problems(tried: Sequence[Landmark]) -> tuple[str, ...]:
-    """What speaks against a judge's scale, in words."""
+    """The problems of a judge's scale, as text."""
     found = []
     models = [one for one in tried if one.role == "model"]
     for one in tried:
         if one.role == "reference" and one.share < TOP:
-            found.append(
-                f"it gives references {one.share:.0%} of its scale, so that even a right answer is marked down"
-            )
+            found.append(f"it gives references {one.share:.0%} of its scale, so even right answers lose points")
         if one.role == "reference" and models and models[0].share > one.share:
             found.append(f"it prefers {models[0].name} to the references")
         if one.role == "floor" and one.share > BOTTOM:
-            found.append(f"{one.name}, which knows nothing of the video, gets {one.share:.0%} of its scale")
+            found.append(f"{one.name}, which does not see the video, gets {one.share:.0%} of its scale")
         above = [model.name for model in models if one.role == "floor" and model.share <= one.share]
         if above:
             found.append(f"{one.name} is not below {', '.join(above)}")

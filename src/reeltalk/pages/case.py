@@ -1,4 +1,4 @@
-"""Case-study figures: some turns of a dialogue with frames and the answers of models, as one SVG file."""
+"""Case-study figures: turns of a dialogue with frames and the answers of models, as one SVG file."""
 
 import base64
 import difflib
@@ -39,7 +39,7 @@ WIDE: Final = frozenset("mwMWQOGD@%&—…")
 
 @lru_cache(maxsize=4096)
 def width_of_character(character: str) -> float:
-    """About how wide a character is, as a share of the font's size."""
+    """Approximate width of a character, as a share of the font size."""
     if unicodedata.east_asian_width(character) in "WF":
         return 1.0
     if unicodedata.combining(character):
@@ -52,26 +52,26 @@ def width_of_character(character: str) -> float:
 
 
 def width_of(text: str, size: float) -> float:
-    """About how wide a text is, in the units of `size`.
+    """Approximate width of a text, in the units of `size`.
 
     Args:
-        text: On one line.
-        size: Of the font.
+        text: One line.
+        size: Font size.
     """
     return sum(map(width_of_character, text)) * size
 
 
 def wrap_text(text: str, width: float, size: float, *, most_lines: int) -> list[str]:
-    """A text in lines that fit.
+    """Wrap a text into lines.
 
     Args:
-        text: A stranger's; line breaks count as spaces, and what is invisible is made visible.
-        width: Of a line, in the units of `size`.
-        size: Of the font.
-        most_lines: A longer text ends with an ellipsis there.
+        text: Any text; line breaks count as spaces, and invisible characters are shown.
+        width: Width of a line, in the units of `size`.
+        size: Font size.
+        most_lines: A longer text is cut and ends with an ellipsis.
 
     Returns:
-        The lines; none where there is no text.
+        The lines; empty if there is no text.
     """
     lines: list[str] = []
     line = ""
@@ -107,7 +107,7 @@ def wrap_text(text: str, width: float, size: float, *, most_lines: int) -> list[
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """What must not be broken: words with the space behind them, and each wide character by itself."""
+    """Unbreakable pieces: words with the following space, and single wide characters."""
     word = ""
     for character in text:
         if unicodedata.east_asian_width(character) in "WF":
@@ -156,7 +156,7 @@ class CaseModel:
     """A model in the figure."""
 
     index: int
-    """Its place in the leaderboard, which decides its letter and colour."""
+    """Its place in the leaderboard, which determines letter and colour."""
     name: str
 
 
@@ -170,7 +170,7 @@ class CaseTurn:
 
 
 class _Sheet:
-    """Collects what is drawn, from the top down."""
+    """Collects the parts of the drawing, from top to bottom."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -187,7 +187,7 @@ class _Sheet:
         looks: str = "",
         colour: str = INK,
     ) -> None:
-        """Text below what there is."""
+        """Add text at the bottom."""
         for line in wrap_text(text, width, size, most_lines=most):
             self.top += size * 1.3
             self.parts.append(
@@ -196,7 +196,7 @@ class _Sheet:
             )
 
     def rule(self, colour: str = LINE, width: float = 1) -> None:
-        """A line across."""
+        """Add a horizontal line."""
         self.top += GAP
         path = f"M{MARGIN} {self.top:.1f}H{WIDTH - MARGIN}"
         self.parts.append(f'<path d="{path}" stroke="{colour}" stroke-width="{width:g}" fill="none"/>')
@@ -215,12 +215,12 @@ def draw_case(
     """Draw a dialogue.
 
     Args:
-        title: What it is called, as its dialogue and video.
-        turns: In their order.
-        models: Whose answers are shown, in this order.
-        measure: What decides whether an answer is right; no marks without.
-        frames: A strip above the turns, all of one size.
-        left_out: Turns that the figure leaves out, which it says.
+        title: Title, such as dialogue and video.
+        turns: The turns, in order.
+        models: The models whose answers are shown, in this order.
+        measure: Title of the measure that decides whether an answer is right; without it there are no marks.
+        frames: Pictures for the strip above the turns, all of one size.
+        left_out: Number of turns that the figure leaves out and mentions.
 
     Returns:
         SVG of 720 units' width, with a `viewBox` and without a name space; `case_file` makes it a file.
@@ -235,7 +235,7 @@ def draw_case(
     sheet.rule(INK, 1.2)
     told = []
     if measure:
-        told.append(f"Marks: right where {measure} gives more than {RIGHT:g} of what can be had.")
+        told.append(f"Marks: right where {measure} gives more than {RIGHT:g} of the possible credit.")
     if left_out:
         told.append(f"{left_out} more turn{'s' if left_out > 1 else ''} left out.")
     if told:
@@ -248,7 +248,7 @@ def draw_case(
 
 
 def case_file(svg: str) -> str:
-    """A drawing of `draw_case` as the content of a file of its own."""
+    """A drawing of `draw_case` as the content of an SVG file."""
     width, height = svg.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split()
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
     return svg.replace("<svg ", head, 1) + "\n"
@@ -323,7 +323,7 @@ def _answer(sheet: _Sheet, answer: ShownAnswer, x: float) -> None:
 
 
 def _mark(credit: float | None, x: float, y: float) -> str:
-    """A tick, a cross, or a dash where nothing says it. Drawn, since fonts may lack them."""
+    """A tick, a cross, or a dash if unknown. They are drawn because fonts may lack them."""
     path, colour, words = "M0 5H9", SOFT, "not scored"
     if credit is not None and credit > RIGHT:
         path, colour, words = "M0 5L3.5 9L10 0", RIGHT_COLOUR, "right"
@@ -337,7 +337,7 @@ def _mark(credit: float | None, x: float, y: float) -> str:
 
 
 def jpeg_size(content: bytes) -> tuple[int, int]:
-    """Width and height of a JPEG in pixels; 16 to 9 where it does not say them."""
+    """Width and height of a JPEG in pixels; 16 by 9 if the file does not state them."""
     place = 2
     while place + 9 < len(content) and content[place] == 0xFF:
         marker = content[place + 1]
@@ -361,20 +361,20 @@ def export_case(
     """Draw a dialogue of some runs.
 
     Args:
-        runs: Read whole.
+        runs: The runs.
         dialogue: The chain, path or dialogue.
-        benchmark: Where its video is; no frames without.
-        turns: Which, from 1; the first ones where none are named.
-        models: Which; all but the floors where none are named.
-        frames: Most frames of those that the models saw at these turns.
-        executor: Decodes; processes of this machine by default.
+        benchmark: The benchmark with its video; without it there are no frames.
+        turns: Numbers of turns, from 1; by default the first ones.
+        models: Names of models; by default all but the floors.
+        frames: Maximum number of frames, from those that the models saw at these turns.
+        executor: Runs the decoding; by default processes of this machine.
 
     Returns:
         The drawing of `draw_case`.
 
     Raises:
         SettingError: There is no such dialogue, turn or model.
-        BenchmarkError: The runs hold no scores, or one contradicts itself.
+        BenchmarkError: The runs have no scores, or one contradicts itself.
         InputError: A file is damaged.
     """
     board = build_leaderboard(runs)
@@ -399,7 +399,7 @@ def credits_of(turn: ShownTurn, metric: str | None) -> tuple[float | None, ...]:
 
     Args:
         turn: The turn.
-        metric: What says it; nothing does where it is None.
+        metric: The measure; if it is None, all credits are None.
     """
     values = [answer.scores.get(metric) if metric is not None else None for answer in turn.answers]
     return tuple(None if value is None or metric is None else share_of(metric, value) for value in values)
@@ -409,8 +409,8 @@ def chosen_models(board: Leaderboard, names: Sequence[str]) -> list[CaseModel]:
     """The models of a figure, in the leaderboard's order.
 
     Args:
-        board: All of them.
-        names: Which; all but the floors where none are named.
+        board: All models.
+        names: Names of models; by default all but the floors.
 
     Raises:
         SettingError: There is no such model.
@@ -459,7 +459,7 @@ def _frames(
     count: int,
     executor: Executor | None,
 ) -> list[CaseFrame]:
-    """Frames that the models saw at these turns, or of the evidence where they saw none."""
+    """Frames that the models saw at these turns; if they saw none, frames of the evidence."""
     context = read_context(benchmark)
     seen = {time_s for turn in turns for model in models for time_s in turn.answers[model.index].frames_s}
     if not seen:

@@ -29,18 +29,18 @@ PAGE: Final = "comparisons.html"
 STYLE: Final = "comparisons.css"
 KEPT: Final = "comparisons"
 MOST_CELLS: Final = 4500
-"""Of all tables together, so that the page stays below 2 MB; further metrics have their figures and files alone."""
+"""Maximum over all tables, so that the page stays below 2 MB. Further metrics have only figures and files."""
 
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """One model against another: the row's less the column's."""
+    """One pair of models: the row's value minus the column's."""
 
     difference: str
     interval: str
     p: str
     state: str
-    """`more`, `less` or `same` as the row's model is shown to be; `open` where nothing can be said; `none`."""
+    """The result for the row's model: `more`, `less`, `same`, `open` if there is no test, or `none`."""
     told: str
 
 
@@ -51,17 +51,17 @@ class ComparisonSection:
     direction: str
     summary: str
     matrix: tuple[tuple[int, tuple[MatrixCell | None, ...]], ...]
-    """A row a model by its place; None on the diagonal. Empty where the page would get too large."""
+    """One row for each model, by its place; None on the diagonal. Empty if the page would get too large."""
     figures: tuple[tuple[str, Markup], ...]
     rows: tuple[tuple[Comparison, str, str], ...]
-    """Each pair with its verdict and what it leaves out. Empty where the page would get too large."""
+    """Each pair with its verdict and the items left out. Empty if the page would get too large."""
     files: Markup
     problems: tuple[tuple[str, tuple[str, ...]], ...]
-    """Why pairs were not compared, with their letters."""
+    """Reasons why pairs were not compared, with the letters of the pairs."""
 
 
 def has_comparisons(site: Site) -> bool:
-    """True if two models answered some turn alike and a metric has values of both."""
+    """True if two models answered the same turns and a metric has values of both."""
     return len(site.board.models) > 1 and bool(_found(site).rows)
 
 
@@ -81,7 +81,7 @@ def write_comparisons(site: Site) -> None:
     left = MOST_CELLS
     sections = []
     for metric in ordered:
-        # A matrix has a cell for each pair and its mirror image, and a line of what it rests on is as long as two.
+        # A matrix has two cells for each pair, and the line of details of a pair is as long as two cells.
         wanted = 2 * len(found.models) ** 2
         whole = left >= wanted
         sections.append(_section(site, found, metric, matrix=metric == ordered[0] or whole, rests=whole))
@@ -102,7 +102,7 @@ def write_comparisons(site: Site) -> None:
 
 
 def _found(site: Site) -> Comparisons:
-    """All pairs in all headlines and text metrics, floors among them."""
+    """All pairs in all headlines and text metrics, including floors."""
     kept = site.memory.get(KEPT)
     if isinstance(kept, Comparisons):
         return kept
@@ -110,7 +110,7 @@ def _found(site: Site) -> Comparisons:
     try:
         found = compare_models(site.board, settings, models=range(len(site.board.models)), strict=False)
     except BenchmarkError:
-        # A run whose table of scores lacks rows: the leaderboard stands on its summary, comparisons cannot.
+        # The table of scores lacks rows. The leaderboard only needs the summary, but comparisons need the rows.
         found = Comparisons(site.board, (), (), settings)
     tested = {row.metric for row in found.rows if row.p is not None}
     found = dataclasses.replace(found, rows=tuple(row for row in found.rows if row.metric in tested))
@@ -140,7 +140,7 @@ def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, rests
 
 
 def _summary(found: Comparisons, rows: list[Comparison]) -> str:
-    """What the pairs show together, in a sentence or two."""
+    """A summary of all pairs, as text."""
     alpha = found.settings.alpha
     winners = sum(row.winner(alpha) is not None for row in rows)
     pairs = f"{len(rows)} pairs" if len(rows) != 1 else "one pair"
@@ -150,7 +150,7 @@ def _summary(found: Comparisons, rows: list[Comparison]) -> str:
         told = f"{verdict[:1].upper()}{verdict[1:]}."
     withheld = sum(row.withheld is not None for row in rows)
     if withheld and len(rows) > 1:
-        told += f" For {withheld} none is named, since more than 2 % of a model is unscored."
+        told += f" For {withheld} no winner is named, because more than 2 % of a model's items are unscored."
     undecided = [row for row in rows if row.winner(alpha) is None and row.detectable is not None and not row.withheld]
     sizes = [row.detectable for row in undecided if row.detectable is not None]
     if sizes and len(rows) > 1:
@@ -159,7 +159,7 @@ def _summary(found: Comparisons, rows: list[Comparison]) -> str:
         size = f"{least}" if least == most else f"{least} to {most}"
         told += (
             f" The rest may still differ: with {found.settings.target_power * 100:.0f} % power a difference of {size} "
-            "or more would have been found."
+            "or more would be found."
         )
     return told
 
@@ -202,7 +202,7 @@ def _after(p: str) -> str:
 
 
 def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]) -> list[tuple[str, Markup]]:
-    """Every model against the highest, and against the highest floor."""
+    """Figures of every model compared with the best model, and with the best floor."""
     board = found.board
     targets = [("the highest", _extreme(board, found, metric, floors=False))]
     targets.append(("the floor", _extreme(board, found, metric, floors=True)))
@@ -221,7 +221,7 @@ def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]
 
 
 def _extreme(board: Leaderboard, found: Comparisons, metric: str, *, floors: bool) -> int | None:
-    """The model with the highest number, among models or among floors."""
+    """The place of the highest value, among models or among floors."""
     values = [
         (value, index)
         for index in found.models

@@ -1,4 +1,4 @@
-"""Pages about a constructed benchmark: what was written, how it hangs together, and what the checks found."""
+"""Pages about a constructed benchmark: its questions, the relations between them, and the results of the checks."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -29,18 +29,18 @@ from reeltalk.store.tables import (
 PAGE: Final = "construction.html"
 FOLDER: Final = "construction"
 REPLIES_SHOWN: Final = 40
-"""Raw replies on the first page; the table holds all."""
+"""Raw replies on the first page; the table has all."""
 
 
 @dataclass(frozen=True)
 class ConstructedTurn:
-    """A turn with what is known about it."""
+    """A turn with its labels, flags and relations."""
 
     number: int
     turn: Turn
     flags: tuple[str, ...]
     leads_to: tuple[tuple[str, str], ...] = ()
-    """Relation, and the turn that it leads to, as `3.2`."""
+    """Relation and target turn, such as `3.2`."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ConstructedDialogue:
     title: str
     turns: tuple[ConstructedTurn, ...]
     flags: tuple[str, ...] = ()
-    """What was found about it as a whole."""
+    """Flags of the whole dialogue."""
 
 
 @dataclass
@@ -63,20 +63,20 @@ class ConstructedVideo:
     chains: list[ConstructedDialogue] = field(default_factory=list)
     dialogues: list[ConstructedDialogue] = field(default_factory=list)
     drafts: list[tuple[str, str, Rewrite]] = field(default_factory=list)
-    """From where to where, and the draft."""
+    """Source turn, target turn, and the draft."""
     paths: list[tuple[str, ...]] = field(default_factory=list)
     scenes: list[tuple[str, Scene]] = field(default_factory=list)
-    """The clips of a scene by number, and the scene."""
+    """The numbers of the scene's clips, and the scene."""
     unwritten: list[GateResult] = field(default_factory=list)
 
     @property
     def flagged(self) -> int:
-        """Turns with a flag."""
+        """Number of turns with a flag."""
         return sum(bool(turn.flags) for unit in (*self.chains, *self.dialogues) for turn in unit.turns)
 
 
 def is_constructed(benchmark: Benchmark) -> bool:
-    """True if construction has written of the benchmark's videos; finding their objects alone is not writing."""
+    """True if a step of `construct` other than `objects` wrote to the benchmark."""
     stages = {entry.stage for entry in benchmark.manifest.files.values()}
     return any(stage.startswith("construct ") and stage != "construct objects" for stage in stages)
 
@@ -89,14 +89,14 @@ def write_construction(
     page: str = PAGE,
     links: Sequence[tuple[str, str]] = (),
 ) -> Path:
-    """Write the pages: one about all, and one for each video.
+    """Write the pages: an overview, and one for each video.
 
     Args:
-        benchmark: What `reeltalk construct` wrote.
+        benchmark: A benchmark that `reeltalk construct` wrote.
         folder: An existing folder.
         environment: Where the templates are.
         page: Name of the first page.
-        links: What else the site shows: words and pages.
+        links: Other pages of the site: texts and file names.
 
     Returns:
         Path of the first page.
@@ -146,7 +146,7 @@ def _writers(benchmark: Benchmark) -> list[str]:
 
 
 def constructed_videos(benchmark: Benchmark) -> list[ConstructedVideo]:
-    """Every video about which something was written, in the benchmark's order."""
+    """Every video with constructed content, in the benchmark's order."""
     tables = _Tables(benchmark)
     shown: list[ConstructedVideo] = []
     for video in benchmark.read(VIDEOS):
@@ -156,7 +156,7 @@ def constructed_videos(benchmark: Benchmark) -> list[ConstructedVideo]:
 
 
 class _Tables:
-    """What was written, by what it is about."""
+    """Constructed content, grouped by video and clip."""
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.clips: dict[str, list[Clip]] = defaultdict(list)
@@ -189,7 +189,7 @@ class _Tables:
                 self.unwritten[gate.unit_id].append(gate)
 
     def video(self, video: Video, file: str) -> ConstructedVideo | None:
-        """A video with what was written about it; None if nothing was."""
+        """A video with its constructed content; None if it has none."""
         chains, dialogues = self.chains[video.id], self.dialogues[video.id]
         if not chains and not dialogues:
             return None

@@ -1,4 +1,4 @@
-"""The page of a data set: its numbers as figures and tables, named after the published figures that show the same."""
+"""The page about a benchmark's data: figures and tables, each with the published figure that shows the same."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ STYLE: Final = "dataset.css"
 
 @dataclass(frozen=True)
 class DatasetSection:
-    """Figures that belong together."""
+    """A section of related figures."""
 
     id: str
     title: str
@@ -46,13 +46,13 @@ def read_dataset(benchmark: Benchmark) -> Dataset:
         benchmark: Imported, curated, constructed or filmed.
 
     Raises:
-        BenchmarkError: It holds neither videos nor questions.
+        BenchmarkError: It has neither videos nor questions.
         InputError: A table or graph is damaged.
     """
     found = count_dataset(benchmark)
     if found.is_empty:
         raise BenchmarkError(
-            f"{benchmark.path} holds neither videos nor questions, so there is nothing to report; "
+            f"{benchmark.path} has neither videos nor questions, so there is nothing to report; "
             "'reeltalk import', 'reeltalk curate' and 'reeltalk construct' fill a benchmark"
         )
     sections = (
@@ -93,12 +93,12 @@ def _basics(found: DatasetNumbers) -> list[tuple[str, str]]:
         ("Dialogues", found.dialogues or None, ""),
         ("turns a dialogue, mean", found.dialogue_turns.mean, ""),
         ("Questions of chains and dialogues", found.turns or None, ""),
-        ("with options to choose among", found.options or None, ""),
-        ("with a moment at which they are asked", found.moments or None, ""),
+        ("with answer options", found.options or None, ""),
+        ("with a time at which they are asked", found.moments or None, ""),
         ("with a checklist", found.checklists or None, ""),
         ("Words of a question, mean", found.question_words.mean, ""),
         ("Words of a reference, mean", found.answer_words.mean, ""),
-        ("Stretches of evidence", found.evidence_s.n or None, ""),
+        ("Evidence intervals", found.evidence_s.n or None, ""),
         ("Activity graphs", found.graphs.activities if found.graphs else None, ""),
     ]
     return [(name, f"{format_number(value)} {unit}".strip()) for name, value, unit in lines if value is not None]
@@ -110,7 +110,7 @@ def has_dataset(benchmark: Benchmark) -> bool:
 
 
 def write_dataset(site: Site) -> None:
-    """Write `dataset.html` of a report on runs, whose benchmark was given.
+    """Write `dataset.html` of a report on runs.
 
     Args:
         site: The report.
@@ -126,7 +126,7 @@ def write_dataset(site: Site) -> None:
 
 
 def _with_files(site: Site, section: str, panel: Panel) -> Panel:
-    """The panel with links to the files of its figure and table, where these are asked for."""
+    """The panel with links to the files of its figure and table, if these are requested."""
     name = f"{section}-{panel.title}"
     svg = site.figure(PAGE, name, str(panel.svg), panel.title)
     return replace(panel, svg=svg, files=site.table(PAGE, name, panel.head, panel.rows, panel.title))
@@ -145,7 +145,7 @@ def write_dataset_page(benchmark: Benchmark, folder: Path, environment: Environm
         Path of the page.
 
     Raises:
-        BenchmarkError: It holds neither videos nor questions.
+        BenchmarkError: It has neither videos nor questions.
         InputError: A table or graph is damaged.
     """
     values = _values(read_dataset(benchmark))

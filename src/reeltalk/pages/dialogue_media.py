@@ -20,7 +20,7 @@ LEFT: Final = 92
 RIGHT: Final = 14
 ROW: Final = 15
 MOST_TURNS: Final = 40
-"""Turns that have a line; a longer dialogue's later turns have none."""
+"""Maximum number of turns on a time line; later turns are left out."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class LineTurn:
 
     number: int
     href: str
-    """Where the row leads."""
+    """Link of the row."""
     asked_at_s: float | None
     evidence: tuple[Interval, ...]
 
 
 @dataclass(frozen=True)
 class LineFrames:
-    """The frames that some models saw, all the same ones."""
+    """Frames, and the models that saw exactly these."""
 
     models: tuple[int, ...]
     """Places in the leaderboard."""
@@ -56,11 +56,11 @@ def draw_timeline(
 
     Args:
         environment: Holds the template.
-        title: What it shows, for readers who do not see it.
-        end_s: The video's length in seconds, or the last moment that is known.
-        clips: Names and intervals, in the order of time.
-        turns: A row each, the first `MOST_TURNS` of them.
-        frames: A row each.
+        title: Text alternative.
+        end_s: The video's length in seconds, or the last known time.
+        clips: Names and intervals, in order of time.
+        turns: One row each, for the first `MOST_TURNS`.
+        frames: One row each.
     """
     scale = (WIDTH - LEFT - RIGHT) / max(end_s, 0.1)
     return Markup(
@@ -88,14 +88,14 @@ class VideoPlayer:
 
     src: str
     begins: float
-    """The moment of the source video at which the file begins, in seconds."""
+    """Start of the file in the source video, in seconds."""
     words: str
     poster: str | None = None
 
 
 @dataclass(frozen=True)
 class EvidenceLink:
-    """A way to where the answer can be seen."""
+    """A link to the part of the video that shows the answer."""
 
     href: str
     start: float
@@ -110,7 +110,7 @@ class SeenFrame:
     file: str
     at: str
     models: str
-    """Letters of those that saw it; empty if all did."""
+    """Letters of the models that saw it; empty if all did."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class SeenTurn:
     evidence: list[EvidenceLink] = field(default_factory=list)
     frames: list[SeenFrame] = field(default_factory=list)
     more: str = ""
-    """Number of frames that are not shown."""
+    """A sentence about frames that are not shown; empty if all are."""
 
 
 @dataclass
@@ -129,7 +129,7 @@ class DialogueMedia:
 
     player: VideoPlayer | None = None
     why: str = ""
-    """Why there is no video, or no frames, where they were asked for."""
+    """Why a requested video, or its frames, are missing."""
     line: Markup | None = None
     line_words: str = ""
     turns: dict[str, SeenTurn] = field(default_factory=dict)
@@ -137,10 +137,10 @@ class DialogueMedia:
 
 
 class MediaWriter:
-    """Prepares the media of a whole report, and tells of each dialogue what to show.
+    """Prepares the media of a whole report, and returns the media of each dialogue.
 
     Args:
-        site: The report; where its settings ask for media, they are written now.
+        site: The report; if its settings request media, they are written at once.
     """
 
     def __init__(self, site: Site) -> None:
@@ -150,7 +150,7 @@ class MediaWriter:
         self.clips: dict[Wanted, tuple[str, float]] = {}
         self.frames: dict[tuple[str, float], str] = {}
         self.without: set[str] = set()
-        """Files of the dialogues for which no frames were left."""
+        """Files of the dialogues that have no frames because the report has its maximum."""
         if site.benchmark is not None and self.settings.media != "none":
             self.media = SiteMedia(site.folder, site.benchmark.media, self.context.videos, site.executor)
             if self.settings.media == "cut":
@@ -159,7 +159,7 @@ class MediaWriter:
             self._write_frames()
 
     def of(self, dialogue: ShownDialogue) -> DialogueMedia:
-        """What to show of one dialogue's video."""
+        """The media of one dialogue."""
         stage = DialogueMedia()
         seen_any = any(answer.frames_s for turn in dialogue.turns for answer in turn.answers)
         evidence = {
@@ -181,12 +181,12 @@ class MediaWriter:
         return stage
 
     def pictures(self, dialogue: ShownDialogue, turns: Sequence[ShownTurn], count: int) -> list[tuple[float, bytes]]:
-        """Frames for a figure of some turns: moments and JPEG, of those that were written for the pages.
+        """Frames for a figure of some turns, from those written for the pages: times and JPEG.
 
         Args:
-            dialogue: Whose video.
+            dialogue: The dialogue.
             turns: Some of its turns.
-            count: Most of them.
+            count: Maximum number of frames.
         """
         if not self.frames:
             return []
@@ -198,7 +198,7 @@ class MediaWriter:
         ]
 
     def _part(self, dialogue: ShownDialogue) -> Wanted | None:
-        """The part of its video that a dialogue is about, the moments of its questions included."""
+        """The part of its video that a dialogue is about, including the times of its questions."""
         video = self.context.videos.get(dialogue.video_id)
         about = self.context.about(dialogue.turns[0].unit, dialogue.unit_id, dialogue.video_id)
         asked = [turn.asked_at_s for turn in dialogue.turns if turn.asked_at_s is not None]
@@ -212,7 +212,7 @@ class MediaWriter:
     def _play(self, dialogue: ShownDialogue, stage: DialogueMedia) -> None:
         assert self.media is not None
         if self.media.here(dialogue.video_id) is None:
-            stage.why = "The benchmark does not hold this video's file."
+            stage.why = "The benchmark does not have the file of this video."
             return
         part = self._part(dialogue)
         poster = self._poster(dialogue, part)
@@ -237,14 +237,14 @@ class MediaWriter:
         stage.player = VideoPlayer(src, 0.0, words, poster)
 
     def _poster(self, dialogue: ShownDialogue, part: Wanted | None) -> str | None:
-        """A frame that stands for the video until it plays: the first one of the part that the dialogue is about."""
+        """The picture before the video plays: the first frame of the part that the dialogue is about."""
         times = sorted({time_s for turn in dialogue.turns for time_s in self._times(turn)})
         files = {time_s: file for time_s in times if (file := self.frames.get((dialogue.video_id, time_s)))}
         inside = [time_s for time_s in files if part is None or part[1].start_s <= time_s < part[1].end_s]
         return f"../{files[(inside or list(files))[0]]}" if files else None
 
     def _times(self, turn: ShownTurn) -> list[float]:
-        """The moments of the frames that are shown at a turn: those the models saw, spread evenly where many."""
+        """Times of the frames shown at a turn: frames that models saw, thinned out evenly if there are many."""
         return evenly(sorted({time_s for answer in turn.answers for time_s in answer.frames_s}), self.settings.frames)
 
     def _write_frames(self) -> None:
@@ -309,7 +309,7 @@ class MediaWriter:
         if self.media is not None and not stage.why:
             if dialogue.file in self.without:
                 stage.why = (
-                    f"No frames are shown here: the report has its {self.settings.most_frames:,} already "
+                    f"No frames are shown here: the report already has its {self.settings.most_frames:,} frames "
                     "(--most-frames)."
                 )
             elif dialogue.video_id in self.media.failed:

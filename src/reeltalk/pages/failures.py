@@ -1,4 +1,4 @@
-"""What is not there: answers that failed, judgings without a score, withheld numbers, and missing turns."""
+"""The page of failures: failed answers, judgings without a score, withheld numbers, and missing turns."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,29 +18,29 @@ ROWS: Final = 500
 """Rows on a page of the list."""
 REASON_CHARACTERS: Final = 240
 MISSING_NAMED: Final = 50
-"""Missing turns of a model that are named; all are counted."""
+"""Maximum number of missing turns of a model that are named; all are counted."""
 FIRST: Final = "failures.html"
 
 
 @dataclass(frozen=True)
 class FailureRow:
-    """One thing that is not there."""
+    """One failed answer or missing score."""
 
     kind: str
-    """`answer`, or the measure that has no score."""
+    """`answer`, or the name of the measure without a score."""
     model: int
     unit_id: str
     where: str
-    """Which turn, in words."""
+    """The turn, as text."""
     href: str
     reason: str
     replies: int = 0
-    """Raw replies of the judge, which stand where `href` leads."""
+    """Number of raw replies of the judge, which are at `href`."""
 
 
 @dataclass
 class FailureGroup:
-    """All that failed for one reason."""
+    """All failures with the same reason."""
 
     kind: str
     reason: str
@@ -49,7 +49,7 @@ class FailureGroup:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of failures."""
         return self.counts.total()
 
 
@@ -66,7 +66,7 @@ class WithheldNumber:
 
 @dataclass(frozen=True)
 class MissingTurns:
-    """Turns that a model should have answered."""
+    """Turns that a model should have answered but did not."""
 
     model: int
     count: int
@@ -77,17 +77,17 @@ class MissingTurns:
 
 @dataclass
 class ReportFailures:
-    """All that a report's runs lack."""
+    """All failures and missing data of a report's runs."""
 
     rows: list[FailureRow]
     withheld: list[WithheldNumber]
     missing: list[MissingTurns]
 
     def groups(self, *, answers: bool) -> list[FailureGroup]:
-        """The rows by reason, the most frequent first.
+        """The rows by reason, the most frequent reason first.
 
         Args:
-            answers: Of failed answers; of judgings where False.
+            answers: True for failed answers, False for judgings.
         """
         found: dict[tuple[str, str], FailureGroup] = {}
         for row in self.rows:
@@ -102,11 +102,11 @@ class ReportFailures:
 
 ANSWER: Final = "answer"
 GROUPS: Final = 100
-"""Reasons shown; those of fewer turns are in the list alone."""
+"""Maximum number of reasons shown; rarer ones are only in the list."""
 
 
 def collect_failures(site: Site) -> ReportFailures:
-    """All that failed or is missing, in the order of dialogues and turns.
+    """Collect all failures and missing data, in the order of dialogues and turns.
 
     Args:
         site: The report.
@@ -145,7 +145,7 @@ def _rows(site: Site) -> Iterator[FailureRow]:
         for turn in dialogue.turns:
             for index, answer in enumerate(turn.answers):
                 place = (index, dialogue.unit_id, f"turn {turn.number}", _href(turn))
-                # What was asked for the history alone is there unless it has a reason.
+                # An answer that was only needed for the history is fine unless it has a reason.
                 if answer.state is not AnswerState.ANSWERED and (
                     answer.state is not AnswerState.NOT_SCORED or answer.reason
                 ):
@@ -174,7 +174,7 @@ def has_failures(site: Site) -> bool:
 
 
 def report_failures(site: Site) -> ReportFailures:
-    """What `collect_failures` finds, found once for a report."""
+    """The result of `collect_failures`, computed once for a report."""
     found = site.memory.get("failures")
     if not isinstance(found, ReportFailures):
         found = site.memory["failures"] = collect_failures(site)
@@ -182,7 +182,7 @@ def report_failures(site: Site) -> ReportFailures:
 
 
 def write_failures(site: Site) -> None:
-    """Write `failures.html` with as many pages as its list needs.
+    """Write `failures.html`, and further pages if its list is long.
 
     Args:
         site: The report.

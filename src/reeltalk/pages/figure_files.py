@@ -1,4 +1,4 @@
-"""The figures of a report as files of their own: SVG that needs no style sheet, PDF that scales, and PNG."""
+"""The figures of a report as files: SVG without a style sheet, PDF, and PNG."""
 
 import html
 import re
@@ -17,15 +17,15 @@ FigureFormat = Literal["svg", "pdf", "png"]
 FIGURE_FORMATS: Final[tuple[FigureFormat, ...]] = ("svg", "pdf", "png")
 FIGURE_NAMES: Final[dict[FigureFormat, str]] = {"svg": "SVG", "pdf": "PDF", "png": "PNG"}
 SCALE: Final = 2.0
-"""Pixels of a PNG for one unit of its figure."""
+"""Pixels of a PNG per unit of its figure."""
 
 
 @dataclass(frozen=True)
 class FigureFile:
-    """A figure that is written beside its page."""
+    """A figure that is also written as a file."""
 
     file: str
-    """Name without ending."""
+    """Name without extension."""
     title: str
     svg: str
     signatures: tuple[str, ...] = ()
@@ -35,16 +35,16 @@ def write_figure(svg: str, path: Path, *, title: str = "") -> None:
     """Write a figure as a file; equal figures give equal bytes.
 
     Args:
-        svg: The drawing as it stands on a page.
-        path: Where; its ending, `.svg`, `.pdf` or `.png`, says as what. A PNG has two pixels for a unit of the figure.
-        title: What it shows; the drawing's own label by default.
+        svg: The drawing from a page.
+        path: The file; its extension, `.svg`, `.pdf` or `.png`, selects the format. A PNG has two pixels per unit.
+        title: Its title; by default the drawing's own label.
 
     Raises:
-        ValueError: The ending is none of these, or the drawing has no `viewBox`.
+        ValueError: The extension is unknown, or the drawing has no `viewBox`.
     """
     format = path.suffix.removeprefix(".")
     if format not in FIGURE_FORMATS:
-        raise ValueError(f"{path.name} ends with none of .svg, .pdf and .png")
+        raise ValueError(f"{path.name} must end with .svg, .pdf or .png")
     found = standalone(svg, title)
     if format == "svg":
         path.write_text(found + "\n", encoding="utf-8", newline="\n")
@@ -61,13 +61,13 @@ def write_figure(svg: str, path: Path, *, title: str = "") -> None:
 def write_figures(
     folder: Path, figures: Sequence[FigureFile], formats: Sequence[FigureFormat], *, key: Sequence[str] = ()
 ) -> None:
-    """Write figures, and `index.md`, which lists them with what they were drawn from.
+    """Write figures, and `index.md`, which lists them with their signatures.
 
     Args:
-        folder: Is made.
-        figures: Which.
-        formats: As which files each.
-        key: What the letters in the figures mean, for their captions, as `A: first model`.
+        folder: The folder; it is created.
+        figures: The figures.
+        formats: The formats of each figure.
+        key: The meaning of the letters in the figures, for captions, such as `A: first model`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["# Figures", ""]
@@ -82,7 +82,7 @@ def write_figures(
         lines += [f"## {escape_markdown(figure.title)}", "", " · ".join(links), ""]
         if "pdf" in formats and (lacking := unprintable(figure.svg)):
             lines += [
-                f"The PDF lacks {len(lacking)} characters, for which no font was found: {markdown_code(lacking)}",
+                f"The PDF lacks {len(lacking)} characters, because no font has them: {markdown_code(lacking)}",
                 "",
             ]
         lines += [
@@ -93,16 +93,16 @@ def write_figures(
 
 
 def unprintable(svg: str) -> str:
-    """Characters of a drawing for which there is no font that a PDF could hold, each once."""
+    """Characters of a drawing that no available font has, each once; a PDF lacks them."""
     root = ElementTree.fromstring(svg)
-    # What a tooltip says is not drawn.
+    # Tooltips are not drawn.
     words = "".join((element.text or "") for element in root.iter() if element.tag in ("text", "tspan"))
     return "".join(letter for letter in dict.fromkeys(words) if ord(letter) > 0x24F and not _is_drawn(letter))
 
 
 @cache
 def _is_drawn(letter: str) -> bool:
-    """True if some font has a shape for a character: other than that for a character that nobody may use."""
+    """True if some font has a glyph for a character: its picture differs from that of a reserved character."""
     return letter.isspace() or _shape(letter) != _shape("\U0010fffd")
 
 
@@ -123,11 +123,11 @@ def _title(file: str) -> str:
 
 
 def standalone(svg: str, title: str = "") -> str:
-    """A drawing that needs no page around it: with a name space, a size, its title, and the colours of paper.
+    """A drawing as a complete SVG file: with a namespace, a size, its title, and colours for paper.
 
     Args:
-        svg: The drawing as it stands on a page.
-        title: What it shows; the drawing's own label by default.
+        svg: The drawing from a page.
+        title: Its title; by default the drawing's own label.
 
     Raises:
         ValueError: The drawing has no `viewBox`.
@@ -149,9 +149,9 @@ def standalone(svg: str, title: str = "") -> str:
 
 
 def _in_order(pdf: bytes, title: str) -> bytes:
-    """A PDF with its title and its objects in the order in which they are named.
+    """A PDF with its title, and with its objects in the order of their references.
 
-    svg2pdf writes fonts and other resources in the order of a table of hashes, another one each time.
+    svg2pdf writes fonts and other resources in the order of a hash table, which differs each time.
     """
     places = map(int, re.findall(rb"^(\d{10}) \d{5} n", pdf[pdf.rindex(b"xref\n0 ") :], re.MULTILINE))
     found = [pdf[at : pdf.index(b"endobj\n", at)] for at in sorted(places)]

@@ -63,7 +63,7 @@ def write_leaderboard(site: Site) -> None:
 
 
 def _not_scored(board: Leaderboard) -> list[tuple[list[str], str, str]]:
-    """Titles of metrics without a value, of which models, and why; metrics of one reason together."""
+    """Metrics without a value: titles, models and reason; metrics with the same reason are grouped."""
     found: dict[tuple[str, str], list[str]] = {}
     for line in board.unscored:
         found.setdefault((board.naming(line.models), line.reason), []).append(metric_title(line.metric))
@@ -104,7 +104,9 @@ def _notes(board: Leaderboard, metrics: Sequence[str]) -> list[str]:
         for mixed, parts in board.mixed_together
         if (found := [metric for metric in mixed if metric in metrics])
     ]
-    return notes + [f"{model.name} {model.floor}: what is not above it shows nothing." for model in board.floors]
+    return notes + [
+        f"{model.name} {model.floor}: a model that is not above it has shown no ability." for model in board.floors
+    ]
 
 
 def _whiskers(site: Site, metric: str) -> Markup:
@@ -126,7 +128,7 @@ def _whiskers(site: Site, metric: str) -> Markup:
 
 
 def _floor(board: Leaderboard, model: ModelRow, metric: str) -> float | None:
-    """What knows nothing gets: where a protocol tells it for a model's own turns, that."""
+    """The score without any knowledge: the protocol's own number for the model's turns if it has one."""
     own = model.cells.get(f"{metric}.{FLOOR}")
     return own.row.value if own is not None else board.floor(metric, model.run)
 
@@ -137,7 +139,7 @@ def _families(metrics: Sequence[str]) -> list[str]:
 
 
 WARNING: Final = "warning"
-"""Field of JSON and CSV that says why an interval is rough; empty for others."""
+"""Field of JSON and CSV: why an interval is rough; empty for other intervals."""
 TableFormat = Literal["json", "csv", "latex", "markdown"]
 
 
@@ -145,12 +147,12 @@ def render_table(runs: Sequence[Run], format: TableFormat) -> str:
     """The leaderboard of runs as text.
 
     Args:
-        runs: Runs side by side; controls are left out.
-        format: `json` and `csv` have a row a number with its signature, whatever it is; `latex`, which needs booktabs,
-            and `markdown` have judged headlines with what stands beside them, and text metrics.
+        runs: The runs; controls are left out.
+        format: `json` and `csv` have a row for each number, with its signature; `latex`, which needs booktabs, and
+            `markdown` have judged headlines with their columns for official scripts and floors, and text metrics.
 
     Raises:
-        BenchmarkError: The runs hold no scores.
+        BenchmarkError: The runs have no scores.
     """
     return _RENDERERS[format](build_leaderboard(separate_controls(runs)[0]))
 
@@ -265,7 +267,7 @@ def _interval(cell: Cell) -> str:
 
 
 def _n(model: ModelRow, cell: Cell) -> str:
-    """How many turns a number rests on, where that is not the model's count."""
+    """The number's n, if it is not the model's number of turns."""
     return "" if cell.row.n == model.info.items else f"(n = {cell.row.n})"
 
 
@@ -278,7 +280,7 @@ def _export_notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:
     if any(cell.is_best for cell in cells):
         notes.append(f"Highest value of a column in {best}.")
     if any(cell.may_equal_best for cell in cells):
-        notes.append("≈: the intervals do not tell this value from the highest.")
+        notes.append("≈: the interval overlaps the interval of the highest value.")
     for mixed, parts in board.mixed_together:
         if not (metrics := [metric for metric in mixed if metric in shown_here]):
             continue
@@ -291,7 +293,7 @@ def _export_notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:
     if any(metric_kind(metric) == "compat" for metric in shown_here):
         notes.append("Official script: its way of reading the same judge's replies, reproduced for comparison only.")
     for model in board.floors:
-        notes.append(f"{model.name} {model.floor}: what is not above it shows nothing.")
+        notes.append(f"{model.name} {model.floor}: a model that is not above it has shown no ability.")
     return [" ".join(note.split()) for note in notes]
 
 

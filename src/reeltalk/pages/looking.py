@@ -31,35 +31,35 @@ from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
 
 BY: Final = ("question_type", ANSWER_TYPE, "task")
-"""Groups of turns that the page has; labels by the last part of their name, as `vdact.question_type`."""
+"""Groups of turns on the page; labels by the last part of their name, as in `vdact.question_type`."""
 DECIDED_BY_CONTROL: Final = frozenset({"control", "shown"})
-"""Parts of a signature that a control changes, or that follow from it."""
+"""Parts of a signature that a control changes, directly or not."""
 
 
 @dataclass(frozen=True)
 class ControlLine:
-    """One metric, over all turns or those of a group."""
+    """One metric, over all turns or over a group."""
 
     name: str
     """The metric's title, or the group."""
     metric: str
     comparisons: tuple[Comparison, ...]
-    """For each control the comparison of the video's own pictures with it."""
+    """The comparison of the video's own pictures with each control."""
 
     @property
     def own(self) -> float | None:
-        """The score with the video's own pictures, over the turns of the first comparison that has some."""
+        """The score with the video's own pictures, over the turns of the first comparison that has turns."""
         return next((one.first_value for one in self.comparisons if one.first_value is not None), None)
 
     @property
     def items(self) -> int:
-        """How many turns that is over."""
+        """Number of turns behind `own`."""
         return next((one.items for one in self.comparisons if one.items), 0)
 
 
 @dataclass(frozen=True)
 class ControlTable:
-    """What each control costs, a line a metric or a group of turns."""
+    """The loss under each control, with a line for each metric or group of turns."""
 
     title: str
     by: str | None
@@ -74,38 +74,38 @@ class ControlResults:
     model: str
     run: Run
     board: Leaderboard
-    """The run and its controls side by side."""
+    """The run and its controls."""
     controls: tuple[Control, ...]
     tables: tuple[ControlTable, ...]
 
     @property
     def videos(self) -> int:
-        """Source videos that the differences over all turns rest on, at least."""
+        """Smallest number of source videos behind a difference over all turns."""
         found = [one.videos for line in self.tables[0].lines for one in line.comparisons if one.items]
         return min(found, default=0)
 
     @property
     def few_videos(self) -> str | None:
-        """A warning where these are few."""
+        """A warning if there are few videos."""
         return few_videos_warning([self.videos], fewest=2)
 
     @property
     def headlines(self) -> tuple[ControlLine, ...]:
-        """Judged measures over all turns; where nothing was judged, text metrics."""
+        """Judged measures over all turns; if nothing was judged, text metrics."""
         lines = self.tables[0].lines
         return tuple(line for line in lines if metric_kind(line.metric) == metric_kind(lines[0].metric))
 
     def line(self, metric: str) -> ControlLine | None:
-        """One metric over all turns; None where nothing of it compares.
+        """One metric over all turns; None if it has no comparison.
 
         Args:
-            metric: Which, as `agree`.
+            metric: Name of the metric, such as `agree`.
         """
         return next((line for line in self.tables[0].lines if line.metric == metric), None)
 
 
 def control_of(run: Run) -> Control | None:
-    """The control that a run was played under; None for a run with the video's own pictures."""
+    """The control of a run; None for a run with the video's own pictures."""
     for info in run.info.models:
         stated = answer_settings(run, info.model).get("control", "")
         for name in CONTROLS:
@@ -115,12 +115,12 @@ def control_of(run: Run) -> Control | None:
 
 
 def separate_controls(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, dict[Control, Run]]]]:
-    """Runs with the videos' own pictures, and those of them that have controls, with these.
+    """Split runs into runs with the videos' own pictures, and those of them that have controls, with the controls.
 
-    Controls are found below their run, or among what is given.
+    Controls are found below their run, or among the given runs.
 
     Args:
-        runs: Any.
+        runs: Any runs.
 
     Raises:
         BenchmarkError: A control is given without the run that it belongs to.
@@ -136,18 +136,18 @@ def separate_controls(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, d
         if base is None:
             raise BenchmarkError(
                 f"{run.path} is a control, played with {CONTROLS[control]}; give the run with the videos' own pictures "
-                "too, as it shows nothing by itself"
+                "too, because a control is only useful in a comparison"
             )
         found[id(base)].setdefault(control, run)
     return own, [(run, _ordered(found[id(run)])) for run in own if found[id(run)]]
 
 
 def compare_controls(run: Run, controls: dict[Control, Run]) -> list[ControlResults]:
-    """What each control costs each model of a run.
+    """The loss of each model of a run under each control.
 
     Args:
-        run: With the videos' own pictures.
-        controls: The same with other ones, by name.
+        run: The run with the videos' own pictures.
+        controls: The same run with other pictures, by name of the control.
 
     Raises:
         BenchmarkError: A table of scores lacks a row.
@@ -172,10 +172,10 @@ def compare_controls(run: Run, controls: dict[Control, Run]) -> list[ControlResu
 
 
 def format_controls(run: Run) -> Iterator[str]:
-    """What looking is worth, for a terminal.
+    """The value of looking, as lines for a terminal.
 
     Args:
-        run: One that may have controls.
+        run: A run with or without controls.
 
     Raises:
         BenchmarkError: A table of scores lacks a row.
@@ -183,7 +183,7 @@ def format_controls(run: Run) -> Iterator[str]:
     """
     controls = run.controls()
     for looking in compare_controls(run, controls) if controls else ():
-        yield f"what looking is worth to {looking.model}: the video's own pictures less a control"
+        yield f"what looking is worth to {looking.model}: the video's own pictures minus a control"
         if looking.few_videos:
             yield f"  {looking.few_videos}"
         wide = max(len(CONTROLS[name]) for name in looking.controls)
@@ -193,15 +193,15 @@ def format_controls(run: Run) -> Iterator[str]:
 
 
 def controls_sentence(looking: ControlResults, metric: str | None = None) -> str:
-    """What looking is worth, in plain words.
+    """The value of looking, as a sentence.
 
     Args:
-        looking: A model with its controls.
-        metric: In which measure; the first one by default.
+        looking: The results of a model.
+        metric: Name of the measure; the first one by default.
     """
     line = looking.line(metric) if metric is not None else next(iter(looking.headlines), None)
     if line is None or line.own is None:
-        return "No number compares with the controls."
+        return "No number can be compared with the controls."
     parts = [
         f"{format_value(one.second_value, line.metric)} with {CONTROLS[name]} (difference {format_difference(one)})"
         for name, one in zip(looking.controls, line.comparisons, strict=True)
@@ -212,7 +212,7 @@ def controls_sentence(looking: ControlResults, metric: str | None = None) -> str
 
 
 def format_comparison(one: Comparison) -> str:
-    """A comparison with a control in words: both scores, the difference, its interval and p."""
+    """A comparison with a control as text: both scores, the difference, its interval and p."""
     if one.difference is None or one.first_value is None or one.second_value is None:
         return f"not compared: {one.problem}"
     both = f"{format_value(one.first_value, one.metric)} and {format_value(one.second_value, one.metric)}"
@@ -258,7 +258,7 @@ def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int])
 
 
 def _corrected(rows: Iterable[Comparison]) -> list[Comparison]:
-    """The comparisons of one table's metric with their p values corrected together: one family."""
+    """Correct the p values of one metric in one table together, as one family."""
     kept = list(rows)
     tested = [row.p for row in kept if row.p is not None]
     found = iter(correct_p_values(tested, CompareSettings().correction))
@@ -268,7 +268,7 @@ def _corrected(rows: Iterable[Comparison]) -> list[Comparison]:
 
 
 def _fixed(run: Run) -> tuple[object, ...]:
-    """What a run and its controls have in common."""
+    """The settings that a run and its controls share."""
     stated = [
         (info.model, {k: v for k, v in answer_settings(run, info.model).items() if k not in DECIDED_BY_CONTROL})
         for info in run.info.models
@@ -282,8 +282,8 @@ def _ordered(controls: dict[Control, Run]) -> dict[Control, Run]:
 
 FILE: Final = "looking.html"
 NOTE: Final = (
-    "Differences: the video's own pictures less the control, on the same turns; t intervals clustered by source video "
-    "(CR2, Imbens-Kolesár degrees of freedom), as `reeltalk compare` gives them. p: corrected by Holm over the table's "
+    "Differences: the video's own pictures minus the control, on the same turns; t intervals clustered by source video "
+    "(CR2, Imbens-Kolesár degrees of freedom), as in `reeltalk compare`. p: corrected by Holm over the table's "
     "tests of the metric."
 )
 
@@ -354,14 +354,14 @@ def _files(site: Site, name: str, looking: ControlResults, table: ControlTable) 
 
 
 def _drawn(one: Comparison) -> Estimate:
-    """A difference as the figure has it: an interval of two or three videos would stretch it beyond all others."""
+    """A difference for the figure, without the interval of two or three videos, which would dwarf all others."""
     assert one.difference is not None
     low, high = (one.low, one.high) if one.videos >= FEWEST_VIDEOS else (None, None)
     return Estimate(one.difference, low, high, one.items)
 
 
 def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable) -> Markup:
-    """What each control costs, group by group."""
+    """The figure of one table: the loss under each control by group."""
     if table.by is None:
         return Markup()
     rows = [
@@ -375,5 +375,5 @@ def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable)
         )
         for line in table.lines
     ]
-    title = f"{name}, {table.title}: own pictures less each control"
+    title = f"{name}, {table.title}: own pictures minus each control"
     return site.figure(FILE, f"{name}-{table.title}", charts.group_chart(rows, title=title, few=FEW), title)

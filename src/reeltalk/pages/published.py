@@ -1,4 +1,4 @@
-"""Published numbers beside one's own: data sets beside a benchmark, and models beside the runs."""
+"""Published numbers next to your own: data sets next to a benchmark, and models next to the runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from reeltalk.pages.site import Page, Site, write_static
 from reeltalk.store.benchmark import Benchmark
 
 LONG_S: Final = 120.0
-"""SVBench calls a data set long where its average video is longer."""
+"""SVBench calls a data set long if its average video is longer."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class DatasetComparison:
-    """A published table with a row, or rows, of one's own."""
+    """A published table with rows of your benchmark."""
 
     title: str
     source: str
@@ -46,7 +46,7 @@ def dataset_comparisons(found: DatasetNumbers) -> list[DatasetComparison]:
     """The tables in which the benchmark has a row.
 
     Args:
-        found: Its numbers.
+        found: The numbers of the benchmark.
     """
     tables = []
     if found.turns:
@@ -74,12 +74,12 @@ def _svbench(found: DatasetNumbers) -> DatasetComparison:
         annotation,
     )
     notes = [
-        "Here open-domain means that the videos are of several categories; – is what the benchmark does not state."
+        "Here open-domain means that the videos have several categories; – means that the benchmark does not state it."
     ]
     if len(found.languages) > 1:
-        notes.append("Questions of every language count.")
+        notes.append("Questions in all languages are counted.")
     if found.chains and found.dialogues:
-        notes.append("Questions of chains, without those of dialogues.")
+        notes.append("Questions of chains only, without dialogues.")
     bench = read_published("svbench")
     return _beside(bench, bench.table("table-1"), [_own(found, own)], notes)
 
@@ -88,7 +88,9 @@ def _vdact(found: DatasetNumbers) -> DatasetComparison:
     assert found.table_3 is not None
     bench = read_published("vdact")
     own = (*found.table_3.values, found.graphs is not None)
-    return _beside(bench, bench.table("table-3"), [_own(found, own)], ["Of ours, videos are those with a dialogue."])
+    return _beside(
+        bench, bench.table("table-3"), [_own(found, own)], ["In our row, only videos with a dialogue are counted."]
+    )
 
 
 def _components(found: DatasetNumbers) -> DatasetComparison:
@@ -110,9 +112,9 @@ def _mt_video_bench(found: DatasetNumbers) -> DatasetComparison:
         questions, videos, turns = found.turns_in_chains, found.chains_a_video.n, found.chain_turns.mean
         lengths = (found.question_words.mean, found.answer_words.mean)
     own: tuple[Value, ...] = (questions, questions / videos, turns, None, None, *lengths)
-    notes = ["Ours has lengths in words; how the diversities are computed is not known, so it has none."]
+    notes = ["Our row has lengths in words. It has no diversities, because their formula was not published."]
     if found.chains and found.dialogues:
-        notes.append("Questions of dialogues, without those of chains.")
+        notes.append("Questions of dialogues only, without chains.")
     bench = read_published("mt-video-bench")
     return _beside(bench, bench.table("table-1"), [_own(found, own)], notes)
 
@@ -141,17 +143,17 @@ def _cells(values: Sequence[Value]) -> tuple[str, ...]:
 PAGE: Final = "published.html"
 STYLE: Final = "published.css"
 IMPORT: Final = "import "
-"""What the names of stages begin with that read a published layout."""
+"""Names of stages that read a published layout begin with this."""
 
 
 def write_published(site: Site) -> None:
-    """Write `published.html`: what the settings name beside the runs' numbers.
+    """Write `published.html`: the published benchmarks of the settings next to the runs' numbers.
 
     Args:
         site: The report.
 
     Raises:
-        SettingError: The settings name a benchmark of which nothing published is known.
+        SettingError: The settings name a benchmark without known published numbers.
     """
     imported = formats_of(site.benchmark) if site.benchmark is not None else None
     write_static(site.folder, [STYLE])
@@ -170,7 +172,7 @@ def formats_of(benchmark: Benchmark) -> frozenset[str]:
     """The published layouts from which files of a benchmark were imported.
 
     Args:
-        benchmark: Any.
+        benchmark: Any benchmark.
     """
     stages = {entry.stage for entry in benchmark.manifest.files.values()}
     return frozenset(stage.removeprefix(IMPORT) for stage in stages if stage.startswith(IMPORT))

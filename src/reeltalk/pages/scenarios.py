@@ -1,6 +1,6 @@
-"""Pages about scenarios: activities and events on a time line, states of objects, and all relations at a moment.
+"""Pages about scenarios: activities and events on a time line, states of objects, and all relations at a given time.
 
-A moment opens by a link into the page, so the pages need no script.
+Each situation is a link target in the page, so the pages need no script.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ LEFT: Final = 150
 ROW: Final = 22
 TOP: Final = 62
 SHOWN_STATES: Final = {"GRABED": "m0", "ON": "m1", "OPEN": "m2", "DIRTY": "m3"}
-"""States that get a bar, and the class of its colour."""
+"""States with a bar on the time line, and the class of its colour."""
 STATE_NAMES: Final = {"GRABED": "held", "ON": "on", "OPEN": "open", "DIRTY": "dirty"}
 RELATION_WORDS: Final = {"close": "next to", "facing": "facing", "on": "on", "inside": "inside"}
 
@@ -47,7 +47,7 @@ class ShownScenario:
 
 @dataclass(frozen=True)
 class ObjectFact:
-    """What is known of an object at a moment."""
+    """An object's states and relations in one situation."""
 
     name: str
     values: str
@@ -89,7 +89,7 @@ def scenarios_of(benchmark: Benchmark) -> list[ShownScenario]:
             known = [graphs[name] for name in names]
             shown.append(ShownScenario(video.id, known, file, video.split, video.summaries.get("template")))
     if not shown:
-        raise BenchmarkError(f"{benchmark.path} has graphs and no video whose clips they describe")
+        raise BenchmarkError(f"{benchmark.path} has graphs, but no video whose clips they describe")
     return shown
 
 
@@ -104,11 +104,11 @@ def write_scenario_pages(
     """Write the pages: `index.html`, and one for each scenario.
 
     Args:
-        title: What the scenarios belong to.
+        title: Name of the set of scenarios.
         shown: The scenarios.
         folder: An existing, empty folder.
         environment: Where the templates are.
-        links: What else the site shows: words and pages.
+        links: Other pages of the site: texts and file names.
 
     Returns:
         Path of `index.html`.
@@ -141,12 +141,12 @@ def title_of_activity(graph: ActivityGraph) -> str:
 
 
 def tell_event(event: StoryEvent) -> str:
-    """What the person does, as a sentence without its full stop."""
+    """The event as a sentence without a full stop."""
     return f"He {phrase(event.action, event.main, event.targets, 'does')}"
 
 
 def _positions(story: Story) -> list[float]:
-    """Where each event begins on the time line, and where the last ends: by time, or evenly where none is known."""
+    """The start of each event on the time line, and the end of the last; evenly spaced if times are unknown."""
     inner = WIDTH - LEFT - 10
     total = story.duration_s
     if total:
@@ -162,14 +162,14 @@ class ActivityBar:
 
     title: str
     label: str
-    """As much of the title as fits; empty if nothing does."""
+    """The part of the title that fits; may be empty."""
     left: float
     width: float
 
 
 @dataclass(frozen=True)
 class StateBar:
-    """How long an object has a state, in pixels."""
+    """The time during which an object has a state, in pixels."""
 
     value: str
     start: float
@@ -183,7 +183,7 @@ class ObjectRow:
     name: str
     states: tuple[StateBar, ...]
     events: tuple[StoryEvent, ...]
-    """Those that act on it or towards it."""
+    """The events that involve it."""
 
 
 def draw_story(environment: Environment, story: Story) -> Markup:
@@ -229,7 +229,7 @@ def _when(event: StoryEvent) -> str:
 
 
 def _objects(story: Story) -> list[str]:
-    """Objects that events act on or towards, in the order in which they first do."""
+    """Objects that events involve, in order of their first event."""
     names = (name for event in story.events for name in ((event.main,) if event.main else ()) + event.targets)
     return list(dict.fromkeys(names))
 
@@ -239,7 +239,7 @@ def _object_row(story: Story, name: str, at: Sequence[float]) -> ObjectRow:
     for value in SHOWN_STATES:
         start: float | None = None
         for event in story.events:
-            # A state after an event holds until the next one ends.
+            # A state after an event lasts until the next event ends.
             holds = value in story.graphs[event.part].values_at(name, event.index)
             left = at[event.order]
             if holds and start is None:
@@ -254,7 +254,7 @@ def _object_row(story: Story, name: str, at: Sequence[float]) -> ObjectRow:
 
 
 def _ticks_s(story: Story) -> list[int]:
-    """Seconds at which the axis has a number; none where the graphs hold no times."""
+    """Seconds at which the axis has a number; empty if the graphs have no times."""
     total = story.duration_s
     if not total:
         return []

@@ -1,4 +1,4 @@
-"""What all pages of a report share: its folder, its templates, its models and dialogues, and how pages link."""
+"""The parts that all pages of a report share: folder, templates, models, dialogues, and links between pages."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -36,13 +36,13 @@ STATIC: Final = ("style.css", "page.js")
 
 @dataclass(frozen=True)
 class Page:
-    """One page, or a page with others behind it, of a report on runs."""
+    """One page of a report on runs, or a page with subpages."""
 
     title: str
-    """How the pages' navigation names it; empty for pages that are not in it, as each model's."""
+    """Its name in the navigation; empty for pages that are not in it, such as the page of a model."""
     file: str
     applies: "Callable[[Site], bool]"
-    """True if the runs hold what it shows; a page that has nothing to show is neither written nor linked."""
+    """True if the runs have data for it. Other pages are neither written nor linked."""
     write: "Callable[[Site], None]"
     place: int
     """Position in the navigation: pages are ordered by it."""
@@ -56,33 +56,33 @@ class Site:
     board: Leaderboard
     dialogues: Sequence[ShownDialogue]
     verdicts: dict[int, dict[Place, list[ShownVerdict]]]
-    """What judges said in each run, by the run's `id`."""
+    """The judges' verdicts in each run, by the run's `id`."""
     settings: ReportSettings
     benchmark: Benchmark | None = None
-    """What the runs were played on, where it was given: its videos, clips, evidence and tags."""
+    """The benchmark of the runs, if it was given: the source of videos, clips, evidence and tags."""
     executor: Executor | None = None
-    """What decodes and cuts those; None for processes of this machine."""
+    """Decodes and cuts the videos; None for processes of this machine."""
     calibration: Calibration | None = None
-    """Judges beside people; None if nobody rated."""
+    """Judges compared with people; None if nobody rated."""
     controls: Sequence[tuple[Run, dict[Control, Run]]] = ()
-    """Runs that were played with other pictures too, with these runs by control."""
+    """Runs with controls (other pictures), and these by name of the control."""
     pages: tuple[Page, ...] = ()
     environment: Environment = field(default_factory=lambda: make_environment())
     figure_files: dict[str, FigureFile] = field(default_factory=dict)
-    """What `figure` was given, by the name of its files; empty if no files are asked for."""
+    """The figures to write as files, by file name; empty if no files are requested."""
     table_files: dict[str, TableFile] = field(default_factory=dict)
     memory: dict[str, object] = field(default_factory=dict)
-    """What a page works out to tell whether it applies, for when it is written."""
+    """Results that a page computes in `applies` and uses again when it is written."""
 
     @property
     def about(self) -> list[ModelAbout | None]:
-        """What is said about each model, in the leaderboard's order."""
+        """The facts about each model, in the leaderboard's order."""
         said = self.settings.about
         return [said.get(model.name) or said.get(model.info.model) for model in self.board.models]
 
     @cached_property
     def turns(self) -> TaggedTurns:
-        """All turns with their tags and what each model earned, from which profiles are made."""
+        """All turns with their tags and each model's credit, from which profiles are made."""
         return tagged_turns(self.board, self.dialogues, self.benchmark, credit=self.settings.credit)
 
     @cached_property
@@ -94,9 +94,9 @@ class Site:
         """Write one page.
 
         Args:
-            template: Which template, as `index.html`.
-            file: Where it goes below the folder, as `dialogues/d1.html`.
-            **values: What it shows, besides `root`, `board`, `about`, `pages` and `here`, which every page has.
+            template: Name of the template, such as `index.html`.
+            file: Path below the folder, such as `dialogues/d1.html`.
+            **values: Values for the template. Every page also has `root`, `board`, `about`, `pages` and `here`.
         """
         html = self.environment.get_template(template).render(
             root=_root(file), board=self.board, about=self.about, pages=self.pages, here=file, **values
@@ -111,17 +111,17 @@ class Site:
         title: str,
         signatures: Iterable[str] = (),
     ) -> Markup:
-        """A figure as its page shows it, and as files beside the pages where these are asked for.
+        """Return a figure for its page, and note it for the figure files if these are requested.
 
         Args:
-            page: The file on which it stands, as `index.html` or `models/a.html`.
-            name: What it shows, unlike any other figure of the page, as `values-cider`.
-            svg: The drawing; an empty one gives nothing.
-            title: What it shows, in words.
-            signatures: Those of the numbers it is drawn from, as `signatures_of` gives them.
+            page: The file with the figure, such as `index.html` or `models/a.html`.
+            name: A name that is unique on the page, such as `values-cider`.
+            svg: The drawing; if it is empty, the result is empty.
+            title: Its title.
+            signatures: Signatures of its numbers, from `signatures_of`.
 
         Returns:
-            The drawing, and below it links to the files.
+            The drawing, followed by links to the files.
         """
         if not svg or not self.settings.figures:
             return Markup(svg)
@@ -144,19 +144,19 @@ class Site:
         *,
         notes: Sequence[str] = (),
     ) -> Markup:
-        """Write a table as files beside the pages, where these are asked for.
+        """Note a table for the table files, if these are requested.
 
         Args:
-            page: The file on which it stands.
-            name: What it shows, unlike any other table of the page.
+            page: The file with the table.
+            name: A name that is unique on the page.
             header: Names of its columns.
             rows: Its cells; a number with its interval is a `Quantity`.
-            title: What it shows, in words.
-            signatures: Those of its numbers, as `signatures_of` gives them.
-            notes: Sentences below it, each with its full stop.
+            title: Its title.
+            signatures: Signatures of its numbers, from `signatures_of`.
+            notes: Sentences below it, each with a full stop.
 
         Returns:
-            Links to the files, to stand below the table; nothing where none are asked for.
+            Links to the files, to show below the table; empty if none are requested.
         """
         if not self.settings.tables:
             return Markup()
@@ -174,15 +174,15 @@ class Site:
         """Signatures of the numbers of some metrics, each once.
 
         Args:
-            *metrics: Which; those that a run does not have are passed over.
-            models: Whose, by place in the leaderboard; all by default.
+            *metrics: Names of metrics; metrics that a run does not have are skipped.
+            models: Places in the leaderboard; all by default.
         """
         rows = self.board.models if models is None else [self.board.models[index] for index in models]
         cells = [model.cells.get(metric) for metric in metrics for model in rows]
         return list(dict.fromkeys(cell.row.signature for cell in cells if cell is not None))
 
     def write_files(self) -> None:
-        """Write the figures and tables that the pages gave, after all pages."""
+        """Write the figures and tables of all pages as files. Call it after all pages are written."""
         if self.figure_files:
             key = [f"{key_of(index)}: {model.name}" for index, model in enumerate(self.board.models)]
             write_figures(self.folder / "figures", list(self.figure_files.values()), self.settings.figures, key=key)
@@ -191,7 +191,7 @@ class Site:
 
 
 def make_environment() -> Environment:
-    """Templates that escape all they show, fail on what is missing, and make invisible characters visible."""
+    """Create the template environment: it escapes values, fails on missing ones, and shows invisible characters."""
     made = Environment(
         loader=PackageLoader("reeltalk.pages"),
         autoescape=True,
@@ -219,7 +219,7 @@ def make_environment() -> Environment:
 
 
 def _shown_text(value: object) -> object:
-    """What a template prints: a stranger's text made visible, all else as it is. `Markup` is a class below `str`."""
+    """The value that a template prints: strings with invisible characters shown, everything else unchanged."""
     return (
         printable(value) if type(value) is str or (isinstance(value, str) and not isinstance(value, Markup)) else value
     )

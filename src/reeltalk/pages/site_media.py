@@ -1,6 +1,6 @@
-"""Videos and frames of a report: linked, copied or cut, and the frames that models saw as small pictures.
+"""Videos of a report (linked, copied or cut), and small pictures of the frames that models saw.
 
-Videos are strangers' files: whatever decodes them runs in a child process with limits.
+Videos are untrusted files, so they are decoded in a child process with limits.
 """
 
 import os
@@ -25,7 +25,7 @@ CALL_S: Final = 120.0
 SECONDS_A_FRAME: Final = 10.0
 MEMORY_BYTES: Final = 1 << 30
 ENDINGS: Final = frozenset({".mp4", ".m4v", ".mov", ".webm", ".mkv", ".ogv"})
-"""Endings by which browsers know a video; a file of another one is called `.mp4`, and its content is looked at."""
+"""Extensions that browsers know as video. Files with other extensions get `.mp4`; browsers then read the content."""
 
 Wanted = tuple[str, Interval]
 """A video and a part of it."""
@@ -38,7 +38,7 @@ class SiteMedia:
         folder: The site's.
         store: The benchmark's media.
         videos: Its videos, by id.
-        executor: Decodes.
+        executor: Runs the decoding.
     """
 
     def __init__(
@@ -47,17 +47,17 @@ class SiteMedia:
         self.folder, self.store, self.videos = folder / FOLDER, store, videos
         self.executor = executor or LocalExecutor()
         self.failed: dict[Wanted | str, str] = {}
-        """Why something is not there."""
+        """Reasons for missing videos and parts."""
 
     def here(self, video_id: str) -> Path | None:
-        """Where the benchmark has a video's file; None if it has none."""
+        """Path of a video in the benchmark; None if it has no file."""
         video = self.videos.get(video_id)
         if video is None or video.sha256 is None or not self.store.has(video.sha256):
             return None
         return self.store.path(video.sha256)
 
     def _whole(self, video_id: str) -> Path:
-        """The file of a video that is `here`, looked at once whether it is still what it was."""
+        """The file of a video that is `here`; its hash is checked once."""
         sha256 = self.videos[video_id].sha256
         assert sha256 is not None
         return self.store.whole(sha256)
@@ -67,7 +67,7 @@ class SiteMedia:
 
         Args:
             video_id: A video that is `here`.
-            below: The folder of the page, as `dialogues`.
+            below: The folder of the page, such as `dialogues`.
         """
         path = self.here(video_id)
         assert path is not None
@@ -92,13 +92,13 @@ class SiteMedia:
         return f"{FOLDER}/{target.name}"
 
     def cut(self, wanted: Iterable[Wanted]) -> dict[Wanted, tuple[str, float]]:
-        """Cut parts of videos that are `here`. What cannot be cut is noted in `failed`.
+        """Cut parts of videos that are `here`. Parts that cannot be cut are noted in `failed`.
 
         Args:
             wanted: Videos and parts; each is cut once.
 
         Returns:
-            For each its file below the site, and the moment of the video at which that begins, in seconds.
+            The file of each part below the site, and its start in the video, in seconds.
         """
         chosen = list(dict.fromkeys(wanted))
         calls = []
@@ -126,13 +126,13 @@ class SiteMedia:
         return dict(sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1].start_s, pair[0][1].end_s)))
 
     def frames(self, wanted: Mapping[str, Iterable[float]]) -> dict[tuple[str, float], str]:
-        """Write the frames that are on the screen at some moments. What cannot be decoded is noted in `failed`.
+        """Write the frames shown at the given times. Videos that cannot be decoded are noted in `failed`.
 
         Args:
-            wanted: Moments by video, in seconds from its first frame; each video is `here`.
+            wanted: Times by video, in seconds from its first frame; each video is `here`.
 
         Returns:
-            The picture's file below the site, by video and moment.
+            The picture's file below the site, by video and time.
         """
         calls, places = [], []
         with storage_errors(self.folder):
@@ -180,16 +180,16 @@ def cut_part(argument: dict[str, Any]) -> dict[str, float]:
         argument: `path`, `interval`, `target` and `rotation_deg` of `cut_clip`.
 
     Returns:
-        What the file shows, as an interval.
+        The interval that the file shows.
     """
-    # Only this process imports the decoders, and a report without videos does not.
+    # Imported here, so that a report without videos does not load the decoders.
     from reeltalk.video.cut import cut_clip
 
     made = cut_clip(
         Path(argument["path"]),
         Interval.model_validate(argument["interval"]),
         Path(argument["target"]),
-        # Copied packets may come from before the part, which browsers that ignore edit lists would show.
+        # Copied packets may start before the part, and browsers that ignore edit lists would show them.
         lossless=False,
         rotation_deg=argument["rotation_deg"],
     )

@@ -45,7 +45,7 @@ def test_a_model_has_what_is_said_and_nothing_else(tmp_path: Path) -> None:
         ('[a]\nlink = "javascript:alert(1)"', "at a.link"),
         ('[gpt-4.1]\nkind = "closed"', 'a name with a dot needs quotes: ["gpt-4.1"]'),
         ('kind = "open"', "at kind"),
-        ("[a\n", "is no TOML"),
+        ("[a\n", "is not TOML"),
         ("[a]\nx = \n", ":2)"),
     ],
 )

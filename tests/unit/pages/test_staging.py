@@ -175,7 +175,7 @@ def test_a_report_that_has_its_frames_says_where_there_are_none(site: Callable[.
 def test_a_video_that_is_not_there_is_said(site: Callable[..., Site]) -> None:
     stage = stage_of(site(media="link"), 1)
     assert stage.player is None
-    assert stage.why == "The benchmark does not hold this video's file."
+    assert stage.why == "The benchmark does not have the file of this video."
 
 
 def test_a_file_that_is_no_video_gives_a_reason_and_no_half_file(tmp_path: Path, benchmark: Benchmark) -> None:
