@@ -1,6 +1,6 @@
-"""What so many videos take, line by line: arithmetic on measured figures and on what only you know.
+"""The cost of a number of videos, line by line: arithmetic on measured figures and on numbers that only you know.
 
-Every line says how it was worked out, with its numbers, so that it can be checked by hand. `bench/suites.py` writes the
+Every line shows its calculation with its numbers, so that you can check it by hand. `bench/suites.py` writes the
 measured figures, each with what measured it.
 """
 
@@ -29,71 +29,71 @@ class Figure(BaseModel):
     value: float
     unit: str
     source: str
-    """What measured it."""
+    """The program that measured it."""
     machine: str
-    """On what, and when."""
+    """The machine, and the date."""
 
 
 class Measured(BaseModel):
-    """What was measured, on one core of one machine unless it says otherwise."""
+    """Measured figures, on one core of one machine unless a field says otherwise."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     core_s_an_hour_720p: Positive
-    """Core seconds in which an hour of 720p is curated: decoded once, and all measured on the way."""
+    """Core seconds to curate an hour of 720p: decode it once and measure everything."""
     core_s_an_hour_1080p: Positive
-    """The same of 1080p."""
+    """The same for 1080p."""
     curate_core_s_a_video: NonNegative
-    """Core seconds that a video costs beside its pixels: a process, tables, a contact sheet."""
+    """Core seconds for each video in addition to its pixels: a process, tables, a contact sheet."""
     curate_mib_an_hour: float
-    """Memory of the process that decodes, for each hour more of one video."""
+    """Memory of the process that decodes, for each additional hour of one video."""
     curate_mib_a_video: NonNegative
-    """Memory of the process that writes the tables, for each video more."""
+    """Memory of the process that writes the tables, for each additional video."""
     hash_mb_a_core_s: Positive
-    """Megabytes that a core hashes in a second."""
+    """Megabytes that a core hashes a second."""
     clips_over_original: NonNegative
-    """Bytes of clips that are cut without loss, over bytes of their video."""
+    """Bytes of clips that are cut without loss, divided by bytes of their video."""
     key_frames_mb_an_hour: NonNegative
     """Key frames of an hour of 720p as JPEG."""
     sheet_kb: NonNegative
     """A contact sheet."""
     tables_kb_a_video: NonNegative
-    """Rows in JSON Lines of a constructed video with all its chains, dialogues and checks."""
+    """JSON Lines of a constructed video with all its chains, dialogues and checks."""
     manifest_kb_a_video: NonNegative
     """The manifest, for each video that was curated."""
     graph_kb_a_video: NonNegative
-    """Activity graphs as N-Quads, where videos have them."""
+    """Activity graphs as N-Quads, if videos have them."""
     turns_a_video_constructed: Positive
     """Turns that the graph writer writes about a video."""
     construct_core_s_a_video: NonNegative
     """Core seconds of construction with the graph writer."""
     construct_mib_a_video: NonNegative
-    """Memory of the process that constructs, for each video more."""
+    """Memory of the process that constructs, for each additional video."""
     play_core_s_a_turn: NonNegative
-    """Core seconds of playing and judging a turn that no model is asked for."""
+    """Core seconds to play and judge a turn without asking a model."""
     core_ms_a_call: NonNegative
     """Core milliseconds of a call to a language model with 16 pictures."""
     score_core_s_a_turn: NonNegative
-    """Core seconds of text metrics with intervals, for each turn more."""
+    """Core seconds of text metrics with intervals, for each additional turn."""
     report_core_s_a_turn: NonNegative
-    """Core seconds of a report on two models, for each turn more."""
+    """Core seconds of a report on two models, for each additional turn."""
     jsonl_kb_a_turn: Positive
-    """A turn of a chain as it is stored."""
+    """A stored turn of a chain, as JSON Lines."""
     parquet_kb_a_turn: Positive
-    """The same in a data set repository."""
+    """The same turn in a data set repository, as Parquet."""
     run_kb_a_turn: NonNegative
     """Answers, scores and log of a run."""
     report_kb_a_turn: NonNegative
     """Pages of a report on two models."""
     database_kb_a_turn: NonNegative
-    """The database of review, with the work of people."""
+    """The database of review, with people's work."""
     ray_efficiency: Share
-    """Share of their time that the cores of several processes work on videos."""
+    """Share of time for which the cores of several processes work on videos."""
 
 
 @cache
 def figures(path: Path | None = None) -> dict[str, Figure]:
-    """What was measured, with its sources.
+    """The measured figures, with their sources.
 
     Args:
         path: A file laid out like `bench/capacity.json`, which is read by default.
@@ -113,24 +113,24 @@ def measured(path: Path | None = None) -> Measured:
 
 
 class CapacitySettings(BaseModel):
-    """What only you know. The defaults are round numbers to replace, save where they name a source."""
+    """Numbers that only you know. The defaults are round numbers to replace, unless they name a source."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     videos: Annotated[int, Field(ge=1)] = 1_000_000
-    """Videos that are looked at."""
+    """Videos before filtering."""
     minutes: Positive = 2.0
-    """Mean length of a video."""
+    """Mean length of a video in minutes."""
     height: Literal[720, 1080] = 720
-    """Lines of a picture."""
+    """Height of the pictures in pixels."""
     mbit_s: Positive = 2.5
-    """Mean bit rate of the files."""
+    """Mean bit rate of the files in Mbit/s."""
     kept: Share = 0.25
     """Share of the videos that pass the filters."""
     turns: Positive = 37.0
-    """Turns of a kept video; SVBench has 49,979 about 1,353 videos."""
+    """Turns of a kept video; SVBench has 49,979 for 1,353 videos."""
     turns_a_dialogue: Positive = 4.3
-    """Turns that are played one after the other; of SVBench's test set 7,374 in 1,719 chains."""
+    """Turns of a dialogue; SVBench's test set has 7,374 in 1,719 chains."""
     frames: Annotated[int, Field(ge=0)] = 120
     """Frames that a model sees of a video."""
     frame_tokens: Positive = 256.0
@@ -148,42 +148,46 @@ class CapacitySettings(BaseModel):
     judge_tokens_out: NonNegative = 100.0
     """Tokens that a judge writes for a turn."""
     writer_tokens_in: NonNegative = 60_000.0
-    """Tokens that a writer reads for a kept video; `reeltalk construct --plan` says it for yours."""
+    """Tokens that a writer reads for a kept video; `reeltalk construct --plan` shows the number for your videos."""
     writer_tokens_out: NonNegative = 8_000.0
     """Tokens that a writer writes for a kept video."""
     prefill_tokens_s: Positive = 10_000.0
-    """Tokens that one of your graphics processors reads in a second."""
+    """Tokens that one of your GPUs reads a second."""
     decode_tokens_s: Positive = 1_500.0
-    """Tokens that one writes in a second, all requests together."""
+    """Tokens that one GPU writes a second, all requests together."""
     gpus: Annotated[int, Field(ge=1)] = 8
-    """Graphics processors."""
+    """GPUs."""
     nodes: Annotated[int, Field(ge=1)] = 4
     """Nodes of a Ray cluster."""
     cores: Annotated[int, Field(ge=1)] = 64
     """Cores of a node."""
     node_gib: Positive = 128.0
-    """Memory of a node."""
+    """Memory of a node in GiB."""
     turns_a_person_hour: Positive = 60.0
-    """Turns that a person reviews in an hour."""
+    """Turns that a person reviews an hour."""
     double: Share = 0.1
     """Share of turns that two people review."""
     core_hour: NonNegative = 0.04
-    """Price of an hour of a core."""
+    """Price of a core hour."""
     gpu_hour: NonNegative = 2.0
-    """Price of an hour of a graphics processor."""
+    """Price of a GPU hour."""
     tb_month: NonNegative = 20.0
-    """Price of a month of a terabyte."""
+    """Price of a terabyte for a month."""
     person_hour: NonNegative = 25.0
-    """Price of an hour of a person."""
+    """Price of a person hour."""
 
 
 BLOCK_TOKENS: Final = 16
-"""Tokens of a block that a server keeps whole; what a block holds beyond a prefix is read again."""
-NAMES_OF_WAYS: Final = ("everything anew at each turn", "each dialogue's prefix kept", "each frame read once a video")
+"""Tokens of a block, which a server caches only whole; the part of a block after a prefix is read again."""
+NAMES_OF_WAYS: Final = (
+    "everything again at each turn",
+    "each dialogue's prefix cached",
+    "each frame read once a video",
+)
 CALLS_A_TURN: Final = 2
 """An answer, and a judge's reply."""
 REPORTED: Final = 2
-"""Models of the reports that were measured; what a report costs grows with the answers in it."""
+"""Models of the measured reports; the cost of a report grows with its answers."""
 SECONDS_AN_HOUR: Final = 3600
 HOURS_A_YEAR: Final = 1600
 """Of a person's work."""
@@ -197,7 +201,7 @@ class Line:
     value: float
     unit: str
     working: str
-    """How it was worked out, with the numbers."""
+    """The calculation, with its numbers."""
 
 
 @dataclass(frozen=True)
@@ -212,8 +216,8 @@ def prefill_tokens(settings: CapacitySettings) -> tuple[float, float, float]:
     """Tokens that a model reads for a kept video, by how its server is asked.
 
     Returns:
-        Everything anew at each turn; each dialogue's prefix kept; and each frame read once for all dialogues of a
-        video, as with frames first on one replica, or as a stream whose frames are appended at a fixed rate.
+        Three numbers: everything again at each turn; each dialogue's prefix cached; each frame read once for all
+        dialogues of a video (frames first on one replica, or frames appended to a stream at a fixed rate).
     """
     s, t = settings, settings.turns_a_dialogue
     dialogues, seen = s.turns / t, s.frames * s.frame_tokens
@@ -225,7 +229,7 @@ def prefill_tokens(settings: CapacitySettings) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class _Work:
-    """How much there is of everything."""
+    """Amounts that several sections use."""
 
     s: CapacitySettings
     m: Measured
@@ -257,7 +261,7 @@ def capacity(settings: CapacitySettings, measured: Measured) -> list[Section]:
 
     Args:
         settings: What the user knows.
-        measured: What was measured.
+        measured: The measured figures.
     """
     work = _Work(settings, measured)
     curating, storage, asking = _curating(work), _storage(work), _asking(work)
@@ -294,7 +298,14 @@ def _curating(work: _Work) -> Section:
             _product(
                 f"decode and measure {s.height}p, once", "core hours", work.hours, work.rate, "core s", SECONDS_AN_HOUR
             ),
-            _product("beside the pixels", "core hours", s.videos, m.curate_core_s_a_video, "core s", SECONDS_AN_HOUR),
+            _product(
+                "work in addition to the pixels",
+                "core hours",
+                s.videos,
+                m.curate_core_s_a_video,
+                "core s",
+                SECONDS_AN_HOUR,
+            ),
             Line(
                 "hash every file",
                 work.originals_tb * 1e6 / m.hash_mb_a_core_s / 3600,
@@ -321,8 +332,8 @@ def _storage(work: _Work) -> Section:
             _product("clips cut without loss", "TB", kept_tb, m.clips_over_original, "of the original"),
             _product("key frames as files", "TB", work.hours * s.kept, m.key_frames_mb_an_hour, "MB an hour", 1e6),
             _product("contact sheets", "TB", work.kept, m.sheet_kb, "KB", 1e9),
-            _product("graphs, where there are any", "TB", work.kept, m.graph_kb_a_video, "KB", 1e9),
-            _product("tables, with what checks found", "TB", work.kept, m.tables_kb_a_video, "KB", 1e9),
+            _product("graphs, if there are any", "TB", work.kept, m.graph_kb_a_video, "KB", 1e9),
+            _product("tables, with results of checks", "TB", work.kept, m.tables_kb_a_video, "KB", 1e9),
             _product("manifests", "TB", s.videos, m.manifest_kb_a_video, "KB", 1e9),
         ),
     )
@@ -382,7 +393,7 @@ def _asking(work: _Work) -> Section:
     ]
     judging = line("judging", s.models * work.turns, s.judge_tokens_in, s.judge_tokens_out)
     writing = line("writing by a language model", work.kept, s.writer_tokens_in, s.writer_tokens_out)
-    return Section("Graphics processors", (*answers, judging, writing))
+    return Section("GPUs", (*answers, judging, writing))
 
 
 def _nodes(work: _Work, core_h: float, calls_h: float, gpu_h: float) -> Section:
@@ -401,9 +412,9 @@ def _nodes(work: _Work, core_h: float, calls_h: float, gpu_h: float) -> Section:
                 f"{shown(core_h)} core hours / {cores}",
             ),
             Line("asking models and judges", calls_h, "core hours", calls),
-            Line("graphics processors at work", asked_h, "hours", f"{shown(gpu_h)} GPU hours / {s.gpus}"),
+            Line("GPUs at work", asked_h, "hours", f"{shown(gpu_h)} GPU hours / {s.gpus}"),
             Line(
-                "processes that ask, to keep up",
+                "asking processes needed",
                 float(math.ceil(calls_h / asked_h)) if asked_h else 0.0,
                 "processes",
                 f"{shown(calls_h)} core hours / {shown(asked_h)} hours",
@@ -427,8 +438,8 @@ def _money(work: _Work, core_h: float, gpu_h: float, storage: Section, people_h:
         "Money",
         (
             _product("cores", "money", core_h, s.core_hour, "a core hour"),
-            _product("graphics processors", "money", gpu_h, s.gpu_hour, "a GPU hour, each frame read once"),
-            _product("storage, a month", "money", kept_tb, s.tb_month, "a TB, without originals that were not kept"),
+            _product("GPUs", "money", gpu_h, s.gpu_hour, "a GPU hour, each frame read once"),
+            _product("storage, a month", "money", kept_tb, s.tb_month, "a TB, without rejected originals"),
             _product("people", "money", people_h, s.person_hour, "a person hour"),
         ),
     )
