@@ -13,8 +13,8 @@ WIDTH = 100
 
 OPENING = """# Python API
 
-What the command line does, a script does with the verbs of `reeltalk.stages`: they take typed settings, print nothing,
-go on where they were stopped, and give back what became of the work. `examples/` has a script for each how-to.
+Scripts use the functions of `reeltalk.stages`, which do the work of the commands. They take typed settings, print
+nothing, continue where they were stopped, and return the results. `examples/` has a script for each how-to.
 
 ```python
 from reeltalk import Benchmark
@@ -27,10 +27,9 @@ print(*done.lines(), sep="\\n")
 report(done.run, out="site")
 ```
 
-A verb stands in `reeltalk.stages` and not in `reeltalk`, where `evaluate`, `curate`, `construct` and `report` are
-packages. All else can be imported from its module. Errors are those of [Errors](errors.md): each has `ReeltalkError`
-above it. `progress` is told `(what, done, total, share)`, as `print` would take it; `tell` is told sentences for
-people.
+Import these functions from `reeltalk.stages`, not from `reeltalk`, where `curate`, `construct`, `evaluate` and `judge`
+are packages. Import everything else from its module. All [errors](errors.md) are subclasses of `ReeltalkError`.
+`progress` is called with `(what, done, total, share)`; `tell` is called with sentences for people.
 """
 
 
@@ -42,8 +41,8 @@ def api() -> str:
     classes = [name for name in stages.__all__ if inspect.isclass(getattr(stages, name))]
     settings = [name for name in classes if name.endswith("Settings")]
     parts += ["## reeltalk.stages\n", *(_function(getattr(stages, name), level=3) for name in verbs)]
-    parts += ["## What verbs give back\n", *(_record(name) for name in classes if name not in settings)]
-    parts += ["## Settings\n", "Models of pydantic; a value that cannot be used is refused when they are made.\n"]
+    parts += ["## Results\n", *(_record(name) for name in classes if name not in settings)]
+    parts += ["## Settings\n", "These are pydantic models: an invalid value is refused when you create one.\n"]
     parts += [_record(name) for name in settings]
     return "\n".join(parts)
 

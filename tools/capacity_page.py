@@ -15,9 +15,9 @@ SVBENCH: Final = CapacitySettings(videos=200, kept=1.0, turns=7_374 / 200, turns
 
 OPENING: Final = """# Capacity: a million videos
 
-This page calculates step by step what {videos} videos need: cores, storage, tokens, GPUs, people and money. It uses two kinds
-of numbers. Measured figures are listed at the end, with the program that measured each. Numbers that only you know, such as the
-length of your videos, your server's speed and your prices, are round numbers here; replace them with yours.
+This page calculates step by step what {videos} videos need: cores, storage, tokens, GPUs, people and money. It uses
+two kinds of numbers. Measured figures are listed at the end, with the program that measured each. Numbers that only you
+know, such as the length of your videos, your server's speed and your prices, are round numbers here; replace them.
 
 `python tools/capacity_page.py --videos 200000 --minutes 5` prints this page for your numbers; run it in a clone of the
 repository. `--measured FILE` reads figures of your own machine, which `make bench` writes to `bench/capacity.json`. To
@@ -38,8 +38,8 @@ The main results:
 
 TOKENS: Final = """## How tokens are counted
 
-A dialogue has T turns, a video has V tokens of frames, a prompt has s tokens of instructions, q of a question and a of an
-answer. For each dialogue a model reads:
+A dialogue has T turns, a video has V tokens of frames, a prompt has s tokens of instructions, a question q and an
+answer a. For each dialogue a model reads:
 
 - everything again at each turn: T (V + s + q) + (q + a) T (T - 1) / 2;
 - if the server caches its prefix: V + s + T q + at most 16 (T - 1), because a server caches whole blocks of 16

@@ -1,4 +1,4 @@
-"""The page of what was measured: `docs/reference/performance.json` as tables, and drawings of how costs grow."""
+"""The page of measured performance: `docs/reference/performance.json` as tables, and drawings of how costs grow."""
 
 import ast
 import json
@@ -17,10 +17,10 @@ BOOK: Final = ROOT / "docs" / "reference" / "performance.json"
 IMAGES: Final = ROOT / "docs" / "images"
 INTRODUCTION: Final = """# Performance
 
-What `make bench` measured. A ratio says against what; where there is no baseline there is none. Times on the clock hold
-for the machine below and for how busy it was, which each suite's load tells (processes that wanted a core, in the mean
-of five minutes); CPU seconds and ratios hold for more. Goals were set before anything was measured, and stand here
-whether they are met or not.
+This page lists the results of `make bench`. A ratio names its baseline; figures without a baseline have no ratio. Clock
+times are valid only for the machine below and its load (the number of processes that wanted a core, averaged over five
+minutes), which each suite states. CPU seconds and ratios are less dependent on the machine. Goals were set before
+anything was measured, and are listed whether they are met or not.
 """
 COLOURS: Final = ("#2563eb", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#475569")
 
@@ -47,7 +47,7 @@ def page(book: Mapping[str, Any]) -> str:
         ("Counts", "small (`make bench QUICK=1`), unless a suite says otherwise" if book["quick"] else "full"),
         ("Goals", _goals(book["suites"])),
     ]
-    parts.append("| Of the run | |\n| --- | --- |\n" + "".join(f"| {name} | {_cell(told)} |\n" for name, told in about))
+    parts.append("| Run | |\n| --- | --- |\n" + "".join(f"| {name} | {_cell(told)} |\n" for name, told in about))
     parts += [_suite(suite) for suite in book["suites"] if "measures" in suite]
     if absent := [suite for suite in book["suites"] if "measures" not in suite]:
         parts.append("## Without figures\n\n" + "".join(f"- {_absent(suite)}\n" for suite in absent))
@@ -60,7 +60,7 @@ def _absent(suite: Mapping[str, Any]) -> str:
 
 
 def _about(name: str) -> str:
-    """What a suite asks, as the first line of its file says; empty where it has no file."""
+    """The first line of a suite's file, which says what it measures; empty if there is no file."""
     path = ROOT / "bench" / f"{name}.py"
     said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if path.is_file() else None
     return said.splitlines()[0] if said else ""

@@ -1,7 +1,7 @@
-"""The page of what was tried against reeltalk: `docs/reference/reliability.json` as tables.
+"""The page of attempts to break reeltalk: `docs/reference/reliability.json` as tables.
 
-Tests count what they try with the fixture `reliability` (`tests/conftest.py`). `pytest --record-reliability` runs them
-and writes what they counted into that file and onto the page; `--release` with it takes the counts of a release.
+Tests count their attempts with the fixture `reliability` (`tests/conftest.py`). `pytest --record-reliability` runs them
+and writes the counts into that file and onto the page; with `--release` it uses the counts of a release.
 """
 
 import itertools
@@ -17,11 +17,11 @@ BOOK: Final = ROOT / "docs" / "reference" / "reliability.json"
 PAGE: Final = BOOK.with_suffix(".md")
 INTRODUCTION: Final = """# Reliability
 
-What the tests tried in order to break reeltalk, how often, and how often it broke. Each row is what a test counted
-itself. `make reliability` runs these tests and writes the page anew; a normal run of the tests leaves it as it is.
+This page lists how the tests tried to break reeltalk, how often, and how often it failed. Each row was counted by a
+test. `make reliability` runs these tests and writes the page again; a normal run of the tests does not change it.
 
-*Counts* says with which counts the row was run: *release* for those of a release, *every run* where a test always tries
-the same, *CI* for the smaller counts of every change, with what a release tries in brackets.
+The column *Counts* says how often the row's test tries: *release* is the count of a release, *every run* a count that
+never changes, and *CI* the smaller count of every change, with the count of a release in brackets.
 """
 GROUPS: Final = {
     "servers": "Servers of models that fail",
@@ -40,11 +40,11 @@ GROUPS: Final = {
 
 @dataclass(frozen=True)
 class Row:
-    """What one test tried."""
+    """The attempts of one test."""
 
     group: str
     what: str
-    """What was tried, in plain words."""
+    """The attempt, in plain words."""
     failing: str
     """What counts as a failure, in plain words."""
     tried: int
@@ -52,12 +52,12 @@ class Row:
     counts: str
     """`every run`, `CI`, `full` or `release`."""
     release: int | None
-    """How many a release tries; none where the counts are always the same, or follow from those of another row."""
+    """The count of a release; None if the counts never change, or follow from those of another row."""
     test: str
     """File and name of the test, without what it was parametrized with."""
     date: str
     version: str
-    """Of reeltalk, and the commit where there is git."""
+    """Of reeltalk, and the commit if there is git."""
 
     def __post_init__(self) -> None:
         if self.group not in GROUPS:
@@ -75,7 +75,7 @@ class Tally:
 
 
 class Reliability:
-    """What one test tries; the fixture of that name says how it is used."""
+    """Counts the attempts of one test; see the fixture of that name."""
 
     def __init__(self, level: str, test: str, version: str) -> None:
         self._level, self._test, self._version = level, test, version
@@ -83,7 +83,7 @@ class Reliability:
         self._tallies: list[tuple[tuple[str, str, str], bool, Tally]] = []
 
     def count(self, ci: int, *, release: int, full: int | None = None) -> int:
-        """How often to try it in this run; `full` is for `make test-full`, and is `ci` where it is not given."""
+        """The number of attempts in this run; `full` is for `make test-full`, and equals `ci` by default."""
         self._release = release
         return {"CI": ci, "full": full or ci, "release": release}[self._level]
 
@@ -94,14 +94,14 @@ class Reliability:
             group: One of `GROUPS`.
             what: What is tried, in plain words: "SIGKILL of the review server while 8 people write".
             failing: What counts as a failure, in plain words: "a save that was acknowledged is lost or doubled".
-            is_counted: False where `count` says how often another thing is tried, as for saves under so many kills.
+            is_counted: False if `count` gives the number of another thing, for example of kills during these saves.
         """
         tally = Tally()
         self._tallies.append(((group, what, failing), is_counted, tally))
         return tally
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """What was counted, as fields of `Row`."""
+        """The counts, as fields of `Row`."""
         for words, is_counted, tally in self._tallies:
             row = Row(
                 group=words[0],
@@ -150,12 +150,12 @@ def merged(earlier: Sequence[Row], now: Sequence[Row]) -> list[Row]:
 
 
 def read_rows() -> list[Row]:
-    """The rows that are kept."""
+    """The stored rows."""
     return [Row(**row) for row in json.loads(BOOK.read_text(encoding="utf-8"))["rows"]]
 
 
 def write_rows(now: Sequence[Row]) -> None:
-    """Put the rows of a run into the file, and write the page."""
+    """Add the rows of a run to the file, and write the page."""
     rows = merged(read_rows(), now)
     BOOK.write_text(
         json.dumps({"rows": [asdict(row) for row in rows]}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -179,9 +179,7 @@ def page(rows: Sequence[Row]) -> str:
         ("Tried", f"{sum(row.tried for row in rows):,}"),
         ("Counts", _counts(rows)),
     ]
-    parts.append(
-        "| Of the runs | |\n| --- | --- |\n" + "".join(f"| {name} | {_cell(told)} |\n" for name, told in about)
-    )
+    parts.append("| Runs | |\n| --- | --- |\n" + "".join(f"| {name} | {_cell(told)} |\n" for name, told in about))
     for group, own in itertools.groupby(rows, key=lambda row: row.group):
         lines = [f"## {GROUPS[group]}\n", "| What was tried | Tried | Failed | A failure is | Counts | Date |"]
         lines.append("| --- | ---: | ---: | --- | --- | --- |")

@@ -31,10 +31,10 @@ REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 
 
 def commands() -> str:
-    """Every command with its help, as the terminal shows it at 100 columns."""
+    """Every command with its help, as a terminal of 100 columns shows it."""
     parts = [
-        "# Commands\n\nIn the order one uses them.\n",
-        "Exit codes: 0 done, 1 findings, 2 the user must act, 130 interrupted.\n",
+        "# Commands\n\nAll commands with their help, in the order of use.\n",
+        "Exit codes: 0 done, 1 findings, 2 you must act, 130 interrupted.\n",
     ]
     for name in [name for name in app if not name.startswith("-")]:
         parts.append(_help(name))
@@ -78,7 +78,7 @@ def _type_name(schema: dict[str, Any]) -> str:
 
 def labels() -> str:
     """Every known vocabulary with its labels."""
-    parts = ["# Labels\n\nVocabularies are open: a turn may carry any label. These are known.\n"]
+    parts = ["# Labels\n\nVocabularies are open: a turn may have any label. reeltalk knows these.\n"]
     for name, vocabulary in VOCABULARIES.items():
         summary = (inspect.getdoc(vocabulary) or "").split("\n")[0]
         says = member_docs(vocabulary)
@@ -115,10 +115,10 @@ def published_numbers() -> str:
     """Every published table that reeltalk ships, with its source."""
     parts = [
         "# Published numbers\n",
-        "What `reeltalk report --published` lists alone and lays beside the numbers of runs. *Printed* "
-        "is printed in a paper or on its project's page; a *label in a figure* is printed in one; what is *read off a "
-        "figure by eye* may be off by one; what is *counted from released files* is nobody's claim; the rest a third "
-        "party reports. No interval was published with any of it.\n",
+        "`reeltalk report --published` lists these numbers, or compares them with the numbers of runs. *Printed* "
+        "means printed in a paper or on its project's page; a *label in a figure* is printed in a figure; a number "
+        "*read off a figure by eye* may be off by one; a number *counted from released files* is nobody's claim; a "
+        "third party reports the others. None of them was published with an interval.\n",
         published_overview(markdown=True),
     ]
     return "\n".join([*parts, *(markdown(read_published(name)) for name in FILES)])
@@ -128,9 +128,9 @@ def project_file() -> str:
     """Every section of a project file with its settings."""
     parts = [
         "# Project files\n",
-        "What may stand in `project.yaml`; [a how-to](../how-to/project.md) says what it is for. Every section is a "
-        "command and every setting one of its options, with its default behind it. `null` means not given. "
-        "`reeltalk new` writes all of this into the file, as comments, and a JSON schema for editors beside it, "
+        "All sections and settings of `project.yaml`; [a how-to](../how-to/project.md) says how to use it. Every "
+        "section is a command and every setting one of its options, with its default in brackets. `null` means not "
+        "given. `reeltalk new` writes all of them into the file, as comments, and a JSON schema for editors next to it, "
         "`.reeltalk/project.schema.json`.\n",
         "- `benchmark` (required): folder of the benchmark; all paths start from the project's file.",
     ]
@@ -143,7 +143,7 @@ def project_file() -> str:
         if name == "evaluate":
             parts.append(
                 f"- `{MODELS}` (required): models by name, each a run: `NAME: MODEL`, or `NAME:` with any setting of "
-                "this section, which goes before what stands here. `mode` may be a list; each is a run then."
+                "this section, which then replaces the section's value. `mode` may be a list; each mode is then a run."
             )
         for option in command.options:
             if option.key in section.filled:
@@ -160,8 +160,8 @@ def judging_protocols() -> str:
         "Each row comes from the module that holds the judge or the metric. [Judge answers](../how-to/judge.md) says "
         "how to use protocols, [Metrics](metrics.md) how texts are tokenised.\n",
         "## Judging protocols\n",
-        "*Score* is what a judge gives, *right from* the score from which an answer counts as right, and *numbers* are "
-        "what tables show. A number with `.` and one more word is a part of the one before.\n",
+        "*Score* is the judge's score, *right from* the lowest score of a right answer, and *numbers* are the columns "
+        "of tables. A number that begins with `.` is a part of the one before.\n",
         "| Name | What it judges | Model | Score | Right from | Numbers |",
         "|---|---|---|---|---|---|",
     ]
