@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.schema.answers import NOT_IN_SOURCE, Answer, AnsweredTurn, AnswerState
+from reeltalk.schema.answers import NOT_IN_SOURCE, Answer, AnsweredTurn, AnswerState, item_id
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.runs import Duplicate
 from reeltalk.schema.scoring import short_hash
@@ -60,11 +60,6 @@ class _Asked:
     def alike(self, kind: str) -> tuple[str | tuple[str, ...] | None, ...]:
         """A group of turns. A model that answers one turn of a group should answer all its turns."""
         return (kind, self.task, self.split, self.turn.labels.get(LANGUAGE))
-
-
-def item_id(unit_id: str, position: int) -> str:
-    """The name of a turn in a run: its dialogue, chain or path, and its position from 1, as `d-1/03`."""
-    return f"{unit_id}/{position + 1:02d}"
 
 
 def answer_sets(

@@ -27,9 +27,7 @@ from reeltalk.evaluate.playing.play import (
 from reeltalk.evaluate.playing.policies import policy_of
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings, RunConfig
-from reeltalk.judge import reference_checks
-from reeltalk.judge.judge import Judge
-from reeltalk.judge.units import Background, group_units, judged_units
+from reeltalk.judge.judge import Background, Judge, group_units, judged_units, sample_units, with_empty_answers
 from reeltalk.llm.budget import Prices
 from reeltalk.llm.model import AsyncModel, Message, Reply
 from reeltalk.llm.replies import reply_key
@@ -310,7 +308,7 @@ def forecast_evaluation(
     turns = told_only = 0
     plays = [config.under(control).play for control in (None, *config.controls)]
     every = {(step.unit, step.unit_id) for script in scripts for step in script.steps}
-    nothing = reference_checks.sample_units(every, config.judging.null_units, seed=config.judging.seed)
+    nothing = sample_units(every, config.judging.null_units, seed=config.judging.seed)
 
     async def run() -> None:
         nonlocal turns, told_only
@@ -326,7 +324,7 @@ def forecast_evaluation(
                 for unit in judged_units(one, units, background):
                     await one.judge(unit, counting[one.name])
                     if one.needs_model and (unit.kind, unit.id) in nothing:
-                        await one.judge(reference_checks.with_empty_answers(unit), counting[one.name])
+                        await one.judge(with_empty_answers(unit), counting[one.name])
             due.append((asked.calls - answers, sum(one.calls for one in counting.values()) - judgings))
 
     asyncio.run(run())

@@ -25,10 +25,18 @@ from reeltalk.evaluate.playing.play import (
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.inference.embedding import SentenceEmbedder
-from reeltalk.judge import reference_checks
-from reeltalk.judge.judge import Judge, JudgeUnit
+from reeltalk.judge.judge import (
+    NULL_MODEL,
+    Background,
+    Judge,
+    JudgeUnit,
+    UnitKey,
+    group_units,
+    judged_units,
+    sample_units,
+    with_empty_answers,
+)
 from reeltalk.judge.settings import JudgeSettings
-from reeltalk.judge.units import Background, group_units, judged_units
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.progress import Progress
@@ -113,7 +121,7 @@ def state_name(turn: AnsweredTurn) -> str:
     return AnswerState.FAILED.value if turn.has_failed else turn.state.value
 
 
-def _place(unit: JudgeUnit) -> reference_checks.UnitKey:
+def _place(unit: JudgeUnit) -> UnitKey:
     return unit.kind, unit.id
 
 
@@ -165,14 +173,14 @@ class EvaluationRunner:
         *,
         at_a_time: int,
         progress: Progress | None = None,
-        null_sample: frozenset[reference_checks.UnitKey] | None = None,
+        null_sample: frozenset[UnitKey] | None = None,
     ) -> None:
         self.collected: Final = Collected()
         """The results so far."""
         self._logs, self._judging, self._background = logs, judging, background
         self._at_a_time, self._progress = at_a_time, progress or _silent
         self._due, self._done, self._recalled = 0, 0, False
-        self._null_begun: set[tuple[str, reference_checks.UnitKey]] = set()
+        self._null_begun: set[tuple[str, UnitKey]] = set()
         self._null_sample = null_sample
 
     def run(
@@ -307,12 +315,12 @@ class EvaluationRunner:
 
     async def _judge_nothing(self, judge: Judge, unit: JudgeUnit) -> None:
         """Judge a unit with empty answers, once for all models that answered it."""
-        place: reference_checks.UnitKey = (unit.kind, unit.id)
+        place: UnitKey = (unit.kind, unit.id)
         wanted = place in (self._null_sample or ()) if judge.needs_model else self._judging.settings.null_units > 0
-        if not wanted or unit.model == reference_checks.NULL_MODEL or (judge.name, place) in self._null_begun:
+        if not wanted or unit.model == NULL_MODEL or (judge.name, place) in self._null_begun:
             return
         self._null_begun.add((judge.name, place))
-        nothing = NullUnits([reference_checks.with_empty_answers(unit)])
+        nothing = NullUnits([with_empty_answers(unit)])
         self.collected.null.setdefault(judge.name, []).append(nothing)
         nothing.scores += await judge.judge(nothing.units[0], self._judging.model)
 
@@ -351,7 +359,7 @@ class EvaluationRunner:
         return self.collected.evaluation(names, [judge.name for judge in self._judging.judges])
 
 
-def sample_null_units(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[reference_checks.UnitKey]:
+def sample_null_units(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[UnitKey]:
     """The units of some scripts whose empty answers a model judges.
 
     Args:
@@ -361,8 +369,8 @@ def sample_null_units(scripts: Sequence[Script], judging: JudgeSettings) -> froz
     return _drawn({(step.unit, step.unit_id) for script in scripts for step in script.steps}, judging)
 
 
-def _drawn(units: Iterable[reference_checks.UnitKey], judging: JudgeSettings) -> frozenset[reference_checks.UnitKey]:
-    return reference_checks.sample_units(units, judging.null_units, seed=judging.seed)
+def _drawn(units: Iterable[UnitKey], judging: JudgeSettings) -> frozenset[UnitKey]:
+    return sample_units(units, judging.null_units, seed=judging.seed)
 
 
 def _note(turn: AnsweredTurn, notes: Notes) -> None:

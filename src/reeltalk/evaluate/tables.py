@@ -12,12 +12,10 @@ from reeltalk.evaluate.score import ScoredAnswers, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash
 from reeltalk.evaluate.stage import Evaluation, JudgingSetup, NullUnits
-from reeltalk.judge import reference_checks
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import NULL_MODEL, NULL_SOURCE, Background, JudgeUnit, group_units, judged_units
 from reeltalk.judge.measures import MeanItem, Measure, group_measure, mean_measure
 from reeltalk.judge.protocol import find_protocol, measure_info
 from reeltalk.judge.turns import cascade
-from reeltalk.judge.units import Background, group_units, judged_units
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -288,12 +286,12 @@ def tables_of(
         answered = [turn for turn in evaluation.turns if turn.model == model]
         add(model, asked_hash(answered), latency_measures(answered, durations))
     models = [_info(answer_set, evaluation.turns) for answer_set in sets]
-    if reference_checks.NULL_MODEL not in signed:
+    if NULL_MODEL not in signed:
         nothing = Tables()
         for judge in judging.judges:
             null = evaluation.null.get(judge.name, NullUnits())
             summarise(
-                reference_checks.NULL_MODEL,
+                NULL_MODEL,
                 judge.measures(null.units, null.scores) if null.units else [],
                 subject=subject,
                 signed=(("data", judged_hash(null.units, judge)), *judging.signature(judge)),
@@ -304,9 +302,9 @@ def tables_of(
             turns = {turn.item_id for null in evaluation.null.values() for unit in null.units for turn in unit.turns}
             models.append(
                 ModelInfo(
-                    model=reference_checks.NULL_MODEL,
-                    source=reference_checks.NULL_SOURCE[0],
-                    sha256=reference_checks.NULL_SOURCE[1],
+                    model=NULL_MODEL,
+                    source=NULL_SOURCE[0],
+                    sha256=NULL_SOURCE[1],
                     rows=len(turns),
                     items=len(turns),
                 )

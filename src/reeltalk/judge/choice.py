@@ -13,7 +13,7 @@ from typing import Final
 from reeltalk.baselines.history import rests_on_history
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns, no_answer_reason
+from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns, no_answer_reason, shown_options
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.agree import SIGNATURE, agrees, chosen_option
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -202,22 +202,3 @@ class AgreeJudge(SingleTurnJudge):
         options = shown[1] if shown is not None else turn.options
         right = agrees_in_context(turn.text, turn.references, turn.question, before, options)
         return [score_row(unit, AGREE, NOBODY, float(right), turn=turn)]
-
-
-def shown_options(turn: AnsweredTurn) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
-    """The options of a turn in the order in which they were shown.
-
-    Args:
-        turn: A turn with or without options.
-
-    Returns:
-        Indices in the benchmark's order, and the texts. None if there are no options, or if the recorded order does not
-        fit them.
-    """
-    if turn.options is None:
-        return None
-    recorded = turn.played.option_order if turn.played is not None else None
-    order = recorded if recorded is not None else tuple(range(len(turn.options)))
-    if sorted(order) != list(range(len(turn.options))):
-        return None
-    return order, tuple(turn.options[index] for index in order)

@@ -1,11 +1,13 @@
-"""The types of judging: what a judge is given, the interface of every judge, and the rows that it returns.
+"""Types of judging: the units that a judge is given, the interface of every judge, and the rows that it returns.
 
 A model's answer is data: it reaches a judge between fences that our code writes, in a place that our code chooses, and
 our code owns keys, counts and denominators.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Final, Protocol, runtime_checkable
 
 from reeltalk.judge.measures import Measure
@@ -13,11 +15,19 @@ from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, UnitKind
 from reeltalk.schema.media import Video
 from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.store.content import Content
 
 READ_OF_TURNS: Final = ("checklist", "rubric", "key")
 READ_OF_UNITS: Final = ("summaries", "linked", "clips", "duration_s")
 READ: Final = frozenset({*READ_OF_TURNS, *READ_OF_UNITS})
 """Fields of a benchmark that a judge may read besides questions, references, options and labels."""
+Place = tuple[str, int]
+"""A chain and the index of a turn in it."""
+NULL_MODEL: Final = "empty"
+"""Name of the row of empty answers on a leaderboard."""
+NULL_SOURCE: Final = ("baseline:empty", "")
+
+UnitKey = tuple[UnitKind, str]
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,75 @@ class JudgeUnit:
     def answered(self) -> tuple[AnsweredTurn, ...]:
         """The turns that have an answer and a reference."""
         return tuple(t for t in self.turns if t.state is AnswerState.ANSWERED and t.references)
+
+
+@dataclass(frozen=True)
+class LinkedQuestions:
+    """The linked questions of one chain in a slot of the official streaming evaluation."""
+
+    chain: int
+    """Index into the chains."""
+    questions: tuple[int, ...]
+    """Indices into the chain's questions, in the order of the linkage record; an index may occur twice."""
+
+
+@dataclass(frozen=True)
+class JoinedChains:
+    """The chains of one video and the links that SVBench's script finds between them."""
+
+    id: str
+    video_id: str
+    chain_ids: tuple[str | None, ...]
+    """In order; None for an empty entry of the source."""
+    slots: tuple[tuple[LinkedQuestions, ...], ...]
+    """For each chain, from `streaming_slots`."""
+
+
+@dataclass(frozen=True)
+class Background:
+    """Facts of a benchmark beside the turns."""
+
+    videos: Mapping[str, Video]
+    places: Mapping[tuple[str, int], Place]
+    """Chain turn of every step of a path, by path and index of the step."""
+    linked: Mapping[tuple[Place, Place], str]
+    """Relations between two chain turns."""
+    clips: Mapping[str, int]
+    """Number of scenes that each dialogue is about."""
+    joined: tuple[JoinedChains, ...] = ()
+    """Chains that SVBench's script judges together in place of paths."""
+
+    @classmethod
+    def of(cls, content: Content, joined: Iterable[JoinedChains] = ()) -> "Background":
+        """The background of a benchmark.
+
+        Args:
+            content: The benchmark.
+            joined: Chains that SVBench's script judges together in place of paths, if wanted.
+        """
+        cross = {scene.clip_ids: max(2, len(scene.parts)) for scene in content.scenes if scene.kind == "cross"}
+        single = {scene.clip_ids for scene in content.scenes if scene.kind == "single"}
+        clips: dict[str, int] = {}
+        for dialogue in content.dialogues:
+            known = 1 if dialogue.clip_ids in single else cross.get(dialogue.clip_ids)
+            clips[dialogue.id] = known or max(1, len(dialogue.clip_ids))
+        return cls(
+            videos={video.id: video for video in content.videos},
+            places={
+                (path.id, index): (step.ref.unit_id, step.ref.turn_index)
+                for path in content.paths
+                for index, step in enumerate(path.steps)
+            },
+            linked={
+                (
+                    (linkage.source.unit_id, linkage.source.turn_index),
+                    (linkage.target.unit_id, linkage.target.turn_index),
+                ): linkage.relation
+                for linkage in content.linkages
+            },
+            clips=clips,
+            joined=tuple(joined),
+        )
 
 
 class Judge(Protocol):
@@ -120,9 +199,103 @@ class ReadsVideos(Protocol):
         ...
 
 
+@runtime_checkable
+class AddsUnits(Protocol):
+    """A judge whose official script judges turns together that are no chain, path or dialogue."""
+
+    def added_units(self, units: Sequence[JudgeUnit], background: Background) -> list[JudgeUnit]:
+        """The units that the judge adds.
+
+        Args:
+            units: Chains, paths and dialogues with answers, of any models.
+            background: Facts of the benchmark.
+        """
+        ...
+
+
 def fields_read_by(judge: Judge) -> frozenset[str]:
     """The fields of `READ` that a judge reads: its own `reads`, or all of them if it has none."""
     return frozenset(getattr(judge, "reads", READ))
+
+
+def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Background | None) -> list[JudgeUnit]:
+    """The units that a protocol judges: the given ones, and those that it adds.
+
+    Args:
+        judge: The judge.
+        units: Chains, paths and dialogues with answers, of any models.
+        background: Facts of the benchmark.
+    """
+    if background is None or not isinstance(judge, AddsUnits):
+        return list(units)
+    return [*units, *judge.added_units(units, background)]
+
+
+def group_units(turns: Iterable[AnsweredTurn], background: Background | None = None) -> list[JudgeUnit]:
+    """Group turns into chains, paths and dialogues of each model, in the order of their first turns.
+
+    Args:
+        turns: Answered turns, in the order of their units.
+        background: Facts of the benchmark; without it there are no summaries and no links.
+    """
+    grouped: dict[tuple[str, str, str], list[AnsweredTurn]] = {}
+    for turn in turns:
+        grouped.setdefault((turn.model, turn.unit, turn.unit_id), []).append(turn)
+    return [_unit(tuple(sorted(own, key=lambda turn: turn.turn_index)), background) for own in grouped.values()]
+
+
+def _unit(turns: tuple[AnsweredTurn, ...], background: Background | None) -> JudgeUnit:
+    first = turns[0]
+    video = background.videos.get(first.video_id) if background else None
+    return JudgeUnit(
+        model=first.model,
+        kind=first.unit,
+        id=first.unit_id,
+        video_id=first.video_id,
+        turns=turns,
+        task=first.task,
+        summaries=video.summaries if video else {},
+        linked=_links(turns, background) if background and first.unit == "path" else (),
+        clips=background.clips.get(first.unit_id, 1) if background else 1,
+        duration_s=video.duration_s if video else None,
+    )
+
+
+def _links(turns: tuple[AnsweredTurn, ...], background: Background) -> tuple[LinkedTurns, ...]:
+    """Relations between neighbours on a path: the jumps it took."""
+    places = [background.places.get((turn.unit_id, turn.turn_index)) for turn in turns]
+    found: list[LinkedTurns] = []
+    for index, (before, after) in enumerate(pairwise(places)):
+        if before is not None and after is not None and (relation := background.linked.get((before, after))):
+            found.append(LinkedTurns(index, index + 1, relation))
+    return tuple(found)
+
+
+def sample_units(units: Iterable[UnitKey], count: int, *, seed: int) -> frozenset[UnitKey]:
+    """Draw the units whose empty answers a model judges. The same benchmark and seed give the same units.
+
+    Args:
+        units: Kind and identifier of all judged units.
+        count: Number of units to draw.
+        seed: Seed of the draw.
+    """
+    drawn = sorted(set(units), key=lambda unit: hashlib.sha256(f"{seed} {unit[0]} {unit[1]}".encode()).digest())
+    return frozenset(drawn[:count])
+
+
+def with_empty_answers(unit: JudgeUnit) -> JudgeUnit:
+    """The unit with an empty answer to every turn that is asked.
+
+    Args:
+        unit: A unit of any model.
+    """
+    turns = tuple(
+        turn.model_copy(update={"text": "", "state": AnswerState.ANSWERED, "reason": None})
+        if turn.state.is_due
+        else turn
+        for turn in unit.turns
+    )
+    return replace(unit, model=NULL_MODEL, turns=tuple(turn.model_copy(update={"model": NULL_MODEL}) for turn in turns))
 
 
 def score_row(

@@ -4,49 +4,12 @@ A judge that scores an empty answer well has a scale with a floor. One that does
 scale, or gives the repeated question more than the bottom, measures something other than correctness.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Final
 
 from reeltalk.baselines.answerer import AlwaysYes, CopiedQuestion
 from reeltalk.errors import SettingError
-from reeltalk.judge.judge import JudgeUnit
-from reeltalk.schema.answers import NO_REFERENCE, AnsweredTurn, AnswerState, UnitKind, right_answer
-
-NULL_MODEL: Final = "empty"
-"""Name of the row of empty answers on a leaderboard."""
-NULL_SOURCE: Final = ("baseline:empty", "")
-
-UnitKey = tuple[UnitKind, str]
-
-
-def sample_units(units: Iterable[UnitKey], count: int, *, seed: int) -> frozenset[UnitKey]:
-    """Draw the units whose empty answers a model judges. The same benchmark and seed give the same units.
-
-    Args:
-        units: Kind and identifier of all judged units.
-        count: Number of units to draw.
-        seed: Seed of the draw.
-    """
-    drawn = sorted(set(units), key=lambda unit: hashlib.sha256(f"{seed} {unit[0]} {unit[1]}".encode()).digest())
-    return frozenset(drawn[:count])
-
-
-def with_empty_answers(unit: JudgeUnit) -> JudgeUnit:
-    """The unit with an empty answer to every turn that is asked.
-
-    Args:
-        unit: A unit of any model.
-    """
-    turns = tuple(
-        turn.model_copy(update={"text": "", "state": AnswerState.ANSWERED, "reason": None})
-        if turn.state.is_due
-        else turn
-        for turn in unit.turns
-    )
-    return replace(unit, model=NULL_MODEL, turns=tuple(turn.model_copy(update={"model": NULL_MODEL}) for turn in turns))
-
+from reeltalk.schema.answers import NO_REFERENCE, AnsweredTurn, AnswerState, right_answer
 
 REFERENCE_CHECKS: Final[dict[str, Callable[[AnsweredTurn], str | None]]] = {
     "reference": right_answer,

@@ -10,12 +10,12 @@ from typing import Final, Literal
 
 from reeltalk.judge.asking import Judgement, judge_prompts, our_judge_prompts
 from reeltalk.judge.checklist import ask_items
-from reeltalk.judge.choice import CONTEXT_SIGNATURE, agrees_in_context, shown_options
+from reeltalk.judge.choice import CONTEXT_SIGNATURE, agrees_in_context
 from reeltalk.judge.cogme import tagged_questions, weighted_measure
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns
+from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns, shown_options
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompts import Prompts

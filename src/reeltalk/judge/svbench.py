@@ -10,10 +10,17 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reeltalk.judge.asking import Judgement, ask_text, ask_verdict, judge_prompts, our_judge_prompts
-from reeltalk.judge.judge import JudgeUnit, not_applicable_row, score_row, unscored_row
+from reeltalk.judge.judge import Background, JudgeUnit, not_applicable_row, score_row, unscored_row
 from reeltalk.judge.measures import MeanItem, Measure, mean_measure, mean_of_means
 from reeltalk.judge.protocol import REFERENCE, MeasurePart, OfficialSampling, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.svbench_official import COMPAT, MARK_HEADINGS, official_scores, read_headed, svbench_fields
+from reeltalk.judge.svbench_official import (
+    COMPAT,
+    MARK_HEADINGS,
+    joined_units,
+    official_scores,
+    read_headed,
+    svbench_fields,
+)
 from reeltalk.judge.turns import require_model
 from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
@@ -106,6 +113,10 @@ class SVBenchJudge:
             return (("mode", "published"), *((key, self.prompts[name].signature) for key, name in chosen))
         parts = (("prompt", self.prompts[NAME].signature), ("repair", self.prompts["repair"].signature))
         return (*parts, ("compat", self.prompts[f"{NAME}-compat"].signature)) if self.compat else parts
+
+    def added_units(self, units: Sequence[JudgeUnit], background: Background) -> list[JudgeUnit]:
+        """With `compat`, the units that only the official script forms."""
+        return joined_units(units, background) if self.compat else []
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
         """Six rows, and six more with `compat`. The row of the overall score has rationale and replies.

@@ -6,12 +6,13 @@ without fences.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import Background, JoinedChains, JudgeUnit, LinkedQuestions, LinkedTurns, Place
 from reeltalk.llm.structured import MalformedReplyError
+from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.record import Json
 
 MARK_HEADINGS: Final[Mapping[str, str]] = {
@@ -67,16 +68,6 @@ def official_single_score(text: str) -> int | None:
 
 def _number(match: re.Match[str] | None) -> int | None:
     return int(match[1]) if match is not None and len(match[1]) <= LONGEST_NUMBER else None
-
-
-@dataclass(frozen=True)
-class LinkedQuestions:
-    """The linked questions of one chain in a slot of the official streaming evaluation."""
-
-    chain: int
-    """Index into the chains."""
-    questions: tuple[int, ...]
-    """Indices into the chain's questions, in the order of the linkage record; an index may occur twice."""
 
 
 def streaming_slots(
@@ -192,3 +183,81 @@ def read_headed(text: str, headings: Mapping[str, str]) -> dict[str, int]:
             raise MalformedReplyError(f"under {match[0].strip()!r} there is no one whole number after 'Score'", text)
         marks[name] = int(mark)
     return marks
+
+
+def joined_units(units: Sequence[JudgeUnit], background: Background) -> list[JudgeUnit]:
+    """The units of SVBench's official streaming evaluation: all linked questions of a video at once.
+
+    A video without links has a unit without turns, since the script judges that too. A video of which a model answered
+    no chain has no unit.
+
+    Args:
+        units: Chains with answers, of any models.
+        background: Facts of the benchmark, with the chains that the script joins.
+    """
+    found: list[JudgeUnit] = []
+    for model in dict.fromkeys(unit.model for unit in units if unit.kind == "chain"):
+        own = {unit.id: unit for unit in units if unit.kind == "chain" and unit.model == model}
+        for joined in background.joined:
+            if any(chain_id in own and own[chain_id].answered for chain_id in joined.chain_ids):
+                found.append(_joined_unit(model, joined, own, background))
+    return found
+
+
+def _joined_unit(model: str, joined: JoinedChains, own: Mapping[str, JudgeUnit], background: Background) -> JudgeUnit:
+    turns: list[AnsweredTurn] = []
+    places: list[list[dict[int, Place]]] = []
+    for slot in joined.slots:
+        places.append([])
+        for questions in slot:
+            unit = own.get(joined.chain_ids[questions.chain] or "")
+            by_index = {turn.turn_index: turn for turn in unit.turns} if unit is not None else {}
+            here: dict[int, Place] = {}
+            for number, index in enumerate(questions.questions):
+                if unit is not None and index in by_index:
+                    here[number] = (unit.id, index)
+                    turns.append(by_index[index])
+            places[-1].append(here)
+    video = background.videos.get(joined.video_id)
+    return JudgeUnit(
+        model=model,
+        kind="dialogue",
+        id=joined.id,
+        video_id=joined.video_id,
+        turns=tuple(turns),
+        linked=tuple(_joined_links(places, background)),
+        lists=_lists(places),
+        duration_s=video.duration_s if video else None,
+        official=True,
+    )
+
+
+def _lists(places: Sequence[Sequence[Mapping[int, Place]]]) -> tuple[tuple[int, ...], ...]:
+    """Indices of the turns of each list, in the order of the slots."""
+    found: list[tuple[int, ...]] = []
+    at = 0
+    for questions in (questions for slot in places for questions in slot):
+        found.append(tuple(range(at, at + len(questions))))
+        at += len(questions)
+    return tuple(found)
+
+
+def _joined_links(places: Sequence[Sequence[Mapping[int, Place]]], background: Background) -> Iterable[LinkedTurns]:
+    """Relations between the linked questions of one chain, the last list of its slot, and the first of the next."""
+    starts: list[list[int]] = []
+    at = 0
+    for slot in places:
+        starts.append([])
+        for questions in slot:
+            starts[-1].append(at)
+            at += len(questions)
+    for index, (before, after) in enumerate(pairwise(places)):
+        if not before or not after:
+            continue
+        for place, (number, source) in enumerate(before[-1].items()):
+            target = after[0].get(number)
+            relation = background.linked.get((source, target)) if target is not None else None
+            if relation is not None:
+                yield LinkedTurns(
+                    starts[index][-1] + place, starts[index + 1][0] + list(after[0]).index(number), relation
+                )

@@ -401,3 +401,22 @@ def cascade(units: Sequence[JudgeUnit], values: Mapping[str, float], of: str) ->
         mean_measure(f"{of}.after_right", after_right, scale=100),
         mean_measure(f"{of}.after_corrupted", after_planted, scale=100),
     ]
+
+
+def shown_options(turn: AnsweredTurn) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+    """The options of a turn in the order in which they were shown.
+
+    Args:
+        turn: A turn with or without options.
+
+    Returns:
+        Indices in the benchmark's order, and the texts. None if there are no options, or if the recorded order does not
+        fit them.
+    """
+    if turn.options is None:
+        return None
+    recorded = turn.played.option_order if turn.played is not None else None
+    order = recorded if recorded is not None else tuple(range(len(turn.options)))
+    if sorted(order) != list(range(len(turn.options))):
+        return None
+    return order, tuple(turn.options[index] for index in order)

@@ -7,11 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reeltalk.judge.choice import shown_options
 from reeltalk.judge.judge import JudgeUnit, score_row
 from reeltalk.judge.measures import Measure, mean_measure
 from reeltalk.judge.protocol import PER_CENT, MeasurePart, Need, Protocol, ProtocolCriterion, per_cent
-from reeltalk.judge.turns import NOBODY, SingleTurnJudge, no_answer_reason
+from reeltalk.judge.turns import NOBODY, SingleTurnJudge, no_answer_reason, shown_options
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.info import SHORT
 from reeltalk.questions.answer_reading import UNREAD, read_answer, rules_signature

@@ -15,6 +15,11 @@ NOT_IN_SOURCE: Final = "the source holds no answer to this turn"
 NO_REFERENCE: Final = "the benchmark holds no reference to this turn"
 
 
+def item_id(unit_id: str, position: int) -> str:
+    """The name of a turn in a run: its dialogue, chain or path, and its position from 1, as `d-1/03`."""
+    return f"{unit_id}/{position + 1:02d}"
+
+
 class AnswerState(StrEnum):
     """Whether there is an answer to judge."""
 

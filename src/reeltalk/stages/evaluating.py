@@ -24,7 +24,7 @@ from reeltalk.evaluate.settings import PlaySettings, RunConfig, config_of
 from reeltalk.evaluate.signing import run_request, run_signature
 from reeltalk.evaluate.stage import Collected, EvaluationRunner, JudgingSetup, sample_null_units
 from reeltalk.formats import load_format
-from reeltalk.judge import reference_checks
+from reeltalk.judge.judge import UnitKey
 from reeltalk.llm import Budget, ReplyStore, Spent
 from reeltalk.metrics.uncertainty import wilson
 from reeltalk.parallel.side_by_side import side_by_side
@@ -354,7 +354,7 @@ def play_scripts(
     *,
     frames: FrameServer,
     logs: Path,
-    null_sample: frozenset[reference_checks.UnitKey],
+    null_sample: frozenset[UnitKey],
     progress: Progress,
 ) -> Collected:
     """Play scripts and judge their answers, in this process.
@@ -586,7 +586,7 @@ def play_in_processes(
     folder: RunFolder,
     replies: Path,
     budget: Budget,
-    null_sample: frozenset[reference_checks.UnitKey],
+    null_sample: frozenset[UnitKey],
     train: Benchmark | None,
     progress: Progress,
     tell: Tell,

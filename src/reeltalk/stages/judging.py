@@ -14,7 +14,7 @@ from reeltalk.evaluate.signing import judge_request, judging_request
 from reeltalk.evaluate.stage import EvaluationRunner
 from reeltalk.evaluate.tables import Parts
 from reeltalk.formats import load_format
-from reeltalk.judge import reference_checks
+from reeltalk.judge.judge import NULL_MODEL
 from reeltalk.judge.reference_checks import replace_answers
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
@@ -128,7 +128,7 @@ class AnswersToJudge:
 
         A file that was cut between two lines reads without an error, so the count is compared with `run.json`.
         """
-        played = run.info.kind in ("evaluate", "judge") and (answers or info.model != reference_checks.NULL_MODEL)
+        played = run.info.kind in ("evaluate", "judge") and (answers or info.model != NULL_MODEL)
         if played and answers != info.rows:
             raise InputError(
                 f"{answers:,} answers of '{info.model}' where run.json counts {info.rows:,}",

@@ -23,12 +23,10 @@ from reeltalk.evaluate.stage import Evaluation, JudgingSetup, state_name
 from reeltalk.evaluate.tables import item_rows, tables_of
 from reeltalk.formats.svbench_layout import join_inputs
 from reeltalk.inference.embedding import SentenceEmbedder
-from reeltalk.judge import reference_checks
-from reeltalk.judge.judge import Judge, ReadsVideos
+from reeltalk.judge.judge import NULL_MODEL, Background, JoinedChains, Judge, ReadsVideos
 from reeltalk.judge.protocol import find_protocol, measure_caution
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings, resolve_protocols
 from reeltalk.judge.svbench_official import streaming_slots
-from reeltalk.judge.units import Background, JoinedChains
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.llm.budget import Spent
 from reeltalk.metrics.meteor import MeteorError, MeteorProcess
@@ -374,7 +372,7 @@ def report_of(run: Run) -> RunReport:
     Raises:
         InputError: Its answers are damaged.
     """
-    counts = Counter(state_name(turn) for turn in run.answers() if turn.model != reference_checks.NULL_MODEL)
+    counts = Counter(state_name(turn) for turn in run.answers() if turn.model != NULL_MODEL)
     return _report(run, counts, failures_in(run))
 
 

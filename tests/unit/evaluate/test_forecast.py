@@ -26,8 +26,8 @@ from reeltalk.evaluate.playing.script import Script, make_scripts
 from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.settings import FramePolicy, FrameSettings, ModelSettings, PlaySettings, RunConfig
 from reeltalk.evaluate.stage import EvaluationRunner, JudgingSetup
+from reeltalk.judge.judge import Background
 from reeltalk.judge.settings import JudgeSettings
-from reeltalk.judge.units import Background
 from reeltalk.llm import Endpoint, Message, Prices, ReplyStore
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval

@@ -22,10 +22,9 @@ from reeltalk.evaluate.playing.script import make_scripts
 from reeltalk.evaluate.playing.subtitles import spoken_lines
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash, shown_hash
-from reeltalk.judge.judge import READ, JudgeUnit, LinkedTurns
+from reeltalk.judge.judge import READ, Background, JudgeUnit, LinkedTurns, group_units
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
-from reeltalk.judge.units import Background, group_units
 from reeltalk.llm import Message, Reply
 from reeltalk.schema.answers import AnsweredTurn, PlayDetails
 from reeltalk.schema.dialogue import (

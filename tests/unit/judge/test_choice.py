@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from reeltalk.analysis.turn_scores import credit_metric
-from reeltalk.judge.choice import AgreeJudge, ChoiceJudge, agrees_in_context, shown_options
+from reeltalk.judge.choice import AgreeJudge, ChoiceJudge, agrees_in_context
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.measures import group_measure
 from reeltalk.judge.protocol import protocols
+from reeltalk.judge.turns import shown_options
 from reeltalk.metrics.agree import SIGNATURE
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.scoring import JudgedScore, ScoreState

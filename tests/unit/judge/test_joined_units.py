@@ -4,9 +4,8 @@ from pathlib import Path
 
 from reeltalk.formats import svbench
 from reeltalk.formats.svbench_layout import join_inputs
-from reeltalk.judge.judge import LinkedTurns
-from reeltalk.judge.svbench_official import streaming_slots
-from reeltalk.judge.units import Background, JoinedChains, group_units, joined_units
+from reeltalk.judge.judge import Background, JoinedChains, LinkedTurns, group_units
+from reeltalk.judge.svbench_official import joined_units, streaming_slots
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.store.content import Content
 

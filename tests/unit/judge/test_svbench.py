@@ -10,10 +10,10 @@ import pytest
 
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.judge.gpt_score import GPTScore
-from reeltalk.judge.judge import JudgeUnit, LinkedTurns
+from reeltalk.judge.judge import JudgeUnit, LinkedQuestions, LinkedTurns
 from reeltalk.judge.measures import group_measure
 from reeltalk.judge.svbench import CRITERIA, NO_ANSWER, SVBenchJudge, leaderboard_average
-from reeltalk.judge.svbench_official import LinkedQuestions, official_scores, official_single_score, streaming_slots
+from reeltalk.judge.svbench_official import official_scores, official_single_score, streaming_slots
 from reeltalk.llm import Message, Reply
 from reeltalk.llm.fencing import fence
 from reeltalk.schema.answers import AnsweredTurn, AnswerState

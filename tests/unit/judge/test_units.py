@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from reeltalk.judge.judge import LinkedTurns
-from reeltalk.judge.units import Background, group_units
+from reeltalk.judge.judge import Background, LinkedTurns, group_units
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.media import Scene, Video

@@ -14,11 +14,10 @@ from typing import Protocol
 
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.answers import item_id
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.metrics.agree import agrees, is_yes_no, polarity
-from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails, item_id
 from reeltalk.schema.dialogue import Turn
 
 

@@ -11,7 +11,7 @@ from reeltalk.evaluate.harnesses.task import AskedTurn, list_asked_turns
 from reeltalk.evaluate.playing.script import make_scripts
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.judge.choice import AgreeJudge, ChoiceJudge
-from reeltalk.judge.units import group_units
+from reeltalk.judge.judge import group_units
 from reeltalk.metrics.scoring import score_texts
 from reeltalk.store.benchmark import Benchmark
 
