@@ -115,6 +115,24 @@ def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(browser: Chro
 
 
 @pytest.mark.browser
+def test_a_decision_of_another_window_stays(browser: Chromium, team: Team, address: str) -> None:
+    first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
+    judge = team.member("Jo", "adjudicator")
+    hand_in(first, {"0": {"question": "Ann's?"}})
+    hand_in(second, {"0": {"question": "Ben's?"}})
+    path = judge.form("/adjudicate/queues/turns/next").headers["location"]
+    one, other = (open_page(browser, team, address, judge, path) for _ in range(2))
+    for page in (one, other):
+        page.wait_for_selector(".sides")
+    one.keyboard.press("a")
+    expect(one.locator("#left")).to_have_text("all decided")
+    expect(one.locator("#save-state")).to_contain_text("All saved")
+    other.keyboard.press("b")
+    expect(other.locator("#notices")).to_have_text("Turn 1 was saved in another window. That version stays.")
+    expect(other.locator(".sides .head.taken")).to_contain_text("A, taken")
+
+
+@pytest.mark.browser
 def test_work_is_returned_with_a_note(browser: Chromium, team: Team, address: str) -> None:
     first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
     judge = team.member("Jo", "adjudicator")

@@ -32,6 +32,7 @@ from reeltalk.review.settling import (
 )
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, VideoRow, moment
 from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
 from reeltalk.schema.record import Json
 
@@ -155,25 +156,31 @@ def open_work(
     with project.database.reading() as session:
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         entries = work.entries(session, assignment.id)
-        return {
-            "assignment": {
-                "id": assignment.id,
-                "role": assignment.role,
-                "state": assignment.state,
-                "round": assignment.round,
-                "note": assignment.note,
-                "lease_until": assignment.lease_until,
-            },
-            "unit": {
-                "id": unit.id,
-                "task": task.kind,
-                "title": unit.title,
-                "video": video_of(session, unit),
-                "content": task.visible_content(unit.content, {place: row.value for place, row in entries.items()}),
-            },
-            "places": list(task.places(unit.content)),
-            "entries": {place: work.entry_view(row) for place, row in entries.items()},
-        }
+        content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
+        return _work_view(session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+
+
+def _work_view(
+    session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, content: Mapping[str, Json]
+) -> dict[str, Any]:
+    return {
+        "assignment": {
+            "id": assignment.id,
+            "role": assignment.role,
+            "state": assignment.state,
+            "round": assignment.round,
+            "note": assignment.note,
+            "lease_until": assignment.lease_until,
+        },
+        "unit": {
+            "id": unit.id,
+            "task": task.kind,
+            "title": unit.title,
+            "video": video_of(session, unit),
+            "content": content,
+        },
+        "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
+    }
 
 
 @router.put("/api/work/{assignment_id}/entries/{place}")
@@ -349,18 +356,8 @@ def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, 
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         task = work.task_of_unit(session, unit)
-        return {
-            "assignment": {"id": assignment.id, "state": assignment.state, "queue": unit.queue_id},
-            "unit": {
-                "id": unit.id,
-                "task": task.kind,
-                "title": unit.title,
-                "video": video_of(session, unit),
-                "content": unit.content,
-            },
-            **dispute_view(session, unit, task, names=names),
-            "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
-        }
+        shown = _work_view(session, assignment, unit, task, unit.content)
+        return shown | dispute_view(session, unit, task, names=names)
 
 
 @router.post("/api/adjudicate/{assignment_id}/return")

@@ -4,12 +4,12 @@
  * writes C, or returns the work of one of them. Everything works from the keyboard.
  */
 
-import { byId, changes, clock, element, fill, sentence } from "./elements.js";
+import { EditSession, openWork } from "./edit_session.js";
+import { byId, changes, clock, element, fill, messageOf, sentence } from "./elements.js";
 import { Keys } from "./keys.js";
-import { Outbox } from "./outbox.js";
+import { notify, say } from "./notices.js";
 import { Player } from "./player.js";
-import { SaveState } from "./savestate.js";
-import { RefusedError, ask, makeKey } from "./workapi.js";
+import { ask } from "./workapi.js";
 import { WritingForm } from "./writing.js";
 
 /**
@@ -18,90 +18,78 @@ import { WritingForm } from "./writing.js";
  * @typedef {{id: string, letter: string, round: number, name: string | null}} Side
  * @typedef {{take?: string, write?: any, note?: string}} Decision
  * @typedef {object} Dispute
- * @property {{id: string, state: string, queue: string}} assignment
- * @property {{title: string, content: any, video: {playable: string | null, problem: string | null} | null}} unit
+ * @property {import("./workapi.js").Work["assignment"]} assignment
+ * @property {{id: string, title: string, content: any, video: {playable: string | null, problem: string | null} | null}} unit
  * @property {Side[]} sides
  * @property {string[]} disputed
  * @property {Record<string, string[]>} choices
- * @property {string[]} fields Those of a value that come first where one writes.
+ * @property {string[]} fields The fields of a value that come first in the form.
  * @property {Record<string, Place>} places
  * @property {Record<string, {revision: number, value: Decision | null, stale: boolean}>} entries
  */
 
 class Adjudication {
-  /** @param {string} assignment @param {Dispute} dispute */
-  constructor(assignment, dispute) {
-    this.assignment = assignment;
+  /** @param {Dispute} dispute */
+  constructor(dispute) {
     this.dispute = dispute;
     this.names = Object.keys(dispute.places);
     this.current = dispute.disputed[0] ?? this.names[0];
-    this.isOpen = dispute.assignment.state === "working";
-    /** @type {Record<string, Decision | null>} */
-    this.decisions = Object.fromEntries(Object.entries(dispute.entries).map(([place, { value }]) => [place, value]));
-    /** Places whose decision must be looked at again. */
-    this.stale = new Set(Object.keys(dispute.entries).filter((place) => dispute.entries[place].stale));
-    /** True where B is shown against A, false where both are against the draft. */
+    /** True: B is compared with A. False: both are compared with the draft. */
     this.against = false;
     this.player = new Player(byId("video", HTMLVideoElement));
-    this.outbox = new Outbox(assignment, (place, save, key) =>
-      ask(`/api/work/${assignment}/entries/${encodeURIComponent(place)}`, { method: "PUT", body: save, key }),
+    this.work = new EditSession(
+      { ...dispute, places: dispute.disputed },
+      {
+        what: "decision",
+        draftOf: () => null,
+        linesOf: (_, decision) => [["", JSON.stringify(decision)]],
+        nameOf: placeName,
+        // One person decides, in two windows: the decision that was saved last stays.
+        stands: () => true,
+        home: "/adjudicate",
+        spot: () => ({ place: this.current, time_s: null }),
+      },
     );
-    this.saveState = new SaveState(say);
     this.form = new WritingForm(byId("writing", HTMLFormElement), dispute.choices, dispute.fields, (value) =>
       this.decide({ write: structuredClone(value) }, { now: false }),
     );
-    /** @type {Side | null} Whose work is about to be returned. */
+    /** @type {Side | null} The work that is about to be returned. */
     this.returning = null;
   }
 
   async open() {
-    this.outbox.addEventListener("state", (event) => {
-      this.saveState.show({ .../** @type {CustomEvent} */ (event).detail, kept: this.outbox.kept });
-    });
-    this.outbox.addEventListener("conflict", (event) => {
-      // One person decides, in two windows: what was saved last in the other is taken, and this says so.
-      const { place, current } = /** @type {CustomEvent} */ (event).detail;
-      this.outbox.resolve(place, undefined);
-      this.decisions[place] = current.value;
-      problem("You decided this in another window meanwhile. The page now shows that decision.");
-      this.draw();
-    });
-    this.outbox.addEventListener("saved", (event) => {
-      this.stale.delete(/** @type {CustomEvent} */ (event).detail.place);
-      this.draw();
-    });
-    await this.outbox.open(
-      Object.fromEntries(Object.entries(this.dispute.entries).map(([place, { revision }]) => [place, revision])),
-    );
-    for (const place of this.names) this.decisions[place] = this.outbox.typed(place) ?? this.decisions[place] ?? null;
+    for (const name of ["changed", "saved"]) this.work.addEventListener(name, () => this.draw());
+    const spot = await this.work.open();
+    if (spot && this.names.includes(spot.place)) this.current = spot.place;
     this.keys = new Keys(this.actions());
     byId("show-keys", HTMLButtonElement).addEventListener("click", () => this.keys?.open());
     this.draw();
     this.keys.label();
-    void this.openVideo();
+    this.work.resume(null);
+    await this.openVideo();
   }
 
   /** @returns {import("./keys.js").Action[]} */
   actions() {
     const [a, b] = this.dispute.sides;
-    const open = () => this.isOpen && this.isDisputed;
+    const open = () => this.work.isOpen && this.isDisputed;
     /** @type {[string, string, string, string[], () => void, (() => boolean)?][]} */
     const all = [
       ["take-a", "Take A", "Decide", ["a"], () => this.take(a), open],
       ["take-b", "Take B", "Decide", ["b"], () => this.take(b), () => open() && !!b],
-      ["write", "Write C, from what is taken", "Decide", ["c"], () => this.write(), open],
-      ["submit", "Hand in", "Decide", ["f", "Ctrl+Enter"], () => void this.submit()],
-      ["return-a", "Return A to whoever did it", "Decide", ["Shift+A"], () => this.askReturn(a)],
-      ["return-b", "Return B to whoever did it", "Decide", ["Shift+B"], () => this.askReturn(b), () => !!b],
+      ["write", "Write C, starting from the chosen work", "Decide", ["c"], () => this.write(), open],
+      ["submit", "Submit", "Decide", ["f", "Ctrl+Enter"], () => void this.submit()],
+      ["return-a", "Return A to its annotator", "Decide", ["Shift+A"], () => this.askReturn(a)],
+      ["return-b", "Return B to its annotator", "Decide", ["Shift+B"], () => this.askReturn(b), () => !!b],
       ["next", "Next place", "Go", ["ArrowDown", "j"], () => this.go(1)],
-      ["previous", "Place before", "Go", ["ArrowUp", "k"], () => this.go(-1)],
+      ["previous", "Previous place", "Go", ["ArrowUp", "k"], () => this.go(-1)],
       ["leave-text", "Leave the text", "Go", ["Escape"], () => byId("place-title", HTMLElement).focus()],
-      ["against", "A against B, or both against the draft", "Look", ["d"], () => this.turn()],
+      ["against", "Compare A with B, or both with the draft", "Look", ["d"], () => this.turn()],
       ["play", "Play or stop", "Video", ["Space"], () => void this.player.toggle()],
       ["step-back", "One frame back", "Video", [","], () => void this.player.step(-1)],
-      ["step-on", "One frame on", "Video", ["."], () => void this.player.step(1)],
+      ["step-on", "One frame forward", "Video", ["."], () => void this.player.step(1)],
       ["evidence", "Play the evidence", "Video", ["p"], () => this.playEvidence()],
-      ["keys", "This page of keys", "Go", ["?"], () => this.keys?.open()],
+      ["keys", "Show the keys", "Go", ["?"], () => this.keys?.open()],
     ];
     const made = all.map(([name, label, group, keys, act, when]) => ({ name, label, group, keys, act, when }));
     for (const { name, act, when } of made) {
@@ -120,19 +108,22 @@ class Adjudication {
     return this.dispute.disputed.includes(this.current);
   }
 
+  /** The disputed places without a decision, or with one that must be checked again. */
   get left() {
-    return this.dispute.disputed.filter((place) => !this.decisions[place] || this.stale.has(place));
+    return this.dispute.disputed.filter((place) => !this.work.has(place) || this.work.isStale(place));
+  }
+
+  /** The decision at the current place, or null. @returns {Decision | null} */
+  get decision() {
+    return this.work.value(this.current) ?? null;
   }
 
   // ---- deciding ----------------------------------------------------------------------------------------------------
 
   /** @param {Decision} decision @param {{now?: boolean}} [options] */
   decide(decision, { now = true } = {}) {
-    if (!this.isOpen || !this.isDisputed) return;
-    problem("");
-    this.decisions[this.current] = decision;
-    this.stale.delete(this.current);
-    this.outbox.put(this.current, decision, { now });
+    if (!this.work.isOpen || !this.isDisputed) return;
+    this.work.put(this.current, decision, { now });
     this.drawStates();
   }
 
@@ -147,7 +138,7 @@ class Adjudication {
 
   write() {
     const place = this.dispute.places[this.current];
-    const decision = this.decisions[this.current];
+    const { decision } = this;
     const from = decision?.take ?? this.dispute.sides.find(({ id }) => place.sides[id].value)?.id ?? "";
     const start = decision?.write ?? place.sides[from]?.value ?? place.draft.value;
     if (!start) return;
@@ -157,18 +148,9 @@ class Adjudication {
   }
 
   async submit() {
-    if (!this.isOpen) return;
-    if (!(await this.outbox.settle())) return problem("Not everything is saved yet.");
-    if (this.left.length) {
-      this.show(this.left[0]);
-      return problem(`${this.left.length} of ${this.dispute.disputed.length} places are undecided.`);
-    }
-    try {
-      await ask(`/api/work/${this.assignment}/submit`, { method: "POST", key: makeKey() });
-      location.assign("/adjudicate");
-    } catch (error) {
-      problem(error);
-    }
+    const places = this.left;
+    if (places.length && this.work.isOpen) this.show(places[0]);
+    await this.work.submit({ places });
   }
 
   /** @param {Side} side */
@@ -183,13 +165,13 @@ class Adjudication {
     const note = byId("return-note", HTMLTextAreaElement).value;
     if (!this.returning || !note.trim()) return;
     try {
-      await this.outbox.settle();
+      await this.work.outbox.settle();
       const body = { assignment: this.returning.id, note };
-      const { next } = await ask(`/api/adjudicate/${this.assignment}/return`, { method: "POST", body, key: makeKey() });
+      const { next } = await ask(`/api/adjudicate/${this.work.id}/return`, { method: "POST", body });
       location.assign(next);
     } catch (error) {
       byId("return-dialog", HTMLDialogElement).close();
-      problem(error);
+      notify(messageOf(error));
     }
   }
 
@@ -203,9 +185,10 @@ class Adjudication {
 
   /** @param {string} place */
   show(place) {
-    void this.outbox.hurry();
+    this.work.hurry();
     this.current = place;
     this.draw();
+    this.work.moved();
     byId("place-title", HTMLElement).focus({ preventScroll: true });
     const at_s = this.evidence[0]?.start_s;
     if (at_s !== undefined) void this.player.seek(at_s);
@@ -220,11 +203,11 @@ class Adjudication {
   async showNames() {
     const isOn = byId("show-names", HTMLElement).getAttribute("aria-pressed") !== "true";
     try {
-      this.dispute.sides = (await ask(`/api/adjudicate/${this.assignment}?names=${isOn}`)).sides;
+      this.dispute.sides = (await ask(`/api/adjudicate/${this.work.id}?names=${isOn}`)).sides;
       byId("show-names", HTMLElement).setAttribute("aria-pressed", String(isOn));
       this.draw();
     } catch (error) {
-      problem(error);
+      notify(messageOf(error));
     }
   }
 
@@ -232,20 +215,20 @@ class Adjudication {
     const place = this.dispute.places[this.current];
     byId("place-title", HTMLElement).textContent = placeName(this.current);
     byId("place-state", HTMLElement).textContent = this.isDisputed
-      ? "They differ here."
+      ? "The annotators disagree here."
       : `Settled: ${place.how === "agreed" ? "both agree" : place.how ?? "nothing to decide"}.`;
     fill(byId("sides", HTMLElement), this.table(place));
-    const decision = this.decisions[this.current];
+    const { decision } = this;
     const writes = this.isDisputed && decision?.write;
     const form = byId("writing", HTMLFormElement);
-    // The form is not drawn anew under somebody who types in it.
+    // A form in which somebody types is not drawn again.
     if (!writes) form.hidden = true;
     else if (form.hidden || form.dataset.place !== this.current || !form.contains(document.activeElement)) {
       form.hidden = false;
       form.dataset.place = this.current;
       this.form.show(decision.write);
     }
-    for (const id of ["take-a", "take-b", "write"]) byId(id, HTMLButtonElement).disabled = !this.isOpen || !this.isDisputed;
+    for (const id of ["take-a", "take-b", "write"]) byId(id, HTMLButtonElement).disabled = !this.work.isOpen || !this.isDisputed;
     for (const id of ["take-b", "return-b"]) byId(id, HTMLButtonElement).hidden = this.dispute.sides.length < 2;
     this.drawStates();
   }
@@ -266,7 +249,7 @@ class Adjudication {
     fill(byId("places", HTMLElement), ...buttons);
     const { length } = this.left;
     byId("left", HTMLElement).textContent = length ? `${length} to decide` : "all decided";
-    byId("submit", HTMLButtonElement).disabled = !this.isOpen;
+    byId("submit", HTMLButtonElement).disabled = !this.work.isOpen;
   }
 
   /** @param {Place} place */
@@ -275,13 +258,13 @@ class Adjudication {
     const draft = byLabel(place.draft.lines);
     const shown = sides.map(({ id }) => byLabel(place.sides[id].lines));
     const labels = [...new Set([...draft.keys(), ...shown.flatMap((lines) => [...lines.keys()])])];
-    const taken = this.decisions[this.current]?.take;
+    const taken = this.decision?.take;
     const table = element("div", { class: "sides" });
-    // A style attribute would be against the page's policy; a property set by a script is not.
+    // The page's content policy forbids style attributes, but allows properties that a script sets.
     table.style.setProperty("--columns", String(sides.length));
     table.append(element("div", { class: "head what corner" }));
     for (const { id, letter, name, round } of sides) {
-      const again = round > 1 ? ` (handed in ${round} times)` : "";
+      const again = round > 1 ? ` (submitted ${round} times)` : "";
       table.append(element("div", { class: `head side${id === taken ? " taken" : ""}` }, `${letter}${name ? `: ${name}` : ""}${again}${id === taken ? ", taken" : ""}`));
     }
     for (const label of labels) {
@@ -300,7 +283,7 @@ class Adjudication {
 
   // ---- the video ---------------------------------------------------------------------------------------------------
 
-  /** Where the answer can be seen: as the first side that says so has it. @returns {{start_s: number, end_s: number}[]} */
+  /** The evidence of the first side that has some, else of the draft, else the clips. @returns {{start_s: number, end_s: number}[]} */
   get evidence() {
     const { draft, sides } = this.dispute.places[this.current];
     const values = [...this.dispute.sides.map(({ id }) => sides[id].value), draft.value];
@@ -334,7 +317,7 @@ class Adjudication {
   }
 }
 
-/** Lines by label; of several with one label each has its own number. @param {[string, string][]} lines */
+/** Lines by label. Lines with the same label get a number. @param {[string, string][]} lines */
 function byLabel(lines) {
   /** @type {Map<string, string>} */
   const found = new Map();
@@ -351,20 +334,4 @@ function placeName(place) {
   return /^\d+$/.test(place) ? `Turn ${Number(place) + 1}` : place;
 }
 
-/** Tells people who do not see the page. @param {string} text */
-function say(text) {
-  byId("said", HTMLElement).textContent = text;
-}
-
-/** @param {unknown} what */
-function problem(what) {
-  const text = what instanceof RefusedError || what instanceof Error ? what.message : String(what);
-  fill(byId("problem", HTMLElement), text ? element("p", { class: "note" }, sentence(text)) : null);
-}
-
-const assignment = byId("work", HTMLElement).dataset.assignment ?? "";
-try {
-  await new Adjudication(assignment, await ask(`/api/adjudicate/${assignment}`)).open();
-} catch (error) {
-  problem(error);
-}
+openWork((reply) => new Adjudication(reply).open(), "/api/adjudicate/");

@@ -28,7 +28,8 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {(place: string, value: any) => Lines} linesOf
  * @property {(place: string) => string} nameOf As `Turn 2`.
  * @property {(theirs: any) => void} [editOn] Shows the other version when a person chooses to edit their own.
- * @property {(value: any) => boolean} [stands] True if the version of the other window can no longer be changed.
+ * @property {(value: any) => boolean} [stands] True if the version of the other window stays, without a question.
+ * @property {string} [home] The page after the last unit; the home page by default.
  * @property {() => {place: string, time_s: number | null}} spot Where this person is, also before the page has moved there.
  */
 /**
@@ -148,11 +149,11 @@ export class EditSession extends EventTarget {
   }
 
   /**
-   * Asks for confirmation and submits the unit.
-   * @param {{question: string, summary: string, places: string[], last?: () => void}} asked `places`: those that need a
-   *   decision before; `last`: what is saved with it.
+   * Submits the unit, after a confirmation if there is a question.
+   * @param {{question?: string, summary?: string, places: string[], last?: () => void}} asked `places`: those that still
+   *   need a decision; `last` saves the last value before the unit is submitted.
    */
-  async submit({ question, summary, places, last }) {
+  async submit({ question = "", summary = "", places, last }) {
     if (!this.isOpen) return;
     this.hurry();
     if (places.length) {
@@ -163,7 +164,7 @@ export class EditSession extends EventTarget {
       notify("Not all is saved yet. Submit again when the server has everything.");
       return;
     }
-    if (!(await confirmSubmit(question, summary))) return;
+    if (question && !(await confirmSubmit(question, summary))) return;
     last?.();
     await this._submit();
   }
@@ -173,7 +174,7 @@ export class EditSession extends EventTarget {
       if (!(await this.outbox.settle())) throw new Error("Not all is saved yet. Submit again when the server has everything.");
       const { next } = await ask(`${this._path}/submit`, { method: "POST" });
       forgetSpot(this.id);
-      location.assign(next ?? "/");
+      location.assign(next ?? this._task.home ?? "/");
     } catch (error) {
       const places = error instanceof RefusedError && error.code === "incomplete" ? error.body.places : null;
       if (Array.isArray(places)) this._sayLacking(places);
@@ -237,7 +238,7 @@ export class EditSession extends EventTarget {
       this._values.set(place, theirs);
       this.outbox.resolve(place, undefined);
       this._tell(place);
-      if (!isSame) notify(`${nameOf(place)} was answered in another window. That answer stays.`);
+      if (!isSame) notify(`${nameOf(place)} was saved in another window. That version stays.`);
       return;
     }
     const dialog = byId("merge", HTMLDialogElement);
@@ -286,11 +287,12 @@ export class EditSession extends EventTarget {
 
 /**
  * Opens the work that the page is about.
- * @param {(reply: Reply) => Promise<void>} show
+ * @param {(reply: any) => Promise<void>} show Gets a `Reply`, with more fields on some pages.
+ * @param {string} [path]
  */
-export function openWork(show) {
+export function openWork(show, path = "/api/work/") {
   const root = byId("work", HTMLElement);
-  ask(`/api/work/${encodeURIComponent(root.dataset.assignment ?? "")}`)
+  ask(path + encodeURIComponent(root.dataset.assignment ?? ""))
     .then(show)
     .catch((error) => {
       byId("save-state", HTMLElement).textContent = "";

@@ -16,12 +16,13 @@ export function notify(text) {
 }
 
 /**
- * What people must know before they work on a unit: that it was returned and why, or that it can no longer be changed.
+ * Shows what people must know before they work on a unit: that it was returned and why, or that it can no longer be
+ * changed.
  * @param {import("./workapi.js").Work["assignment"]} assignment
  * @param {boolean} isOpen
  * @param {() => void} reopen
  */
-export function showStatus({ state, note, round }, isOpen, reopen) {
+export function showStatus({ role, state, note, round }, isOpen, reopen) {
   const place = byId("notices", HTMLElement);
   if (note && round > 1) {
     place.append(element("div", { class: "note" }, element("strong", {}, "Returned to you: "), note));
@@ -32,7 +33,7 @@ export function showStatus({ state, note, round }, isOpen, reopen) {
       "div",
       { class: "note" },
       `This work is ${state}: it can be read, not changed. `,
-      state === "submitted" && button("Take it back", reopen, { class: "second" }),
+      state === "submitted" && role === "annotator" && button("Take it back", reopen, { class: "second" }),
     ),
   );
 }

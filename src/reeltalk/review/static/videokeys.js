@@ -12,7 +12,7 @@ export function videoActions(playback) {
   return [
     { name: "play", label: "Play or pause", group: "Video", keys: ["Space"], act: () => playback.toggle() },
     { name: "step-back", label: "One frame back", group: "Video", keys: [","], act: () => playback.step(-1), repeats: true },
-    { name: "step-on", label: "One frame on", group: "Video", keys: ["."], act: () => playback.step(1), repeats: true },
+    { name: "step-on", label: "One frame forward", group: "Video", keys: ["."], act: () => playback.step(1), repeats: true },
     { name: "back", label: `${STEP_S} s back`, group: "Video", keys: ["ArrowLeft"], act: () => void playback.jump(-STEP_S), repeats: true },
     { name: "on", label: `${STEP_S} s on`, group: "Video", keys: ["ArrowRight"], act: () => void playback.jump(STEP_S), repeats: true },
     { name: "far-back", label: `${LEAP_S} s back`, group: "Video", keys: ["Shift+ArrowLeft"], act: () => void playback.jump(-LEAP_S), repeats: true },
