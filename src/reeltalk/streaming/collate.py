@@ -1,8 +1,8 @@
 """Training samples, each as one sequence of tokens. The step number alone decides their order.
 
-Loss falls on the answers only. The checkpoint's own chat template and processor write the sequence, so training and
-answering see the same text. To find the answers, the conversation is rendered up to each of them. This works for any
-template that only appends.
+The loss is computed on the answers only. The checkpoint's own chat template and processor write the sequence, so
+training and answering see the same text. To find the answers, the conversation is rendered up to each of them. This
+works for any template that only appends.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ from reeltalk.schema.sft import TrainingFrame, TrainingSample
 from reeltalk.store.sft import read_samples
 
 DRAWN_FOR_ORDER: Final = 1
-"""Tells the random numbers that order samples from others of the same seed."""
+"""Separates the random numbers that order samples from other random numbers of the same seed."""
 
 
 @dataclass(frozen=True)
 class SampleLine:
-    """A sample with where it stands."""
+    """A sample with its place in its file."""
 
     sample: TrainingSample
     file: Path
@@ -42,7 +42,7 @@ class SampleLine:
         """A frame as RGB.
 
         Raises:
-            InputError: The file is not there or no picture.
+            InputError: The file does not exist or is not a picture.
         """
         with self._opened(frame, root) as picture:
             return picture.convert("RGB")
@@ -51,7 +51,7 @@ class SampleLine:
         """Width and height of a frame in pixels, from the beginning of its file.
 
         Raises:
-            InputError: The file is not there or no picture.
+            InputError: The file does not exist or is not a picture.
         """
         with self._opened(frame, root) as picture:
             return picture.size
@@ -65,7 +65,7 @@ class SampleLine:
             with Image.open(path) as picture:
                 yield picture
         except Exception as error:
-            # PIL raises OSError, ValueError, SyntaxError and others for what is no picture.
+            # PIL raises OSError, ValueError, SyntaxError and others for a file that is not a picture.
             raise self.error(f"the frame {path} cannot be read as a picture") from error
 
 
@@ -75,9 +75,9 @@ class Dialogues:
 
     Args:
         file: StreamingChat's JSON Lines.
-        root: Folder that the paths of frames begin from.
+        root: Folder that the paths of frames are relative to.
         rows: The samples.
-        sha256: Of the file.
+        sha256: Hash of the file.
     """
 
     file: Path
@@ -87,24 +87,25 @@ class Dialogues:
 
     @classmethod
     def read(cls, file: Path, root: Path | None = None) -> "Dialogues":
-        """Read and check a file of samples. Frames are looked at later.
+        """Reads and checks a file of samples. Frames are read later.
 
         Args:
             file: StreamingChat's JSON Lines, as `reeltalk export streamingchat` writes it.
-            root: Folder that the paths of frames begin from; that of the file by default.
+            root: Folder that the paths of frames are relative to; the folder of the file by default.
 
         Raises:
-            InputError: A line is no sample of this layout, placeholders and frames differ, or there is no sample.
+            InputError: A line is not a sample of this layout, placeholders and frames differ in number, or there is no
+                sample.
         """
         folder = file.parent if root is None else root
-        # Not TRL's rows of one answer each: here loss falls on all answers of a line.
+        # Unlike TRL's rows with one answer each, all answers of a line have a loss here.
         rows = tuple(SampleLine(sample, file, line) for line, sample in read_samples(file, "streamingchat"))
         if not rows:
             raise InputError("no samples", file=file, hint="export at least one dialogue")
         return cls(file, folder, rows, hashlib.sha256(file.read_bytes()).hexdigest())
 
     def at(self, position: int, *, seed: int) -> SampleLine:
-        """The sample at a position of the endless order; each pass over the samples has an order of its own.
+        """The sample at a position of the endless order; each pass over the samples has its own order.
 
         Args:
             position: From 0.
@@ -116,7 +117,7 @@ class Dialogues:
 
 
 IGNORED: Final = -100
-"""Label of a token that no loss falls on."""
+"""Label of a token without a loss."""
 OFFSETS: Final = ("offset_mapping", "text_replacement_offsets")
 
 
@@ -125,12 +126,12 @@ class Sequence:
     """One sample, ready for the model."""
 
     inputs: dict[str, Tensor]
-    """What the processor made: `input_ids` (1, T), `attention_mask` (1, T), pixels and what belongs to them."""
+    """The output of the processor: `input_ids` (1, T), `attention_mask` (1, T), pixels and related arrays."""
     labels: Tensor
     """(1, T), int64: the token itself inside an answer and at its end, `IGNORED` elsewhere."""
     frames: int
     name: str
-    """Of the sample, for errors and the log."""
+    """Name of the sample, for errors and the log."""
 
     @property
     def tokens(self) -> int:
@@ -138,21 +139,21 @@ class Sequence:
 
     @property
     def answer_tokens(self) -> int:
-        """Tokens that loss falls on."""
+        """Number of tokens with a loss."""
         return int((self.labels != IGNORED).sum())
 
     def to(self, device: torch.device) -> "Sequence":
-        """The same on another device."""
+        """The same sample on another device."""
         moved = {name: value.to(device) for name, value in self.inputs.items()}
         return Sequence(moved, self.labels.to(device), self.frames, self.name)
 
 
 class Collator:
-    """Makes sequences of dialogues.
+    """Makes sequences from dialogues.
 
     Args:
-        checkpoint: Gives the processor with its chat template.
-        frame_tokens: Most image tokens a frame may take.
+        checkpoint: The checkpoint, for its processor and chat template.
+        frame_tokens: Most image tokens per frame.
         max_tokens: Most tokens of a sequence.
         system: System message before every sample.
     """
@@ -175,13 +176,13 @@ class Collator:
         """The sequence of a dialogue.
 
         Args:
-            dialogue: With the paths of its frames.
-            root: Folder that these begin from.
+            dialogue: The dialogue, with the paths of its frames.
+            root: Folder that these paths are relative to.
 
         Raises:
-            InputError: A frame is missing or takes more tokens than it may, the sequence has more than `max_tokens`, a
-                text holds a token that means something to the model, placeholders and frames differ, or the chat
-                template does not let answers be found.
+            InputError: A frame is missing or takes more than `frame_tokens` tokens, the sequence has more than
+                `max_tokens`, a text contains a special token of the model, placeholders and frames differ in number, or
+                the answers cannot be found with the chat template.
         """
         pictures = [dialogue.picture(frame, root) for frame in dialogue.sample.frames]
         text, spans = self._answers(dialogue, self._chat(dialogue))
@@ -210,7 +211,7 @@ class Collator:
         """Counts the tokens in the sequence of a dialogue, without preparing its pictures.
 
         Raises:
-            InputError: As `collate`, but for the number of tokens of the sequence.
+            InputError: As for `collate`, except for the number of tokens of the sequence.
         """
         text, _ = self._answers(dialogue, self._chat(dialogue))
         sizes = [dialogue.size(frame, root) for frame in dialogue.sample.frames]
@@ -219,14 +220,14 @@ class Collator:
         return len(self._processor.tokenizer(text)["input_ids"]) + sum(self._grown[size] for size in sizes)
 
     def over_budget(self, dialogue: SampleLine, tokens: int) -> InputError:
-        """The error for a sample of too many tokens."""
+        """The error for a sample with too many tokens."""
         return dialogue.error(
             f"{tokens:,} tokens with {len(dialogue.sample.frames):,} frames, {self.max_tokens:,} are allowed",
             hint="export with a smaller token budget, or pass --max-tokens or --over-budget skip",
         )
 
     def _growth(self, dialogue: SampleLine, size: tuple[int, int]) -> int:
-        """How many tokens a picture of this size adds to its placeholder."""
+        """The number of tokens that a picture of this size adds to its placeholder."""
         word = self._processor.image_token
         try:
             made = self._processor(text=word, images=[Image.new("RGB", size)], return_tensors="pt", **self._options)
@@ -260,7 +261,7 @@ class Collator:
         return chat
 
     def _answers(self, dialogue: SampleLine, chat: list[dict[str, Any]]) -> tuple[str, list[tuple[int, int]]]:
-        """The rendered conversation, and from where to where its answers go, with what ends them."""
+        """The rendered conversation, and the spans of its answers, each with the text that ends it."""
         render = self._processor.apply_chat_template
         try:
             text: str = render(chat, tokenize=False)
@@ -303,14 +304,15 @@ class Collator:
     def _labels(
         self, dialogue: SampleLine, ids: Tensor, offsets: list[list[int]], text: str, spans: list[tuple[int, int]]
     ) -> Tensor:
-        """Labels (1, T) from the places of tokens in the text; answers must come out as they are written later on."""
+        """Labels (1, T) from the places of tokens in the text. Answers must begin and end with a token."""
         labels = torch.full_like(ids, IGNORED)
         row: list[int] = ids[0].tolist()
         for start, end in spans:
             inside = [n for n, (a, b) in enumerate(offsets) if start <= a < end and b <= end]
             torn = any(a < start < b or a < end < b for a, b in offsets)
             if inside and not torn:
-                # What a model is given before it answers: it must be the same tokens. A tokenizer may close it by one.
+                # The prompt before an answer must have the same tokens as in use. A tokenizer may merge them at its
+                # end.
                 prompt = self._processor.tokenizer(text[:start])["input_ids"]
                 torn = prompt[: inside[0]] != row[: inside[0]] or len(prompt) > inside[0] + 1
             if torn or not inside:
@@ -325,7 +327,7 @@ class Collator:
 def _written_out(
     text: str, spans: list[tuple[int, int]], replaced: list[dict[str, Any]]
 ) -> tuple[str, list[tuple[int, int]]]:
-    """The text with its placeholders written out, and the spans in it."""
+    """The text with expanded placeholders, and the spans in it."""
     pieces, done = [], 0
     for one in replaced:
         start, end = one["span"]

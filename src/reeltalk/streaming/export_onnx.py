@@ -1,11 +1,12 @@
-"""reeltalk-mini as two ONNX graphs with weights of 8 bits, which run without torch.
+"""Exports reeltalk-mini as two ONNX graphs with weights of 8 bits, which run without torch.
 
-Matrices are rounded to 8 bits for each output channel and made floats again before they are used; nothing else is
-rounded. `rounded` does the same to the torch network, so that both say the same. Normalisation by batches is folded
-into the convolutions before that.
+Matrices are rounded to 8 bits for each output channel and converted back to floats before they are used; nothing else
+is rounded. `rounded` does the same to the torch network, so that both give the same answers. Batch normalisation is
+folded into the convolutions before that.
 
-`compare_exported` asks both networks the same questions. The torch side reads each sequence from its beginning, in one
-piece and without a memory, so the comparison covers the export, its rounding, and the memory that the other side keeps.
+`compare_exported` asks both networks the same questions. The torch network reads each sequence from its beginning, in
+one piece and without a memory, so the comparison covers the export, its rounding, and the memory of the exported
+network.
 """
 
 import copy
@@ -34,19 +35,19 @@ DECODER: Final = "decoder.onnx"
 MOST_BYTES: Final = 8 << 20
 OPSET: Final = 18
 LEVELS: Final = 127
-"""Of 8 bits, on either side of 0."""
+"""Largest absolute value of a weight in 8 bits."""
 SMALLEST: Final = 1024
-"""Matrices with fewer numbers are left as they are."""
+"""Matrices with fewer numbers do not change."""
 CHANNEL_AXIS: Final = {("Conv", 1): 0, ("Gather", 0): 0, ("MatMul", 1): -1, ("Gemm", 1): -1}
-"""Which axis of a weight counts output channels, by the node that reads it and the place among its inputs. Gemm's is
-turned where its weight is."""
+"""The axis of a weight that counts output channels, by the node that reads it and the place among its inputs. For Gemm it
+is 0 if the weight is transposed."""
 
 
 class RootMeanSquare(nn.Module):
-    """`RMSNorm` in steps that the exporter knows.
+    """`RMSNorm` in operations that the exporter supports.
 
     Args:
-        norm: What it stands for.
+        norm: The layer that it replaces.
     """
 
     def __init__(self, norm: nn.RMSNorm) -> None:
@@ -54,13 +55,13 @@ class RootMeanSquare(nn.Module):
         self.weight, self.eps = norm.weight, norm.eps
 
     def forward(self, x: Tensor) -> Tensor:
-        """(…, D) from the same."""
+        """(…, D) from (…, D)."""
         out: Tensor = x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + self.eps) * self.weight
         return out
 
 
 class Vision(nn.Module):
-    """Frames and those before them as tokens of the decoder. What is exported."""
+    """The exported graph that turns frames, each with the one before it, into tokens of the decoder."""
 
     def __init__(self, model: Mini) -> None:
         super().__init__()
@@ -74,7 +75,7 @@ class Vision(nn.Module):
 
 
 class Reading(nn.Module):
-    """The decoder going on from a memory. What is exported."""
+    """The exported graph of the decoder, which continues from a memory."""
 
     def __init__(self, model: Mini) -> None:
         super().__init__()
@@ -83,16 +84,17 @@ class Reading(nn.Module):
     def forward(
         self, ids: Tensor, seen: Tensor, past_k: Tensor, past_v: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What the last token tells, and what is to be kept.
+        """The predictions of the last token, and the keys and values to store.
 
         Args:
-            ids: (T,) words; below 0 where there is a visual token.
-            seen: (T, D) visual tokens; anything where there is a word.
+            ids: (T,) words; below 0 at a visual token.
+            seen: (T, D) visual tokens; any values at a word.
             past_k: (L, H, S, E) keys of the memory, not rotated. Its positions are 0 … S - 1.
             past_v: (L, H, S, E) values.
 
         Returns:
-            Logits (vocabulary,) of the next word, (1,) of speaking, keys and values (L, H, T, E) of the new tokens.
+            Logits (vocabulary,) of the next word, (1,) of speaking now, and keys and values (L, H, T, E) of the new
+            tokens.
         """
         x = torch.where(ids[:, None] < 0, seen, self.decoder.words(ids.clamp(min=0)))[None]
         past = torch.arange(past_k.shape[2])[None]
@@ -102,7 +104,7 @@ class Reading(nn.Module):
 
 
 def rounded(model: Mini) -> Mini:
-    """A copy whose matrices have the numbers that the exported graphs have."""
+    """A copy whose matrices have the values of the exported graphs."""
     out: Mini = copy.deepcopy(model).float()
     out.eval()
     _fold(out)
@@ -115,11 +117,11 @@ def rounded(model: Mini) -> Mini:
 
 
 def eight_bits(weight: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """A weight as whole numbers and the scale of each output channel, (…) and (…, 1, …) so that their product fits.
+    """A weight as whole numbers (…), and the scale of each output channel (…, 1, …), for their product.
 
     Args:
         weight: Of any shape.
-        axis: That counts output channels.
+        axis: The axis of the output channels.
     """
     others = tuple(at for at in range(weight.ndim) if at != axis % weight.ndim)
     scale = np.abs(weight).max(axis=others, keepdims=True) / np.float32(LEVELS)
@@ -128,17 +130,17 @@ def eight_bits(weight: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8]
 
 
 def export_mini(model: Mini, tokenizer: Path, folder: Path, *, overwrite: bool = False) -> None:
-    """Write what `reeltalk.inference.mini` runs: two graphs, the words and the measures.
+    """Writes a folder for `reeltalk.inference.mini`: two graphs, the tokenizer and the sizes.
 
     Args:
-        model: The network, as it was trained.
+        model: The trained network.
         tokenizer: Its `tokenizer.json`, which is copied.
-        folder: Where.
-        overwrite: Replace what is there.
+        folder: The folder to write.
+        overwrite: Replace an existing folder.
 
     Raises:
-        BenchmarkError: The folder is there and not empty, or cannot be written.
-        InputError: The tokenizer is not there, or the files would be larger than `MOST_BYTES`.
+        BenchmarkError: The folder exists and is not empty, or cannot be written.
+        InputError: The tokenizer does not exist, or the files would be larger than `MOST_BYTES`.
     """
     if not tokenizer.is_file():
         raise InputError("no such file", file=tokenizer, hint="train the words first")
@@ -153,7 +155,7 @@ def export_mini(model: Mini, tokenizer: Path, folder: Path, *, overwrite: bool =
         free={"frames": {0: "N"}, "pts_s": {0: "N"}, "tokens": {0: "N"}},
     )
     past = torch.zeros(shape.layers, shape.heads, 5, shape.head_width)
-    # Neither size is 1, or what holds for one token would be taken to hold for all.
+    # No size is 1 here, because the exporter would take it for a constant.
     decoder = _graph(
         Reading(small),
         (torch.tensor([2, -1, 3]), torch.zeros(3, shape.width), past, past),
@@ -203,10 +205,10 @@ def _graph(
     outputs: tuple[str, ...],
     free: dict[str, dict[int, str]],
 ) -> bytes:
-    """A module as an ONNX file with weights of 8 bits; `free` names the sizes that may vary."""
+    """A module as an ONNX file with weights of 8 bits; `free` names the variable sizes."""
     written = io.BytesIO()
     with warnings.catch_warnings():
-        # The exporter by tracing is deprecated; the other one needs a package that is not among ours.
+        # The exporter by tracing is deprecated, but the other one needs a package that reeltalk does not depend on.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", torch.jit.TracerWarning)
         torch.onnx.export(
@@ -227,7 +229,7 @@ def _graph(
 
 
 def _store_small(graph: onnx.GraphProto) -> None:
-    """Replace matrices by whole numbers and a node that makes floats of them."""
+    """Replaces matrices by whole numbers and a node that converts them to floats."""
     held = {tensor.name: tensor for tensor in graph.initializer}
     axes: dict[str, int] = {}
     for node in graph.node:
@@ -258,23 +260,23 @@ def _store_small(graph: onnx.GraphProto) -> None:
 
 @dataclass
 class Agreement:
-    """How far two networks agree."""
+    """How well two networks agree."""
 
     answers: int = 0
     same: int = 0
     """Number of answers that are equal, word for word."""
     largest: float = 0.0
-    """Largest difference of a logit of an answer's first word."""
+    """Largest difference between logits of the first words of answers."""
     different: tuple[str, ...] = ()
     """The first questions with different answers."""
 
 
 def embedded(model: Mini, ids: Sequence[int], visual: Tensor) -> Tensor:
-    """(1, T, D) of a sequence.
+    """Embeds a sequence as (1, T, D).
 
     Args:
-        model: Has the words.
-        ids: (T,) words; `FRAME` where there is a visual token.
+        model: The network with the word embeddings.
+        ids: (T,) words; `FRAME` at a visual token.
         visual: (T', D) visual tokens, in order.
     """
     numbers = torch.tensor(ids)
@@ -285,13 +287,13 @@ def embedded(model: Mini, ids: Sequence[int], visual: Tensor) -> Tensor:
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
 def torch_answer(model: Mini, ids: Sequence[int], visual: Tensor, longest: int) -> tuple[list[int], Tensor]:
-    """The words of an answer, each by reading the whole sequence anew, and the logits (vocabulary,) of the first.
+    """The words of an answer, and the logits (vocabulary,) of the first. Reads the whole sequence anew for each word.
 
     Args:
         model: The network.
-        ids: (T,) the sequence up to the mark of the answer.
+        ids: (T,) the sequence up to the answer mark.
         visual: (T', D) its visual tokens.
-        longest: Words at most.
+        longest: Most words of the answer.
     """
     said: list[int] = []
     first: Tensor | None = None
@@ -312,12 +314,12 @@ def compare_exported(
     exported: MiniModel,
     videos: Iterable[tuple[NDArray[np.uint8], Sequence[float], Sequence[tuple[float, str]]]],
 ) -> Agreement:
-    """Ask both the same questions, each after the frames up to its moment.
+    """Asks both networks the same questions, each after the frames up to its moment.
 
     Args:
-        model: The network with the numbers that were exported, as `rounded` gives it.
-        exported: What was exported, with a memory that keeps everything.
-        videos: Of each video its frames (N, H, W, 3) in the network's size, their times (N,), and questions with their
+        model: The network with the exported values, as `rounded` returns it.
+        exported: The exported network, with a memory that keeps everything.
+        videos: For each video its frames (N, H, W, 3) in the network's size, their times (N,), and questions with their
             moments in the order of time.
     """
     found = Agreement()

@@ -1,6 +1,6 @@
 """Training data of reeltalk-mini: videos of a filmed household at one frame a second, with labels from their graphs.
 
-A frame's labels are only read while the vision encoder is trained. Nothing of a graph is ever shown to the network.
+The labels of frames are only used to train the vision encoder. The network never sees any part of a graph.
 """
 
 import hashlib
@@ -29,9 +29,9 @@ from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.video.frames import FUNCTION, frame_pixels
 
 SINGLE: Final = ("action", "main", "target", "room", "support", "colour")
-"""Labels of which a frame has one; index 0 says that there is none."""
+"""Labels with one value per frame; index 0 means none."""
 SEVERAL: Final = ("held", "visible", "person")
-"""Labels of which a frame may have several."""
+"""Labels with several values per frame."""
 LIMITS: Final = Limits(wall_s=300.0, memory_bytes=2 << 30)
 Corners = tuple[float, float, float, float]
 """Left, top, right and bottom of a box, as shares of the picture."""
@@ -39,7 +39,7 @@ Corners = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Seconds:
-    """What a frame shows, in words; one entry a frame."""
+    """The labels of a frame, in words."""
 
     action: str | None = None
     main: str | None = None
@@ -47,22 +47,22 @@ class Seconds:
     target: str | None = None
     room: str | None = None
     support: str | None = None
-    """Where the object that is taken or put rests, such as `in fridge`."""
+    """The place of an object that is taken or put, such as `in fridge`."""
     colour: str | None = None
-    """Of what is acted on."""
+    """Colour of the object acted on."""
     held: tuple[str, ...] = ()
     visible: tuple[str, ...] = ()
     person: tuple[str, ...] = ()
-    """How the person looks."""
+    """Looks of the person."""
     person_box: Corners | None = None
     main_box: Corners | None = None
     rest_box: Corners | None = None
-    """Of what the object is taken from, put on, or used with."""
+    """Box of the object that the first one is taken from, put on, or used with."""
     held_box: Corners | None = None
 
     @property
     def named(self) -> str:
-        """The words for what goes on: a person, the act, what it is done with, where, its colour, and what is held."""
+        """The words for a frame: a person, the act, its objects, the place, the colour, and the held objects."""
         verb = VERBS[self.action][1] if self.action in VERBS else ""
         things = [self.main, self.target, self.room, (self.support or "").rpartition(" ")[2] or None, *self.held]
         colour = (self.colour or "").rpartition("_")[2]
@@ -71,7 +71,7 @@ class Seconds:
 
 @dataclass(frozen=True)
 class FilmedVideo:
-    """A video with what is known of it."""
+    """A video with its labels."""
 
     video: Video
     clips: tuple[Clip, ...]
@@ -79,14 +79,14 @@ class FilmedVideo:
     times_s: tuple[float, ...]
     labels: tuple[Seconds, ...]
     pictures: Path
-    """(T, height, width, 3) uint8, as `numpy.load` reads it."""
+    """File of (T, height, width, 3) uint8, for `numpy.load`."""
 
     def pixels(self) -> NDArray[np.uint8]:
-        """The frames, (T, height, width, 3) uint8, mapped into memory."""
+        """The frames, (T, height, width, 3) uint8, as a memory map."""
         return np.asarray(np.load(self.pictures, mmap_mode="r", allow_pickle=False))
 
     def story(self, first: int = 0, last: int | None = None) -> Story:
-        """The events of clips `first` to before `last`, in the time of the video."""
+        """The events of the clips from `first` to before `last`, in the time of the video."""
         chosen = slice(first, last)
         begins = [clip.interval.start_s for clip in self.clips[chosen] if clip.interval is not None]
         return Story(self.graphs[chosen], begins_s=begins)
@@ -101,15 +101,15 @@ def filmed_videos(
     executor: Executor,
     progress: CountProgress | None = None,
 ) -> list[FilmedVideo]:
-    """Videos of a split, decoded once into a folder and read from there the next time.
+    """Returns the videos of a split. Frames are decoded once into a folder, and read from there the next time.
 
     Args:
-        benchmark: As `reeltalk world film` makes it.
+        benchmark: A benchmark of `reeltalk world film`.
         split: train, dev or test.
-        shape: What the network looks at.
-        folder: Keeps the frames.
-        executor: Decodes.
-        progress: Called with videos done of videos.
+        shape: The size of the network's pictures.
+        folder: Stores the frames.
+        executor: Runs the decoders.
+        progress: Called with the number of finished videos and of all videos.
 
     Raises:
         BenchmarkError: There are no such videos, a file is missing or cannot be decoded, or they have no graphs.
@@ -242,13 +242,13 @@ def _hold(held: list[str], action: str, main: str | None) -> None:
 
 @dataclass(frozen=True)
 class LabelWords:
-    """What each label may say, in a fixed order."""
+    """The possible values of each label, in a fixed order."""
 
     words: dict[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, videos: Sequence[FilmedVideo]) -> "LabelWords":
-        """All that occurs."""
+        """All values that occur in some videos."""
         found: dict[str, set[str]] = {name: set() for name in (*SINGLE, *SEVERAL)}
         for video in videos:
             for second in video.labels:
@@ -261,7 +261,7 @@ class LabelWords:
         return cls({name: tuple(sorted(words)) for name, words in found.items()})
 
     def numbers(self, video: FilmedVideo) -> dict[str, NDArray[np.int64] | NDArray[np.float32]]:
-        """Labels as numbers: (T,) places for single ones, -1 for words that are not known; (T, W) of 0 and 1 else."""
+        """Labels as numbers: an index (T,) for one value, -1 if it is unknown; (T, W) of 0 and 1 for several values."""
         numbers: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {}
         for name in SINGLE:
             place: dict[str | None, int] = {word: n for n, word in enumerate(self.words[name], 1)}

@@ -27,31 +27,31 @@ from reeltalk.schema.record import VideoId
 from reeltalk.streaming.household import FilmedVideo
 
 FRAME: Final = -1
-"""Stands in place of a word where a visual token is."""
+"""The entry at the place of a visual token."""
 NOT_LEARNED: Final = -100
 
 
 @dataclass
 class Interleaved:
-    """A sequence that is being put together."""
+    """A sequence under construction."""
 
     words: MiniWords
     frame_tokens: int
     ids: list[int] = field(default_factory=lambda: [BEGIN])
     learned: list[int] = field(default_factory=lambda: [NOT_LEARNED])
-    """What each place shall predict, which is the word after it, or `NOT_LEARNED`."""
+    """The target of each place: the word after it, or `NOT_LEARNED`."""
     frames: list[int] = field(default_factory=list)
     """Frames of the video, in order."""
     pts_s: list[float] = field(default_factory=list)
-    """Their times in the sequence, which may begin with a clip in the middle of a video."""
+    """Their times in the sequence. A sequence may begin with a clip in the middle of a video."""
     ready: list[float] = field(default_factory=lambda: [float("nan")])
-    """1 where it is time to speak, 0 where it is not, NaN where that is not learned."""
+    """1 if it is time to speak, 0 if not, NaN if that is not learned."""
     looked_at: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
-    """First and last place of an answer, and the places of the visual tokens that show why."""
+    """First and last place of an answer, and the places of the visual tokens that show the evidence."""
     _places: dict[int, range] = field(default_factory=dict)
 
     def frame(self, index: int, pts_s: float, *, ready: float = float("nan")) -> None:
-        """A frame, by its place in the video, and its time in seconds."""
+        """Adds a frame, by its place in the video, and its time in seconds."""
         self.frames.append(index)
         self.pts_s.append(pts_s)
         self._places[index] = range(len(self.ids), len(self.ids) + self.frame_tokens)
@@ -59,13 +59,13 @@ class Interleaved:
             self._add(FRAME, ready=ready if token == self.frame_tokens - 1 else float("nan"))
 
     def ask(self, question: str, answer: str, *, forget: Sequence[bool] = (), evidence: Sequence[int] = ()) -> None:
-        """A question and its answer.
+        """Adds a question and its answer.
 
         Args:
             question: Its text.
-            answer: The answer that is learned.
-            forget: Words of the question that are not to be read, by place; so no form is learned by a single word.
-            evidence: Frames, by their place in the video, that show why; those that were not shown do not count.
+            answer: The answer to learn.
+            forget: Words of the question that are hidden, by place, so that no form is recognised by a single word.
+            evidence: Frames with the evidence, by their place in the video; those that were not shown do not count.
         """
         asked = self.words.numbers(question)
         asked = [UNKNOWN if lost else word for word, lost in zip_longest(asked, forget[: len(asked)])]
@@ -77,11 +77,11 @@ class Interleaved:
             self.looked_at.append((first, len(self.ids) - 2, places))
 
     def instruct(self, text: str) -> None:
-        """Add an instruction to look out for something."""
+        """Adds an instruction to look out for something."""
         self._extend([INSTRUCTION, *self.words.numbers(text), END])
 
     def say(self, text: str) -> None:
-        """Add something that is said unasked."""
+        """Adds an unasked message."""
         self._learn([SAYS, *self.words.numbers(text), END])
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ class Interleaved:
             self._add(number)
 
     def _learn(self, numbers: Sequence[int]) -> None:
-        # The mark in front is given; all after it is learned.
+        # The mark before it is given; everything after the mark is learned.
         self._extend(numbers)
         start = len(self.ids) - len(numbers)
         for place in range(start, len(self.ids) - 1):
@@ -106,10 +106,10 @@ class Interleaved:
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences of one length; shorter ones are filled up at their end."""
+    """Sequences of one length; shorter ones are padded at their end."""
 
     ids: Tensor
-    """(B, T) words, PAD where there is a visual token or nothing."""
+    """(B, T) words; PAD at a visual token or padding."""
     learned: Tensor
     """(B, T) the word after each place, or `NOT_LEARNED`."""
     ready: Tensor
@@ -121,11 +121,11 @@ class Batch:
     pts_s: Tensor
     """(N,) times of the frames."""
     named: Tensor
-    """(N, vocabulary) shares of the words by which each frame is called; they sum to 1."""
+    """(N, vocabulary) shares of the words for each frame; they sum to 1."""
     answers: Tensor
-    """(B, M) places at which an answer is learned that a frame shows; 0 fills up."""
+    """(B, M) places of learned answers with evidence in a frame; padded with 0."""
     evidence: Tensor
-    """(B, M, T) true for the visual tokens that show it; false all along where `answers` is filled up."""
+    """(B, M, T) true for the visual tokens with the evidence; all false where `answers` is padded."""
 
 
 def batch_of(
@@ -133,12 +133,12 @@ def batch_of(
     features: Sequence[NDArray[np.float32]],
     names: Sequence[Sequence[Sequence[int]]],
 ) -> Batch:
-    """Put sequences side by side.
+    """Puts sequences into one batch.
 
     Args:
-        sequences: What is put together.
-        features: (frames, K, V) visual tokens of each one's video.
-        names: Words of each frame of each one's video; at least one a frame.
+        sequences: The sequences.
+        features: (frames, K, V) visual tokens of each sequence's video.
+        names: Words of each frame of each sequence's video; at least one per frame.
     """
     longest = max(len(sequence) for sequence in sequences)
     ids = np.full((len(sequences), longest), PAD, np.int64)
@@ -188,18 +188,18 @@ def _evidence(sequences: Sequence[Interleaved], longest: int) -> tuple[NDArray[n
 
 SPLIT: Final = "train"
 TOLD: Final = 0.85
-"""How often a lesson has an instruction to look out for something. In other lessons, silence is right."""
+"""Share of lessons that state their instruction to look out for something. In the others, silence is right."""
 SHARES: Final = {"dialogue": 0.45, "part": 0.1, "clips": 0.2, "watch": 0.25}
-"""How often each kind of lesson comes: about the whole video, its beginning, clip after clip, and something to look
-out for."""
+"""Shares of the kinds of lessons: about the whole video, its beginning, one clip after another, and an instruction to
+look out for something."""
 TURNS: Final = 16
 CLIP_TURNS: Final = 5
 AFTERWARDS_S: Final = 0.5
-"""An event may show in the first frame after it."""
+"""An event may be visible until this long after its end."""
 NARRATIONS: Final = 0.5
-"""How often what is to be looked out for is all that goes on."""
+"""Share of instructions that ask for everything that happens."""
 SEEN_S: Final = 0.5
-"""What is due is said at the first frame that is so much later than its beginning: before, there is nothing to see."""
+"""A message is learned at the first frame this long after its moment begins. Before, nothing is to be seen."""
 FORGOTTEN: Final = 0.12
 """Share of a question's words that are hidden while learning."""
 
@@ -208,11 +208,11 @@ class Lessons:
     """Lessons by number, so that an interrupted training continues with the same lesson.
 
     Args:
-        videos: Of the train split.
+        videos: Videos of the train split.
         words: The tokenizer.
-        frame_tokens: Visual tokens a frame.
-        seed: Decides everything.
-        short: So many lessons at the beginning are about a clip or two.
+        frame_tokens: Number of visual tokens per frame.
+        seed: Decides all random choices.
+        short: Number of lessons at the beginning that are about one or two clips.
     """
 
     def __init__(
@@ -221,13 +221,13 @@ class Lessons:
         self.videos, self._words, self._frame_tokens = videos, words, frame_tokens
         self._seed, self._short = seed, short
         self.names = [[words.numbers(second.named) for second in video.labels] for video in videos]
-        """Words by which each frame of each video is called."""
+        """The words for each frame of each video."""
 
     def lesson(self, number: int) -> tuple[int, Interleaved]:
-        """The place of a video, and a sequence about it. Every video comes once before one comes again.
+        """The index of a video, and a sequence about it. Every video comes once before any comes again.
 
         Args:
-            number: From 0, without an end.
+            number: From 0, without an upper limit.
         """
         round_, turn = divmod(number, len(self.videos))
         order = list(range(len(self.videos)))
@@ -247,7 +247,7 @@ class Lessons:
 
 
 class _Lesson:
-    """One lesson about clips `first` to before `last` of a video, as if the video were these clips."""
+    """One lesson about the clips from `first` to before `last` of a video, as if these were the whole video."""
 
     def __init__(
         self, video: FilmedVideo, first: int, last: int, words: MiniWords, frame_tokens: int, draw: random.Random
@@ -275,7 +275,7 @@ class _Lesson:
             video.story(self.first, self.last), VideoId(video.video.id), SPLIT, draw.getrandbits(32),
             until_s=_span(video, self.last - 1)[1],
         )  # fmt: skip
-        # Half of them tell all that goes on: the plainest lesson in what a frame is called.
+        # Half of the lessons tell everything that happens, the simplest way to learn the words for a frame.
         tasks = [task for task in tasks if task.kind == "narrate"] if draw.random() < NARRATIONS else tasks
         task = draw.choice(tasks)
         told = draw.random() < TOLD
@@ -294,7 +294,7 @@ class _Lesson:
 
     def _frames(self, first: int, last: int) -> list[int]:
         begin_s, end_s = _span(self.video, first)[0], _span(self.video, last - 1)[1]
-        # What a clip begins with belongs to it, the frame at its very end to the next one.
+        # The frame at the start of a clip belongs to it, and the frame at its end to the next one.
         return [
             index
             for index, time_s in enumerate(self.video.times_s)
@@ -320,12 +320,12 @@ class _Lesson:
                     for span in turn.evidence
                 )
             ]
-            # What rests on most of what was shown is not to be found at a place.
+            # If the evidence is more than half of the shown frames, there is no single place to look at.
             evidence = shown if len(shown) <= len(self.sequence.frames) / 2 else []
             self.sequence.ask(turn.question, turn.references[0], forget=lost, evidence=evidence)
 
 
 def _span(video: FilmedVideo, clip: int) -> tuple[float, float]:
     interval = video.clips[clip].interval
-    assert interval is not None  # household.py takes clips with an interval only
+    assert interval is not None  # household.py takes only clips with an interval
     return interval.start_s, interval.end_s

@@ -33,13 +33,13 @@ from reeltalk.store.atomic import write_bytes, writing_directory
 
 ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 PROJECTORS: Final = ("multi_modal_projector", "connector", "merger", "deepstack_merger_list")
-"""transformers' names for the module between vision encoder and language model: InternVL and LLaVA, SmolVLM,
-Qwen-VL."""
+"""Names in transformers of the module between vision encoder and language model: InternVL and LLaVA, SmolVLM, Qwen-VL.
+"""
 WEIGHT_ENDINGS: Final = (".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pth", ".pt", ".gguf")
 
 
 def linear_layers(model: nn.Module, decoder: nn.Module) -> list[str]:
-    """Full names of the linear layers of the language model; its embeddings and its head are none of them.
+    """Full names of the linear layers of the language model, without its embeddings and its head.
 
     Args:
         model: A whole vision-language model.
@@ -56,23 +56,23 @@ def linear_layers(model: nn.Module, decoder: nn.Module) -> list[str]:
 
 
 def projectors(model: nn.Module) -> list[str]:
-    """Full names of the modules between vision encoder and language model; empty where none is known."""
+    """Full names of the modules between vision encoder and language model; empty if none is known."""
     return [name for name, _ in model.named_modules() if name.rpartition(".")[2] in PROJECTORS]
 
 
 def add_lora(checkpoint: Checkpoint, *, rank: int, dropout: float, train_projector: bool) -> Any:
-    """The model with LoRA: adapters and, where asked for, the projector can be trained, all else is frozen.
+    """Adds LoRA to a model: the adapters and, if requested, the projector are trained, and all else is frozen.
 
     Trained weights are float32, whatever the precision of the others.
 
     Args:
         checkpoint: A model without adapter. It is changed in place.
-        rank: Of the adapters; alpha is twice that.
-        dropout: Before each adapter, while training.
-        train_projector: Train all of the projector, too.
+        rank: Rank of the adapters; alpha is twice the rank.
+        dropout: Dropout before each adapter in training.
+        train_projector: Also train the whole projector.
 
     Raises:
-        SettingError: The model has no projector that is known, or no linear layers.
+        SettingError: The model has no known projector, or no linear layers.
     """
     model = checkpoint.model
     between = projectors(model) if train_projector else None
@@ -95,43 +95,43 @@ def add_lora(checkpoint: Checkpoint, *, rank: int, dropout: float, train_project
     for weight in adapted.parameters():
         if weight.requires_grad:
             weight.data = weight.data.float()
-    # peft writes down where transformers says that the model came from, which may be relative to another folder.
+    # peft writes the path that transformers reports for the model, which may be relative to another folder.
     adapted.peft_config["default"].base_model_name_or_path = str(checkpoint.base.resolve())
     return adapted
 
 
 def adapter_weights(adapted: Any, trained: dict[str, Tensor] | None = None) -> dict[str, Tensor]:
-    """Adapter and projector by the names that peft gives them in files.
+    """Weights of the adapter and the projector, by their names in peft's files.
 
     Args:
         adapted: A model with LoRA.
-        trained: Its trained weights by their names in the model, where they are spread over several machines.
+        trained: Its trained weights by their names in the model, if they are distributed over several processes.
     """
     found = peft.get_peft_model_state_dict(adapted, state_dict=trained, save_embedding_layers=False)
-    # A copy each: tensors that share memory cannot be written.
+    # These must be copies, because tensors that share memory cannot be written.
     return {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in found.items()}
 
 
 def write_adapter(folder: Path, adapted: Any, weights: dict[str, Tensor], tuned: Tuned) -> None:
-    """Write an adapter into a folder that is there: safetensors and JSON, as peft reads them."""
+    """Writes an adapter into an existing folder: safetensors and JSON, as peft reads them."""
     save_file(weights, folder / ADAPTER_WEIGHTS, metadata={"format": "pt"})
     adapted.peft_config["default"].save_pretrained(folder)
     write_bytes(folder / TUNED_FILE, tuned.model_dump_json(indent=2).encode() + b"\n")
 
 
 def merge(adapter: Path, out: Path, *, overwrite: bool = False) -> Path:
-    """Add an adapter to the weights of the checkpoint that it was trained on; a whole checkpoint appears.
+    """Adds an adapter to the weights of its checkpoint, and writes a whole checkpoint.
 
-    Sums are made in float32 and written in the precision that the checkpoint had.
+    Sums are made in float32 and written in the precision of the checkpoint.
 
     Args:
         adapter: Folder of an adapter.
-        out: Folder that appears, with the files of tokenizer and processor beside the weights.
-        overwrite: Replace what is there.
+        out: Folder to write, with the weights and the files of tokenizer and processor.
+        overwrite: Replace an existing folder.
 
     Raises:
         MissingExtraError: torch, transformers or peft is not installed.
-        InputError: The adapter or its checkpoint is not there, cannot be read, or is another one.
+        InputError: The adapter or its checkpoint does not exist, cannot be read, or is a different one.
         BenchmarkError: `out` exists, or cannot be written.
     """
     if not (adapter / ADAPTER_CONFIG).is_file():
@@ -161,12 +161,12 @@ def _stored_precision(base: Path) -> torch.dtype | None:
 OPTIMIZER: Final = "optimizer.safetensors"
 STATE: Final = "state.json"
 CHECKPOINTS: Final = "checkpoints"
-# Between the name of a weight and that of a number the optimizer keeps of it; neither holds a space.
+# Separates the name of a weight from the name of the optimizer's number for it; neither contains a space.
 BETWEEN: Final = " "
 
 
 class Begun(BaseModel):
-    """What a run was begun with; one that goes on must have been begun with the same."""
+    """The inputs and settings of a run. A run can be resumed only with the same ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -176,14 +176,14 @@ class Begun(BaseModel):
     processes: int = Field(ge=1)
 
     def differences(self, other: "Begun") -> list[str]:
-        """The differences in words: `rank 16, was 32`."""
+        """The differences in words, for example `rank 16, was 32`."""
         own, others = self._flat(), other._flat()
         return [
             f"{name.replace('_', ' ')} {own[name]}, was {others[name]}" for name in own if own[name] != others[name]
         ]
 
     def _flat(self) -> dict[str, Any]:
-        # How often checkpoints are written changes nothing of what is trained.
+        # The interval between checkpoints does not change the training.
         settings = self.settings.model_dump(exclude={"save_every"})
         return settings | self.model_dump(exclude={"settings"})
 
@@ -195,7 +195,7 @@ class State(BaseModel):
 
     layout: str = "reeltalk-lora-1"
     step: int = Field(ge=0)
-    """Steps that are done."""
+    """Number of finished steps."""
     begun: Begun
 
 
@@ -218,15 +218,15 @@ def latest(out: Path) -> tuple[Path, State] | None:
 
 
 def save(out: Path, state: State, *, model: Any, optimizer: Any, accelerator: Any, tuned: Tuned) -> None:
-    """Write a checkpoint, then delete the one before. All processes must call it.
+    """Writes a checkpoint, then deletes the one before. All processes must call it.
 
     Args:
         out: Folder of the run.
-        state: Where it stands.
+        state: The state of the run.
         model: As accelerate prepared it.
-        optimizer: The same.
-        accelerator: accelerate's.
-        tuned: Goes beside the adapter.
+        optimizer: As accelerate prepared it.
+        accelerator: The `Accelerator` of accelerate.
+        tuned: Written next to the adapter.
     """
     options = StateDictOptions(full_state_dict=True, cpu_offload=True, ignore_frozen_params=True)
     trained = get_model_state_dict(model, options=options)
@@ -245,10 +245,10 @@ def save(out: Path, state: State, *, model: Any, optimizer: Any, accelerator: An
 
 
 def load_adapter(folder: Path, adapted: Any) -> None:
-    """Put the weights of a checkpoint into a model with LoRA.
+    """Loads the weights of a checkpoint into a model with LoRA.
 
     Raises:
-        InputError: They cannot be read or are those of another model.
+        InputError: They cannot be read or belong to another model.
     """
     import peft
 
@@ -260,17 +260,17 @@ def load_adapter(folder: Path, adapted: Any) -> None:
 
 
 def load_optimizer(folder: Path, *, model: Any, optimizer: Any) -> None:
-    """Put the moments of a checkpoint into an optimizer.
+    """Loads the moments of a checkpoint into an optimizer.
 
     Args:
         folder: The checkpoint.
         model: As accelerate prepared it.
-        optimizer: The same.
+        optimizer: As accelerate prepared it.
 
     Raises:
         InputError: They cannot be read.
     """
-    # Without cpu_offload: with it all processes but the first get nothing.
+    # Without cpu_offload, because with it all processes except the first get nothing.
     own = get_optimizer_state_dict(model, optimizer.optimizer, options=StateDictOptions(full_state_dict=True))
     state: dict[str, dict[str, Tensor]] = {}
     for name, value in _read(folder / OPTIMIZER).items():

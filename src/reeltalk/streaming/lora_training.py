@@ -1,9 +1,9 @@
-"""A run that trains an adapter: begins or goes on, and leaves `adapter/`, `loss.jsonl` and `run.json`.
+"""Trains an adapter in a run that can be resumed, and writes `adapter/`, `loss.jsonl` and `run.json`.
 
     sequences of `accumulate` samples -> loss on answers -> gradient -> clipped -> AdamW -> a line in loss.jsonl
 
-accelerate places tensors, shares gradients between processes and, where its own configuration says so, spreads weights
-over them (FSDP). Everything else stands here.
+accelerate places tensors, shares gradients between processes and, if its own configuration says so, distributes weights
+over them (FSDP). Everything else is here.
 """
 
 import contextlib
@@ -52,15 +52,15 @@ PACKAGES: Final = ("torch", "transformers", "peft", "accelerate", "safetensors")
 
 
 class LossLog:
-    """A line of JSON for each step, appended as it ends.
+    """Writes a line of JSON at the end of each step.
 
     Args:
-        file: It is created, or cut to what the checkpoint knows.
-        keep: Steps that the checkpoint has seen.
+        file: It is created, or cut after the last step of the checkpoint.
+        keep: Number of steps in the checkpoint.
         write: False in all processes but one.
 
     Raises:
-        InputError: Steps that the checkpoint has seen are not in it.
+        InputError: It lacks steps of the checkpoint.
     """
 
     def __init__(self, file: Path, *, keep: int, write: bool = True) -> None:
@@ -86,25 +86,25 @@ class LossLog:
             write_bytes(file, "".join(kept).encode())
 
     def add(self, row: dict[str, Any]) -> None:
-        """Append what a step came to."""
+        """Appends the results of a step."""
         self.losses.append(float(row["loss"]))
         if self._write:
             with storage_errors(self._file), self._file.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
                 stream.flush()
-                # A checkpoint lasts through a power cut, and so do the lines of its steps.
+                # A checkpoint survives a power cut, so the lines of its steps must too.
                 os.fsync(stream.fileno())
 
 
 def write_training_run(out: Path, row: dict[str, Any]) -> None:
-    """Write `run.json`: what is given, and the versions of what computed it."""
+    """Writes `run.json`: the given row, and the versions of the packages."""
     versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
     whole = {"layout": "reeltalk-lora-run-1", "reeltalk": __version__, "versions": versions, **row}
     write_bytes(out / RUN, (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 DRAWN_FOR_STEP: Final = 2
-"""Tells the random numbers of a step from others of the same seed."""
+"""Separates the random numbers of a step from other random numbers of the same seed."""
 OUT_OF_MEMORY: Final = (
     "the memory does not suffice for a step; the last checkpoint is kept. Try --gradient-checkpointing, --precision "
     "bfloat16, samples with fewer frames (export with a smaller token budget), a smaller --rank, or several GPUs with "
@@ -115,8 +115,8 @@ OUT_OF_MEMORY: Final = (
 def answer_loss(model: Any, sequence: Sequence) -> Tensor:
     """Mean cross-entropy of the answers' tokens, in nats.
 
-    Only the positions before answers get scores for the whole vocabulary: 25,000 tokens of frames in a vocabulary of
-    150,000 would take 15 GB.
+    Only the positions before the answers' tokens get scores for the whole vocabulary. For 25,000 tokens of frames and a
+    vocabulary of 150,000, all scores would take 15 GB.
 
     Args:
         model: A vision-language model of transformers.
@@ -129,7 +129,7 @@ def answer_loss(model: Any, sequence: Sequence) -> Tensor:
 
 
 class Loop:
-    """The loop and what it works on."""
+    """The training loop and its data."""
 
     def __init__(
         self, out: Path, settings: LoraSettings, begun: Begun, tuned: Tuned, dialogues: Dialogues, collator: Collator,
@@ -143,7 +143,7 @@ class Loop:
         self.steps = settings.max_steps if settings.max_steps is not None else max(1, passes)
 
     def go(self, first: int, progress: Progress | None) -> list[float]:
-        """Steps from `first` to the end; the losses of all of them, those before too."""
+        """Runs the steps from `first` to the end, and returns the losses of all steps, with those before `first`."""
         log = LossLog(self.out / LOSSES, keep=first, write=self.accelerator.is_main_process)
         if not first:
             self.save(0)
@@ -175,7 +175,7 @@ class Loop:
         return [self.collator.collate(dialogue, self.dialogues.root) for dialogue in dialogues]
 
     def step(self, step: int, sequences: list[Sequence], asked_to_stop: list[bool]) -> dict[str, Any]:
-        """One step of the optimizer."""
+        """Runs one step of the optimizer."""
         accelerator, settings = self.accelerator, self.settings
         seed = np.random.SeedSequence([settings.seed, DRAWN_FOR_STEP, step, accelerator.process_index])
         torch.manual_seed(int(seed.generate_state(1)[0]))
@@ -193,7 +193,7 @@ class Loop:
                         with torch.autocast(accelerator.device.type, torch.bfloat16, enabled=half):
                             loss = answer_loss(self.model, sequence.to(accelerator.device))
                     except ValueError as error:
-                        # transformers compares image tokens with what the vision encoder gives.
+                        # transformers compares the image tokens with the output of the vision encoder.
                         raise InputError(
                             f"sample {sequence.name!r} does not fit the model: {load_error_text(error)}",
                             file=self.dialogues.file,
@@ -227,7 +227,7 @@ class Loop:
         }
 
     def save(self, step: int) -> None:
-        """Write a checkpoint."""
+        """Writes a checkpoint."""
         lora.save(
             self.out, State(step=step, begun=self.begun), model=self.model, optimizer=self.optimizer,
             accelerator=self.accelerator, tuned=self.tuned,
@@ -251,7 +251,7 @@ class Loop:
 
 @contextlib.contextmanager
 def _asked_to_stop() -> Iterator[list[bool]]:
-    """A list that gets an entry when Ctrl-C is pressed; pressed again, it interrupts at once."""
+    """A list that receives an entry when Ctrl-C is pressed. A second Ctrl-C interrupts at once."""
     asked: list[bool] = []
 
     def note(number: int, frame: Any) -> None:
@@ -262,7 +262,7 @@ def _asked_to_stop() -> Iterator[list[bool]]:
     try:
         before = signal.signal(signal.SIGINT, note)
     except ValueError:
-        # Not in the main thread: nobody can press Ctrl-C here.
+        # Ctrl-C only reaches the main thread.
         yield asked
         return
     try:
@@ -282,12 +282,12 @@ class Trained:
     adapter: Path
     steps: int
     resumed_at: int
-    """Steps that were done before."""
+    """Number of steps before this call."""
     losses: list[float]
-    """Of each step, from the first."""
+    """Loss of each step, from the first."""
     samples: int
     left_out: tuple[str, ...]
-    """Samples over the budget."""
+    """Samples over the token limit."""
     tells: bool
     """False in all processes but one."""
 
@@ -303,22 +303,22 @@ def train_lora(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Trained:
-    """Train an adapter on dialogues, or go on with one that was interrupted.
+    """Trains an adapter on dialogues, or resumes an interrupted training.
 
     Args:
         data: StreamingChat's JSON Lines.
         base: Folder of a checkpoint that transformers' Auto classes can load.
         out: Folder of the run: `adapter/`, `loss.jsonl`, `run.json`, and `checkpoints/` until it is done.
-        settings: How.
-        frames: Folder that the paths of frames begin from; that of `data` by default.
-        cpu: Use no accelerator even where there is one.
-        overwrite: Begin anew where a run is already.
+        settings: Settings of the training.
+        frames: Folder that the paths of frames are relative to; the folder of `data` by default.
+        cpu: Use the CPU even if there is an accelerator.
+        overwrite: Replace an existing run.
         progress: Called with the progress.
 
     Raises:
         InputError: Data or checkpoint cannot be used, or do not fit each other.
-        ModelError: The loss is no longer a finite number, or there is not enough memory. The last checkpoint is kept.
-        SettingError: Settings differ from those that the run was begun with.
+        ModelError: The loss is no longer a finite number, or there is not enough memory. The last checkpoint stays.
+        SettingError: Settings differ from those at the beginning of the run.
         BenchmarkError: The run is already finished.
         KeyboardInterrupt: It was interrupted; a checkpoint was written at the end of the step.
     """
@@ -329,7 +329,7 @@ def train_lora(
 
     accelerator: Any = accelerate.Accelerator(
         cpu=cpu or None,
-        # A sample without frames leaves the projector without a gradient.
+        # A sample without frames gives the projector no gradient.
         kwargs_handlers=[accelerate.DistributedDataParallelKwargs(find_unused_parameters=settings.train_projector)],
     )
     if (base / ADAPTER_CONFIG).is_file():
@@ -340,7 +340,7 @@ def train_lora(
         settings=settings, data_sha256=dialogues.sha256, base_hash=base_hash, processes=accelerator.num_processes
     )
     kept = None if overwrite else _kept(out, begun)
-    # Under FSDP all weights that are spread together have one precision; it computes in bfloat16 all the same.
+    # Under FSDP all weights of a group need one precision. The computation is in bfloat16 anyway.
     spread = accelerator.distributed_type == accelerate.DistributedType.FSDP
     checkpoint = open_checkpoint(
         base, weights="float32" if spread else settings.precision, purpose="training an adapter"
@@ -378,7 +378,7 @@ def train_lora(
 
 
 def _clear(out: Path, accelerator: Any) -> None:
-    """Delete the existing run, once nothing prevents a new one."""
+    """Deletes the existing run, once nothing prevents a new one."""
     if accelerator.is_main_process:
         (out / RUN).unlink(missing_ok=True)
         for name in (lora.CHECKPOINTS, ADAPTER):
@@ -426,7 +426,7 @@ def _within_budget(
 
 
 def _finish(out: Path, checkpoint: Checkpoint, loop: Loop, losses: list[float], left_out: tuple[str, ...]) -> None:
-    """Write the remaining files of the run, then delete its checkpoints."""
+    """Writes the remaining files of the run, then deletes its checkpoints."""
     last = lora.latest(out)
     assert last is not None
     with writing_directory(out / ADAPTER, overwrite=True) as folder:

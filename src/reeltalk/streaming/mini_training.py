@@ -1,7 +1,7 @@
 """Trains reeltalk-mini from scratch on a filmed household: tokenizer, vision encoder, speech. It can resume.
 
-The tokenizer is made from the train split's questions and answers. A file holds where the training stands (weights,
-moments and the step), and is written whole or not at all. Nothing in it is code: tensors are safetensors, the rest is
+The tokenizer is made from the train split's questions and answers. A file holds the state of the training (weights,
+moments and the step), and is written whole or not at all. It contains no code: tensors are safetensors, and the rest is
 JSON inside the same file.
 """
 
@@ -40,21 +40,21 @@ from reeltalk.streaming.speech import optimisers_of, train_speech
 from reeltalk.streaming.vision import Readings, accuracy, optimiser_of_eye, train_encoder, visual_tokens
 
 LEAST: Final = 3
-"""A word that is rarer is split into pieces."""
+"""A word with fewer occurrences is split into pieces."""
 ENDINGS: Final = 0.15
-"""Share of the vocabulary that is endings and other pieces; characters come on top."""
+"""Share of the vocabulary for endings and other pieces; characters are extra."""
 LONGEST_PIECE: Final = 5
 
 
 def train_words(texts: Iterable[str], size: int, path: Path) -> None:
-    """Write a WordPiece tokenizer: every character, the most frequent words, and the most frequent ends of words.
+    """Writes a WordPiece tokenizer: every character, the most frequent words, and the most frequent ends of words.
 
     The library's own trainer breaks ties by the order of a hash table; counting gives the same words every time.
 
     Args:
-        texts: What it shall know well.
-        size: Words and pieces of words at most.
-        path: Where it is written.
+        texts: Texts with typical words.
+        size: Most words and pieces of words.
+        path: File to write.
     """
     tokenizer = Tokenizer(models.WordPiece(unk_token=SPECIAL[UNKNOWN]))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
@@ -90,14 +90,14 @@ Optimisers = Sequence[torch.optim.Optimizer]
 
 
 def save_state(path: Path, model: nn.Module, optimisers: Optimisers, *, step: int, signature: str = "") -> None:
-    """Write a state.
+    """Writes a state.
 
     Args:
         path: A `.safetensors` file.
-        model: Whose parameters and buffers are kept.
-        optimisers: AdamW or Muon; their moments are kept in the order of their parameters.
-        step: Steps that were made.
-        signature: What must be the same for the training to go on: settings, data, versions.
+        model: The model; its parameters and buffers are stored.
+        optimisers: AdamW or Muon; their moments are stored in the order of their parameters.
+        step: Number of finished steps.
+        signature: Everything that must be the same to resume the training: settings, data, versions.
     """
     tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in model.state_dict().items()}
     for which, optimiser in enumerate(optimisers):
@@ -109,19 +109,19 @@ def save_state(path: Path, model: nn.Module, optimisers: Optimisers, *, step: in
 
 
 def load_state(path: Path, model: nn.Module, optimisers: Optimisers, *, signature: str = "") -> int:
-    """Read a state into a model and its optimiser.
+    """Reads a state into a model and its optimisers.
 
     Args:
-        path: What `save_state` wrote.
-        model: Of the same make.
-        optimisers: Over the same parameters.
-        signature: What it must have been written with.
+        path: A file of `save_state`.
+        model: A model of the same shape.
+        optimisers: Optimisers of the same parameters.
+        signature: The required signature.
 
     Returns:
-        Steps that were made.
+        Number of finished steps.
 
     Raises:
-        InputError: It is no such file, is of another model, or of a training with other settings.
+        InputError: It is not such a file, or belongs to another model or to a training with other settings.
     """
     try:
         with safe_open(str(path), framework="pt") as file:
@@ -162,11 +162,11 @@ STATE: Final = "state.safetensors"
 LOSSES: Final = "loss.jsonl"
 RUN: Final = "run.json"
 TEXTS_A_VIDEO: Final = 4
-"""Dialogues of each video that the tokenizer is trained on."""
+"""Number of dialogues per video for the training of the tokenizer."""
 
 
 class _Losses:
-    """The loss curve, a line a step with its seconds; lines after the state that a run goes on from are dropped."""
+    """Writes the loss curve, one line per step with its seconds. Lines after the loaded state are dropped."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._before_s = path, time.monotonic()
@@ -213,21 +213,21 @@ def train_mini(
     executor: Executor,
     progress: Progress | None = None,
 ) -> tuple[Mini, MiniWords]:
-    """Train on the train split; the dev split tells how well the eye reads.
+    """Trains on the train split, and measures the vision encoder on the dev split.
 
     Args:
-        benchmark: As `reeltalk world film` makes it.
-        folder: Receives the tokenizer, the eye, the state, the loss curve and what was trained how. A run that was
-            stopped goes on from what it holds.
-        settings: How.
-        frames: Keeps decoded frames; several runs may share it.
-        executor: Decodes videos.
-        progress: Called with what is done, steps done of steps, and their share.
+        benchmark: A benchmark of `reeltalk world film`.
+        folder: Receives the tokenizer, the vision encoder, the state, the loss curve and a description of the training.
+            A stopped run resumes from its files.
+        settings: Settings of the training.
+        frames: Folder for decoded frames; several runs may share it.
+        executor: Runs the decoders.
+        progress: Called with the name of the task, the number of finished steps and of all steps, and the share.
 
     Raises:
-        BenchmarkError: The benchmark does not hold what is needed.
+        BenchmarkError: The benchmark lacks the needed data.
         InputError: The folder holds a training with other settings.
-        ModelError: A loss is no number any more.
+        ModelError: A loss is no longer a finite number.
     """
     torch.set_num_threads(settings.threads)
     losses = _Losses(folder / LOSSES)
@@ -308,7 +308,7 @@ def _eye(
 
 
 def _seen(model: Mini, videos: Sequence[FilmedVideo], path: Path, tell: Progress) -> list[NDArray[np.float32]]:
-    """The visual tokens of all frames, which the eye that has learned does not change any more."""
+    """The visual tokens of all frames. The trained vision encoder no longer changes them."""
     ends = np.cumsum([len(video.times_s) for video in videos])
     if not path.is_file():
         parts = []

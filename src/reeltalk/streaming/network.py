@@ -35,7 +35,7 @@ def _layer(inside: int, outside: int, size: int = 3, stride: int = 1) -> nn.Sequ
 
 
 class Residual(nn.Module):
-    """Two convolutions beside what they change."""
+    """Two convolutions with a residual connection."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -43,16 +43,16 @@ class Residual(nn.Module):
         self.second = nn.Sequential(nn.Conv2d(channels, channels, 3, 1, 1, bias=False), nn.BatchNorm2d(channels))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(N, C, h, w) from the same."""
+        """(N, C, h, w) to (N, C, h, w)."""
         return F.relu(x + self.second(self.first(x)))
 
 
 class FrameEncoder(nn.Module):
-    """A frame and the one before it, as K visual tokens.
+    """Encodes a frame and the one before it as K visual tokens.
 
-    The previous frame helps to tell taking from putting back. Each glimpse has its own attention over a map of an
-    eighth of
-    the size that includes the surroundings. Glimpses follow hands and things. A layer makes K tokens of all of them.
+    The previous frame helps to distinguish taking from putting back. Each glimpse has its own attention over a feature
+    map of an eighth of the size, with context. Glimpses follow hands and things. A layer turns all of them into K
+    tokens.
     """
 
     def __init__(self, shape: MiniShape) -> None:
@@ -74,10 +74,10 @@ class FrameEncoder(nn.Module):
         self.shape = shape
 
     def glimpse(self, frames: Tensor) -> tuple[Tensor, Tensor]:
-        """Visual tokens, and where was looked.
+        """Visual tokens, and the attention of the glimpses.
 
         Args:
-            frames: (N, 6, height, width) from 0 to 1: the frame's RGB, then that of the frame before it.
+            frames: (N, 6, height, width) from 0 to 1: the RGB of the frame, then of the frame before it.
 
         Returns:
             (N, K, vision width), and logits of attention (N, cells, glimpses).
@@ -86,7 +86,7 @@ class FrameEncoder(nn.Module):
         coarse = self.coarse(fine)
         around = F.interpolate(self.around(coarse), scale_factor=2.0, mode="nearest")
         around = around[:, :, : fine.shape[2], : fine.shape[3]]
-        # Where to look is decided with the surroundings, what is seen there without: a thing is read the same anywhere.
+        # Context decides the attention, but the attended features have none, so that a thing looks the same anywhere.
         attend = self.attend((fine + around).flatten(2).transpose(1, 2) + self.place)
         seen = self.look(fine.flatten(2).transpose(1, 2))  # (N, cells, width)
         glimpses = attend.softmax(dim=1).transpose(1, 2) @ seen  # (N, glimpses, width)
@@ -96,12 +96,12 @@ class FrameEncoder(nn.Module):
         return mixed.view(-1, self.shape.frame_tokens, self.shape.vision_width), attend
 
     def forward(self, frames: Tensor) -> Tensor:
-        """Visual tokens (N, K, vision width) of frames as `glimpse` takes them."""
+        """Visual tokens (N, K, vision width) of frames with the shape that `glimpse` takes."""
         return self.glimpse(frames)[0]
 
 
 class Projector(nn.Module):
-    """Turns visual tokens into tokens of the decoder, and adds how far into the video each is."""
+    """Projects visual tokens into tokens of the decoder, and adds the time of each in the video."""
 
     def __init__(self, shape: MiniShape) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class Projector(nn.Module):
 
 
 def turns(positions: Tensor, head_width: int) -> tuple[Tensor, Tensor]:
-    """Cosine and sine (B or 1, 1, T, E/2) by which heads are turned at positions (B, T) or (1, T)."""
+    """Cosine and sine (B or 1, 1, T, E/2) of the rotation of heads at positions (B, T) or (1, T)."""
     half = head_width // 2
     rates = ROTARY_BASE ** (-torch.arange(half, dtype=torch.float32, device=positions.device) / half)
     angles = positions[:, None, :, None].float() * rates
@@ -132,14 +132,14 @@ def turns(positions: Tensor, head_width: int) -> tuple[Tensor, Tensor]:
 
 
 def rotate(x: Tensor, by: tuple[Tensor, Tensor]) -> Tensor:
-    """Turn heads (B, H, T, E) by their positions, as RoPE does (arXiv:2104.09864)."""
+    """Rotates heads (B, H, T, E) by their positions, as in RoPE (arXiv:2104.09864)."""
     cos, sin = by[0].to(x.dtype), by[1].to(x.dtype)
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
 class DecoderBlock(nn.Module):
-    """Attention to everything before, then a gated layer."""
+    """Attention to all earlier tokens, then a gated layer."""
 
     def __init__(self, shape: MiniShape) -> None:
         super().__init__()
@@ -164,10 +164,10 @@ class DecoderBlock(nn.Module):
 
         Args:
             x: (B, T, D).
-            by: Of `turns`, for these tokens.
-            all_by: The same for what came before and these tokens.
-            past: Keys and values (B, H, S, E) of what came before.
-            mask: (T, S + T), added to the scores; without one, each token sees those before it.
+            by: Result of `turns` for these tokens.
+            all_by: Result of `turns` for the earlier tokens and these.
+            past: Keys and values (B, H, S, E) of the earlier tokens.
+            mask: (T, S + T), added to the scores; without a mask, each token sees those before it.
         """
         b, t, d = x.shape
         q, k, v = self.qkv(self.before(x)).view(b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
@@ -210,23 +210,24 @@ class Decoder(nn.Module):
         return out
 
     def tell(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """What states (…, D) say; words are told by the table that reads them."""
+        """The predictions of states (…, D). The table that embeds words also predicts them."""
         return x @ self.words.weight.T, self.ready(x).squeeze(-1)
 
     def step(
         self, x: Tensor, positions: Tensor, past_k: Tensor, past_v: Tensor, past_positions: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Go on from a memory. Also what is exported.
+        """Continues from a memory. This is also the exported function.
 
         Args:
             x: (1, T, D) embedded tokens.
-            positions: (1, T) of them in the memory.
-            past_k: (L, H, S, E) keys that were not rotated.
+            positions: (1, T) positions of the tokens in the memory.
+            past_k: (L, H, S, E) keys before rotation.
             past_v: (L, H, S, E) values.
-            past_positions: (1, S) of the memory.
+            past_positions: (1, S) positions of the memory.
 
         Returns:
-            Logits (1, T, vocabulary), speaking (1, T), and the tokens' own keys and values (L, H, T, E).
+            Logits (1, T, vocabulary) of the next word and (1, T) of speaking now, and the tokens' own keys and values
+            (L, H, T, E).
         """
         t, s = x.shape[1], past_k.shape[2]
         ahead = torch.ones(t, t, dtype=torch.bool, device=x.device).triu(1)
@@ -267,17 +268,17 @@ HINT: Final = "give a folder that training reeltalk-mini wrote"
 
 
 def save_mini(folder: Path, model: Mini, tokenizer: Path, *, overwrite: bool = False) -> None:
-    """Write a checkpoint, whole or not at all.
+    """Writes a checkpoint, whole or not at all.
 
     Args:
-        folder: Where.
+        folder: The folder to write.
         model: The network.
         tokenizer: Its `tokenizer.json`, which is copied.
-        overwrite: Replace what is there.
+        overwrite: Replace an existing folder.
 
     Raises:
-        BenchmarkError: The folder is there and not empty, or cannot be written.
-        InputError: The tokenizer is not there.
+        BenchmarkError: The folder exists and is not empty, or cannot be written.
+        InputError: The tokenizer does not exist.
     """
     if not tokenizer.is_file():
         raise InputError("no such file", file=tokenizer, hint="train the words first")
@@ -290,10 +291,10 @@ def save_mini(folder: Path, model: Mini, tokenizer: Path, *, overwrite: bool = F
 
 
 def load_mini(folder: Path) -> Mini:
-    """The network of a checkpoint, ready to be run.
+    """Loads the network of a checkpoint, ready to run.
 
     Args:
-        folder: As `save_mini` wrote it.
+        folder: A folder of `save_mini`.
 
     Raises:
         InputError: A file is missing, broken, or does not fit the others.

@@ -1,4 +1,4 @@
-"""The learning rate at each step, and the check that ends a training."""
+"""The learning rate at each step, and a check that stops a training."""
 
 import math
 
@@ -9,14 +9,14 @@ from reeltalk.errors import ModelError
 
 
 def rate_at(step: int, steps: int, *, top: float, warmup: int, floor: float = 0.05) -> float:
-    """The learning rate: rises in a line, then falls as half a cosine.
+    """The learning rate, which rises linearly and then falls as half a cosine.
 
     Args:
-        step: From 0.
-        steps: Of the whole training.
+        step: Number of the step, from 0.
+        steps: Number of steps of the whole training.
         top: Highest rate.
-        warmup: Steps until it is reached, 1 or more.
-        floor: Share of it that is left at the end.
+        warmup: Steps until the highest rate is reached, 1 or more.
+        floor: Share of the highest rate at the end.
     """
     if step < warmup:
         return top * (step + 1) / warmup
@@ -25,10 +25,10 @@ def rate_at(step: int, steps: int, *, top: float, warmup: int, floor: float = 0.
 
 
 def check_loss(loss: Tensor, step: int) -> None:
-    """End a training if the loss is not a finite number.
+    """Stops a training if the loss is not a finite number.
 
     Raises:
-        ModelError: It is not finite.
+        ModelError: The loss is not finite.
     """
     if not bool(torch.isfinite(loss)):
         raise ModelError(

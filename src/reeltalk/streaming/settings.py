@@ -1,4 +1,4 @@
-"""What training reeltalk-mini can be told."""
+"""Settings of the training of reeltalk-mini."""
 
 from typing import Annotated
 
@@ -6,59 +6,60 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class VisionSettings(BaseModel):
-    """Of the first part: the vision encoder."""
+    """Settings of the first part: the vision encoder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     steps: Annotated[int, Field(ge=1)] = 1500
     batch: Annotated[int, Field(ge=1)] = 48
-    """Frames a step."""
+    """Frames per step."""
     rate: Annotated[float, Field(gt=0)] = 3e-3
     """Highest learning rate."""
     warmup: Annotated[int, Field(ge=1)] = 100
     weight_decay: Annotated[float, Field(ge=0)] = 0.02
     bf16: bool = True
-    """Compute in bfloat16 where that loses nothing that is summed up."""
+    """Compute in bfloat16, except for sums that would lose precision."""
 
 
 class SpeechSettings(BaseModel):
-    """Of the second part: projector and decoder."""
+    """Settings of the second part: projector and decoder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     steps: Annotated[int, Field(ge=1)] = 1400
     batch: Annotated[int, Field(ge=1)] = 8
-    """Sequences a step."""
+    """Sequences per step."""
     short: Annotated[int, Field(ge=0)] = 5600
-    """So many lessons at the beginning are about a clip or two, which is sooner read; all others are about a video."""
+    """Number of lessons at the beginning that are about one or two clips, which are faster to read; all others are
+    about a video."""
     rate: Annotated[float, Field(gt=0)] = 2e-3
     """Highest learning rate."""
     warmup: Annotated[int, Field(ge=1)] = 100
     weight_decay: Annotated[float, Field(ge=0)] = 0.05
     blur: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """Share of the visual tokens' values that is hidden while learning."""
+    """Share of the visual tokens' values that is hidden in training."""
     ready_weight: Annotated[float, Field(ge=0)] = 0.2
-    """Weight of the loss of when to speak beside that of what to say."""
+    """Weight of the loss for when to speak, relative to the loss for the words."""
     named_weight: Annotated[float, Field(ge=0)] = 0.3
-    """The same of what frames are called."""
+    """Weight of the loss for the words for frames."""
     looked_weight: Annotated[float, Field(ge=0)] = 0.2
-    """The same of where some heads look while an answer is given."""
+    """Weight of the loss for the attention of some heads during an answer."""
     bf16: bool = True
-    """Compute in bfloat16 where that loses nothing that is summed up."""
+    """Compute in bfloat16, except for sums that would lose precision."""
 
 
 class MiniSettings(BaseModel):
-    """Of the whole training of reeltalk-mini."""
+    """Settings of the whole training of reeltalk-mini."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     seed: int = 17
-    """Decides what the network begins with and all that is drawn."""
+    """Decides the initial weights and all random choices."""
     eye: VisionSettings = VisionSettings()
     speech: SpeechSettings = SpeechSettings()
     vocabulary: Annotated[int, Field(ge=64)] = 1100
-    """Words and pieces of words at most."""
+    """Most words and pieces of words."""
     save_every: Annotated[int, Field(ge=1)] = 100
-    """Steps after which the state is written."""
+    """Number of steps between two saved states."""
     threads: Annotated[int, Field(ge=1)] = 1
-    """Cores that torch computes on."""
+    """Number of CPU cores for torch."""

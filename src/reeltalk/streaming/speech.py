@@ -23,9 +23,9 @@ from reeltalk.streaming.settings import SpeechSettings
 Report = Callable[[int, dict[str, float]], None]
 LOOKING_LAYER: Final = 2
 LOOKING_HEADS: Final = 2
-"""So many heads of this layer learn to look at what shows an answer; the others look where they like."""
+"""Number of heads of this layer that learn to attend to the evidence of an answer; the others are free."""
 POOL: Final = 8
-"""Batches that are drawn at a time, so that sequences of like length go together."""
+"""Number of batches that are drawn together, so that sequences of similar length are in one batch."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,14 @@ class Losses:
     """Mean losses of a batch."""
 
     words: Tensor
-    """Of the words that are learned."""
+    """Loss of the learned words."""
     ready: Tensor
-    """Of whether to speak; 0 where nothing of it is learned."""
+    """Loss of whether to speak; 0 if the batch has no such target."""
     named: Tensor
-    """Of what frames are called: visual tokens lie near the words for what they show, so that a word can be copied."""
+    """Loss of the words for frames. It puts visual tokens near the words for what they show, so that a word can be
+    copied."""
     looked: Tensor
-    """Of where the heads that look for evidence look while an answer is given."""
+    """Loss of the attention to evidence during an answer."""
 
 
 def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> Losses:
@@ -52,7 +53,7 @@ def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> Losses:
     named = -(batch.named * called).sum(dim=-1).mean()
     hidden, looked = _read(model, x, batch)
     learned = batch.learned != NOT_LEARNED
-    # Only what is learned is told in words: most places are frames and questions.
+    # Scores of words are computed only at learned places, because most places are frames and questions.
     words = F.cross_entropy(model.decoder.tell(hidden[learned])[0].float(), batch.learned[learned])
     known = ~torch.isnan(batch.ready)
     if not bool(known.any()):
@@ -62,7 +63,7 @@ def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> Losses:
 
 
 def _read(model: Mini, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """States after the last layer as `Decoder.read` has them, and the loss of not looking at the evidence."""
+    """States after the last layer, as in `Decoder.read`, and the loss of not attending to the evidence."""
     shape, decoder = model.shape, model.decoder
     by = turns(torch.arange(x.shape[1])[None], shape.head_width)
     looked = x.new_zeros(())
@@ -83,7 +84,7 @@ def _read(model: Mini, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def batches(lessons: Lessons, features: Sequence[NDArray[np.float32]], size: int, *, first: int = 0) -> Iterator[Batch]:
-    """Batches without an end, from step `first` on; `POOL` of them are drawn at a time."""
+    """Endless batches from step `first` on; `POOL` of them are drawn together."""
     for pool in count(first // POOL):
         number = pool * POOL * size
         drawn = sorted((lessons.lesson(number + n) for n in range(POOL * size)), key=lambda lesson: len(lesson[1]))
@@ -96,7 +97,7 @@ def batches(lessons: Lessons, features: Sequence[NDArray[np.float32]], size: int
 
 
 def optimisers_of(model: Mini, settings: SpeechSettings) -> tuple[torch.optim.Optimizer, ...]:
-    """Muon for the decoder's matrices, whose steps have the size of AdamW's, and AdamW for all else."""
+    """Muon for the decoder's matrices, with steps of the same size as AdamW's, and AdamW for all else."""
     matrices = [p for p in model.decoder.blocks.parameters() if p.ndim == 2]
     others = [
         p for part in (model.projector, model.decoder) for p in part.parameters() if not any(p is m for m in matrices)
@@ -120,17 +121,17 @@ def train_speech(
     seed: int,
     first: int = 0,
 ) -> None:
-    """Train projector and decoder in place.
+    """Trains projector and decoder in place.
 
     Args:
-        model: With a trained encoder.
-        lessons: What is asked.
+        model: The network, with a trained encoder.
+        lessons: The lessons.
         features: (frames, K, V) visual tokens of each of the lessons' videos.
-        settings: Steps and rate.
-        optimisers: Of `optimisers_of`, as they were after step `first`.
+        settings: Settings of this part.
+        optimisers: The result of `optimisers_of`, in the state after step `first`.
         report: Called after each step with its number from 0 and its losses by name.
-        seed: Decides what is hidden.
-        first: How many steps were made before.
+        seed: Decides the hidden values.
+        first: Number of finished steps.
 
     Raises:
         ModelError: The loss is no longer a finite number.
@@ -141,7 +142,7 @@ def train_speech(
     model.encoder.eval()
     drawn = batches(lessons, features, settings.batch, first=first)
     for step in range(first, settings.steps):
-        # Of each step, not of the run: so a run that goes on draws what it would have drawn.
+        # Seeded per step and not per run, so that a resumed run draws the same numbers.
         torch.manual_seed(seed * 1_000_003 + step)
         for group in groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)

@@ -1,6 +1,6 @@
-"""First part of reeltalk-mini's training: the vision encoder learns to tell what a frame of the household shows.
+"""First part of reeltalk-mini's training: the vision encoder learns the contents of frames.
 
-Each label is read from the visual tokens by a linear layer while the encoder learns. The layers are discarded then.
+In training, a linear layer reads each label from the visual tokens. Afterwards these layers are discarded.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,14 +21,14 @@ from reeltalk.streaming.settings import VisionSettings
 
 Labels = dict[str, Tensor]
 BOXES: Final = ("hair", "shirt", "trousers", "main", "rest", "held")
-"""What the first glimpses learn to look at; the others look where they like."""
+"""Targets of the first glimpses; the others are free."""
 _BODY: Final = {"hair": (0.0, 0.25), "shirt": (0.2, 0.6), "trousers": (0.6, 1.0)}
 """Parts of the height of a person who stands or sits."""
 Report = Callable[[int, float], None]
 
 
 class Readings(nn.Module):
-    """One linear reading of the visual tokens for each label."""
+    """One linear layer for each label, which reads it from the visual tokens."""
 
     def __init__(self, shape: MiniShape, labels: LabelWords) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Readings(nn.Module):
 
 
 def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:
-    """Cross entropy of single labels and, summed over words, of those of which a frame may have several."""
+    """Cross entropy of labels with one value and, summed over words, of labels with several values."""
     total = sum(F.cross_entropy(read[name].float(), labels[name], ignore_index=-1) for name in SINGLE)
     for name in SEVERAL:
         total = total + F.binary_cross_entropy_with_logits(read[name].float(), labels[name]) * 10
@@ -54,11 +54,11 @@ def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:
 
 
 def looking_loss(attend: Tensor, where: Tensor) -> Tensor:
-    """Loss of the first glimpses for looking away from their targets.
+    """Loss of the first glimpses for attention outside their targets.
 
     Args:
         attend: Logits (N, cells, glimpses).
-        where: (N, cells, boxes) 1 in a box and 0 outside; all 0 where there is none.
+        where: (N, cells, boxes) 1 in a box and 0 outside; all 0 if there is no box.
     """
     shares = attend[:, :, : where.shape[2]].float().log_softmax(dim=1)
     known = where.amax(dim=1) > 0  # (N, boxes)
@@ -67,7 +67,7 @@ def looking_loss(attend: Tensor, where: Tensor) -> Tensor:
 
 
 def cells_of(box: Corners | None, high: int, wide: int) -> NDArray[np.float32]:
-    """(high · wide,) 1 for the cells of a picture whose middle lies in a box, at least one; all 0 without a box."""
+    """(high · wide,) 1 for the cells with their middle in a box, at least one cell; all 0 without a box."""
     found = np.zeros((high, wide), np.float32)
     if box is not None:
         left, top, right, bottom = box
@@ -79,11 +79,11 @@ def cells_of(box: Corners | None, high: int, wide: int) -> NDArray[np.float32]:
 
 
 def boxes_of(second: Seconds) -> tuple[Corners | None, ...]:
-    """The boxes of `BOXES` in a frame."""
+    """The boxes of a frame, in the order of `BOXES`."""
     body: list[Corners | None] = [None, None, None]
     if second.person_box is not None:
         left, top, right, bottom = second.person_box
-        # Who lies is wider than high (a picture is 16:9): the parts stand side by side, unknown which first.
+        # The box of a lying person is wider than high (a picture is 16:9), and which end is the head is unknown.
         upright = (bottom - top) * 9 > (right - left) * 16
         body = [
             (left, top + (bottom - top) * first, right, top + (bottom - top) * last) if upright else second.person_box
@@ -105,7 +105,7 @@ class Frames:
 
     @classmethod
     def of(cls, videos: Sequence[FilmedVideo], words: LabelWords, shape: MiniShape) -> "Frames":
-        """Frames of videos, mapped into memory."""
+        """The frames of videos, as memory maps."""
         places = [(v, t) for v, video in enumerate(videos) for t in range(len(video.times_s))]
         return cls(
             [video.pixels() for video in videos],
@@ -116,7 +116,7 @@ class Frames:
         )
 
     def where(self, chosen: NDArray[np.int64], *, mirrored: NDArray[np.bool_]) -> Tensor:
-        """(N, cells, boxes): where the first glimpses shall look."""
+        """(N, cells, boxes): the targets of the first glimpses."""
         high, wide = -(-self.shape.height_px // 8), -(-self.shape.width_px // 8)
         found = np.stack(
             [np.stack([cells_of(box, high, wide) for box in boxes_of(self.seconds[v][t])], -1) for v, t in chosen]
@@ -137,18 +137,18 @@ class Frames:
 
 
 def pair_of(pixels: NDArray[np.uint8], t: int) -> NDArray[np.uint8]:
-    """A frame and the one before it, (H, W, 6); the first one stands for the frame before itself."""
+    """A frame and the one before it, (H, W, 6); for the first frame twice the same."""
     return np.concatenate([pixels[t], pixels[max(0, t - 1)]], axis=-1)
 
 
 def as_input(pairs: NDArray[np.uint8]) -> Tensor:
-    """(N, 6, H, W) from 0 to 1, of (N, H, W, 6) uint8."""
+    """(N, H, W, 6) uint8 to (N, 6, H, W) from 0 to 1."""
     found: Tensor = torch.from_numpy(np.ascontiguousarray(pairs)).permute(0, 3, 1, 2).float() / 255
     return found.contiguous(memory_format=torch.channels_last)
 
 
 def optimiser_of_eye(both: nn.Module, settings: VisionSettings) -> torch.optim.AdamW:
-    """AdamW over encoder and readings."""
+    """AdamW for encoder and readings."""
     return torch.optim.AdamW(both.parameters(), lr=settings.rate, weight_decay=settings.weight_decay)
 
 
@@ -164,18 +164,18 @@ def train_encoder(
     seed: int,
     first: int = 0,
 ) -> None:
-    """Train in place.
+    """Trains the vision encoder in place.
 
     Args:
-        encoder: As it was initialised, or after step `first`.
-        readings: The same of the readings.
-        videos: Of the train split.
-        words: What labels say.
-        settings: Steps and rate.
-        optimiser: Of `optimiser_of_eye`.
+        encoder: The encoder, new or in the state after step `first`.
+        readings: The readings, in the same state.
+        videos: Videos of the train split.
+        words: The values of labels.
+        settings: Settings of this part.
+        optimiser: The result of `optimiser_of_eye`.
         report: Called after each step with its number from 0 and its loss.
-        seed: Decides which frames come when.
-        first: How many steps were made before.
+        seed: Decides the order of frames.
+        first: Number of finished steps.
 
     Raises:
         ModelError: The loss is no longer a finite number.
@@ -203,7 +203,7 @@ def train_encoder(
 
 
 def _drawn(frames: Frames, step: int, batch: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The frames of a step, and which of them are mirrored; every frame comes once before one comes again."""
+    """The frames of a step, and which of them are mirrored. Every frame comes once before any comes again."""
     size = min(batch, len(frames.places))
     round_, turn = divmod(step, len(frames.places) // size)
     order = np.random.default_rng([seed, round_]).permutation(len(frames.places))
@@ -215,7 +215,7 @@ def _drawn(frames: Frames, step: int, batch: int, seed: int) -> tuple[NDArray[np
 def accuracy(
     encoder: FrameEncoder, readings: Readings, videos: Sequence[FilmedVideo], words: LabelWords
 ) -> dict[str, float]:
-    """Share of frames whose label is read right, by label; for labels with several words, the F1 of words."""
+    """Share of frames whose label is recognised, by label; for labels with several values, the F1 of words."""
     frames = Frames.of(videos, words, encoder.shape)
     right: dict[str, list[float]] = {name: [] for name in SINGLE}
     hits = {name: np.zeros(3) for name in SEVERAL}
@@ -234,7 +234,7 @@ def accuracy(
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
 def visual_tokens(encoder: FrameEncoder, video: FilmedVideo) -> NDArray[np.float32]:
-    """(T, K, V) of a video's frames."""
+    """(T, K, V) visual tokens of a video's frames."""
     pixels = video.pixels()
     parts = [
         encoder(as_input(np.stack([pair_of(pixels, t) for t in range(start, min(start + 64, len(pixels)))]))).numpy()

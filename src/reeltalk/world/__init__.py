@@ -1,5 +1,5 @@
-"""A simulated household that films itself: videos of which every fact is known exactly.
+"""Films a simulated household, and knows every fact about its videos exactly.
 
 Questions about the films are left to `questions` and `construct`, and drawing and encoding to `video`. Begin with
-`house`, then `program` and `film`.
+`house`, then `situation` and `film`.
 """

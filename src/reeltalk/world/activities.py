@@ -1,7 +1,7 @@
-"""Activities: recipes that become VirtualHome programs in the house and situation that they meet.
+"""Activities: recipes that become VirtualHome programs in a given house and situation.
 
-The recipes are in `activities.txt`. What a recipe needs may lie elsewhere after other activities; it is fetched from
-where it is. An impossible step raises `CannotError`.
+The recipes are in `activities.txt`. If an earlier activity moved an object, it is fetched from its new place. An
+impossible step raises `CannotError`.
 """
 
 import re
@@ -18,15 +18,15 @@ from reeltalk.world.situation import CannotError, Command, ProgramStep, Situatio
 
 RECIPES: Final = Path(__file__).parent / "activities.txt"
 NEAR_M: Final = 0.6
-"""Within this distance one need not walk."""
+"""Within this distance the person need not walk."""
 
 
 @dataclass(frozen=True)
 class Activity:
     name: str
-    """As `Drink_milk`."""
+    """A name such as `Drink_milk`."""
     category: str
-    """One of VDAct's twelve."""
+    """One of VDAct's twelve categories."""
     lines: tuple[tuple[str, ...], ...]
 
 
@@ -49,10 +49,10 @@ def perform(house: House, activity: Activity, start: Situation) -> list[ProgramS
     Args:
         house: The house.
         activity: The activity.
-        start: The situation that it meets.
+        start: The situation before it.
 
     Returns:
-        The steps of the program that it became.
+        The steps of the resulting program.
 
     Raises:
         CannotError: The house lacks something, or a step cannot be done.
@@ -66,7 +66,7 @@ def perform(house: House, activity: Activity, start: Situation) -> list[ProgramS
 
 
 def program(steps: Sequence[ProgramStep]) -> str:
-    """The program that was carried out, a command a line."""
+    """The program that was carried out, with one command per line."""
     return "".join(f"{step.command.line}\n" for step in steps)
 
 
@@ -95,7 +95,7 @@ class _Planner:
         self.situation = step.after
 
     def _find(self, word: str) -> str:
-        """The object that a word of a recipe means here."""
+        """The object that a word of a recipe means in this situation."""
         room_class, _, class_name = word.rpartition(":")
         if class_name in ROOM_ORDER:
             return next(name for name, room in self.house.rooms.items() if room.class_name == class_name)
@@ -105,12 +105,12 @@ class _Planner:
         ]
         if not found:
             raise CannotError(f"this house has no {class_name}")
-        # Of several, that in the person's room; else the first.
+        # If there are several, the one in the person's room, otherwise the first.
         here = [name for name in found if self.situation.things[name].room == self.situation.agent.room]
         return (here or found)[0]
 
     def _go(self, name: str) -> None:
-        # What was done before may have ended on the floor or on a seat.
+        # The previous activity may have ended on the floor or on a seat.
         if self.situation.agent.posture != "stand":
             self._do("stand")
         agent = self.situation.agent

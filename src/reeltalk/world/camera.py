@@ -29,14 +29,14 @@ PAINTERS: Final[dict[str, Painter]] = {**KITCHEN, **ROOMS, **THINGS}
 
 
 def paint(canvas: Canvas, class_name: str, x_m: float, y_m: float, colour: str | None, values: frozenset[str]) -> None:
-    """Draw an object.
+    """Draws an object.
 
     Args:
-        canvas: What to draw on, in metres.
+        canvas: The canvas, in metres.
         class_name: Its class.
         x_m: Middle of its lower edge.
         y_m: Height of its lower edge.
-        colour: Name of its colour, where it has one.
+        colour: Name of its colour; None if it has none.
         values: Its states.
     """
     kind = KINDS[class_name]
@@ -44,7 +44,7 @@ def paint(canvas: Canvas, class_name: str, x_m: float, y_m: float, colour: str |
 
 
 SMALLEST_SEEN_PX: Final = 24
-"""An object that shows fewer pixels is not seen: at 640 pixels across that is a fifth of a toothbrush."""
+"""An object that shows fewer pixels is not seen. In pictures 640 pixels wide, this is a fifth of a toothbrush."""
 
 
 class Camera:
@@ -55,7 +55,7 @@ class Camera:
         width_px: Width of the pictures, 320 to 1280.
         fps: Frames a second.
         view: How the camera moves.
-        labels: Write the names of objects on them.
+        labels: Write the names of objects into the pictures.
     """
 
     def __init__(
@@ -75,14 +75,15 @@ class Camera:
             yield time_s, self.picture(step, share, shot)
 
     def boxes(self, steps: Sequence[ProgramStep], *, fps: float) -> Iterator[tuple[float, str, Box]]:
-        """What is to be seen where: of the first frame at or after each time of a grid, in the order of time and name.
+        """The boxes of everything that is seen, in the order of time and name.
 
         Args:
             steps: The steps to film.
-            fps: Times a second, at most the frames a second of the film.
+            fps: Times per second, at most the frame rate of the film. For each time, the first frame at or after it is
+                used.
 
         Yields:
-            The frame's time in seconds, the object's name, and the box around what shows of it.
+            The frame's time in seconds, the object's name, and the box around its visible part.
         """
         due = 0.0
         for time_s, step, share, shot in plan_frames(self.house, steps, fps=self.fps, view=self.view):
@@ -111,7 +112,7 @@ class Camera:
         return canvas.pixels
 
     def seen(self, step: ProgramStep, share: float, shot: CameraShot) -> dict[str, Box]:
-        """Boxes around what shows of each object and of the person (`character1`) in a frame, by name in order.
+        """Boxes around the visible parts of the objects and of the person (`character1`) in a frame, sorted by name.
 
         Hidden objects, objects outside the picture and objects in closed furniture are left out.
         """
@@ -125,7 +126,7 @@ class Camera:
             left=shot.left_m,
             bottom=-FLOOR_BELOW_M,
         )
-        # As the painted background, so is what lies where in it kept until something changes.
+        # Like the painted background, the numbers of objects at rest are stored until something changes.
         key = (id(situation.things), shot)
         if self._stencilled is None or self._stencilled[0] != key:
             for layer in ("wall", "back", "floor"):
@@ -168,7 +169,7 @@ class Camera:
             if state.room == room and class_of(name) in lamps
         )
 
-    # What does not move is painted once and kept until something changes.
+    # Objects at rest are painted once and stored until something changes.
     def _background(self, situation: Situation, shot: CameraShot) -> Picture:
         key = (id(situation.things), shot)
         if self._painted is None or self._painted[0] != key:
@@ -191,7 +192,7 @@ class Camera:
             if self.labels:
                 height = KINDS[thing.class_name].height_m
                 canvas.text(plain_name(name), x_m, y_m + height + 0.03, 0.13, INK)
-        # Light is no object.
+        # Light is not an object.
         if layer == "back" and number_of is None:
             for name, state in situation.things.items():
                 if state.room == room and name.startswith(("floorlamp", "tablelamp")) and "ON" in state.values:

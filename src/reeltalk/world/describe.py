@@ -1,10 +1,10 @@
-"""Describe clips that curation found in filmed videos.
+"""Describes clips that curation found in filmed videos.
 
-Curation sees files: it cuts where the picture does, and knows no activity. Here each of its videos is recognised by its
-content hash, the steps that were filmed are carried out once more, and every step is told of the clip that shows its
-end. So no clip's graph holds what cannot have been seen by the clip's end, no step is told twice or lost, and a clip's
-graph is as exact as that of a whole activity. A graph says itself when its first step begins, since a step may begin
-before the cut, as a walk through a door does.
+Curation reads files: it cuts at changes of the picture and knows no activities. Here each video is recognised by its
+content hash, its filmed steps are carried out once more, and every step is assigned to the clip that shows its end. So
+no clip's graph holds anything that cannot be seen before the clip ends, no step is lost or told twice, and a clip's
+graph is as exact as the graph of a whole activity. The graph states when its first step begins, because a step may
+begin before the cut, such as a walk through a door.
 """
 
 from bisect import bisect_left
@@ -35,7 +35,7 @@ SAME_TIME_S: Final = 1e-3
 
 @dataclass(frozen=True)
 class TimedStep:
-    """A step where it lies in its video."""
+    """A step with its place in its video."""
 
     step: ProgramStep
     activity: str
@@ -45,16 +45,18 @@ class TimedStep:
 
 
 def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
-    """Write graphs, known boxes and told summaries of filmed videos to a benchmark that curated their files.
+    """Writes graphs, known boxes and template summaries of filmed videos to a benchmark that curated their files.
 
-    A clip that shows the end of no step gets no graph. Videos that were rejected are left out, and others are let be.
+    A clip that shows the end of no step gets no graph. Rejected videos are left out, and videos from elsewhere do not
+    change.
 
     Args:
         filmed: The benchmark that `film` made.
-        curated: What `curate` made of the same files; its clips receive `activity`, `category` and `program`.
+        curated: The benchmark that `curate` made of the same files; its clips receive `activity`, `category` and
+            `program`.
 
     Raises:
-        BenchmarkError: The two share no video, or what was filmed can no longer be carried out as it was.
+        BenchmarkError: The two share no video, or a filmed program can no longer be carried out in the same way.
         InputError: A table or graph is damaged.
     """
     parents = {
@@ -90,7 +92,7 @@ def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
     )
     of_curation = curated.manifest.files
     with curated.writing(stage=STAGE, parents=parents) as writer:
-        # Rows of curation with more in them stay the work of curation, which is then still up to date.
+        # Curation remains the stage of these rows, although they hold more now, so it is still up to date.
         writer.add(
             CLIPS, [clips.get(clip.id, clip) for clip in curated.read(CLIPS)], work_of=of_curation[CLIPS.file_name]
         )
@@ -114,13 +116,14 @@ def filmed_steps(filmed: Benchmark, video: Video, clips: Sequence[Clip], house: 
     """The steps of a filmed video in order, carried out once more.
 
     Args:
-        filmed: Where its graphs lie.
-        video: Which.
-        clips: Its clips as `film` wrote them, an activity each, in order.
-        house: Where it was filmed.
+        filmed: The benchmark with its graphs.
+        video: The video.
+        clips: Its clips as `film` wrote them, one activity each, in order.
+        house: The house in which it was filmed.
 
     Raises:
-        BenchmarkError: The steps do not end when the filmed ones did, as after a change of the household.
+        BenchmarkError: The steps do not end at the same times as the filmed ones, for example because the household's
+            code changed.
     """
     if not clips:
         raise BenchmarkError(f"video '{video.id}' of {filmed.path} has no activities; 'reeltalk world film' films some")
@@ -142,7 +145,7 @@ def filmed_steps(filmed: Benchmark, video: Video, clips: Sequence[Clip], house: 
 
 
 def told_of(clips: Sequence[Clip], steps: Sequence[TimedStep]) -> list[tuple[Clip, list[TimedStep]]]:
-    """Each clip that shows the end of a step, with those steps.
+    """Assigns each step to the clip that shows its end. Clips without a step are left out.
 
     If clips overlap, the step belongs to the first that shows its end. A step outside all clips is left out.
 
@@ -177,7 +180,7 @@ def _house_of(video: Video) -> int:
 
 
 def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str, int]]) -> tuple[str, str]:
-    """A clip's graph under the name of the activity that takes most of it, as `Drink_milk3_scene2`."""
+    """A clip's graph, named after the activity that takes most of its time, such as `Drink_milk3_scene2`."""
     activity = _longest(shown)
     numbers[activity, house.number] += 1
     name = f"{activity}{numbers[activity, house.number]}_{house.scene}"

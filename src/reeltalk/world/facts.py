@@ -1,9 +1,9 @@
-"""An activity that was carried out, as a full VirtualHome2KG graph: every object of the house at every situation.
+"""Writes an activity that was carried out as a full VirtualHome2KG graph: every object of the house in every situation.
 
-Relations follow VirtualHome's definitions: `close` where a centre is less than 1.5 m from the other's box, `facing`
-what the person looks at within 5 m, `on` and `inside` from what rests on what. A new State and Shape of an object begin
-where its values, its place or its relations change, or where what it rests on has a new Shape: so a relation always
-leads from a current Shape to a current Shape. (VirtualHome2KG does the latter only where the box moves.)
+Relations follow VirtualHome's definitions: `close` if a centre is less than 1.5 m from the other's box, `facing` for
+objects that the person looks at within 5 m, `on` and `inside` for objects that rest on or in others. An object gets a
+new State and Shape when its values, its place or its relations change, or when the object under it gets a new Shape. So
+a relation always connects a current Shape with a current Shape. (VirtualHome2KG does the latter only if the box moves.)
 """
 
 from collections.abc import Sequence
@@ -49,16 +49,16 @@ class _Version:
     relations: frozenset[tuple[str, str]]
     """(kind, object)."""
     supports: tuple[tuple[str, int], ...]
-    """Objects that it rests on, and since when their Shapes hold."""
+    """The objects that it rests on, and since when their Shapes hold."""
 
 
 def activity_triples(house: House, name: str, category: str, steps: Sequence[ProgramStep]) -> str:
-    """The graph as N-Triples, a line each.
+    """The graph as N-Triples, one per line.
 
     Args:
         house: The house.
         name: The activity's name, which must end in the house's scene, as `Drink_milk3_scene2`.
-        category: One of the twelve.
+        category: One of the twelve categories.
         steps: The steps that were carried out.
     """
     return _Graph(house, name, category, steps).text()
@@ -165,7 +165,7 @@ class _Graph:
                 self._add(node, f"{ONTOLOGY}partOf", self._node(f"home_situation{number}"))
 
     def _by_support(self, situation: Situation) -> list[str]:
-        """Names with what rests after what it rests on, so that a support's Shape is settled first."""
+        """Names, a support before the objects on it, because the support's Shape is needed first."""
         order: list[str] = [*sorted(self.house.rooms), *sorted(self.house.floors.values())]
         agent = situation.agent
         pending = [name for name in sorted(situation.things) if name != agent.seat]
@@ -280,9 +280,9 @@ class _Graph:
 
 
 def _distance(centre: _Vector, box: _Box) -> float:
-    """From the centre of one thing to the box of another."""
+    """Distance from the centre of one object to the box of another."""
     (x, y, z), (other_x, other_y, other_z), (width, height, depth) = centre, box.centre, box.size
-    # In this order, so that graphs keep their last digit.
+    # The order of the sum decides the last digit of the distances in graphs.
     gap_x, gap_y = max(0.0, abs(x - other_x) - width / 2), max(0.0, abs(y - other_y) - height / 2)
     gap_z = max(0.0, abs(z - other_z) - depth / 2)
     return float((gap_x * gap_x + gap_y * gap_y + gap_z * gap_z) ** 0.5)

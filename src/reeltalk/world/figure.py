@@ -21,7 +21,7 @@ HEAD_M: Final = 0.135
 
 @dataclass(frozen=True)
 class Pose:
-    """Positions of the joints, in metres from the point on the floor below the hip; x runs forwards."""
+    """Positions of the joints in metres, from the point on the floor below the hip; x runs forwards."""
 
     hip: Point = (0.0, HIP_M)
     neck: Point = (0.0, HIP_M + TORSO_M)
@@ -34,7 +34,7 @@ class Pose:
 
 
 def standing_pose(hands: tuple[Point, Point] | None = None, *, lower: float = 0.0, lift: float = 0.0) -> Pose:
-    """Upright; `lower` bends the knees, `lift` leaves the floor."""
+    """Upright; `lower` bends the knees, `lift` raises the feet from the floor."""
     hip = HIP_M - lower
     bend = 0.04 + lower * 0.75
     middle = 0.47 - lower * 0.4
@@ -49,7 +49,7 @@ def standing_pose(hands: tuple[Point, Point] | None = None, *, lower: float = 0.
 
 
 def walking(phase: float, hands: tuple[Point | None, Point | None]) -> Pose:
-    """Mid-stride; `phase` in steps taken. Hands that carry something keep still."""
+    """In mid-stride; `phase` in steps taken. Hands that carry something do not swing."""
     swing = math.sin(phase * math.pi)
     lift = math.cos(phase * math.pi)
     feet = (
@@ -73,7 +73,7 @@ def walking(phase: float, hands: tuple[Point | None, Point | None]) -> Pose:
 
 
 def sitting(height_m: float, hands: tuple[Point, Point]) -> Pose:
-    """On a seat of a height, the feet on the floor."""
+    """On a seat of the given height, with the feet on the floor."""
     hip = height_m + 0.1
     return Pose(
         hip=(0.0, hip),
@@ -86,7 +86,7 @@ def sitting(height_m: float, hands: tuple[Point, Point]) -> Pose:
 
 
 def lying(height_m: float, *, asleep: bool) -> Pose:
-    """On the back, the head where the person's back is turned to, at a height."""
+    """On the back, with the head behind the person, at the given height."""
     y = height_m + 0.12
     return Pose(
         hip=(0.1, y),
@@ -100,7 +100,7 @@ def lying(height_m: float, *, asleep: bool) -> Pose:
 
 
 def between(first: Pose, second: Pose, share: float) -> Pose:
-    """A pose on the way from one to another; `share` from 0 to 1."""
+    """A pose between two poses; `share` from 0 to 1."""
     s = smooth(share)
 
     def mix(a: Point, b: Point) -> Point:
@@ -121,19 +121,19 @@ def between(first: Pose, second: Pose, share: float) -> Pose:
 
 
 def smooth(share: float) -> float:
-    """Slow at both ends; `share` is kept between 0 and 1."""
+    """Maps a share to a share that is slow at both ends. The result is between 0 and 1."""
     s = min(max(share, 0.0), 1.0)
     return s * s * (3 - 2 * s)
 
 
 def shoulder_of(pose: Pose) -> Point:
-    """Where the arms start, at the shoulders."""
+    """The shoulders, where the arms start."""
     dx, dy = pose.neck[0] - pose.hip[0], pose.neck[1] - pose.hip[1]
     return pose.hip[0] + dx * 0.9, pose.hip[1] + dy * 0.9
 
 
 def within_reach(pose: Pose, point: Point) -> Point:
-    """The point of an arm's length nearest to `point`."""
+    """The point within an arm's length that is nearest to `point`."""
     sx, sy = shoulder_of(pose)
     dx, dy = point[0] - sx, point[1] - sy
     length = math.hypot(dx, dy)
@@ -155,18 +155,18 @@ def _elbow(shoulder: Point, hand: Point) -> Point:
 
 
 def draw_person(canvas: Canvas, person: Person, x_m: float, y_m: float, facing: int, pose: Pose) -> tuple[Point, Point]:
-    """Draw the person.
+    """Draws the person.
 
     Args:
-        canvas: In metres.
-        person: How they look.
+        canvas: The canvas, in metres.
+        person: Their looks.
         x_m: Position of the person along the room, in metres.
-        y_m: Height of what they stand on.
+        y_m: Height of their support.
         facing: 1 to the right, -1 to the left.
-        pose: Joints.
+        pose: Positions of the joints.
 
     Returns:
-        Where the right and the left hand are, on the canvas.
+        Positions of the right and the left hand on the canvas.
     """
 
     def at(point: Point) -> Point:
@@ -211,7 +211,7 @@ def _head(
     up = (pose.head[0] - pose.neck[0], pose.head[1] - pose.neck[1])
     length = math.hypot(*up) or 1.0
     ux, uy = up[0] / length, up[1] / length
-    # Across: to the front of the face.
+    # The face looks along the room.
     ax, ay = (uy, -ux) if uy > 0.5 or abs(ux) < abs(uy) else (0.0, 1.0)
     if abs(ux) >= abs(uy):
         # Lying: the face looks up.
@@ -234,7 +234,7 @@ def _head(
 
 
 def posed(house: House, step: ProgramStep, share: float) -> tuple[AgentState, float, float, Pose]:
-    """How the person is seen in the course of a step.
+    """The state and the pose of the person at a moment of a step.
 
     Args:
         house: The house.
@@ -242,7 +242,7 @@ def posed(house: House, step: ProgramStep, share: float) -> tuple[AgentState, fl
         share: How much of the step has passed, from 0 to 1.
 
     Returns:
-        The person, where they stand along the room and how high above its floor in metres, and the pose.
+        The person's state, their position along the room and their height above its floor in metres, and the pose.
     """
     before, after = step.before.agent, step.after.agent
     if step.command.action == "walk":
@@ -260,7 +260,7 @@ def posed(house: House, step: ProgramStep, share: float) -> tuple[AgentState, fl
 
 
 def _resting(house: House, step: ProgramStep, agent: AgentState) -> tuple[Pose, float]:
-    """The pose in which the person stays, and the height at which."""
+    """The pose in which the person rests, and the height of the support."""
     carry = _carrying(agent)
     if agent.posture == "sit" and agent.seat:
         seat = house.things[agent.seat]
@@ -301,7 +301,7 @@ def _walking(house: House, step: ProgramStep, share: float) -> tuple[AgentState,
 
 
 def _acting(house: House, step: ProgramStep, rest: Pose, share: float) -> Pose:
-    """Movements of hands and legs while the posture stays."""
+    """Movements of hands and legs in a posture."""
     action, agent = step.command.action, step.after.agent
     wave = math.sin(share * step.duration_s * 2 * math.pi)
     if action in ("grab", "put", "putIn", "open", "close", "switchOn", "switchOff", "touch"):
@@ -337,7 +337,7 @@ def _acting(house: House, step: ProgramStep, rest: Pose, share: float) -> Pose:
 
 
 def _reaching(house: House, step: ProgramStep, rest: Pose, share: float, *, sway: float = 0.0) -> Pose:
-    """A hand moves to the object and back."""
+    """Moves a hand to the object and back."""
     names = [n for n in (*step.command.targets, step.command.main) if n in step.after.things]
     if not names:
         return rest
@@ -362,15 +362,15 @@ def _reaching(house: House, step: ProgramStep, rest: Pose, share: float, *, sway
 
 
 def _carrying(agent: AgentState) -> tuple[Point | None, Point | None]:
-    """Where hands that carry something are held."""
+    """Positions of hands that carry something."""
     return (0.3, 1.14) if agent.right else None, (0.2, 1.08) if agent.left else None
 
 
 def _with_hand(pose: Pose, step: ProgramStep, point: Point, share: float) -> Pose:
-    """The hand that acts moved towards a point."""
+    """The hands, with the acting hand moved towards a point."""
     side = 1 if step.command.main is not None and step.command.main == step.after.agent.left else 0
     if step.command.action in ("grab", "open", "close", "switchOn", "switchOff", "touch") and step.before.agent.right:
-        # The right hand is taken: the left one does it, also where both are.
+        # If the right hand holds something, the left one acts, even if both hold something.
         side = 1
     if step.command.action in ("put", "putIn") and step.command.main == step.before.agent.left:
         side = 1
@@ -381,6 +381,6 @@ def _with_hand(pose: Pose, step: ProgramStep, point: Point, share: float) -> Pos
 
 
 def _falling(first: Pose, second: Pose, share: float) -> Pose:
-    # Knees give way, then the body goes down quickly.
+    # The knees give way, then the body falls quickly.
     kneeling = standing_pose(lower=0.4)
     return between(first, kneeling, share * 3) if share < 0.33 else between(kneeling, second, (share - 0.33) * 3)

@@ -64,13 +64,13 @@ class FilmPlan(BaseModel):
     activities: tuple[str, ...]
     """Recipes, by name."""
     clips: tuple[str, ...]
-    """Name of each activity as it is carried out here, as `Drink_milk3_scene2`."""
+    """Name of each activity in this scenario, such as `Drink_milk3_scene2`."""
     split: str
 
 
 @dataclass(frozen=True)
 class Planned:
-    """Videos to film, and what was passed over."""
+    """Videos to film, and the number of skipped scenarios."""
 
     plans: tuple[FilmPlan, ...]
     passed_over: dict[str, int]
@@ -78,10 +78,10 @@ class Planned:
 
 
 def plan(settings: FilmSettings) -> Planned:
-    """Choose the scenarios.
+    """Chooses the scenarios.
 
     Raises:
-        BenchmarkError: The houses do not give as many as are asked for.
+        BenchmarkError: The houses do not give enough scenarios.
     """
     houses = [build_house(settings.first_house + n) for n in range(settings.houses)]
     draw = random.Random(f"film {settings.seed}")
@@ -148,7 +148,10 @@ def _shares(total: int, parts: int) -> list[int]:
 
 
 def cards(house: House) -> dict[str, ActivityCard]:
-    """Every activity of a house from every room, carried out on its own. The number is that of the room."""
+    """Cards of every activity of a house, carried out on its own from every room.
+
+    The number in a card's name is the number of the room.
+    """
     made = {}
     for name, activity in activities().items():
         for room in house.rooms.values():
@@ -186,10 +189,10 @@ def _candidates(house: House, settings: FilmSettings) -> Iterator[tuple[str, ...
 
 
 def carry_out_all(house: House, start_room: str, names: list[str]) -> list[list[ProgramStep]]:
-    """The steps of activities one after the other, each in the situation that the last one left.
+    """The steps of activities in a row, each in the situation after the one before.
 
     Raises:
-        CannotError: One of them cannot be carried out there.
+        CannotError: One of them cannot be carried out in its situation.
     """
     room = next(name for name, room in house.rooms.items() if room.class_name == start_room)
     situation = begin(house, room)
@@ -204,16 +207,17 @@ def carry_out_all(house: House, start_room: str, names: list[str]) -> list[list[
 def film(
     benchmark: Benchmark, settings: FilmSettings, *, executor: Executor, progress: Progress | None = None
 ) -> StageReport:
-    """Film scenarios into a benchmark: videos, clips, graphs and template summaries.
+    """Films scenarios into a benchmark: videos, clips, graphs and template summaries.
 
     Args:
-        benchmark: Receives tables, graphs and media; the output of other stages is kept.
-        settings: Which and how many.
-        executor: Runs a process for each video.
-        progress: Called with what is done, how many of how many, and the share.
+        benchmark: Receives tables, graphs and media; the output of other stages does not change.
+        settings: Number, kind and split of the videos.
+        executor: Runs one process per video.
+        progress: Called with the name of the task, the number of finished videos, the number of all videos, and the
+            share.
 
     Raises:
-        BenchmarkError: The benchmark holds videos of something else, or a video could not be made.
+        BenchmarkError: The benchmark holds other videos, or a video could not be made.
     """
     recorded: dict[str, Json] = settings.model_dump(mode="json")
     entry = benchmark.manifest.files.get(VIDEOS.file_name)
@@ -243,7 +247,7 @@ def film(
 
 
 class _Filmed(BaseModel):
-    """Data that a worker process writes beside the video."""
+    """The data that a worker process writes next to the video."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -253,13 +257,13 @@ class _Filmed(BaseModel):
     sha256: str
     duration_s: float
     ends_s: tuple[float, ...]
-    """Where each clip ends."""
+    """End of each clip."""
     graphs: tuple[str, ...]
     """Curated N-Quads of each clip."""
     programs: tuple[str, ...]
     summary: str
     boxes: tuple[tuple[float, str, Box], ...]
-    """Time, object and where it is seen, in the order of time."""
+    """Time, object and its box, in the order of time."""
 
 
 def _is_filmed(work: Path, wanted: FilmPlan, settings: FilmSettings) -> bool:
@@ -271,10 +275,10 @@ def _is_filmed(work: Path, wanted: FilmPlan, settings: FilmSettings) -> bool:
 
 
 def film_plan(argument: dict[str, Any]) -> str:
-    """Film one plan. Runs in a child process.
+    """Films one plan. Runs in a child process.
 
     Args:
-        argument: `plan`, `settings`, and `folder`, where the video and what is known of it go.
+        argument: `plan`, `settings`, and `folder`, which receives the video and its data.
 
     Returns:
         The video's hash.
@@ -285,7 +289,7 @@ def film_plan(argument: dict[str, Any]) -> str:
     steps = [step for part in parts for step in part]
     camera = Camera(house, width_px=settings.width_px, fps=settings.fps, view=planned.view, labels=settings.labels)
     target = Path(argument["folder"], f"{planned.id}.mp4")
-    # Where a node of a cluster was given up too early, two processes film the same plan.
+    # If a node of a cluster was given up too early, two processes film the same plan.
     partial = target.with_suffix(f".{secrets.token_hex(6)}.part")
     frames = write_video(partial, (picture for _, picture in camera.film(steps)), fps=settings.fps)
     partial.replace(target)
@@ -295,7 +299,7 @@ def film_plan(argument: dict[str, Any]) -> str:
         ends.append(round(end, 3))
     known = [activities()[name] for name in planned.activities]
     graphs = clip_graphs(house, planned.clips, known, parts)
-    # The last frame is shown to the end of the last tenth of a second, as the video is.
+    # The last frame is shown to the end of the last tenth of a second, as in the video.
     duration_s = frames / settings.fps
     made = _Filmed(
         plan=planned,
@@ -403,17 +407,18 @@ SAID: Final = ("licence", "source", "split", "category")
 
 
 def write_files(filmed: Benchmark, folder: Path) -> list[Path]:
-    """Write every video of a benchmark with its sidecar; a file that is there already, whole, is left as it is.
+    """Writes every video of a benchmark as a file, with a sidecar that gives its licence, source, split and category.
 
     Args:
         filmed: The benchmark that `film` made.
-        folder: Receives `NAME.mp4` and `NAME.json`; created if it is missing.
+        folder: Receives `NAME.mp4` and `NAME.json`; created if it is missing. A file that is already there, whole, is
+            not written again.
 
     Returns:
         The video files, in the order of the table.
 
     Raises:
-        BenchmarkError: A video is not at hand, or the folder cannot be written.
+        BenchmarkError: The file of a video is missing, or the folder cannot be written.
     """
     return [_write_file(filmed, video, folder) for video in filmed.read(VIDEOS)]
 

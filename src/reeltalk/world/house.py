@@ -1,7 +1,7 @@
 """Rooms, furniture and objects: their places in a house and the actions that they allow.
 
-A room is seen from the side. `x_m` runs along its back wall from the left, `y_m` upwards from the floor, in metres.
-A house is made from its number alone, so house 3 is the same everywhere.
+A room is seen from the side. `x_m` runs along its back wall from the left, `y_m` upwards from the floor, in metres. A
+house depends on its number alone, so house 3 is the same everywhere.
 """
 
 import random
@@ -24,20 +24,20 @@ Layer = Literal["wall", "back", "floor", "front"]
 
 @dataclass(frozen=True)
 class Thing:
-    """An object of a house as it stands there before anything happens."""
+    """An object of a house at the beginning."""
 
     name: str
-    """Class and number, as `fridge12`."""
+    """Class and number, such as `fridge12`."""
     room: str
-    """Name of the room's object, as `kitchen1`."""
+    """Name of the room's object, such as `kitchen1`."""
     layer: Layer
     x_m: float
     y_m: float
     """Height of its lowest point."""
     support: str
-    """What it rests on or in: another object, or the room."""
+    """The object or room that it rests on or in."""
     inside: bool = False
-    """True where it is in its support, not on it."""
+    """True if it is in its support, not on it."""
     colour: str | None = None
     states: tuple[str, ...] = ()
 
@@ -53,7 +53,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Person:
-    """How the person of a house looks."""
+    """The looks of the person of a house."""
 
     shirt: str
     trousers: str
@@ -63,10 +63,10 @@ class Person:
 
 @dataclass(frozen=True)
 class Room:
-    """A room's walls."""
+    """The looks of a room."""
 
     name: str
-    """With its number, as `kitchen1`."""
+    """Class and number, such as `kitchen1`."""
     wall: tuple[int, int, int]
     floor: tuple[int, int, int]
     door: Literal["left", "right"]
@@ -80,7 +80,7 @@ class Room:
 
 @dataclass(frozen=True)
 class House:
-    """Everything that does not change."""
+    """A house: everything that does not change."""
 
     number: int
     rooms: dict[str, Room]
@@ -95,7 +95,7 @@ class House:
         return f"scene{self.number}"
 
     def of_class(self, class_name: str, room: str | None = None) -> list[Thing]:
-        """Things of a class, in the order of names."""
+        """Objects of a class, sorted by name."""
         return [
             thing
             for thing in self.things.values()
@@ -103,8 +103,9 @@ class House:
         ]
 
 
-# What stands in each room: (class, layer, support); "?" marks what only some houses have. Things with a support of the
-# same room lie on it, or in it where the line says so.
+# The contents of each room: (class, layer, support); "?" marks objects that only some houses have. Objects with a
+# support in the
+# same room lie on it, or in it if the line says so.
 _FURNITURE: Final = {
     "kitchen": "fridge kitchencounter stove",
     "livingroom": "sofa tvstand bookshelf floorlamp",
@@ -161,10 +162,10 @@ _SKINS: Final = ((244, 208, 180), (224, 178, 144), (180, 128, 92), (132, 90, 64)
 
 
 def build_house(number: int) -> House:
-    """The house of a number.
+    """The house with a number.
 
     Args:
-        number: From 1; the same number is the same house everywhere.
+        number: From 1; the same number gives the same house everywhere.
 
     Raises:
         ValueError: The number is out of range.
@@ -206,7 +207,7 @@ class _Builder:
         person = Person(
             shirt=shirt,
             trousers=draw.choice([c for c in ("blue", "black", "grey", "brown") if c != shirt]),
-            # Hair must stand out from the skin.
+            # The hair must differ from the skin.
             hair=draw.choice(("brown", "black", "yellow", "grey", "red") if sum(skin) > 480 else ("black", "grey")),
             skin=skin,
         )
@@ -217,7 +218,7 @@ class _Builder:
         return f"{class_name}{self._count}"
 
     def _present(self, words: Iterable[str]) -> list[str]:
-        """Those of a list that this house has: `?` marks what may be missing."""
+        """The entries of a list that this house has; `?` marks entries that some houses lack."""
         return [word.rstrip("?") for word in words if not word.endswith("?") or self.random.random() < 0.7]
 
     def _furnish(self, room: Room) -> None:
@@ -309,5 +310,5 @@ class _Builder:
 
 
 def surface_height_m(thing: Thing) -> float:
-    """Height above the floor of the surface of a thing."""
+    """Height above the floor of an object's surface."""
     return thing.y_m + top_m(thing.class_name)

@@ -16,7 +16,7 @@ COLOURS: Final = {
     "grey": (150, 152, 156),
     "black": (58, 58, 62),
 }
-"""Names and RGB of the colours that people would call so."""
+"""Names and RGB of colours, as people would name them."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ObjectKind:
     """grab, open, switch, sit, lie, read, eat, drink, surface, container, wipe, lookAt, climb, pour."""
     states: tuple[str, ...] = ("CLEAN",)
     colours: tuple[str, ...] = ()
-    """Colours that objects of the class come in; none where it always looks the same."""
+    """Colours of the objects of this class; empty if they all look the same."""
 
 
 def _kind(width_m: float, height_m: float, can: str = "", states: str = "CLEAN", colours: str = "") -> ObjectKind:
@@ -75,7 +75,7 @@ KINDS: Final = {
     "rug": _kind(2.4, 0.06, "", "CLEAN", "red blue green purple"),
     "orchid": _kind(0.4, 0.7, "lookAt", "CLEAN"),
     "laundrybasket": _kind(0.55, 0.5, "container surface", "CLEAN", "brown white blue"),
-    # Things that are carried. They are drawn larger than life, so that a person sees what they are.
+    # Objects that are carried. They are drawn larger than life, so that a viewer recognises them.
     "milk": _kind(0.2, 0.34, "grab drink pour", "CLEAN"),
     "juice": _kind(0.2, 0.34, "grab drink pour", "CLEAN", "orange red"),
     "wine": _kind(0.16, 0.42, "grab drink pour", "CLEAN"),
@@ -128,8 +128,8 @@ _TOPS_M: Final = {
 
 
 def top_m(class_name: str) -> float:
-    """Height of the surface on which things lie."""
-    # On a bed and a sofa one lies below the back rest; on a shelf on its middle board.
+    """Height of the surface on which objects lie."""
+    # On a bed and a sofa, objects lie below the back rest; on a shelf, they lie on its middle board.
     return _TOPS_M.get(class_name, KINDS[class_name].height_m)
 
 
@@ -150,7 +150,7 @@ LEAF: Final = (86, 146, 84)
 
 
 def named(colour: str | None, default: Colour = METAL) -> Colour:
-    """RGB of a colour's name."""
+    """RGB of a named colour."""
     return COLOURS.get(colour, default) if colour else default
 
 
@@ -160,6 +160,6 @@ def wood(colour: str | None) -> Colour:
 
 
 def shade(colour: Colour, by: float) -> Colour:
-    """Darker by a share where `by` is negative, lighter where it is positive."""
+    """The colour, darker by a share if `by` is negative, lighter if it is positive."""
     r, g, b = ((c + (255 - c) * by) if by > 0 else c * (1 + by) for c in colour)
     return (round(r), round(g), round(b))

@@ -223,7 +223,7 @@ def _bookshelf(c: Canvas, x: float, y: float, w: float, h: float, colour: str | 
         top = (0.62, 1.14, 1.58, h - 0.06)[shelf]
         c.rectangle(x + 0.06, y + base, w - 0.12, top - base - 0.03, shade(body, -0.45))
         if shelf == 2:
-            # The board for things that are put there.
+            # The board on which objects are put.
             continue
         place, n = x + 0.08, shelf * 5
         while place < x + w - (0.3 if shelf % 2 else 0.16):
@@ -459,7 +459,7 @@ ROOMS: Final = {
 
 
 def draw_room(canvas: Canvas, spec: Room) -> None:
-    """Wall, floor, window and door of a room that is empty."""
+    """Draws the wall, floor, window and door of an empty room."""
     canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, ROOM_HEIGHT_M + 1, spec.wall)
     canvas.rectangle(-1, -1, ROOM_WIDTH_M + 2, 1.0, spec.floor)
     if spec.class_name in ("kitchen", "bathroom"):

@@ -1,4 +1,4 @@
-"""Where objects are seen in a picture of a room, and which is drawn before which."""
+"""Places objects in a picture of a room, and orders them for drawing."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from reeltalk.world.kinds import KINDS
 from reeltalk.world.situation import Situation
 
 DROP_M: Final = {"front": 0.4, "floor": 0.3}
-"""How much lower what stands before the back wall is seen."""
+"""How much lower an object is drawn if it is in front of the back wall."""
 MOST_SHOWN_INSIDE: Final = 6
 SHELVES: Final = {
     "fridge": (3, 2, 0.12, 0.47),
@@ -20,11 +20,12 @@ SHELVES: Final = {
     "laundrybasket": (1, 1, 0.34, 0.0),
     "dishbowl": (1, 1, 0.05, 0.0),
 }
-"""Shelves, places on each, height of the lowest and the distance of the next, of what one can see into."""
+"""For containers that show their contents: number of shelves, places on each, height of the lowest, distance to the
+next."""
 
 
 def place_of(house: House, situation: Situation, name: str) -> Point:
-    """Where an object is seen: what is inside of something stands on its shelves."""
+    """The place of an object in the picture. Objects inside a container are on its shelves."""
     state = situation.things[name]
     drop = _drop_m(house, situation, name)
     if not state.inside or state.support not in situation.things:
@@ -41,14 +42,14 @@ def place_of(house: House, situation: Situation, name: str) -> Point:
 
 
 def _drop_m(house: House, situation: Situation, name: str) -> float:
-    """How much lower an object is seen, by what it rests on in the end."""
+    """How much lower an object is drawn, by the lowest of its supports."""
     while (support := situation.things[name].support) in situation.things:
         name = support
     return DROP_M.get(house.things[name].layer, 0.0) if support != "character1" else 0.0
 
 
 def drawing_order(house: House, situation: Situation, room: str, layer: str) -> list[str]:
-    """Objects of a layer from the back to the front: what supports comes before what it supports."""
+    """Objects of a layer from back to front; a support comes before the objects on it."""
     children: dict[str, list[str]] = {}
     for name, state in situation.things.items():
         if state.room == room and state.support != "character1":
@@ -63,7 +64,7 @@ def drawing_order(house: House, situation: Situation, room: str, layer: str) -> 
                 add(child)
 
     roots = [n for n in children.get(room, ()) if house.things[n].layer == layer]
-    # What was put on something of another layer is drawn with that.
+    # An object on an object of another layer is drawn with that.
     for name in sorted(roots, key=lambda n: (KINDS[class_of(n)].height_m < 0.1, n)):
         add(name)
     return ordered

@@ -1,4 +1,4 @@
-"""What filming can be told."""
+"""Settings of filming."""
 
 from typing import Annotated, Literal
 
@@ -13,33 +13,33 @@ class FilmSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     scenarios: Annotated[int, Field(ge=1)] = 20
-    """How many videos are filmed."""
+    """Number of videos to film."""
     houses: Annotated[int, Field(ge=1, le=500)] = 5
-    """In how many houses; each has its own rooms, furniture, colours and person."""
+    """Number of houses; each has its own rooms, furniture, colours and person."""
     first_house: Annotated[int, Field(ge=1, le=LARGEST_HOUSE - 500)] = 1
-    """Number of the first of them."""
+    """Number of the first house."""
     dev_houses: Annotated[int, Field(ge=0)] | None = None
-    """Houses whose videos are the dev split; one of five by default."""
+    """Number of houses whose videos are the dev split; one in five by default."""
     test_houses: Annotated[int, Field(ge=0)] | None = None
-    """Houses whose videos are the test split; one of five by default."""
+    """Number of houses whose videos are the test split; one in five by default."""
     seed: int = 7
-    """Decides which scenarios, in which views."""
+    """Decides the scenarios and their views."""
     width_px: Annotated[int, Field(ge=320, le=1280, multiple_of=32)] = 640
     """Width of the pictures; the height is 9/16 of it."""
     fps: Annotated[int, Field(ge=2, le=60)] = 10
     """Frames a second."""
     boxes_fps: Annotated[float, Field(gt=0, le=60)] = 1.0
-    """Times a second at which it is noted where each object is seen; at most the frames a second."""
+    """How many times a second the box of each visible object is stored; at most `fps`."""
     view: Literal["mixed", "switching", "fixed"] = "mixed"
-    """switching cuts to near views, fixed shows whole rooms, mixed has both by turns."""
+    """switching cuts to near views, fixed shows whole rooms, mixed alternates between both."""
     labels: bool = False
     """Write the names of objects into the pictures."""
     max_activities: Annotated[int, Field(ge=2, le=12)] = 5
-    """Most activities of a video."""
+    """Largest number of activities of a video."""
     min_duration_s: Annotated[float, Field(ge=0)] = 60.0
-    """Shortest video (VDAct)."""
+    """Shortest length of a video in seconds (VDAct)."""
     max_duration_s: Annotated[float, Field(gt=0)] = 300.0
-    """Longest video (VDAct)."""
+    """Longest length of a video in seconds (VDAct)."""
 
     @model_validator(mode="after")
     def _houses_suffice(self) -> "FilmSettings":
@@ -49,10 +49,10 @@ class FilmSettings(BaseModel):
 
     @property
     def dev(self) -> int:
-        """Houses of the dev split."""
+        """Number of houses of the dev split."""
         return self.houses // 5 if self.dev_houses is None else self.dev_houses
 
     @property
     def test(self) -> int:
-        """Houses of the test split."""
+        """Number of houses of the test split."""
         return -(-self.houses // 5) if self.test_houses is None and self.houses > 1 else self.test_houses or 0

@@ -1,4 +1,4 @@
-"""Where the camera looks from step to step: the whole room, or nearer at what the person does."""
+"""Chooses the view of the camera from step to step: the whole room, or a nearer view of the person's action."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,14 @@ from reeltalk.world.situation import ProgramStep
 View = Literal["switching", "fixed"]
 NEAR_WIDTH_M: Final = 4.6
 FLOOR_BELOW_M: Final = 0.62
-"""How much floor is seen before the back wall's foot."""
+"""How much floor is seen in front of the back wall."""
 MARGIN_M: Final = 0.75
-"""Space that the person keeps to the edge of a near view."""
+"""Distance that the person keeps from the edge of a near view."""
 
 
 @dataclass(frozen=True)
 class CameraShot:
-    """A part of a room that is seen without moving the camera."""
+    """The part of a room that a camera shows without moving."""
 
     room: str
     left_m: float
@@ -28,16 +28,16 @@ class CameraShot:
 def plan_frames(
     house: House, steps: Sequence[ProgramStep], *, fps: int, view: View
 ) -> Iterator[tuple[float, ProgramStep, float, CameraShot]]:
-    """When a frame is due, and what it shows.
+    """The time and the content of each frame.
 
     Args:
-        house: Where.
-        steps: What is filmed.
+        house: The house.
+        steps: The steps to film.
         fps: Frames a second.
         view: How the camera moves.
 
     Yields:
-        The frame's time in seconds, the step that goes on, the share of it that has passed, and what is seen.
+        The frame's time in seconds, the current step, the share of it that has passed, and the view.
     """
     starts = [0.0]
     for step in steps:
@@ -53,7 +53,7 @@ def plan_frames(
 
 
 def _shots(house: House, steps: Sequence[ProgramStep], view: View) -> list[tuple[CameraShot, CameraShot]]:
-    """The view of each step before and after the person changed rooms; a near view is kept while it serves."""
+    """The views of each step before and after the person changes rooms. A near view stays as long as it fits."""
     chosen: list[tuple[CameraShot, CameraShot]] = []
     last: CameraShot | None = None
     for step in steps:
@@ -88,7 +88,7 @@ def _near(room: str, points: Sequence[float], top_m: float, last: CameraShot | N
 
 
 def path(house: House, step: ProgramStep) -> list[tuple[float, float]]:
-    """The ways of a walk, each within one room."""
+    """The parts of a walk, each within one room."""
     before, after = step.before.agent, step.after.agent
     if before.room == after.room:
         return [(before.x_m, after.x_m)]
@@ -97,7 +97,7 @@ def path(house: House, step: ProgramStep) -> list[tuple[float, float]]:
 
 
 def _part(house: House, step: ProgramStep, share: float) -> int:
-    """0 before the person has left the first room, 1 after."""
+    """0 before the person leaves the first room, 1 after."""
     if not step.moved_room:
         return 0
     lengths = [abs(b - a) for a, b in path(house, step)]

@@ -23,7 +23,7 @@ class SituatedCommand:
 
     @property
     def main(self) -> str:
-        """What is acted on."""
+        """The object acted on."""
         if self.command.main is None:
             raise CannotError(f"{self.command.action} needs an object")
         if self.command.main not in self.situation.things:
@@ -32,7 +32,7 @@ class SituatedCommand:
 
     @property
     def target(self) -> str:
-        """What it is done to or with."""
+        """The second object of the action."""
         if not self.command.targets:
             raise CannotError(f"{self.command.action} needs a second object")
         if self.command.targets[0] not in self.situation.things:
@@ -40,44 +40,44 @@ class SituatedCommand:
         return self.command.targets[0]
 
     def thing(self, name: str) -> Thing:
-        """An object as it was built."""
+        """An object in its initial state."""
         return self.house.things[name]
 
     def state(self, name: str) -> ThingState:
-        """Where an object is now, and how."""
+        """The current state of an object."""
         return self.situation.things[name]
 
     def needs(self, holds: bool, why: str) -> None:
-        """Demand that something holds."""
+        """Requires that a condition holds."""
         if not holds:
             raise CannotError(why)
 
     def can(self, name: str, what: str) -> None:
-        """Demand that an object can be used so."""
+        """Requires that an object allows an action."""
         self.needs(what in self.thing(name).kind.can, f"a {self.thing(name).class_name} is nothing to {what}")
 
     def near(self, name: str) -> None:
-        """Demand that an object is within reach."""
+        """Requires that an object is within reach."""
         state = self.state(name)
         self.needs(state.room == self.agent.room, f"{name} is in {state.room} and the person in {self.agent.room}")
-        # One stands anywhere along a wide object, not only at its middle.
+        # The person may stand anywhere along a wide object, not only at its middle.
         reach = REACH_M + self.thing(name).kind.width_m / 2
         self.needs(abs(state.x_m - self.agent.x_m) <= reach, f"{name} is out of reach")
 
     def standing(self) -> None:
-        """Demand that the person stands."""
+        """Requires that the person stands."""
         self.needs(self.agent.posture == "stand", f"the person is not standing but in posture {self.agent.posture!r}")
 
     def holds(self, name: str) -> None:
-        """Demand that the person holds an object."""
+        """Requires that the person holds an object."""
         self.needs(name in self.agent.held, f"the person does not hold {name}")
 
     def open(self, name: str) -> None:
-        """Demand that a container is open."""
+        """Requires that a container is open."""
         self.needs("CLOSED" not in self.state(name).values, f"{name} is closed")
 
     def reachable(self, name: str) -> None:
-        """Demand that an object is within reach, and not shut in."""
+        """Requires that an object is within reach, and not in a closed container."""
         self.near(name)
         state = self.state(name)
         if state.inside and state.support in self.situation.things:
@@ -100,7 +100,7 @@ class SituatedCommand:
         return replace(situation, agent=replace(situation.agent, **changes))  # type: ignore[arg-type]
 
     def towards(self, name: str, situation: Situation | None = None) -> Situation:
-        """Turned to an object, looking at it."""
+        """The situation with the person turned to an object and looking at it."""
         x_m = self.state(name).x_m
         facing = self.agent.facing if abs(x_m - self.agent.x_m) < 0.05 else (1 if x_m > self.agent.x_m else -1)
         return self.with_agent(situation, facing=facing, gaze=name)
@@ -133,7 +133,7 @@ def _released(s: SituatedCommand, *, support: str, inside: bool, x_m: float, y_m
 
 
 def _free_place(s: SituatedCommand, on: str) -> float:
-    """A place on a surface as far as possible from what lies there, near the person."""
+    """A place on a surface near the person, as far as possible from the objects there."""
     state, kind = s.state(on), s.thing(on).kind
     half = max(0.0, kind.width_m / 2 - s.thing(s.main).kind.width_m / 2)
     taken = [other.x_m for name, other in s.situation.things.items() if other.support == on and not other.inside]
@@ -201,7 +201,7 @@ def _sit(s: SituatedCommand) -> Situation:
 
 
 def _seat_x(s: SituatedCommand) -> float:
-    """Where on a seat one sits: on the side one comes from."""
+    """Where on a seat the person sits: on the side from which they come."""
     state, width = s.state(s.main), s.thing(s.main).kind.width_m
     side = 1 if s.agent.x_m > state.x_m else -1
     return round(state.x_m + side * max(0.0, width / 2 - 0.55), 3)
@@ -257,7 +257,7 @@ def _pour(s: SituatedCommand) -> Situation:
 
 
 def _on_target(s: SituatedCommand) -> Situation:
-    """Wipe or scrub something with what is in the hand: it is clean then."""
+    """Wipes or scrubs an object with the held object. Afterwards it is clean."""
     s.holds(s.main)
     s.near(s.target)
     return s.towards(s.target, s.with_values(s.target, add="CLEAN", drop="DIRTY"))
@@ -380,14 +380,14 @@ RULES: Final[dict[str, Callable[[SituatedCommand], Situation]]] = {
 WALK_M_PER_S: Final = 1.0
 SETTLE_S: Final = 0.6
 STAND_M: Final = 0.35
-"""How far from an object's centre one stops."""
+"""How far from an object's centre the person stops."""
 
 
 def carry_out(house: House, commands: Iterable[Command], start: Situation) -> list[ProgramStep]:
-    """Carry out a program.
+    """Carries out a program.
 
     Raises:
-        CannotError: A step's precondition does not hold; names the step and why.
+        CannotError: A precondition of a step does not hold; names the step and the reason.
     """
     steps: list[ProgramStep] = []
     situation = start
@@ -402,7 +402,7 @@ def carry_out(house: House, commands: Iterable[Command], start: Situation) -> li
 
 
 def do(house: House, command: Command, situation: Situation) -> ProgramStep:
-    """Carry out one command.
+    """Carries out one command.
 
     Raises:
         CannotError: Its precondition does not hold.
@@ -417,7 +417,7 @@ def do(house: House, command: Command, situation: Situation) -> ProgramStep:
 
 
 def location(house: House, situation: Situation, name: str) -> tuple[str, float]:
-    """The room of an object and where along its wall it is; a room's own place is beyond its door."""
+    """The room of an object, and its position along the wall; the position of a room is inside its door."""
     if name in situation.things:
         state = situation.things[name]
         return state.room, state.x_m
@@ -427,7 +427,7 @@ def location(house: House, situation: Situation, name: str) -> tuple[str, float]
 
 
 def stop_beside(house: House, x_m: float, from_x_m: float, name: str) -> float:
-    """Where one stops when walking to something: on the near side of it."""
+    """Where the person stops on a walk to an object: on the near side of it."""
     if name in house.rooms:
         return x_m
     away = STAND_M if from_x_m > x_m else -STAND_M

@@ -1,7 +1,6 @@
-"""Programs of commands, as `[WALK] <fridge> (12)`, and the situations that they lead to.
+"""Programs of commands, such as `[WALK] <fridge> (12)`, and the situations that they lead to.
 
-Programs are written as in VirtualHome. `simulation.py` checks and applies the conditions and effects
-of each command.
+Programs are written as in VirtualHome. `simulation.py` checks the conditions of each command and applies its effects.
 """
 
 import re
@@ -57,11 +56,11 @@ DURATIONS_S: Final = {
     "fallsit": 3.2,
     "fallback": 3.2,
 }
-"""Seconds that each action takes; walking takes what its distance needs."""
+"""Seconds that each action takes; the time of a walk depends on its distance."""
 
 
 class CannotError(ReeltalkError):
-    """A step that cannot be done in the situation it meets; says which and why."""
+    """A step that cannot be done in its situation; the message names the step and the reason."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,13 @@ class Command:
     """One line of a program."""
 
     action: str
-    """In the graphs' spelling, as `switchOn`."""
+    """In the spelling of graphs, such as `switchOn`."""
     main: str | None = None
     targets: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
-        """As VirtualHome writes it: `[PUTIN] <milk> (4) <fridge> (12)`."""
+        """The line in VirtualHome's form: `[PUTIN] <milk> (4) <fridge> (12)`."""
         parts = [f"[{self.action.upper()}]"]
         for name in ((self.main,) if self.main else ()) + self.targets:
             class_name = class_of(name)
@@ -87,10 +86,10 @@ ACTIONS: Final = {action.upper(): action for action in ("walk", *DURATIONS_S)}
 
 
 def parse_command(line: str) -> Command:
-    """A line of a program.
+    """Reads a line of a program.
 
     Raises:
-        CannotError: It is not written as VirtualHome writes programs.
+        CannotError: It is not in VirtualHome's form.
     """
     match = re.fullmatch(r"\s*\[(\w+)\]((?:\s*<[a-z_ ]+>\s*\(\d+\))*)\s*", line)
     if match is None:
@@ -102,10 +101,10 @@ def parse_command(line: str) -> Command:
 
 
 def read_program(text: str, *, file: Path) -> list[Command]:
-    """A program, a command a line; empty lines and lines that begin with # are passed over.
+    """Reads a program, one command per line. Empty lines and lines that begin with # are skipped.
 
     Raises:
-        InputError: A line is no step; names it.
+        InputError: A line is not a step; the message names it.
     """
     commands = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -127,7 +126,7 @@ Posture = Literal["stand", "sit", "lie", "fallen", "climbed"]
 
 @dataclass(frozen=True)
 class ThingState:
-    """Where an object is and how it is."""
+    """The place and state of an object."""
 
     room: str
     x_m: float
@@ -139,7 +138,7 @@ class ThingState:
 
 @dataclass(frozen=True)
 class AgentState:
-    """Where the person is and how."""
+    """The place and state of the person."""
 
     room: str
     x_m: float
@@ -147,21 +146,21 @@ class AgentState:
     """1 to the right, -1 to the left."""
     posture: Posture = "stand"
     seat: str | None = None
-    """What the person sits, lies or stands on."""
+    """The object that the person sits, lies or stands on."""
     right: str | None = None
     left: str | None = None
     gaze: str | None = None
-    """What the person looks at."""
+    """The object that the person looks at."""
 
     @property
     def held(self) -> tuple[str, ...]:
-        """What is in the hands, the right one first."""
+        """The held objects, the one in the right hand first."""
         return tuple(name for name in (self.right, self.left) if name)
 
 
 @dataclass(frozen=True)
 class Situation:
-    """Everything at one moment."""
+    """The state of all objects and of the person at one moment."""
 
     things: Mapping[str, ThingState]
     agent: AgentState
@@ -169,7 +168,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class ProgramStep:
-    """An event: a command carried out."""
+    """A command that was carried out."""
 
     command: Command
     duration_s: float
@@ -178,16 +177,16 @@ class ProgramStep:
 
     @property
     def moved_room(self) -> bool:
-        """True where the person went from one room to another."""
+        """True if the person went from one room to another."""
         return self.before.agent.room != self.after.agent.room
 
 
 def begin(house: House, room: str) -> Situation:
-    """The house as it was built, the person in the middle of a room.
+    """The initial situation of a house, with the person in the middle of a room.
 
     Args:
-        house: Which house.
-        room: Name of the room, as `kitchen1`.
+        house: The house.
+        room: Name of the room, such as `kitchen1`.
     """
     things = {
         name: ThingState(t.room, t.x_m, t.y_m, t.support, t.inside, frozenset(t.states))
