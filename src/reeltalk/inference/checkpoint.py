@@ -170,7 +170,7 @@ class TextTokens:
             self._slow = _load(folder)
 
     def __call__(self, text: str) -> int:
-        """Tokens of a text, without special ones."""
+        """Number of tokens of a text, without special ones."""
         if self._fast is not None:
             return len(self._fast.encode(text, add_special_tokens=False).ids)
         return len(self._slow.encode(text, add_special_tokens=False))
@@ -181,10 +181,10 @@ def _read(file: Path) -> Any:
 
     try:
         tokenizer = Tokenizer.from_file(str(file))
-    # The library raises a bare Exception for whatever is wrong with the file.
+    # The library raises a bare Exception for every problem of the file.
     except Exception as error:
         raise InputError(f"no tokenizer that can be read: {str(error)[:200]}", file=file) from None
-    # A file may say that texts are cut off: the count would be too small.
+    # The file may turn on truncation, and then the count would be too small.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

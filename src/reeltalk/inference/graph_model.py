@@ -1,7 +1,7 @@
 """Converts a TensorFlow.js graph model to ONNX. Supports only the operations in a MobileNetV3 CenterNet.
 
 The format: a JSON document with the graph in `modelTopology.node` and, in `weightsManifest`, names, shapes and types of
-the weights that lie one after the other in binary files beside it (tensorflow/tfjs-converter, `model.json`).
+the weights that lie one after the other in binary files next to it (tensorflow/tfjs-converter, `model.json`).
 """
 
 import base64

@@ -94,8 +94,8 @@ def characters_of(text: str, spec: NGrams) -> Iterator[str]:
 def matrix(specs: Sequence[tuple[NGrams, Sequence[str]]]) -> Floats:
     """(N, F) values of all n-grams of N items, side by side.
 
-    specs: N-grams, each with the N texts in which it counts.
-        specs: N-grams, each with the N texts it is to count in.
+    Args:
+        specs: N-grams, each with the N texts in which they are counted.
     """
     parts: list[Floats] = []
     for spec, texts in specs:

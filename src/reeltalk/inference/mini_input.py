@@ -13,24 +13,24 @@ from reeltalk.errors import InputError
 
 
 class MiniShape(BaseModel):
-    """Sizes of the network, and what its input is."""
+    """Sizes of the network and of its input."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     height_px: int = 108
-    """Of the pictures that it looks at."""
+    """Height of the pictures in its input."""
     width_px: int = 192
     channels: tuple[int, int, int, int] = (24, 48, 96, 160)
     """Channels of the four scales of the vision encoder."""
     glimpses: Annotated[int, Field(ge=1)] = 10
-    """Places of a frame that are looked at more closely."""
+    """Number of places in a frame that the encoder attends to."""
     glimpse_width: int = 64
     frame_tokens: Annotated[int, Field(ge=1)] = 2
-    """Tokens of each frame."""
+    """Tokens per frame."""
     vision_width: int = 160
-    """Width of a visual token before it is projected."""
+    """Width of a visual token before the projection."""
     clock_waves: int = 12
-    """Waves by which a frame is told how far into the video it is."""
+    """Number of waves that encode the time of a frame in the video."""
     width: int = 192
     """Width of a token in the decoder."""
     layers: int = 4
@@ -38,9 +38,9 @@ class MiniShape(BaseModel):
     hidden: int = 512
     """Width of the gated layer."""
     vocabulary: int = 1024
-    """Words and pieces of words."""
+    """Number of words and pieces of words."""
     fps: float = 1.0
-    """Frames a second that it was trained on."""
+    """Frame rate of its training."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> "MiniShape":
@@ -50,7 +50,6 @@ class MiniShape(BaseModel):
 
     @property
     def head_width(self) -> int:
-        """Width of a head."""
         return self.width // self.heads
 
 
@@ -92,7 +91,7 @@ class MiniWords:
 
     @property
     def size(self) -> int:
-        """How many words and pieces of words it knows."""
+        """Number of known words and pieces of words."""
         return int(self._tokenizer.get_vocab_size())
 
     def numbers(self, text: str) -> list[int]:
@@ -150,8 +149,7 @@ def _areas(values: Whole, axis: int, length: int) -> Whole:
     """Sums over equal parts of an axis, multiplied by the number of fractions in a pixel.
 
     The sums of all values before each border are subtracted from each other. They may overflow and wrap around to 0.
-    Their
-    differences are still right if the sum of a part fits.
+    Their differences are still right if the sum of a part fits.
     """
     size, kind = values.shape[axis], values.dtype.type
     shared = gcd(size, length)

@@ -25,20 +25,20 @@ IMAGE: Final = {"type": "image"}
 
 @dataclass(frozen=True)
 class TurnPieces:
-    """What stands between frames, questions and answers."""
+    """The text of a chat template between frames, questions and answers, so that a conversation can grow at its end."""
 
     head: str
     """Before the first frame."""
     head_without_frame: str
-    """Before a question that comes before any frame."""
+    """Before a question without any frame before it."""
     frame: str
     """One frame."""
     after_frames: str
     """Between the last frame and the question."""
     before_answer: str
-    """After the question, where the model is to answer."""
+    """After the question, before an answer of the model."""
     before_told: str
-    """After the question, where the answer is known."""
+    """After the question, before a given answer."""
     next_frame: str
     """After an answer, before a frame."""
     next_question: str
@@ -46,12 +46,12 @@ class TurnPieces:
 
 
 def turn_pieces(processor: Any, path: Path, *, system: str = "") -> TurnPieces:
-    """Take the chat template of a processor apart.
+    """Splits the chat template of a processor into its pieces.
 
     Args:
-        processor: Of transformers.
+        processor: A processor of transformers.
         path: Its folder, for errors.
-        system: The system message; none where it is empty.
+        system: The system message; none if empty.
 
     Raises:
         InputError: Its template does not append turn to turn, or fails.
@@ -63,13 +63,13 @@ def turn_pieces(processor: Any, path: Path, *, system: str = "") -> TurnPieces:
             chat = [*before, *turns]
             return str(processor.apply_chat_template(chat, add_generation_prompt=answer, tokenize=False))
         except Exception as error:
-            # A template raises whatever it likes, as where it takes no system message.
+            # A template may raise any error, for example if it takes no system message.
             told = " ".join(str(error).split())[:200] or type(error).__name__
             raise InputError(f"the chat template fails: {told}", file=path, hint="leave out --prompt") from error
 
     one = written(_user(ASKED, frames=1), answer=True)
     two = written(_user(ASKED, frames=2), answer=True)
-    # Up to the end of the first frame both say the same.
+    # Up to the end of the first frame, both texts are the same.
     end = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(one))
     frame = two[end : end + len(two) - len(one)]
     start = end - len(frame)

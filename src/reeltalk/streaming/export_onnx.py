@@ -39,8 +39,8 @@ LEVELS: Final = 127
 SMALLEST: Final = 1024
 """Matrices with fewer numbers do not change."""
 CHANNEL_AXIS: Final = {("Conv", 1): 0, ("Gather", 0): 0, ("MatMul", 1): -1, ("Gemm", 1): -1}
-"""The axis of a weight that counts output channels, by the node that reads it and the place among its inputs. For Gemm it
-is 0 if the weight is transposed."""
+"""The axis of a weight that counts output channels, by the node that reads it and the place among its inputs. For Gemm
+it is 0 if the weight is transposed."""
 
 
 class RootMeanSquare(nn.Module):

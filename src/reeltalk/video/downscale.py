@@ -6,8 +6,7 @@ of swscale and interpolates with the same code of OpenCV, so it finds the same c
 layout is not known or if a trial finds any difference.
 
 If each new pixel needs four pixels, reading only the nearest one costs a quarter. Such a quick picture is good enough
-to
-find frames that are nowhere near a cut. It never decides on a cut.
+to find frames that are nowhere near a cut. It never decides on a cut.
 """
 
 from typing import Any, Final

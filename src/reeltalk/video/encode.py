@@ -111,8 +111,8 @@ class Thumbs:
 def contact_sheet(thumbs: Sequence[Thumb]) -> bytes:
     """Pictures in rows with their times beneath, as PNG.
 
-    ValueError: There are no pictures.
-        ValueError: There is no picture.
+    Raises:
+        ValueError: There are no pictures.
     """
     if not thumbs:
         raise ValueError("a contact sheet needs a picture")

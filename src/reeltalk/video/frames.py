@@ -90,8 +90,7 @@ class _Reader:
                 return
             wanted, margin = wanted - 8 * margin, 2 * margin
         # The index leads nowhere: decode from the start. If you ask a transport stream for its first frame, it gives
-        # the
-        # key frame after it.
+        # the key frame after it.
         self.source.seek(self.start - int(MARGIN_S / self.source.time_base))
         found = self._read()
         if found is None or found[0] > target:

@@ -89,11 +89,11 @@ class Probe(BaseModel):
     height_px: int
     """As stored; a rotation of 90 or 270 degrees swaps the two on the screen."""
     rotation_deg: int
-    """Clockwise, what a player applies: 0, 90, 180 or 270."""
+    """Clockwise rotation that a player applies: 0, 90, 180 or 270."""
     duration_s: Finite
     """From the first packet of the pictures to the end of the last."""
     promised_s: Finite
-    """How long the header says that the pictures last; more than `duration_s` where the file was cut off."""
+    """The length of the pictures according to the header; more than `duration_s` if the file was cut off."""
     gaps_s: tuple[Gap, ...]
     """Parts before the end whose packets were lost to damage."""
     frame_rate: Fraction | None
@@ -101,21 +101,21 @@ class Probe(BaseModel):
     frames: int
     audio_codec: str | None
     subtitles: tuple[str, ...]
-    """Languages of the subtitle streams, `und` where one is not named."""
+    """Languages of the subtitle streams; `und` if a language is not named."""
     key_frames_s: tuple[float, ...]
 
     def held_s(self, more: Sequence[Gap] = ()) -> float:
-        """Seconds of `promised_s` whose pictures can be had.
+        """Seconds of `promised_s` with pictures.
 
         Args:
-            more: Parts that were lost beside `gaps_s`, as a decoder found.
+            more: Further lost parts that a decoder found.
         """
         lost_s = sum(min(end_s, self.duration_s) - start_s for start_s, end_s in joined([*self.gaps_s, *more]))
         return max(0.0, self.duration_s - lost_s)
 
 
 class Sample(NamedTuple):
-    """One sampled frame, as `reeltalk.schema.media.SampledFrame` without the video."""
+    """One sampled frame, like `reeltalk.schema.media.SampledFrame` without the video."""
 
     pts_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     content: Finite
@@ -126,7 +126,7 @@ class Sample(NamedTuple):
 
 
 class ScanSettings(BaseModel):
-    """What of the curation's settings a scan depends on."""
+    """The settings of curation that a scan depends on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -140,21 +140,21 @@ class ScanSettings(BaseModel):
 
 
 class Scan(BaseModel):
-    """What a scan found. Times are seconds from the first presentation time."""
+    """The results of a scan. Times are seconds from the first presentation time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     cuts_s: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
-    """First frame of each shot but the first, in order."""
+    """First frame of each shot except the first, in order."""
     cut_contents: tuple[Finite, ...] = ()
-    """Content score of each of them."""
+    """Content score of each cut."""
     samples: tuple[Sample, ...] = ()
     hashes: tuple[str, ...] = ()
     """Perceptual hashes of the key frames; plain pictures have none."""
     decoded_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """End of the last frame."""
     gaps_s: tuple[Gap, ...] = ()
-    """Parts before it whose frames were lost to damage."""
+    """Parts before the end whose frames were lost to damage."""
     damaged_end: bool = False
     """Whether packets after the last frame could not be decoded."""
     frames: int = 0
@@ -168,7 +168,7 @@ class Scan(BaseModel):
 
 
 def joined(parts: Sequence[Gap]) -> list[Gap]:
-    """Gaps in order, those that touch as one."""
+    """Gaps in order; gaps that touch are joined."""
     found: list[Gap] = []
     for start_s, end_s in sorted(parts):
         if found and start_s <= found[-1][1]:
@@ -185,12 +185,12 @@ def shots_between(cuts_s: tuple[float, ...], end_s: float) -> Iterator[tuple[flo
 
 
 class How(StrEnum):
-    """How a clip file came to be."""
+    """The way in which a clip file was made."""
 
     COPY = "copy"
     """Packets copied; begins on a key frame."""
     TRIM = "trim"
-    """Packets copied from the key frame before; an edit list hides what comes too early."""
+    """Packets copied from the key frame before; an edit list hides the frames before the clip."""
     ENCODE = "encode"
     """Decoded and encoded again."""
 
@@ -202,5 +202,5 @@ class Cut(BaseModel):
 
     how: How
     interval: Interval
-    """What the file shows, in the time of the source. Copying may add a few frames at the end: those that frames
-    before the end are predicted from."""
+    """The part that the file shows, in the time of the source. A copy may add a few frames at the end: those from which
+    frames before the end are predicted."""

@@ -25,8 +25,7 @@ def fixed_rate(interval: Interval, *, fps: float = 1.0, cap: int | None = None) 
     """Times on the video's own grid of `fps` frames a second that lie in a clip.
 
     If there are more than `cap`, it takes `cap` of them, spread as evenly as possible. The grid belongs to the video,
-    so
-    clips that overlap share their frames. If no time of the grid lies in a clip, the result is its start.
+    so clips that overlap share their frames. If no time of the grid lies in a clip, the result is its start.
 
     Raises:
         ValueError: `fps` is not above 0, or `cap` is below 1.
@@ -50,14 +49,13 @@ def svbench(interval: Interval, *, frames: int = SVBENCH_FRAMES) -> tuple[float,
 def svbench_published(interval: Interval, *, frames_of_video: int | None = None) -> tuple[float, ...]:
     """SVBench's ten frames as its script chooses them. They may lie before the clip and never include second 0.
 
-    With S and E the clip's bounds, floored and ceiled: all whole seconds where E − S + 1 ≤ 10; else every
-    (⌊(E − S) / 9⌋ + 1)-th second backwards from E, down to but without max(0, E − 9 step − 1).
+    With S and E the clip's bounds, floored and ceiled: all whole seconds if E − S + 1 ≤ 10; else every (⌊(E − S) /
+    9⌋ + 1)-th second backwards from E, down to but without max(0, E − 9 step − 1).
 
     Args:
         interval: The clip.
         frames_of_video: How many frames the script has of the video, one a second. If the clip ends later, it counts
-            back
-            from the last of them.
+            back from the last of them.
     """
     start, end = math.floor(interval.start_s), math.ceil(interval.end_s)
     last = end if frames_of_video is None else min(end, frames_of_video - 1)

@@ -51,8 +51,7 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
 
     Returns:
         `pts_s`, the presentation time of the frame at each requested time, and `lost`, the times whose own frame could
-        not
-        be decoded, so that an earlier one is on the screen; or `refused`, or `unwritable`.
+        not be decoded, so that an earlier one is on the screen; or `refused`, or `unwritable`.
     """
     found: list[float] = []
     lost: list[float] = []

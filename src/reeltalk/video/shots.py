@@ -124,8 +124,7 @@ class PySceneDetectFinder:
         """True if ContentDetector would do nothing with this frame.
 
         Below its threshold it only acts on the first frame of all, and on the first frame that is far enough from the
-        last
-        one above. Skipping the others saves nine tenths of its time.
+        last one above. Skipping the others saves nine tenths of its time.
         """
         if frame.content >= settings.threshold or self._awake_from is None:
             self._awake_from, self._asleep = frame.pts, False

@@ -56,7 +56,7 @@ def write_video(path: Path, pictures: Iterable[NDArray[np.uint8]], *, fps: int) 
 
 
 TIME_BASE = Fraction(1, 90_000)
-"""A time base for all parts, whatever their own; exact for 24, 25, 30 and 29.97 frames a second."""
+"""A time base for all parts; exact for 24, 25, 30 and 29.97 frames a second."""
 
 
 def concatenate(parts: list[Path], target: Path) -> list[float]:

@@ -104,8 +104,7 @@ class House:
 
 
 # The contents of each room: (class, layer, support); "?" marks objects that only some houses have. Objects with a
-# support in the
-# same room lie on it, or in it if the line says so.
+# support in the same room lie on it, or in it if the line says so.
 _FURNITURE: Final = {
     "kitchen": "fridge kitchencounter stove",
     "livingroom": "sofa tvstand bookshelf floorlamp",
