@@ -248,7 +248,7 @@ def _check_clause(
     for start, verb in enumerate(stems):
         if verb in verbs and verb not in unspecific and not _in_name(stems, start, objects):
             found = _first_object(stems, start + 1, objects)
-            # Being somewhere is told by many verbs; that the room is known is checked as a word.
+            # Many verbs state that somebody is in a room; the room itself is checked as a word.
             if found is not None and not found[1] & ROOMS and not any((verb, name) in events for name in found[1]):
                 yield Claim(number, "event", " ".join(words[start : found[0]]))
         elif words[start] in ("is", "are") and start + 1 < len(words):
@@ -278,7 +278,7 @@ def _match(
 def _place_said(
     words: Sequence[str], stems: Sequence[str], start: int, objects: Mapping[tuple[str, ...], set[str]]
 ) -> tuple[int, set[str]] | None:
-    """The object after *is on* or *is in*, where *is* or *are* stands at `start`; None if there is none."""
+    """The object after *is on* or *is in*, where *is* or *are* is at `start`; None if there is none."""
     for place in range(start + 1, min(start + 4, len(words))):
         if words[place] in ("on", "in", "inside"):
             return _first_object(stems, place + 1, objects)

@@ -151,7 +151,7 @@ def phrase(
         called = pronouns.get(target)
         words["t_on"] = f"{'in' if inside else 'on'} {called}" if called else place_phrase(target, inside=False)
         words["t_into"] = f"into {words['t']}"
-    # A pronoun stands between the parts of a verb: "pick it up", "switch it on".
+    # A pronoun goes between the parts of a verb: "pick it up", "switch it on".
     if main in pronouns and (particle := re.fullmatch(r"(up|on|off) \{o\}", rest)) and action in PHRASAL:
         rest = f"{{o}} {particle[1]}"
     return f"{heads[FORMS[form]]} {rest.format(**words)}".strip()

@@ -331,7 +331,7 @@ def _line(text: str, parts: list[str]) -> int | None:
 
 
 def _escaped(part: str) -> str:
-    # `rdf:type` stands in a file as an IRI, or as `a`.
+    # A file writes `rdf:type` as an IRI, or as `a`.
     return part.rsplit(":", 1)[-1] if part != "rdf:type" else ""
 
 

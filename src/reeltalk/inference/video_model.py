@@ -31,25 +31,25 @@ class ConversationMessage(Protocol):
 
     @property
     def text(self) -> str:
-        """What is said."""
+        """The text of the message."""
         ...
 
     @property
     def images(self) -> tuple[bytes, ...]:
-        """JPEG files; they stand before the text."""
+        """JPEG files; they come before the text."""
         ...
 
 
 @dataclass(frozen=True)
 class Written:
-    """What the model wrote."""
+    """The reply of the model."""
 
     text: str
     prompt_tokens: int
     """Those of pictures included."""
     completion_tokens: int
     cut_off: bool
-    """True where it ended at the longest reply."""
+    """True if it was cut off at the longest reply."""
     took_s: float
     """Seconds from the question to the end of the reply, preparing the pictures included."""
     first_token_s: float | None

@@ -87,7 +87,7 @@ def clauses_of(tokens: list[str], about: frozenset[str]) -> list[Clause]:
             name = next((m for m in nouns if m.start == at), None)
             pronoun = tokens[at] in ("it", "them", "that", "there")
             if name is not None or pronoun:
-                # "Placing in the sink": the particle governs what stands behind it.
+                # "Placing in the sink": the particle governs the words after it.
                 begin = verb.end - (verb.particle == "in")
                 local = preposition(tokens[begin:], at - begin)
                 values = name.values if name is not None else None
@@ -222,7 +222,7 @@ def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         there = last or about
         fitting = next((act for act in wanted if tells_act(clause, act, there, tokens)), None)
         if fitting is not None and "clean" in asked and _CLEAN & set(tokens[clause.verb.start : clause.verb.end]):
-            # "He cleans it" says again what was asked, unless it names the tool.
+            # "He cleans it" repeats the question, unless it names the tool.
             fitting = fitting if any(where in ("with", "using", "by using") for where, _ in clause.places) else None
         rivals = [act for act in others if tells_act(clause, act, there, tokens)]
         if fitting is not None and not _by_its_verb(tokens, clause, fitting):
@@ -302,11 +302,11 @@ def _holds(act: Act) -> bool:
 
 
 def _main(tokens: Sequence[str], clause: Clause) -> bool:
-    """True if a clause with *when* or *after* is a main clause: another verb stands between that word and its verb."""
+    """True if a clause with *when* or *after* is a main clause: another verb is between that word and its verb."""
     start = _open(tokens, clause.verb.start)
     between = tokens[start : clause.verb.start]
     cues = [n for n, word in enumerate(between) if word in BACKGROUND]
-    # "After opening the fridge he picks up the mug": another verb stands between.
+    # "After opening the fridge he picks up the mug": another verb is between.
     nouns = names_in(between, "noun", "room")
     return bool(cues) and any(v.values and v.start > cues[-1] for v in verbs_in(between, nouns))
 
@@ -396,7 +396,7 @@ def _first(tokens: list[str], question: str, subject: Act, other: Act) -> Act | 
             return other if negated else subject
         if re.search(r"\b(?:latter|second|last (?:one|act))\b", text):
             return subject if negated else other
-        # "Not before." and "after, not before" are told apart by what is negated.
+        # "Not before." and "after, not before" differ in the negated word.
         early = [n for n, word in enumerate(tokens) if word in _EARLIER | {"first"}]
         late = [n for n, word in enumerate(tokens) if word in _LATER]
         said = [n for n in early + late if not is_denied_before(tokens, Mention("order", frozenset(), n, n + 1))]

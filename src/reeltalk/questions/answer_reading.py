@@ -119,7 +119,7 @@ def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
             return "yes" if negation else "no"
         if _BACK.search(text):
             return "no" if negation else "yes"
-        # "He puts it in the washing machine" tells where, and not whether that is where it was.
+        # "He puts it in the washing machine" gives the new place, and does not say if the object was there before.
         return None
     about = frozenset(act.names)
     if (kept := _STAYS.search(text)) and act.action in ("close", "open", "switchOff", "switchOn"):

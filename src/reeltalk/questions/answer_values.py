@@ -300,7 +300,7 @@ def read_place(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     if due and not any(set(key.values) & m.values for m, _ in firm):
         return ReadValues((f"beside {key.values[0]}",), why="it lies elsewhere than in or on it")
     if firm and any(relation for _, relation in firm):
-        # Beside places with a preposition, names without one are what is put there or opened.
+        # Next to places with a preposition, names without one are objects that are put there or opened.
         firm = [f for f in firm if f[1]] if not any(set(key.values) & m.values for m, r in firm if not r) else firm
         firm = [f for f in firm if f[1] or set(key.values) & f[0].values]
     found = _told_apart(compare_values([m.values for m, _ in firm], key), [m for m, _ in firm], key)
@@ -340,7 +340,7 @@ def read_colour(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         values = m.values if "blond" in key.values or "blond" in key.among else m.values - {"blond"}
         values = values - {"yellow"} if "blond" in key.values and values & {"blond"} else values
         standing.append((m, values or m.values))
-    # "light grey", "dark brown" and a shade beside its colour are one.
+    # "light grey", "dark brown" and a shade next to its colour are one colour.
     return compare_values([values for _, values in standing], key)
 
 
@@ -404,7 +404,7 @@ def read_person(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
         after_who = {"who", "whom", "that"} & set(tokens[clause_start(tokens, m.start) : m.start])
         if (not verbs or linked) and not after_who and preposition(tokens, m.start) not in _LOCAL | {"for", "with"}:
             subjects.append(m)
-    # "He does, the man": a pronoun stands for what is named.
+    # "He does, the man": the pronoun means the named person.
     named = [m for m in subjects if tokens[m.start] not in ("he", "she", "him", "her", "male", "female")] or subjects
     asked = {action for verb in verbs_in(answer_tokens(question)) for action in verb.values}
     doing = [m for m in named if any(v.values & asked for v in verbs_in(tokens[m.end : clause_end(tokens, m.end)]))]

@@ -244,7 +244,7 @@ def _purpose(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterato
     used = next((event for event in scenes.story.events[later.order + 1 :] if event.main == name), None)
     if used is None or used.action in ("grab", "walk"):
         return
-    # What is put away after it was of use was not taken for that.
+    # An object that is put away after its use was not taken for that.
     between = scenes.story.events[later.order + 1 : used.order]
     if used.action in PLACINGS and not {event.action for event in between} <= DULL | {"open"}:
         return

@@ -60,7 +60,7 @@ class ProactiveForm(BaseModel):
 
 @cache
 def proactive_forms() -> Mapping[str, ProactiveForm]:
-    """Surface forms by kind; `absent` has none of its own."""
+    """Surface forms by kind; `absent` has no forms."""
     raw = tomllib.loads(FORMS.read_text(encoding="utf-8"))
     return {kind: ProactiveForm.model_validate(form) for kind, form in raw.items()}
 
@@ -203,7 +203,7 @@ def _states(story: Story, draw: random.Random) -> Iterator[_Due]:
             continue
         switch = next(actions for actions in _SWITCHES if action in actions)
         first = next(e for e in story.events if e.action in switch and class_of(e.main or "") == name)
-        # What is closed at the beginning would be so from the first frame on.
+        # An object that is closed at the beginning would be due from the first frame on.
         if first.action == action:
             plural = phrases.is_plural(name)
             slots = {

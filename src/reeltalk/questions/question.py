@@ -18,7 +18,7 @@ AnswerType = Literal[
     "yes_no", "object", "place", "room", "count", "action", "colour", "choice", "seconds", "list", "refusal"
 ]
 DISTRACTORS: Final = 3
-"""Number of wrong options beside the right one."""
+"""Number of wrong options next to the right one."""
 GRABS: Final = frozenset({"grab"})
 PLACINGS: Final = frozenset({"put", "putIn"})
 LASTING: Final = frozenset({"read", "watch", "type", "write", "sleep", "dance", "text", "stretch", "eat"})

@@ -47,7 +47,7 @@ def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
             focus_object=only_object(event),
             focus_event=event.order,
         )
-    # What is not done: the actions of the story on other objects that they fit, as often as what is done.
+    # Acts that do not happen: actions of the story on other fitting objects, as many as acts that happen.
     names = [name for name in objects_of(story) if class_of(name) != "faucet"]
     wrong = []
     for event in asked:
@@ -103,7 +103,7 @@ def acts_counted(story: Story, draw: random.Random) -> Iterator[Question]:
             continue
         seen.add(event.signature)
         n = counts[event.signature]
-        # A count of one is told apart from a yes-or-no question only now and then.
+        # A count of one is close to a yes-or-no question, so it is asked only now and then.
         if n == 1 and draw.random() < 0.7:
             continue
         same = tuple(other for other in story.events if other.signature == event.signature)
