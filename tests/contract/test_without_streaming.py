@@ -137,7 +137,7 @@ def test_a_command_that_needs_it_says_so_and_other_faults_stay_faults(copy: Path
     done = python(copy, "-c", ASKING_FOR_IT)
     assert (done.returncode, done.stdout) == (0, "fails as it should\n")
     assert done.stderr == (
-        "reeltalk: this installation lacks reeltalk.streaming, which this command needs; install reeltalk anew: "
+        "reeltalk: this installation lacks reeltalk.streaming, which this command needs; install reeltalk again: "
         "pip install --force-reinstall --no-deps reeltalk\n"
     )
 

@@ -292,7 +292,7 @@ def test_ctrl_c_ends_with_130_and_the_run_goes_on(
     command = evaluate(benchmark, server.base_url, "--out", out, *BLIND)
     stopped = runs.run(*command, meanwhile=When(runs, had(server, undisturbed[1] // 2), signal.SIGINT))
     assert stopped.code == 130, stopped.said
-    check_said(stopped.said, "interrupted", "run the same command to go on")
+    check_said(stopped.said, "interrupted", "run the same command to continue")
     assert not (out / "run.json").exists()
     finished(*command)
     check_the_same(out, undisturbed[0])
@@ -306,7 +306,7 @@ def test_ctrl_c_while_videos_are_decoded_ends_at_once(
     command = evaluate(benchmark, server.base_url, "--out", out, *LOOKING)
     stopped = runs.run(*command, meanwhile=When(runs, (out / "request.json").is_file, signal.SIGINT, then_s=0.3))
     assert stopped.code == 130, stopped.said
-    check_said(stopped.said, "interrupted", "run the same command to go on")
+    check_said(stopped.said, "interrupted", "run the same command to continue")
 
 
 FULL = "a traceback, a torn file, or a run that does not go on"

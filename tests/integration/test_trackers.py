@@ -48,7 +48,7 @@ def test_a_tracker_knows_all_numbers_and_curves_once(tracker: str, scored: Path,
     options = ["--to", tracker, *(["--where", where] if where else []), "--report", str(folder / "site")]
     for number in range(2):
         out = command(folder, "-m", "reeltalk", "publish", str(scored), *options)
-        assert out.count("nothing was told again") == 2 * number
+        assert out.count("nothing was sent again") == 2 * number
     printed = command(folder, str(ROOT / "tools" / "read_trackers.py"), tracker, where or "", "reeltalk")
     known: dict[str, Any] = json.loads(printed.splitlines()[-1])
     expected = {model.name: model for model in tracked_models(read_run(scored))}

@@ -221,7 +221,7 @@ def test_a_project_whose_benchmark_nobody_makes_is_a_problem(
     found = looked(capsys, str(tmp_path), code=1)["project", str(tmp_path / "project.yaml")]
     assert (found["found"], found["advice"]) == (
         "construct reads bench, which is not there",
-        "mend the path, or add a section that makes it: film, curate, import",
+        "fix the path, or add a section that makes it: film, curate, import",
     )
     (tmp_path / "project.yaml").write_text("benchmark: bench\nfilm: {}\nconstruct: {}\n")
     found = looked(capsys, str(tmp_path))["project", str(tmp_path / "project.yaml")]

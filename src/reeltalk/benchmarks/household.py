@@ -105,7 +105,7 @@ def build_household(out: Path, household: Household = SMALL, *, tell: Tell, prog
     """Film, curate, construct, play, judge, report.
 
     Args:
-        out: Folder that receives `filmed`, `videos`, `benchmark`, `runs` and `site`; call again to go on.
+        out: Folder that receives `filmed`, `videos`, `benchmark`, `runs` and `site`; call again to continue.
         household: Settings of all stages.
         tell: Receives a line when a step begins, and a line with its result.
         progress: Receives the progress of the step.

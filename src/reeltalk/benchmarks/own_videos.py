@@ -175,7 +175,7 @@ def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, te
 
     Args:
         videos: Video files.
-        out: Folder that receives `benchmark`, `runs` and `site`; call again to go on.
+        out: Folder that receives `benchmark`, `runs` and `site`; call again to continue.
         asked: Who writes, answers and judges.
         tell: Receives lines: which step of how many runs, and its result.
         progress: Told how far the work of a step is.

@@ -44,7 +44,7 @@ class Steps:
         """Begin the next step.
 
         Args:
-            what: What it does, as `film 14 scenarios`.
+            what: What it does, such as `film 14 scenarios`.
 
         Returns:
             The progress callback for the step.

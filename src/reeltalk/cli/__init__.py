@@ -1,7 +1,7 @@
 """The command line: one function a command, which reads its options, calls a verb of `stages`, and prints.
 
-The stages do the work; each module here imports its stage when the command is called, so that `reeltalk --help` is
-quick and extras stay optional. Begin with `commands.py`: its table names every command and its function.
+The stages do the work. Each module here imports its stage when the command is called, so that `reeltalk --help` is
+fast and extras stay optional. Begin with `commands.py`: its table names every command and its function.
 """
 
 import sys

@@ -50,7 +50,7 @@ def chat(
     """Talk to a video while it plays: ask at any time, or ask to be told when something happens.
 
     Type a question, or /help. From a pipe, `@12.5 Where is the cup?` asks at 12.5 s, and `--speed 0` plays as fast as
-    the model sees. Exit code 1 where a question got no answer, or a line of a script made no sense.
+    the model sees. Exit code 1 if a question got no answer, or a line of a script is not valid.
 
     Example: `reeltalk chat kitchen.mp4 --model transformers:checkpoints/smolvlm --log kitchen.jsonl`.
 
@@ -62,7 +62,7 @@ def chat(
         Model that answers: mini, mini:FOLDER, transformers:FOLDER, python:MODULE:CLASS, inspect:PROVIDER/MODEL, or a
         model at the address.
     fps
-        Frames a second that the model sees.
+        Frames per second that the model sees.
     speed
         Speed of a file: 1 for real time, 2 for twice as fast, 0 for as fast as the model reads frames.
     longest_side
@@ -70,17 +70,17 @@ def chat(
     memory_frames
         Most frames that the model keeps; the model's own setting by default.
     threshold
-        Readiness, from 0 to 1, from which a model speaks unasked, if it reports its readiness.
+        Lowest readiness, 0 to 1, at which a model speaks unasked; for models that report their readiness.
     pause_to_answer
         Stop a file's clock while the model answers.
     until
-        End at this second of the video; what a script asks later or at the end is asked there.
+        End at this second of the video. Questions that a script asks later are asked at this moment.
     prompt
         System prompt of a language model: a prompt's name, as for `evaluate`, or a file NAME.md.
     log
-        File that receives each event as it happens, one a line.
+        File that receives each event as it happens, one per line.
     overwrite
-        Replace the log that is there.
+        Replace an existing log.
     """
     from reeltalk.evaluate.chat.conversation import Conversation, ConversationLog, TalkSettings
     from reeltalk.evaluate.chat.lines import ScriptedLines, TypedLines
@@ -96,7 +96,7 @@ def chat(
     interactive = is_terminal()
     piped = sys.stdin or io.StringIO()
     if isinstance(piped, io.TextIOWrapper):
-        # Bytes that are not text are passed to the model as such, and do not end the conversation.
+        # Bytes that are not UTF-8 are replaced, so that they do not end the conversation.
         piped.reconfigure(encoding="utf-8", errors="replace")
     lines: TypedLines | ScriptedLines
     if interactive or address.live:
@@ -130,7 +130,7 @@ def chat(
 
 
 def _on_terminal(lines: "TypedLines", made: "Callable[[TerminalScreen, threading.Event], Conversation]") -> int:
-    """Talk in a thread, and show it here: what is typed is seen while the model computes."""
+    """Run the conversation in a thread, so that the person can type while the model computes."""
     screen, stop = TerminalScreen(lines), threading.Event()
     conversation = made(screen, stop)
     raised: list[BaseException] = []
@@ -173,17 +173,17 @@ class PlainScreen:
     """Answers as lines on standard output, all else on standard error."""
 
     def said(self, at_s: float, text: str, *, asked: str | None) -> None:
-        """A line for the question, where there was one, and a line for the answer."""
+        """Print a line for the question, if there is one, and a line for the answer."""
         if asked is not None:
             print(f"[{format_clock(at_s)}] > {printable(asked)}")
         print(f"[{format_clock(at_s)}] {printable(text)}", flush=True)
 
     def note(self, text: str) -> None:
-        """On standard error."""
+        """Print a note on standard error."""
         say(printable(text))
 
     def status(self, status: "Status") -> None:
-        """Nothing, but at the end: how much it was."""
+        """Print the status only at the end of the conversation."""
         if status.doing == "ended":
             say(format_status(status))
 
@@ -193,10 +193,10 @@ class _InterruptedError(Exception):
 
 
 class TerminalScreen:
-    """A terminal: answers scroll, below them are a status line and the line that is typed.
+    """A terminal on which answers scroll above a status line and the input line.
 
     Args:
-        lines: Gets what is typed.
+        lines: Receives the lines that the person types.
     """
 
     def __init__(self, lines: "TypedLines") -> None:
@@ -207,7 +207,7 @@ class TerminalScreen:
         self.last: Status | None = None
         """The newest status."""
         output = create_output(sys.stdout)
-        # Not every terminal answers where its cursor is, and the prompt need not know.
+        # Not every terminal reports the position of its cursor, and the prompt does not need it.
         output.enable_cpr = False  # type: ignore[attr-defined]
         self._session: PromptSession[str] = PromptSession(
             self._prompt, erase_when_done=True, interrupt_exception=_InterruptedError, output=output
@@ -215,23 +215,23 @@ class TerminalScreen:
         self._session.app.before_render += lambda app: app.renderer.erase()
 
     def said(self, at_s: float, text: str, *, asked: str | None) -> None:
-        """The answer; the question is on the screen since it was typed."""
+        """Print the answer. The question is on the screen already."""
         mark = "" if asked is not None else f"{BOLD}unasked{PLAIN} "
         print(f"{DIM}[{format_clock(at_s)}]{PLAIN} {mark}{printable(text)}", flush=True)
 
     def note(self, text: str) -> None:
-        """A dimmed line."""
+        """Print a dimmed line."""
         print(f"{DIM}{printable(text)}{PLAIN}", flush=True)
 
     def status(self, status: "Status") -> None:
-        """The status line; drawn anew where it changed."""
+        """Draw the status line again if it changed."""
         changed = self.last is None or format_status(status) != format_status(self.last)
         self.last = status
         if changed:
             self._session.app.invalidate()
 
     def serve(self, running: Callable[[], bool]) -> None:
-        """Take what is typed, until `running` says no.
+        """Read lines from the terminal until `running` returns False.
 
         Raises:
             KeyboardInterrupt: Ctrl-C was typed.
@@ -287,10 +287,10 @@ def format_status(status: "Status") -> str:
 
 
 def printable(text: str) -> str:
-    """A text without anything that would move a terminal's cursor or colour what follows."""
+    """A text without characters that move a terminal's cursor or change its colours."""
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text.strip())
 
 
 def is_terminal() -> bool:
-    """True where a person types and reads."""
+    """True if standard input and output are a terminal."""
     return sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty()

@@ -1,4 +1,4 @@
-"""The table of all commands, and how one is run: its module is imported, and an error becomes one paragraph."""
+"""The table of all commands. Running a command imports its module; an error is printed as one paragraph."""
 
 import difflib
 import errno
@@ -25,7 +25,7 @@ STORAGE: Final = {
 }  # fmt: skip
 """Errors of a disk or of its permissions. All other errors of the system are defects of reeltalk."""
 EXAMPLE: Final = "Example: "
-"""How the paragraph of a docstring begins that ends a command's help."""
+"""Start of the docstring paragraph that ends a command's help."""
 COMMANDS: Final = {
     "Build": (
         ("fetch", "materials:fetch", "Source", "Download a published data set: resumable, every file hashed."),
@@ -178,7 +178,7 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 findings, 2 the user must act, 130 interrupted."""
     try:
         code = run(sys.argv[1:])
-        # A reader such as `head` may be gone; find out here, where it can be handled.
+        # A reader such as `head` may have closed the pipe; this raises the error here, where it is handled.
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -225,17 +225,17 @@ def run(arguments: Sequence[str]) -> int:
         if (error.name or "").split(".")[:2] != ["reeltalk", "streaming"]:
             raise
         return _complain(
-            "this installation lacks reeltalk.streaming, which this command needs; install reeltalk anew: "
+            "this installation lacks reeltalk.streaming, which this command needs; install reeltalk again: "
             "pip install --force-reinstall --no-deps reeltalk"
         )
     except KeyboardInterrupt:
-        print("interrupted; nothing is half-written, run the same command to go on", file=sys.stderr)
+        print("interrupted; nothing is half-written, run the same command to continue", file=sys.stderr)
         return INTERRUPTED
     return result if isinstance(result, int) else 0
 
 
 def command_names() -> Iterator[tuple[str, ...]]:
-    """The words of every command that does something, as `("world", "film")`. Imports all their modules."""
+    """The words of every command that runs something, such as `("world", "film")`. Imports all their modules."""
     for name in (name for name in app if not name.startswith("-")):
         if app[name].default_command is not None:
             yield (name,)
@@ -243,7 +243,7 @@ def command_names() -> Iterator[tuple[str, ...]]:
 
 
 def _successor(words: Sequence[str]) -> str | None:
-    """The line about a command that is no more."""
+    """The error line for a removed command."""
     if list(words[:2]) == ["plan", "capacity"]:
         return REMOVED_CAPACITY
     for old, new in REMOVED.items():

@@ -48,7 +48,7 @@ def compare(
         Name of a model to compare; repeat the option for each. By default all models but floors, the oracle, references
         and people. The p values are corrected over all pairs of models in the runs, also over pairs that are not shown.
     metrics
-        Comma-separated names, as agree,rouge_l; by default all judged headlines and text metrics.
+        Comma-separated names, such as agree,rouge_l; by default all judged headlines and text metrics.
     by
         Compare within groups of turns: task, kind, turn, question_type, skill, relation, or any label of the turns.
     correction
@@ -57,22 +57,22 @@ def compare(
     confidence
         Confidence of the intervals; tests use a level of 1 minus this.
     power
-        Plan instead: the number of videos that it takes to find a difference, with these runs as a pilot.
+        Plan instead: print the number of videos that you need to find a difference, with these runs as a pilot.
     difference
         Differences to plan for, comma-separated, in points: hundredths of the metric's scale.
     target_power
         Probability of finding a difference that exists.
     anyway
-        Also compare scores that were made in different ways, as by two judges.
+        Also compare scores that were made in different ways, for example by two judges.
     unpaired
-        Where two models have no common turn, compare their means, each over its own turns. Turns that they have in
-        common are compared in pairs all the same.
+        If two models have no common turn, compare their means, each over its own turns. Common turns are still
+        compared in pairs.
     format
-        text for a terminal; json and csv hold all that is known; latex and markdown are tables.
+        text is for a terminal; json and csv hold all values; latex and markdown are tables.
     out
-        File that appears; standard output where it is not given.
+        File to write; standard output by default.
     overwrite
-        Replace the file that is there.
+        Replace an existing file.
     """
     from reeltalk.analysis.compare_text import render_comparisons
     from reeltalk.analysis.comparison import CompareSettings
@@ -132,7 +132,7 @@ def calibrate(
     seed: int = 17,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Compare judges and text metrics with people who rated some of the same answers: can this judge be trusted?
+    """Compare judges and text metrics with people who rated some of the same answers.
 
     Example: `reeltalk calibrate runs/qwen-judged --sheet ratings.csv` writes a blank, blinded sheet; filled in,
     `reeltalk calibrate runs/qwen-judged --human ratings.csv --out calibration`.
@@ -153,15 +153,16 @@ def calibrate(
     criteria
         Comma-separated criteria that people rate on the sheet.
     scale
-        Lowest and highest rating, as 1:5; by default those that people used.
+        Lowest and highest rating, such as 1:5; by default those that people used.
     pass_mark
-        Value from which an answer counts as right, as human=3 or vdeval=2.5; people's is the middle of their scale.
+        Lowest value at which an answer counts as right, such as human=3 or vdeval=2.5; for people the middle of their
+        scale by default.
     resamples
-        Draws of the videos behind each interval.
+        Number of bootstrap draws of the videos for each interval.
     seed
-        Seed of the draws, and of which answers are on the sheet.
+        Seed of the draws and of the choice of answers for the sheet.
     overwrite
-        Replace what is there.
+        Replace existing output.
     """
     if sheet is not None:
         if human or out is not None:
@@ -251,7 +252,7 @@ def _print(dimension: "Dimension") -> None:
 
 
 def _print_means(judge: "JudgeAgreement") -> None:
-    """Means of models by one judge, the first; the page has all."""
+    """Print the means of models by the first judge; the page has the others."""
     width = max((len(row.model) for row in judge.means), default=0)
     print(f"  means by {judge.name}, corrected with people's ratings: judge alone, people alone, corrected")
     for row in judge.means:

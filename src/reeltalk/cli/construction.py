@@ -38,9 +38,9 @@ def construct(
 ) -> int:
     """Write question chains, linkages, dialogue paths, dialogues for six tasks and checklists about clips.
 
-    Run it again to go on after an interruption: replies are kept, and steps whose inputs did not change are passed
-    over. Exit code 1 where a model gave replies that cannot be used. With --rubrics, write rubrics for the open answers
-    that are there, and nothing else: what a right answer says, part by part, with the tags that each part shows.
+    Run it again to continue after an interruption: replies are kept, and steps whose inputs did not change are
+    skipped. Exit code 1 if a model gave replies that cannot be used. With --rubrics, only write
+    rubrics for existing open answers: the parts of a right answer, with the tags that each part shows.
 
     Example: `reeltalk construct benchmarks/kitchen --writer qwen3-vl --base-url http://localhost:8000/v1 --max-calls
     5000`, or first `reeltalk construct benchmarks/kitchen --plan --writer gpt-4o-mini --price-in 0.15 --price-out 0.6`.
@@ -53,15 +53,15 @@ def construct(
         `graph` for videos with graphs; else the name of a model, as its server knows it, inspect:PROVIDER/MODEL, or
         python:FILE.py:CLASS for a class of your own.
     steps
-        Which steps: objects, chains, linkages, paths, scenes, dialogues, gates; all by default.
+        Steps to run: objects, chains, linkages, paths, scenes, dialogues, gates; all by default.
     rubrics
-        Write rubrics for the chains or dialogues that are there, for `reeltalk judge --protocols rubric-words`.
+        Write rubrics for existing chains or dialogues, for `reeltalk judge --protocols rubric-words`.
     run
-        Runs with scores, by whose correct answers easy turns are found.
+        Runs with scores. Their correct answers show which turns are easy.
     workers
         Videos that are decoded at a time; by default one for each core.
     plan
-        Forecast the requests, tokens and money with a language model; ask and write nothing.
+        Forecast the requests to a language model, their tokens and their cost; send and write nothing.
     """
     if rubrics:
         if plan or steps or run:

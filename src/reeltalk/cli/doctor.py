@@ -39,7 +39,7 @@ def doctor(
 ) -> int:
     """Check that this machine can do the work, or that benchmarks and runs are complete, and say how to fix problems.
 
-    Nothing is changed, but for the report that --links writes. Exit code 1 where there is a problem.
+    Only --links writes a file, its report. Exit code 1 if there is a problem.
 
     Example: `reeltalk doctor`, `reeltalk doctor benchmarks/kitchen --decode`, or `reeltalk doctor benchmarks/kitchen
     runs/qwen`.
@@ -47,13 +47,13 @@ def doctor(
     Parameters
     ----------
     targets
-        Folders of benchmarks, releases, runs and projects, or project files; none to look at the machine.
+        Folders of benchmarks, releases, runs and projects, or project files. Without any, the machine is checked.
     quick
-        Media files are only looked for, not hashed.
+        Check only that media files exist; do not hash them.
     decode
         Decode the start and the end of every video.
     links
-        Ask the web addresses that videos name as their source, and write `link-rot.json` beside the manifest.
+        Ask the web addresses that videos name as their source, and write `link-rot.json` next to the manifest.
     workers
         Videos that are decoded at a time; by default one for each core.
     format
@@ -122,7 +122,7 @@ def _project_results(project: Path) -> list[Path]:
 
 
 def _check_project(project: Path) -> Iterator[Check]:
-    """What a project reads that nobody makes, and the keys that it names."""
+    """Check the files that a project reads and no step writes, and the keys that it names."""
     from reeltalk.cli.projects import project_steps
     from reeltalk.project.sections import SOURCES
     from reeltalk.store.remote import is_address
@@ -137,12 +137,12 @@ def _check_project(project: Path) -> Iterator[Check]:
         made.add(step.result)
     for path, name in missing.items():
         found = f"{name} reads {path}, which is not there"
-        advice = "mend the path"
+        advice = "fix the path"
         if path == about.benchmark:
             advice += f", or add a section that makes it: {', '.join(SOURCES)}"
         yield Check(area="project", subject=str(project), status="problem", found=found, advice=advice)
     if not missing:
-        found = f"{len(steps):,} steps; what they read from elsewhere is there"
+        found = f"{len(steps):,} steps; all their external inputs exist"
         unmade = sum(not step.whole(project.parent) for step in steps)
         found += f"; {unmade:,} of them have made nothing yet" if unmade else ""
         advice = f"reeltalk run {project}" if unmade else ""
@@ -178,7 +178,7 @@ def _check_benchmark(
     if not findings:
         found = f"{len(benchmark.manifest.files):,} files are those of the manifest, and their records agree"
         yield Check(area="tables", subject=str(benchmark.path), status="ok", found=found)
-    # What is wrong with a table's rows is said above; media cannot be looked for without them.
+    # Problems of table rows are reported above. Media can be checked only if the tables can be read.
     if not any(finding.where == str(benchmark.path) for finding in findings):
         yield from check_media(benchmark, quick=quick, progress=bar.show)
         if decode:
@@ -233,25 +233,25 @@ EXTRAS: Final = {
     "detect": "detectors trained or converted with `reeltalk train`",
     "embed": "`reeltalk score --metrics similarity`",
     "hub": "`reeltalk fetch` from the Hub, `reeltalk export hub`",
-    "mlflow": "telling MLflow of a report",
+    "mlflow": "sending numbers to MLflow",
     "postgres": "`reeltalk review` with a PostgreSQL database",
     "ray": "`--executor ray`",
     "review": "`reeltalk review`",
     "s3": "`s3://` addresses",
     "shots": "`reeltalk curate --detector transnetv2`",
     "tag": "`reeltalk tag`",
-    "trackio": "telling Trackio of a report",
+    "trackio": "sending numbers to Trackio",
     "train": "`reeltalk train`, `--aesthetic-model`, models of transformers",
-    "wandb": "telling Weights & Biases of a report",
+    "wandb": "sending numbers to Weights & Biases",
 }
-"""What each extra is for."""
+"""The purpose of each extra."""
 KEYS: Final = {
     "OPENAI_API_KEY": "models and judges behind OpenAI-compatible addresses",
     "ANTHROPIC_API_KEY": "Anthropic's models",
     "GOOGLE_API_KEY": "Google's models",
-    "HF_TOKEN": "data sets on the Hub that are given on request",
-    "AWS_ACCESS_KEY_ID": "`s3://` addresses, where no file of the AWS tools holds it",
-    "WANDB_API_KEY": "telling Weights & Biases of a report",
+    "HF_TOKEN": "data sets on the Hub that require access",
+    "AWS_ACCESS_KEY_ID": "`s3://` addresses, if no file of the AWS tools holds the key",
+    "WANDB_API_KEY": "sending numbers to Weights & Biases",
 }
 """Environment variables that may hold a key."""
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge", "firefox")
@@ -325,7 +325,7 @@ def _packages() -> Iterator[Check]:
         if not wrong[name]:
             yield Check(area="extras", subject=name, status="ok", found=f"installed; for {EXTRAS[name]}")
             continue
-        # An unknown version of a package may fail anywhere. A missing package says so itself.
+        # A wrong version of a package may fail anywhere. A missing package is reported when it is used.
         status: Status = "optional" if all(text.endswith(ABSENT) for text in wrong[name]) else "warning"
         found = f"{'; '.join(wrong[name])}; only for {EXTRAS[name]}"
         yield Check(area="extras", subject=name, status=status, found=found, advice=install)
@@ -350,7 +350,7 @@ def _decoding(codec: str, result: dict[str, Any]) -> Check:
     if result["decodes"]:
         return Check(area="codecs", subject=codec, status="ok", found=f"written by {result['encoder']}, and decoded")
     if result["decodes"] is None:
-        found = "a decoder is there, and nothing that writes a sample to try it with"
+        found = "there is a decoder, but no encoder to write a sample for a test"
         return Check(area="codecs", subject=codec, status="ok", found=found)
     found = f"it cannot be decoded ({result['why']})"
     if codec not in DECODED:
@@ -374,7 +374,7 @@ def _programs() -> Iterator[Check]:
     if browser:
         yield Check(area="programs", subject="browser", status="ok", found=f"{browser}")
     else:
-        found = "none found; reports and the review application are looked at in one, here or elsewhere"
+        found = "none found; you need one, here or on another machine, to open reports and the review application"
         yield Check(area="programs", subject="browser", status="optional", found=found)
     java, jar = shutil.which("java"), find_jar()
     if java and jar:
@@ -414,7 +414,7 @@ def _room(folder: Path) -> Iterator[Check]:
 
 
 def _memory_bytes() -> int | None:
-    """Memory that is free, or that the control group still gives, whichever is less; None where nobody says."""
+    """The smaller of free memory and the rest of the control group's limit; None if both are unknown."""
     free: list[int] = []
     try:
         said = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)

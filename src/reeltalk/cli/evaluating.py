@@ -53,8 +53,8 @@ def evaluate(
 ) -> int:
     """Ask a model a benchmark's dialogues, judge the answers, and write a run.
 
-    Run it again to go on after an interruption, or to ask again what failed: replies are kept. Exit code 1 where turns
-    have no answer or no score, 2 where there is no run.
+    Run it again to continue after an interruption, or to repeat failed requests: replies are kept. Exit code 1 if turns
+    have no answer or no score, 2 if there is no run.
 
     Example: `reeltalk evaluate benchmarks/kitchen --model qwen3-vl --base-url http://localhost:8000/v1 --mode streaming
     --out runs/qwen`.
@@ -64,10 +64,10 @@ def evaluate(
     benchmark
         A benchmark with dialogues, chains or paths.
     model
-        Who answers: a model at the address, inspect:PROVIDER/MODEL, transformers:FOLDER, mini for reeltalk-mini, or
-        mini:FOLDER for weights of your own, python:MODULE:CLASS,
-        answers:PATH, human:PATH for people's answers, baseline:blind, history, constant, nearest, frames, empty, yes,
-        copied-question or reference, oracle, or summary:MODEL.
+        The model that answers: a model at the address, inspect:PROVIDER/MODEL, transformers:FOLDER, mini for
+        reeltalk-mini, or mini:FOLDER for weights of your own, python:MODULE:CLASS, answers:PATH, human:PATH for
+        people's answers, baseline:blind, history, constant, nearest, frames, empty, yes, copied-question or reference,
+        oracle, or summary:MODEL.
     out
         Folder of the run. Not needed with --plan.
     preset
@@ -77,27 +77,28 @@ def evaluate(
     train
         A benchmark that baselines learn from; this one's train split by default.
     answers_format
-        Layout of answers:PATH or human:PATH, where it is no benchmark.
+        Layout of answers:PATH or human:PATH, if PATH is not a benchmark.
     skip_missing
-        Leave out dialogues whose video is not at hand.
+        Leave out dialogues whose video is not available.
     workers
         Videos that are decoded at a time.
     processes
-        Processes that share the dialogues, by video, where one cannot ask as often as a server answers: more than about
-        100 times a second. Requests at a time, budgets and workers are for all together; the run is the same.
+        Processes that share the dialogues, by video. Use several if your server answers more than about 100 requests
+        per second, which is more than one process can send. Limits on requests, budgets and workers apply to all
+        processes together; the run is the same.
     controls
-        Play the same again with other pictures: none, black, shuffled, other-video, with commas between them. The
-        report then says what looking is worth.
+        Also play with other pictures: none, black, shuffled, other-video, separated by commas. The report then shows
+        how much the pictures contribute.
     plan
-        Forecast the requests, tokens, money and time; ask, decode and write nothing.
+        Forecast the requests, tokens, cost and time; send, decode and write nothing.
     latency_s
-        With --plan: seconds that an answer takes; without it no time is forecast.
+        With --plan: seconds per answer. Without it no time is forecast.
     judge_latency_s
-        With --plan: seconds that a judge's reply takes; as an answer by default.
+        With --plan: seconds per reply of the judge; the same as for an answer by default.
     overwrite
-        Replace the run that is there. The replies that it keeps stay, and are used again.
+        Replace an existing run. Its stored replies are kept and used again.
     delete_replies
-        With --overwrite, delete these replies, so that all is asked anew.
+        With --overwrite: also delete the stored replies, so that every request is sent again.
     """
     from reeltalk.benchmarks.presets import PRESETS
     from reeltalk.stages.evaluating import evaluate as run_stage

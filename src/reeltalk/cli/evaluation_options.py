@@ -42,7 +42,7 @@ def _default(part: Literal["play", "judging"], path: str, group: Group | None = 
             [_format_value(start), *(f"{text} for preset {', '.join(names)}" for text, names in others.items())]
         )
 
-    # Without a group the options stand in that of their settings.
+    # Without a group the options belong to the group of their settings.
     return Parameter(show_default=describe) if group is None else Parameter(group=group, show_default=describe)
 
 
@@ -53,52 +53,52 @@ def _format_value(value: object) -> str:
 
 
 class PlayOptions(BaseModel):
-    """How dialogues are played; what is not given is as the preset has it, else as the documentation says."""
+    """How dialogues are played. By default the preset decides, else the documented default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     mode: Annotated[Literal["dialogue", "streaming", "single"] | None, _default("play", "mode")] = None
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
     history: Annotated[History | None, _default("play", "history")] = None
-    """The earlier answers the model is shown: references (golden); the model's answers, beside references of turns
-    that --rounds leaves out (predicted); its answers alone, for which those turns are asked too and not scored
-    (predicted-all); nothing (none); or its answers with a wrong one (corrupted)."""
+    """The earlier answers that the model sees: references (golden); its own answers, and references for turns that
+    --rounds leaves out (predicted); only its own answers, so that those turns are asked too but not scored
+    (predicted-all); nothing (none); or its own answers with one wrong answer (corrupted)."""
     corrupt_turn: Annotated[Count | None, _default("play", "corrupt_turn")] = None
-    """The turn, from 1, in whose place a corrupted history holds a wrong answer."""
+    """The turn, from 1, whose answer is wrong in a corrupted history."""
     units: Annotated[tuple[Literal["chain", "path", "dialogue"], ...], _default("play", "units")] = ()
-    """Kinds of units; all that the mode plays by default."""
+    """Kinds of units; by default all kinds that the mode plays."""
     split: Annotated[str | None, _default("play", "split")] = None
-    """Split of the videos; test where there is one, else all; `all` for all."""
+    """Split of the videos; test if there is one, else all; `all` for all."""
     tasks: Annotated[tuple[str, ...], _default("play", "tasks")] = ()
     """Tasks of dialogues; all by default."""
     rounds: Annotated[Literal["all", "mt-video-bench"] | None, _default("play", "rounds")] = None
-    """Turns that are answered: all, or those that MT-Video-Bench's protocol asks."""
+    """Turns that are answered: all, or only those of MT-Video-Bench's protocol."""
     rejump: Annotated[int | None, _default("play", "rejump")] = None
-    """Seed by which new paths are drawn in place of the benchmark's own."""
+    """Draw new paths with this seed in place of the benchmark's own."""
     prompt: Annotated[str | None, _default("play", "prompt")] = None
     """plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
     answer_style: Annotated[Literal["free", "short"] | None, _default("play", "answer_style")] = None
     """short asks a model for a word or a phrase; free leaves the length to the prompt."""
     option_order: Annotated[Literal["source", "shuffled"] | None, _default("play", "option_order")] = None
-    """Order of options: the source's, or drawn by the seed."""
+    """Order of options: as in the source, or shuffled by the seed."""
     subtitles: Annotated[bool | None, _default("play", "subtitles")] = None
-    """Show lines that were spoken and had ended by the moment of the question."""
+    """Show spoken lines that ended by the moment of the question."""
     policy: Annotated[
         Literal["uniform", "fps", "per-clip", "first-turn", "none"] | None, _default("play", "frames.policy", FRAMES)
     ] = None
-    """Which frames a turn sees: spread anew, a fixed rate, of each clip, once with the first turn, none."""
+    """Frames of a turn: spread again at each turn, at a fixed rate, of each clip, once with the first turn, or none."""
     frames: Annotated[Count | None, _default("play", "frames.frames", FRAMES)] = None
-    """How many frames: of a turn, of a script at most, of a clip, or in all, by the policy."""
+    """Number of frames; the policy decides whether of a turn, of a script at most, of a clip, or in all."""
     fps: Annotated[
         Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, _default("play", "frames.fps", FRAMES)
     ] = None
-    """Frames per second of the policy fps."""
+    """Frames per second, for the policy fps."""
     longest_side: Annotated[Count | None, _default("play", "frames.longest_side_px", FRAMES)] = None
     """Pixels of a frame's longer side at most."""
     square: Annotated[Count | None, _default("play", "frames.square_px", FRAMES)] = None
-    """Bring frames to exactly this width and height."""
+    """Resize frames to exactly this width and height, in pixels."""
     seed: Annotated[int | None, _default("play", "seed")] = None
-    """Decides the order of options, planted answers and resampling."""
+    """Seed of the order of options, of planted answers and of resampling."""
 
     def settings(self, preset: PlaySettings | None) -> PlaySettings:
         """The settings, over those of a preset."""
@@ -127,7 +127,7 @@ class PlayOptions(BaseModel):
 
 
 class JudgeOptions(BaseModel):
-    """How answers are judged; what is not given is as the preset has it, else as the documentation says."""
+    """How answers are judged. By default the preset decides, else the documented default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -137,25 +137,25 @@ class JudgeOptions(BaseModel):
     metrics: Annotated[str | None, _default("judging", "metrics")] = None
     """Comma-separated text metrics, as `reeltalk score --help` lists them; `none` for none."""
     compat: Annotated[bool | None, _default("judging", "compat")] = None
-    """Show beside each fixed figure what the official script would have made of the same replies."""
+    """Also show the number that the official script computes from the same replies."""
     prompts: Annotated[Path | None, _default("judging", "prompts")] = None
     """Folder of judges' prompts in place of ours, as `reeltalk prompts --out` writes one."""
     published: Annotated[bool | None, _default("judging", "published")] = None
     """Ask the judge as the official script does, with the official prompts of --prompts; implies --compat."""
     judge_history: Annotated[Literal["none", "qa_only", "judged"] | None, _default("judging", "judge_history")] = None
-    """Earlier turns that VDEval's judge sees."""
+    """Earlier turns that the judge of VDEval sees."""
     judge_summary: Annotated[Literal["none", "template", "refined"] | None, _default("judging", "judge_summary")] = None
-    """Which summary of the video VDEval's judge is given."""
+    """Summary of the video that the judge of VDEval sees."""
     judge_shots: Annotated[Annotated[int, Field(ge=0, le=1)] | None, _default("judging", "judge_shots")] = None
-    """Judged dialogues that VDEval's judge is shown as an example."""
+    """Number of judged dialogues that the judge of VDEval sees as examples."""
     eval_rounds: Annotated[Count | None, _default("judging", "eval_rounds")] = None
-    """How often a checklist is judged."""
+    """Number of times that a checklist is judged."""
     checklist_version: Annotated[Literal["v1", "v2"] | None, _default("judging", "checklist_version")] = None
-    """MT-Video-Bench's version, by whose prompt a checklist is judged."""
+    """Version of MT-Video-Bench whose prompt judges checklists."""
     null_units: Annotated[Annotated[int, Field(ge=0)] | None, _default("judging", "null_units")] = None
-    """Chains, paths or dialogues whose empty answers the model judges for the null row; 0 for no such row."""
+    """Number of chains, paths or dialogues whose empty answers the model judges for the null row; 0 for no row."""
     missing: Annotated[Literal["zero", "skip"] | None, _default("judging", "missing")] = None
-    """What a turn without an answer counts for, on checklists."""
+    """On checklists, whether a turn without an answer counts as zero or is skipped."""
     language: Annotated[Literal["auto", "en", "zh"] | None, _default("judging", "language")] = None
     """Language of the answers, for text metrics."""
 
@@ -191,7 +191,7 @@ def parse_controls(given: tuple[str, ...]) -> tuple[Control, ...]:
 
 
 def _split_names(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Names that were given one by one, or with commas between them."""
+    """Names from repeated options or comma-separated lists."""
     return tuple(name.strip() for part in given for name in part.split(",") if name.strip())
 
 

@@ -41,7 +41,7 @@ def curate(
     released: Annotated[bool, Parameter(negative="")] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Keep what concerns main and target objects of full activity graphs, as VDAct did.
+    """Keep the parts of full activity graphs that concern main and target objects, as VDAct did.
 
     Example: `reeltalk graph curate full-graphs/ --out curated/`.
 
@@ -50,11 +50,11 @@ def curate(
     graphs
         Folder, zip archive or file of activity graphs: N-Triples, N-Quads, Turtle or RDF/XML.
     out
-        Folder of N-Triples that appears.
+        Folder of N-Triples to create.
     released
         Keep only the 14 predicates of VDAct's released graphs: no times, rooms or hands.
     overwrite
-        Replace the folder that is there.
+        Replace an existing folder.
     """
     from reeltalk.graph.rdf import curate_triples, ntriples, parse_rdf
     from reeltalk.graph.reading import graph_texts
@@ -87,7 +87,7 @@ def query(
     start: float | None = None,
     end: float | None = None,
 ) -> int:
-    """Ask activity graphs a named or your own SPARQL question; one JSON object a line.
+    """Query activity graphs with a named query or your own SPARQL; prints one JSON object per line.
 
     Without a name, lists the queries.
 
@@ -103,9 +103,9 @@ def query(
     sparql
         A file with a SELECT query of your own.
     activity
-        Only this activity or clip.
+        Query only this activity or clip.
     object
-        An object, as tv297.
+        An object, such as tv297.
     situation
         Index of a situation, from 0.
     start
@@ -163,11 +163,11 @@ def tell(
     preflight: Annotated[bool, IN_MODEL] = True,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Tell graphs as template sentences, one text a scenario, as VDAct's template summaries do.
+    """Describe graphs in template sentences, one text per scenario, like VDAct's template summaries.
 
-    With --model a language model turns the sentences into prose that adds nothing; run it again to go on after an
-    interruption. With --check nothing is written: texts that exist are compared with their graphs. Both print the
-    claims that the graph does not support. Exit code 1 where there are any, or where a text failed.
+    With --model a language model turns the sentences into prose that adds nothing; run it again to continue after an
+    interruption. With --check nothing is written: existing texts are compared with their graphs. Both print the
+    claims that the graph does not support. Exit code 1 if there are any, or if a text failed.
 
     Example: `reeltalk graph tell kg_activity.zip --scenarios scenario_to_activities.json --initial-rooms
     initial_rooms.json --out summaries/`, then `reeltalk graph tell kg_activity.zip --scenarios
@@ -180,17 +180,17 @@ def tell(
     scenarios
         JSON object of lists of activities by scenario. Without it the videos of a benchmark, or each activity alone.
     initial_rooms
-        JSON object of the room in which the person starts, by activity; by default the graphs' own, where they have it.
+        JSON object of the room in which the person starts, by activity; by default from the graphs, if they name it.
     limit
-        Only the first so many scenarios.
+        Only the first scenarios, up to this number.
     out
-        Folder of texts that appears.
+        Folder of texts to create.
     check
-        Folder of texts named after their scenarios, as 00001.txt, to compare with their graphs.
+        Folder of texts named after their scenarios, such as 00001.txt, to compare with their graphs.
     model
         Name of a language model, as the server knows it.
     base_url
-        Address of an OpenAI-compatible server, as http://localhost:8000/v1.
+        Address of an OpenAI-compatible server, such as http://localhost:8000/v1.
     api_key_env
         Environment variable that holds the key.
     prompts
@@ -198,9 +198,9 @@ def tell(
     connections
         Requests at a time.
     preflight
-        Ask the server for one small reply first, to find out what is wrong with it and what it takes.
+        Ask the server for one small reply first, to find its problems and the options that it accepts.
     overwrite
-        Replace the folder that is there. A folder of --model is continued instead.
+        Replace an existing folder. A folder of --model is continued instead.
     """
     if check is not None and (model is not None or out is not None):
         raise SettingError("--check compares texts that exist; leave out --model and --out")
@@ -352,10 +352,10 @@ def questions(
     seed: int = 17,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write dialogues about a benchmark's videos from their graphs: exact answers, checked again by SPARQL.
+    """Write dialogues about a benchmark's videos from their graphs. SPARQL checks the exact answers again.
 
-    With --proactive, write tasks for models that speak unasked into proactive.jsonl instead: what to look out for, and
-    when it happens. Surface forms are divided among the splits.
+    With --proactive, write tasks for models that speak unasked into proactive.jsonl instead: events to look out for,
+    and when they happen. Surface forms are divided among the splits.
 
     Example: `reeltalk graph questions benchmarks/household`, or `reeltalk graph questions benchmarks/household
     --proactive`.
@@ -365,17 +365,17 @@ def questions(
     benchmark
         A benchmark whose clips have graphs, as `world film` makes it.
     per_video
-        Dialogues a video.
+        Dialogues per video.
     turns
-        Turns a dialogue.
+        Turns per dialogue.
     proactive
         Write proactive tasks in place of dialogues; the graphs must have times.
     per_kind
         Proactive tasks of each kind for a video, at most: event, room, state, count, absent, narrate.
     seed
-        Decides what is asked.
+        Seed of the choice of questions.
     overwrite
-        Replace the dialogues or the tasks that are there.
+        Replace existing dialogues or tasks.
     """
     if proactive:
         return _write_tasks(benchmark, per_kind=per_kind, seed=seed, overwrite=overwrite)
@@ -438,7 +438,7 @@ def scenario(
 ) -> int:
     """Compose scenarios of activities under VDAct's constraints, and draw a seeded sample.
 
-    --check tests scenarios that exist against each constraint; exit code 1 where one that can be checked fails. --join
+    --check tests existing scenarios against each constraint; exit code 1 if one that can be checked fails. --join
     joins the activities of each scenario: graphs by `nextActivity`, videos one after the other.
 
     Example: `reeltalk scenario kg_activity.zip --initial-rooms initial_rooms.json --sample 1000 --out scenarios.json`,
@@ -458,11 +458,11 @@ def scenario(
     initial_rooms
         JSON object of start rooms by activity.
     activities
-        JSON object, by activity, of what the graphs lack: start_room, end_room, duration_s, views, category.
+        JSON object, by activity, of values that the graphs lack: start_room, end_room, duration_s, views, category.
     out
-        JSON file that appears: lists of activities by scenario. With --join a folder: ID.nq, and ID.mp4 with --videos.
+        JSON file to write: lists of activities by scenario. With --join a folder: ID.nq, and ID.mp4 with --videos.
     overwrite
-        Replace what is there.
+        Replace existing output.
     """
     if check is not None and (join is not None or out is not None):
         raise SettingError("--check writes nothing; leave out --join and --out")
@@ -521,7 +521,7 @@ def _compose(
 def _show_lengths(
     scenarios: "dict[str, tuple[str, ...]]", cards: "dict[str, ActivityCard]", settings: ComposeSettings
 ) -> None:
-    """How many activities, events and seconds the scenarios have, beside VDAct's."""
+    """Print the scenarios' numbers of activities, events and seconds, compared with VDAct's."""
     from reeltalk.graph.activity import released_lengths
     from reeltalk.graph.statistics import PAPER_SCENARIO, PAPER_SCENARIO_S
 
@@ -592,7 +592,7 @@ def _join(join: Path, graphs: Path, out: Path, *, videos: Path | None, overwrite
 
 
 def _join_videos(parts: dict[str, list[str]], folder: Path) -> dict[str, list[float] | None]:
-    """Where each scenario's activities begin in its video; decoders run in child processes."""
+    """Start times of each scenario's activities in its video. Child processes decode the videos."""
     from reeltalk.parallel import Call, Failure, LocalExecutor
 
     names = list(parts)
@@ -606,7 +606,7 @@ def _join_videos(parts: dict[str, list[str]], folder: Path) -> dict[str, list[fl
 
 
 def read_known(graphs: Path) -> "dict[str, ActivityGraph]":
-    """All activity graphs by name, with progress and a warning where one is odd."""
+    """All activity graphs by name, with progress and a warning for each odd one."""
     from reeltalk.graph.reading import read_graphs
 
     with ProgressBar() as bar:

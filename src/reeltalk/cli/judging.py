@@ -38,14 +38,14 @@ def judge(
     overwrite: Annotated[bool, OVERWRITE] = False,
     delete_replies: Annotated[bool, DELETE_REPLIES] = False,
 ) -> int:
-    """Judge answers that exist already: those of a run, without playing again, or of a published file.
+    """Judge existing answers: of a run, without playing it again, or of a published file.
 
-    Run it again to go on after an interruption, or to ask again for what failed. Exit code 1 where turns have no score,
-    2 where there is no run.
+    Run it again to continue after an interruption, or to repeat failed requests. Exit code 1 if turns have no score,
+    2 if there is no run.
 
-    With --attack, try the judge with adversarial answers that try to manipulate it: constants, fake verdicts, orders,
-    and more. Every attack is judged beside a plainly wrong answer and the reference; it fools the judge where its score
-    is nearer to the reference's. Exit code 1 where an attack fooled the judge or got out of its place in a request.
+    With --attack, test the judge with adversarial answers that try to manipulate it: constants, fake verdicts, orders,
+    and more. The judge also rates a plainly wrong answer and the reference. An attack fools the judge if its score is
+    nearer to the score of the reference. Exit code 1 if an attack fooled the judge or escaped its place in a request.
 
     Example: `reeltalk judge runs/qwen --protocols vdeval --judge gpt-4o-mini --out runs/qwen-judged`, `reeltalk judge
     results/model.json --format vdact --bench benchmarks/vdact --protocols vdeval --judge NAME --out runs/model`, or
@@ -56,24 +56,24 @@ def judge(
     sources
         Runs, or files and folders of answers in a published layout.
     out
-        Folder of the run that appears. With --attack a file for every attack's outcome, as JSON; it may be left out.
+        Folder of the run to create. With --attack: an optional JSON file for the outcome of every attack.
     bench
         Benchmark that the answers are about; it supplies questions, references, summaries and graphs. A run names its
-        own.
+        own benchmark.
     format
         Layout of the answers; not needed for runs.
     limit
-        Judge the first chains, paths or dialogues of each model only.
+        Judge only the first chains, paths or dialogues of each model.
     beside
-        Comma-separated answers that are judged too, to test the judge: reference, yes, copied-question.
+        Comma-separated kinds of answers to judge as well, to test the judge: reference, yes, copied-question.
     attack
         Attack the judge; takes no answers.
     every
-        With --attack: take every so many attacks only.
+        With --attack: use only every Nth attack.
     overwrite
-        Replace the run or the file that is there. Replies that a run keeps stay, and are used again.
+        Replace an existing run or file. Stored replies of a run are kept and used again.
     delete_replies
-        With --overwrite, delete these replies, so that all is asked anew.
+        With --overwrite: also delete the stored replies, so that every request is sent again.
     """
     if attack:
         if sources or bench is not None or format is not None or limit is not None or beside or delete_replies:
@@ -137,17 +137,17 @@ def retry(
     bench: Path | None = None,
     settings: Annotated[RetrySettings, Parameter(name="*")] = NOTHING_ELSE,
 ) -> int:
-    """Ask again for what failed in a run of `evaluate` or `judge`, and nothing else; an unfinished run continues.
+    """Repeat only the failed requests of a run of `evaluate` or `judge`; an unfinished run continues.
 
-    The folder keeps the command that made the run; options that are not given stay as they were. The run that is there
-    stays until the new one is whole. Exit code 1 where turns still have no answer or no score.
+    The folder stores the command that made the run; options that you do not give stay the same. The old run stays until
+    the new one is complete. Exit code 1 if turns still have no answer or no score.
 
     Example: `reeltalk retry runs/qwen`, or `reeltalk retry runs/qwen --base-url http://localhost:8001/v1`.
 
     Parameters
     ----------
     run
-        Folder of the run. Its controls are retried, too.
+        Folder of the run. Its controls are retried too.
     bench
         Folder of the benchmark, if it was moved.
     """
@@ -181,7 +181,7 @@ def score(
     answers
         Answer files or folders in a published layout, or benchmarks that hold answers.
     out
-        Folder of the run that appears.
+        Folder of the run to create.
     format
         Layout of the answers; not needed for a benchmark.
     metrics
@@ -191,13 +191,13 @@ def score(
     model
         Name of the model; the file's stem by default.
     language
-        Language of the answers, which decides the tokeniser.
+        Language of the answers; it selects the tokeniser.
     meteor_jar
         Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
     workers
-        Models that are scored at a time; by default one after the other, and on a cluster one for each core.
+        Models that are scored at a time; one by default, and on a cluster one for each core.
     overwrite
-        Replace the run that is there.
+        Replace an existing run.
     """
     from reeltalk.evaluate.settings import ScoreSettings
     from reeltalk.parallel import open_executor

@@ -1,4 +1,4 @@
-"""Commands that bring videos and benchmarks together: fetch, import, attach, curate, media."""
+"""Commands that get data sets, videos and media: fetch, import, attach, curate, media."""
 
 import sys
 from pathlib import Path
@@ -38,11 +38,11 @@ def fetch(
     Parameters
     ----------
     dataset
-        Which data set.
+        Name of the data set.
     into
-        Folder that receives it; run again to go on after an interruption.
+        Folder that receives it. Run the command again to continue after an interruption.
     source
-        A local folder to take it from, in place of the Hub.
+        A local folder to copy it from, in place of the Hub.
     repo
         Repository on the Hub, OWNER/NAME; by default the known one of the data set.
     endpoint
@@ -95,7 +95,7 @@ def import_(
     source
         The release's folder, a part of it, or one of its files.
     benchmark
-        Folder of the benchmark that appears.
+        Folder of the benchmark to write.
     overwrite
         Replace what the benchmark holds.
     """
@@ -120,7 +120,7 @@ def curate(
 ) -> int:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
 
-    Run it again to go on after an interruption.
+    Run it again to continue after an interruption.
 
     Example: `reeltalk curate raw/ --into benchmarks/kitchen --splits train=0.8,test=0.2`.
 
@@ -128,13 +128,13 @@ def curate(
     ----------
     videos
         Video files, folders to search, and addresses of either (`s3://bucket/raw/`, `https://example.org/film.mp4`).
-        `NAME.info.json` or `NAME.json` beside a video may state its licence, source, category and split.
+        `NAME.info.json` or `NAME.json` next to a video may state its licence, source, category and split.
     into
-        Folder of the benchmark that appears.
+        Folder of the benchmark to write.
     workers
         Videos that are decoded at a time; by default one for each core.
     cache
-        Folder for downloads; by default one inside the benchmark, which may be deleted when all is done.
+        Folder for downloads; by default one inside the benchmark. You may delete it when the command is done.
     max_download_gib
         Most GiB to download from one address.
     """
@@ -163,10 +163,10 @@ MAX_MISSING = CurateSettings().max_missing
 
 
 def attach(benchmark: Path, /, *videos: Path, max_missing: float = MAX_MISSING, workers: int | None = None) -> int:
-    """Put video files into a benchmark that was imported without them; each is found by its name.
+    """Put video files into a benchmark that was imported without them. Files are matched by name.
 
-    Run it again to go on after an interruption, or when more files are there. Exit code 1 where a file cannot be read,
-    was cut off, or has another content than is stated.
+    Run it again to continue after an interruption, or when you have more files. Exit code 1 if a file cannot be read,
+    is truncated, or has other content than the benchmark states.
 
     Example: `reeltalk attach benchmarks/svbench downloads/svbench-videos`.
 
@@ -177,9 +177,9 @@ def attach(benchmark: Path, /, *videos: Path, max_missing: float = MAX_MISSING, 
     videos
         Video files, and folders to search.
     max_missing
-        Most that may be missing of a video that was cut off or is damaged, in percent of its length, 0 to 100.
+        Largest missing part of a truncated or damaged video, in percent of its length, 0 to 100.
     workers
-        Files that are looked at at a time; by default one for each core.
+        Files that are checked at a time; by default one for each core.
     """
     from reeltalk.curate.attaching import attach as run_stage
     from reeltalk.parallel import open_executor
@@ -213,9 +213,9 @@ def media(
 ) -> int:
     """Keep a benchmark's media on an object store, or bring them from one.
 
-    `pull` brings the media that the benchmark's tables name and that are not here; each is checked by its hash. `push`
-    writes them to the store, and notes where they are for `pull` and other machines. Run it again to go on after an
-    interruption. Exit code 1 where media are neither here nor on the store.
+    `pull` downloads media that the benchmark's tables name and that are missing here; each is checked by its hash.
+    `push` uploads them, and records their address for `pull` and other machines. Run it again to continue after an
+    interruption. Exit code 1 if media are neither here nor on the store.
 
     Example: `reeltalk media push benchmarks/kitchen s3://bucket/kitchen`, and on another machine `reeltalk media pull
     benchmarks/kitchen`.
@@ -223,7 +223,7 @@ def media(
     Parameters
     ----------
     direction
-        pull brings media here; push writes them to the store.
+        pull downloads media; push uploads them to the store.
     benchmark
         Folder of the benchmark or release.
     address
@@ -233,7 +233,7 @@ def media(
     verify
         With push: read every file back and compare its hash.
     dry_run
-        Only say how many bytes would be moved.
+        Only print the number of bytes that would be transferred.
     """
     from reeltalk.store import media_remote
     from reeltalk.store.benchmark import Benchmark

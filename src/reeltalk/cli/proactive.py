@@ -59,10 +59,10 @@ def run(
 ) -> int:
     """Run a model on proactive tasks, frame by frame as the video plays, and log each reply with its time.
 
-    Run it again to go on after an interruption. The log is OUT/events.jsonl. Exit code 1 where a play failed.
+    Run it again to continue after an interruption. The log is OUT/events.jsonl. Exit code 1 if a play failed.
 
-    With --tune, pick the readiness from which a model speaks: play the dev split at each threshold, and keep the one
-    with the best timeliness F1 in OUT/tuned.json.
+    With --tune, choose the readiness at which a model speaks: play the dev split at each threshold, and write the one
+    with the best timeliness F1 to OUT/tuned.json.
 
     Example: `reeltalk proactive run benchmarks/household --model mini --tune --out runs/mini-tuned`, then `reeltalk
     proactive run benchmarks/household --model mini --tuned runs/mini-tuned --out runs/mini-unasked`.
@@ -77,28 +77,28 @@ def run(
     out
         Folder of the run.
     fps
-        Frames a second of the video's clock.
+        Frames per second of the video's clock.
     longest_side
         Pixels of a frame's longer side at most.
     threshold
-        Readiness, 0 to 1, from which a streaming model speaks; 0.5 by default.
+        Lowest readiness, 0 to 1, at which a streaming model speaks; 0.5 by default.
     refractory
         Seconds of silence after each reply; 2 by default.
     tuned
-        tuned.json of --tune, or its folder, in place of threshold and refractory time.
+        tuned.json from --tune, or its folder, in place of --threshold and --refractory.
     tune
-        Pick the threshold in place of a run. The model is one that states its readiness: mini, mini:FOLDER or
+        Choose a threshold instead of making a run. The model must report its readiness: mini, mini:FOLDER or
         python:MODULE:CLASS.
     thresholds
-        Comma-separated, 0 to 1.
+        Comma-separated thresholds to try, 0 to 1.
     split
-        Split of the videos; with --tune dev, else test where there is one, else all; `all` for all.
+        Split of the videos; with --tune dev, else test if there is one, else all; `all` for all.
     kinds
         Comma-separated kinds of tasks; all by default.
     limit
-        Only the tasks of the first so many videos.
+        Only the tasks of the first videos, up to this number.
     overwrite
-        Begin anew where another run was begun. Replies that the folder keeps stay, and are used again.
+        Replace a run that was begun with other settings. Stored replies are kept and used again.
     """
     if tune:
         if threshold is not None or tuned is not None:
@@ -175,7 +175,7 @@ def run(
     print(f"{done.played:,} tasks played{before}, {done.replies:,} replies in {out / EVENTS}")
     if done.failed:
         say(
-            f"{done.failed:,} plays failed; 'reeltalk proactive score' tells why, and the same command plays them again"
+            f"{done.failed:,} plays failed; 'reeltalk proactive score' shows why, and the same command plays them again"
         )
     return 1 if done.failed else 0
 
@@ -203,11 +203,11 @@ def _tune(
     opened = Benchmark.open(benchmark)
     tried = [_settings(fps, longest_side, _number(text), refractory, None).threshold for text in _names(thresholds)]
     if not tried:
-        raise SettingError("--thresholds names none; give some, as 0.3,0.5,0.7")
+        raise SettingError("--thresholds names none; give some, such as 0.3,0.5,0.7")
     settings = _settings(fps, longest_side, None, refractory, None)
     tasks = _tasks(opened, split, kinds, limit)
     if split in ("test", "all"):
-        say("the threshold is picked on the split 'test', too: what is played with it there is no result any more")
+        say("the threshold is also picked on the split 'test': do not report a run with it on that split as a result")
     streaming = streaming_model(model)
     request = {
         "benchmark": opened.manifest.content_hash,
@@ -245,9 +245,9 @@ def score(
     limit: Annotated[int | None, SELECT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Score logs of events: whether replies were in time and right, how many were too many, and what was missed.
+    """Score logs of events: timely and right replies, superfluous replies, and missed moments.
 
-    Only the logs are read, so any program may have written them. Exit code 1 where a task was not played to its end.
+    Only the logs are read, so any program may have written them. Exit code 1 if a task was not played to its end.
 
     Example: `reeltalk proactive score benchmarks/household runs/mini-unasked --out scores.json`.
 
@@ -258,15 +258,15 @@ def score(
     logs
         Logs of events, or folders of `reeltalk proactive run`.
     out
-        JSON file of all values with their intervals, also by kind of task.
+        JSON file for all values with their intervals, in total and by kind of task.
     split
-        Split of the videos; test where there is one, else all; `all` for all.
+        Split of the videos; test if there is one, else all; `all` for all.
     kinds
         Comma-separated kinds of tasks; all by default.
     limit
-        Only the tasks of the first so many videos.
+        Only the tasks of the first videos, up to this number.
     overwrite
-        Replace the file that is there.
+        Replace an existing file.
     """
     from reeltalk.evaluate.proactive.scoring import score_sessions, scores_json, scores_table
     from reeltalk.store.atomic import write_bytes
@@ -293,7 +293,7 @@ def _report_unscored(scores: "ProactiveScores", tasks: int) -> int:
     for model, reasons in scores.unscored.items():
         if reasons:
             task, why = next(iter(reasons.items()))
-            say(f"{model}: {len(reasons):,} of {tasks:,} tasks are not scored, as {task}: {why}")
+            say(f"{model}: {len(reasons):,} of {tasks:,} tasks are not scored, for example {task}: {why}")
     return 1 if any(scores.unscored.values()) else 0
 
 
@@ -306,7 +306,7 @@ def _settings(
     chosen = {name: value for name, value in given.items() if value is not None}
     if tuned is not None:
         if chosen:
-            raise SettingError("--tuned tells threshold and refractory time; leave --threshold and --refractory out")
+            raise SettingError("--tuned sets threshold and refractory time; leave --threshold and --refractory out")
         found = read_tuned(tuned).settings
         if found.fps != fps:
             raise SettingError(f"{tuned} was picked at {found.fps:g} frames a second; give --fps {found.fps:g}")
@@ -341,7 +341,7 @@ def _server(
     missing = sorted({str(task.video_id) for task in tasks if media(task.video_id) is None})
     if missing:
         raise BenchmarkError(
-            f"{len(missing):,} videos are not at hand, as '{missing[0]}'; put them into the benchmark with "
+            f"{len(missing):,} videos are not available, such as '{missing[0]}'; put them into the benchmark with "
             "'reeltalk attach' or 'reeltalk media pull'"
         )
     return FrameServer(media, settings.frames, folder.frames, WORKERS)

@@ -32,10 +32,10 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
     Parameters
     ----------
     name
-        Folder that appears; its last part is the name of the benchmark.
+        Folder to create; its last part is the name of the benchmark.
     template
-        household films itself and runs as it stands; videos is for files of your own; published imports a benchmark
-        that others released.
+        household films its own videos and runs without changes; videos is for your own files; published imports a
+        published benchmark.
     """
     from reeltalk.project.reading import NAME
     from reeltalk.project.sections import project_schema
@@ -66,10 +66,10 @@ def run_project(
     force: Annotated[tuple[str, ...], STEP_NAMES] = (),
     plan: Annotated[bool, PLAN] = False,
 ) -> int:
-    """Run what has changed of a project: each step is one command, shown before it runs.
+    """Run the steps of a project that have changed. Each step is one command, which is printed before it runs.
 
-    A step runs again only where its settings, reeltalk, or the content of what it reads changed. Run it again to go on
-    after an interruption. Exit code 1 where a step has findings.
+    A step runs again only if its settings, the version of reeltalk, or the content of its inputs changed. Run it again
+    to continue after an interruption. Exit code 1 if a step has findings.
 
     Example: `reeltalk run`, or `reeltalk run kitchen/project.yaml --force evaluate:blind`.
 
@@ -78,13 +78,13 @@ def run_project(
     project
         File of the project.
     only
-        A step, as construct or evaluate:blind, or a section with all its steps: nothing else is run. May be repeated.
+        Run only this step, such as construct or evaluate:blind, or all steps of this section. May be repeated.
     since
-        A step: those before it are skipped.
+        Skip the steps before this one.
     force
-        A step that is made anew though nothing changed. May be repeated.
+        Run this step even if nothing changed. May be repeated.
     plan
-        Say what would run and why, and forecast what the steps would ask and cost; run nothing.
+        Print the steps that would run and why, and forecast their requests and cost; run nothing.
     """
     if plan:
         if only or since or force:
@@ -98,7 +98,7 @@ def run_project(
     code = runner.run(steps, StepChoice(tuple(only), since, tuple(force)))
     folder = project if project.is_dir() else project.parent
     for step in steps if not only else ():
-        # A report that was written now has said where it lies, seen from the project.
+        # A report that was just written has printed its own path, relative to the project.
         is_told = step.name in runner.ran and read.folder == Path.cwd()
         if code in (0, 1) and step.section == "report" and not is_told and step.whole(read.folder):
             print(f"report: {folder / step.result / 'index.html'}")
@@ -119,7 +119,7 @@ def _plan_run(project: Path) -> int:
 def status(project: Path = PROJECT_FILE, /) -> int:
     """Show which steps of a project are done, out of date or failed, and where their results are.
 
-    Exit code 1 where a step is still to be run.
+    Exit code 1 if a step must still run.
 
     Example: `reeltalk status kitchen/project.yaml`.
 
@@ -138,7 +138,7 @@ def status(project: Path = PROJECT_FILE, /) -> int:
 
 
 def project_steps(project: Path) -> "tuple[ProjectFile, tuple[ProjectStep, ...]]":
-    """The project, by its full path, and its steps; a folder stands for the file in it."""
+    """A project, by its full path, and its steps. A folder means its project file."""
     from reeltalk.project.reading import read_project
     from reeltalk.project.steps import steps_of_project
 
@@ -160,7 +160,7 @@ def command_of(words: Sequence[str]) -> CommandSpec:
     """A command with its options.
 
     Args:
-        words: What is typed after `reeltalk`, as `world film`.
+        words: What is typed after `reeltalk`, such as `world film`.
     """
     from reeltalk.cli.commands import app
 
@@ -173,7 +173,7 @@ def command_of(words: Sequence[str]) -> CommandSpec:
         if argument.names == ("*",):
             settings = argument.hint
             continue
-        # What belongs to a settings model follows it; keys name the way into it.
+        # The fields of a settings model follow it; `keys` is the path of a field in the model.
         options.append(_option(argument, settings if argument.keys else None))
     help = " ".join((inspect.getdoc(found.default_command) or "").split("\n\n")[0].split())
     return CommandSpec(tuple(words), help, tuple(options))
@@ -183,7 +183,7 @@ def _option(argument: Argument, settings: type[BaseModel] | None) -> Option:
     field, name = argument.field_info, argument.names[0]
     flag = name if name.startswith("--") else None
     empty = inspect.Parameter.empty
-    # Of many positional arguments each is one; the project gives them as a list.
+    # Each positional argument is a separate one on the command line; a project gives them as a list.
     several = field.kind is inspect.Parameter.VAR_POSITIONAL
     negatives = [found for found in argument.names[1:] if found.startswith("--no-")]
     return Option(
@@ -216,7 +216,7 @@ def demo(
 ) -> int:
     """Walk through all stages: film a household, curate, construct, play, judge, report; offline, in three minutes.
 
-    Run it again to go on after an interruption.
+    Run it again to continue after an interruption.
 
     Example: `reeltalk demo`, or with a video and a language model of your own `reeltalk demo --video my.mp4 --model
     qwen3-vl --base-url http://localhost:8000/v1 --judge gpt-4o-mini --judge-base-url https://api.openai.com/v1`.
@@ -224,9 +224,10 @@ def demo(
     Parameters
     ----------
     out
-        Folder that receives all of it, the report in its folder site; build/demo, or build/own for own videos.
+        Folder that receives everything; the report is in its folder site. By default build/demo, or build/own for your
+        own videos.
     video
-        A video of your own, in place of the household; several are given one after the other.
+        Your own video, in place of the household. May be repeated.
     model
         Model that writes questions about your videos and answers them, as its server knows it.
     base_url
@@ -234,9 +235,9 @@ def demo(
     api_key_env
         Environment variable that holds the key, also the judge's.
     sees
-        text: the model takes no pictures.
+        images, or text for a model that takes no pictures.
     detector
-        Detector of objects, as for `construct`; a model that takes no pictures is told what it finds.
+        Detector of objects, as for `construct`; a model that takes no pictures gets a list of the found objects.
     judge
         Model that judges the answers; without one they are compared with the references by their words.
     judge_base_url
@@ -250,7 +251,7 @@ def demo(
     max_calls
         Hard limit of the requests of each step.
     preflight
-        Ask each server for one small reply before anything is decoded, to find out what is wrong with it.
+        Ask each server for one small reply before anything is decoded, to find its problems.
     """
     from reeltalk.benchmarks.own_videos import DemoModels
     from reeltalk.benchmarks.own_videos import build_own_videos as build_own

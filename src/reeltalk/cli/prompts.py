@@ -16,12 +16,12 @@ def prompts(
     clone: Path | None = None,
     out: Annotated[Path | None, OUT] = None,
 ) -> int:
-    """List the prompts that --prompts can replace, show one, or write them into a folder to change them.
+    """List the prompts that --prompts can replace, show one, or write them into a folder so that you can change them.
 
     Without a name, all prompts are listed with version, hash and placeholders. A name prints its file. --out writes
     prompts into a folder that commands take as --prompts; unchanged files give the same requests and signatures. With
     --from and --clone, the folder gets the authors' prompts, from a clone of their repository or the text of their
-    paper; nothing of a clone is run.
+    paper. No code of a clone is run.
 
     Example: `reeltalk prompts`, `reeltalk prompts judge/vdeval`, `reeltalk prompts judge/vdeval --out my-prompts`, or
     `reeltalk prompts --from vdact --clone VDAct --out vdact-prompts`.
@@ -29,15 +29,15 @@ def prompts(
     Parameters
     ----------
     names
-        Prompts as `judge/vdeval`; to write them also all of a job, as `judge`. All where none is named.
+        Prompts, such as `judge/vdeval`; with --out also all prompts of a job, such as `judge`. All by default.
     prompts
-        List a folder of prompts of your own: checks it, and marks the prompts that differ from ours.
+        Check and list a folder of your own prompts, and mark those that differ from ours.
     source
-        Authors whose prompts are taken.
+        Authors whose prompts you want.
     clone
         With --from: a clone of the repository, or a text file of the paper.
     out
-        Folder that appears.
+        Folder to create.
     """
     from reeltalk.stages import prompt_folders
 

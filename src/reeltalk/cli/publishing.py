@@ -1,4 +1,4 @@
-"""The command that hands results to experiment trackers and to the Hub."""
+"""The command that publishes results to experiment trackers and to the Hub."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,8 +45,8 @@ def publish(
 ) -> int:
     """Send runs' numbers to an experiment tracker, or write them as the Hub's evaluation results.
 
-    A tracker gets numbers with intervals and counts, curves by turn, groups, and signatures. This works without a
-    network, and nothing is sent twice. For the Hub, each model gets `MODEL/.eval_results/NAME.yaml` for its repository,
+    A tracker gets numbers with intervals and counts, curves by turn, groups, and signatures. This works offline, and
+    nothing is sent twice. For the Hub, each model gets `MODEL/.eval_results/NAME.yaml` for its repository,
     and `eval.yaml` registers the benchmark; nothing is uploaded. Withheld numbers are not published.
 
     Example: `reeltalk publish runs/first --to mlflow --where sqlite:///mlflow.db --report site`, or `reeltalk publish
@@ -63,25 +63,25 @@ def publish(
     project
         Project of the tracker, or MLflow's experiment; reeltalk by default.
     name
-        Begins the names of the tracker's runs; the run's folder by default.
+        Prefix of the names of the tracker's runs; the run's folder by default.
     where
         mlflow: a tracking URI; wandb: the folder of offline runs, here by default; trackio: a Space OWNER/NAME or a
         server's address, this machine by default.
     online
-        wandb: send it at once; without this it is kept for `wandb sync`.
+        wandb: send it at once; without this it is stored for `wandb sync`.
     report
-        Folder of a report that is kept with each run.
+        Folder of a report that is stored with each run.
     dataset
         The benchmark's data set on the Hub, OWNER/NAME. Required for hub.
     task
-        A task of the benchmark and the metric that is its value, TASK=METRIC, or METRIC where both have one name.
+        A task of the benchmark and the metric that is its value, TASK=METRIC, or METRIC if both have the same name.
         Required for hub.
     revision
         Commit of the data set, 40 hexadecimal digits.
     date
-        When the evaluation ran, as 2026-11-22; the Hub takes the time of the commit where it is not given.
+        Date of the evaluation, such as 2026-11-22; by default the Hub takes the time of the commit.
     source_url
-        Address at which the run can be looked up, as a report's.
+        Web address of the run, for example of its report.
     source_name
         Name of that source.
     source_user
@@ -95,9 +95,9 @@ def publish(
     framework
         The Hub's identifier of the evaluation framework, for eval.yaml; it refuses those that are not on its list.
     out
-        Folder of the results for the Hub that appears. Required for hub.
+        Folder of the results for the Hub to create. Required for hub.
     overwrite
-        Replace the folder that is there.
+        Replace an existing folder.
     """
     if not runs:
         raise SettingError("publish needs at least one run; 'reeltalk score' and 'reeltalk evaluate' write them")
@@ -125,7 +125,7 @@ def publish(
     from reeltalk.store.runs import read_run
 
     if source_url is None and (source_name or source_user or source_org):
-        raise SettingError("--source-name, --source-user and --source-org say whose --source-url is; give that too")
+        raise SettingError("--source-name, --source-user and --source-org describe --source-url; give that too")
     source = ResultSource(source_url, source_name, source_user, source_org) if source_url is not None else None
     benchmark = BenchmarkOnHub(dataset, revision, date, source)
     check_hub_benchmark(benchmark)
@@ -176,15 +176,15 @@ def _track(
         models = tracked_models(read_run(path), models=model, name=name)
         for found, state in zip(models, send_runs(models, telling), strict=True):
             what = f"{len(found.numbers):,} numbers, {len(found.curves):,} turns, {len(found.groups):,} groups"
-            done = f"told {to} of {what}" if state == "told" else f"{to} knows it already, nothing was told again"
+            done = f"sent {what} to {to}" if state == "told" else f"{to} has it already, nothing was sent again"
             print(f"{found.name}: {done} (reeltalk.id {found.id})")
             if state == "told" and found.withheld:
-                print(f"{found.name}: not told, as they have no value to quote: {_some(list(found.withheld))}")
+                print(f"{found.name}: not sent, since they have no value to quote: {_some(list(found.withheld))}")
     return 0
 
 
 def _some(names: list[str], most: int = 8) -> str:
-    """Names with commas between them, not more than a line can hold."""
+    """Comma-separated names, as many as fit on a line."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -196,7 +196,7 @@ def _tasks(given: tuple[str, ...], metrics: list[str]) -> dict[str, str]:
         name, _, metric = text.partition("=")
         name, metric = name.strip(), metric.strip() or name.strip()
         if not name or name in tasks:
-            raise SettingError(f"--task {text!r}: {'this task stands twice' if name else 'a task needs a name'}")
+            raise SettingError(f"--task {text!r}: {'this task appears twice' if name else 'a task needs a name'}")
         if metric not in metrics:
             raise SettingError(f"--task {text!r}: the runs have no metric '{metric}'; they have {_some(metrics)}")
         tasks[name] = metric
@@ -204,7 +204,7 @@ def _tasks(given: tuple[str, ...], metrics: list[str]) -> dict[str, str]:
 
 
 def _write_model(model: "ModelRow", tasks: dict[str, str], benchmark: "BenchmarkOnHub", folder: Path) -> bool:
-    """Write one model's results; True where there are some."""
+    """Write one model's results; True if there are any."""
     from reeltalk.formats.hub_results import HubResult, write_results
     from reeltalk.formats.layout import as_file_stem
 

@@ -33,7 +33,7 @@ ACCEPT_EDITED = Parameter(name="--accept", negative="")
 
 
 class HarnessOptions(BaseModel):
-    """What of a benchmark becomes a task of lmms-eval or VLMEvalKit, or training data, and how it is asked."""
+    """The part of a benchmark that becomes a task of lmms-eval or VLMEvalKit, or training data, and how it is asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -42,15 +42,15 @@ class HarnessOptions(BaseModel):
     mode: Literal["dialogue", "streaming", "single"] | None = None
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
     split: str | None = None
-    """Split of the videos; test where there is one, else all; `all` for all. Training data: train by default."""
+    """Split of the videos; test if there is one, else all; `all` for all. Training data: train by default."""
     tasks: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     """Tasks of dialogues; all by default."""
     prompt: str | None = None
     """plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
     subtitles: bool = False
-    """Tell lines that were spoken and had ended by the moment of the question."""
+    """Include spoken lines that ended by the moment of the question."""
     limit: Annotated[int, Field(ge=1)] | None = None
-    """The first dialogues or paths only."""
+    """Only the first dialogues or paths, up to this number."""
     no_videos: Annotated[bool, Parameter(name="--no-videos", negative="")] = False
     """Ask without videos."""
 
@@ -61,9 +61,9 @@ Training = Annotated[TrainingOptions, Parameter(name="*", negative="", group=Gro
 
 
 def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACCEPT_EDITED] = False) -> int:
-    """Check a benchmark: files whole, identifiers unique, references resolved, times and splits consistent.
+    """Check a benchmark: complete files, unique identifiers, resolved references, consistent times and splits.
 
-    Exit code 1 where there are errors.
+    Exit code 1 if there are errors.
 
     No command reads a file that you edited by hand, since the hash of the benchmark or run would no longer say what was
     read. With --accept the folder lists such files as they are now: a benchmark gets another hash, and the signatures
@@ -78,7 +78,7 @@ def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACC
     limit
         Findings shown.
     accept
-        Take files that were edited by hand as they are now. Content with errors and releases are refused.
+        Accept files that were edited by hand as they are now. Content with errors and releases are refused.
     """
     from reeltalk.stages.layouts import describe_counts
     from reeltalk.store.benchmark import Benchmark
@@ -115,11 +115,11 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
     Parameters
     ----------
     benchmark
-        Folder of the benchmark; it must validate.
+        Folder of the benchmark. It must pass `reeltalk validate`.
     release
-        Folder of the release that appears.
+        Folder of the release to create.
     version
-        Version of the release, as 1.0.0.
+        Version of the release, such as 1.0.0.
     title
         Title of the card; the benchmark's name by default.
     """
@@ -151,10 +151,11 @@ def export(
 
     Prints what a layout cannot express. --media-url and --videos are for label-studio; --name, --split, --tasks and
     --limit for harnesses and training data; --mode, --prompt, --subtitles and --no-videos for harnesses. Pictures of
-    training data are decoded once for all three layouts; run it again to go on after an interruption.
+    training data are decoded once for all three layouts; run it again to continue after an interruption.
 
-    --check writes nothing: it checks a file of training samples, by reeltalk or by others. Placeholders equal images,
-    roles alternate, pictures decode, and no sample is over the budget. Exit code 1 where there are problems.
+    --check writes nothing. It checks a file of training samples, made by reeltalk or by others: there are as many
+    placeholders as images, roles alternate, pictures decode, and no sample is over the budget. Exit code 1 if there are
+    problems.
 
     Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, `reeltalk export streamingchat benchmarks/household
     out/train`, `reeltalk export streamingchat out/train/streamingchat.jsonl --check`, or `reeltalk export lmms-eval
@@ -167,7 +168,7 @@ def export(
     benchmark
         Folder of the benchmark; with --check a JSON Lines file of training samples.
     out
-        Folder that appears; not given with --check.
+        Folder to create; not given with --check.
     check
         Check a file of training samples, and write nothing.
     root
@@ -175,7 +176,7 @@ def export(
     problems
         Problems shown.
     overwrite
-        Replace what is there.
+        Replace existing output.
     """
     from reeltalk.stages.layouts import export_layout
     from reeltalk.store.atomic import writing_directory
@@ -193,7 +194,7 @@ def export(
         raise SettingError("--media-url and --videos are for label-studio only")
     if training != TRAINING_DEFAULTS and format not in TRAINING:
         raise SettingError(
-            f"--units, --fps, --budget and what else says how to train are for {', '.join(TRAINING)} only"
+            f"--units, --fps, --budget and the other options of training data are for {', '.join(TRAINING)} only"
         )
     if format in TRAINING:
         return _export_training(format, benchmark, out, harness, training, overwrite=overwrite)
@@ -201,7 +202,7 @@ def export(
         lies_at = out.resolve()
         with writing_directory(out, overwrite=overwrite) as folder:
             _write_harness_task(format, benchmark, folder, harness, lies_at=lies_at)
-        print(f"{out / 'README.md'} says how it is run")
+        print(f"{out / 'README.md'} describes how to run it")
         return 0
     if format not in FORMATS:
         raise SettingError(f"unknown format '{format}'; known are {', '.join((*FORMATS, *TRAINING, *HARNESSES))}")
@@ -285,7 +286,7 @@ def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: Ha
     print(f"task {name}: {len(turns):,} turns about {told:,} videos, history {play.shown_history}")
     if films is not None:
         print(
-            f"videos: {films.cut:,} files end at a question ({films.encoded:,} of them encoded anew), "
+            f"videos: {films.cut:,} files end at a question ({films.encoded:,} of them encoded again), "
             f"{films.whole:,} are whole"
         )
 
@@ -331,7 +332,7 @@ def _export_training(
             progress=bar.show,
         )
     if TEST in done.found.splits:
-        say(f"the data hold the split '{TEST}': a model that is trained on it can no longer be measured by it")
+        say(f"the data include the split '{TEST}': do not evaluate a model on it that was trained on it")
     for line in done.told:
         print(f"told: {line}")
     checked = done.checked

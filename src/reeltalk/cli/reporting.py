@@ -51,11 +51,11 @@ def report(
     executor: ExecutorName = "local",
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write runs, a benchmark or activity graphs as a static site; runs also as a table on standard output.
+    """Write runs, a benchmark or activity graphs as a static site. Runs can also be a table on standard output.
 
-    Of a benchmark or of graphs, `--format text` counts what is in them: tables 3 and 4 and figure 2a of the VDAct
-    paper. With --dialogue, draw one dialogue of runs for a paper: frames, questions, references, every model's answer,
-    and the judges' scores. Without any source, --published lists published numbers with their sources.
+    For a benchmark or graphs, `--format text` prints counts: tables 3 and 4 and figure 2a of the VDAct paper. With
+    --dialogue, draw one dialogue of runs for a paper: frames, questions, references, every model's answer, and the
+    judges' scores. Without runs, --published lists published numbers with their sources.
 
     Example: `reeltalk report runs/first runs/second --out site`, `reeltalk report benchmarks/kitchen --out site`,
     `reeltalk report runs/first --dialogue d17 --turns 2,3 --bench benchmarks/kitchen --out case.svg`, or `reeltalk
@@ -67,7 +67,7 @@ def report(
         Folders that `score`, `evaluate` or `judge` wrote; or one benchmark; or a folder, zip archive or file of
         activity graphs.
     out
-        Folder of the site that appears; for the other formats the file, or standard output where it is not given. With
+        Folder of the site to create; for the other formats the file, standard output by default. With
         --dialogue the figure: .svg, .pdf or .png.
     format
         html writes a site that opens from disk; json, csv, latex and markdown write the leaderboard; text is for
@@ -75,21 +75,22 @@ def report(
     bench
         Benchmark that the runs were played on; the site then shows its videos, evidence and tags.
     figures
-        Comma-separated: svg, pdf, png. Writes every figure of the site as such files too, below figures/.
+        Comma-separated: svg, pdf, png. Also writes every figure of the site in these formats, in figures/.
     tables
-        Comma-separated: latex, markdown, csv. Writes every table of the site as such files too, below tables/.
+        Comma-separated: latex, markdown, csv. Also writes every table of the site in these formats, in tables/.
     about
-        TOML file that says parameters, kind, frames, context and link of models; the site then shows scores by size.
+        TOML file with parameters, kind, frames, context and link of models. The site then shows scores by size.
     published
-        Comma-separated benchmarks whose published numbers stand beside the runs', as svbench,mt-video-bench. Without
-        runs they are listed; `all` lists the tables that there are.
+        Comma-separated benchmarks whose published numbers are shown with the runs, such as svbench,mt-video-bench.
+        Without runs they are listed; `all` lists all tables.
     human
-        People's ratings, as for `calibrate`; the site then shows how far judges can be trusted.
+        People's ratings, as for `calibrate`; the site then shows how well judges agree with people.
     credit
-        Measure that says in profiles how right an answer is, as agree; by default the most exact that all models have.
+        Measure by which profiles rate an answer, such as agree; by default the most exact one that all models have.
     media
-        Videos on the pages of dialogues: linked to where the benchmark has them, copied into the site, or cut to the
-        parts that dialogues are about. All but none need --bench, and show frames that the models saw, too.
+        Videos on the pages of dialogues: linked to the files of the benchmark, copied into the site, or cut to the
+        parts that dialogues are about. All values except none need --bench, and also show the frames that the models
+        saw.
     frames
         Most frames shown at a turn; 8 by default. With --dialogue 0 to 6 in all, 4 by default.
     most_frames
@@ -107,7 +108,7 @@ def report(
     workers
         Videos that are decoded or cut at a time; by default one for each core.
     overwrite
-        Replace what is there.
+        Replace existing output.
     """
     if dialogue is not None:
         return _draw_case(runs, dialogue, out, bench, turns, models, 4 if frames is None else frames, overwrite)
@@ -144,7 +145,7 @@ def report(
     )
     if format == "html":
         if out is None:
-            opened_subjects(runs)  # what is no run is told first
+            opened_subjects(runs)  # a source that is not a run is reported first
             raise SettingError("report needs --out DIR, the folder of the site")
         index = run_stage(
             *runs,
@@ -202,7 +203,7 @@ def _draw_case(
     if out is None:
         raise SettingError("--dialogue needs --out FILE, which ends with .svg, .pdf or .png")
     if out.suffix not in ENDINGS:
-        raise SettingError(f"--out {out} must end with one of {', '.join(ENDINGS)}, which say as what it is written")
+        raise SettingError(f"--out {out} must end with one of {', '.join(ENDINGS)}, which decides the format")
     if not 0 <= frames <= MOST_FRAMES:
         raise SettingError(f"--frames must be 0 to {MOST_FRAMES}, got {frames}")
     if out.exists() and (out.is_dir() or not overwrite):
@@ -238,7 +239,7 @@ def _list_published(names: str, format: str, out: Path | None) -> int:
     from reeltalk.analysis.published.records import render_published
 
     if out is not None:
-        raise SettingError("published numbers are printed; leave out --out, or name runs to lay them beside")
+        raise SettingError("published numbers are printed; leave out --out, or name runs to show them with")
     if format not in LISTED:
         raise SettingError("published numbers are listed as text, json, csv or markdown")
     chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
@@ -247,7 +248,7 @@ def _list_published(names: str, format: str, out: Path | None) -> int:
 
 
 def _holds_graphs(source: Path) -> bool:
-    """Whether a source is activity graphs alone, and neither a benchmark nor a run."""
+    """Whether a source consists of activity graphs, and is neither a benchmark nor a run."""
     if any((source / name).is_file() for name in ("manifest.json", "run.json")):
         return False
     from reeltalk.graph.rdf import SUFFIXES

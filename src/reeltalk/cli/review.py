@@ -21,12 +21,12 @@ DATABASE = Annotated[
     str | None,
     Parameter(
         group=RUN,
-        help="Address of a PostgreSQL database, as postgresql+psycopg://user@host/name; a SQLite file beside the "
+        help="Address of a PostgreSQL database, such as postgresql+psycopg://user@host/name; a SQLite file next to the "
         "benchmark by default.",
     ),
 ]
 BENCHMARK = Annotated[Path, Parameter(help="Folder of the benchmark.")]
-NOTE = Annotated[str, Parameter(help="Name or purpose of the person; owners see it beside the invitation.")]
+NOTE = Annotated[str, Parameter(help="Name or purpose of the person; owners see it with the invitation.")]
 IN_SERVER = Parameter(group=Group("Server", sort_key=2))
 IN_RATING = Parameter(group=Group("Rating", sort_key=2))
 IN_TEST = Parameter(group=Group("Test", sort_key=3))
@@ -58,34 +58,35 @@ def serve(
     connections: Annotated[int | None, IN_SERVER] = None,
     connections_per_address: Annotated[int | None, IN_SERVER] = None,
 ) -> int:
-    """Serve a benchmark to the people who review it. Their work is kept beside it, in BENCH.review.
+    """Serve a benchmark to the people who review it. Their work is kept next to it, in BENCH.review.
 
-    Example: `reeltalk review benchmarks/kitchen`, then open the link that it prints. Ctrl-C stops it; nothing is lost,
-    and the same command goes on.
+    Example: `reeltalk review benchmarks/kitchen`, then open the link that it prints. Ctrl-C stops it. Nothing is lost,
+    and the same command continues.
 
     Parameters
     ----------
     host
         Address to listen on; 0.0.0.0 for a team, behind a proxy that speaks HTTPS.
     port
-        Port to listen on; 0 for any that is free.
+        Port to listen on; 0 for any free port.
     queues
-        Kinds of work, with commas between, or all: turns,links by default. Given later, it adds queues.
+        Comma-separated kinds of work, or all; turns,links by default. In a later call it adds queues.
     overlap
-        People who do each task of a new queue, blind to each other.
+        Number of people who do each task of a new queue, independently of each other.
     only
         Only tasks about some videos: split/test, category/cooking or id/VIDEO.
     reload
-        Load the benchmark again after another command changed it: finished and begun tasks stay as they are, all others
-        are renewed, and new ones are added.
+        Load the benchmark again after another command changed it. Finished and begun tasks stay as they are, the others
+        are updated, and new ones are added.
     public_host
-        Name by which browsers reach the server, as review.example.org; may be given more than once. It answers to
+        Host name of the server for browsers, such as review.example.org; may be repeated. It answers to
         localhost, 127.0.0.1, the --host, and to no other name.
     behind_https
         A proxy in front of the server speaks HTTPS with browsers: cookies are sent over HTTPS only, and the client
-        addresses that the proxy reports are trusted. It is on this machine, unless --proxy names another.
+        addresses that the proxy reports are trusted. The proxy is on this machine, unless --proxy names another
+        address.
     proxy
-        IP address or network of a proxy in front of the server; may be given more than once. Only its X-Forwarded-For
+        IP address or network of a proxy in front of the server; may be repeated. Only its X-Forwarded-For
         and X-Forwarded-Proto headers are trusted.
     connections
         Most connections at a time; by default as many as the limit of open files allows, 2,000 at most. When all are
@@ -95,7 +96,7 @@ def serve(
     """
     from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 
-    # Before NumPy is loaded: agreement is computed beside the requests, and must not take every core from them.
+    # Before NumPy is loaded: agreement is computed while requests are served, and must leave cores to them.
     for name, threads in THREADS_OF_LIBRARIES.items():
         os.environ.setdefault(name, threads)
     from reeltalk.review.app import first_invitation, listen, run_server
@@ -109,7 +110,7 @@ def serve(
     reached = server_address(host, public_host, behind_https=behind_https, proxies=proxy)
     limits = connection_limits(connections, connections_per_address)
     opened = Benchmark.open(benchmark)
-    # An address that is taken is told before anything is loaded.
+    # Report an address that is in use before anything is loaded.
     with contextlib.ExitStack() as closed:
         listening = closed.enter_context(contextlib.closing(listen(host, port)))
         project = ReviewProject.open(benchmark, url=database)
@@ -136,7 +137,7 @@ def serve(
             print(f"open {address}", flush=True)
         for warning in reached.warnings(host):
             say(f"warning: {warning}")
-        say("Ctrl-C stops it; what people do is kept, and the same command goes on")
+        say("Ctrl-C stops it; all work is stored, and the same command continues")
         run_server(project, listening, reached, limits)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
@@ -160,12 +161,12 @@ def add(
     approve_first: Annotated[int, IN_COLLECTING] = 2,
     database: DATABASE = None,
 ) -> int:
-    """Add a queue of other work: rate models' answers, take the test, or collect dialogues in pairs.
+    """Add a queue of other work: rating models' answers, taking the test, or collecting dialogues in pairs.
 
     `rate`: people rate models' answers on a judge's own scale, blind, so that judges can be calibrated. `test`: people
-    answer the questions as a model does, and become the leaderboard's human row. Reviewers know the answers, so let
-    other people take the test. `collect`: pairs collect dialogues as VDAct's did; one asks without the
-    video, the other answers with it. An owner makes the pairs on the page Pairs.
+    answer the questions as a model does; their answers become the human row of the leaderboard. Reviewers know the
+    answers, so let other people take the test. `collect`: pairs of people collect dialogues, as for VDAct; one asks
+    without the video, the other answers with it. An owner makes the pairs on the page Pairs.
 
     Example: `reeltalk review add benchmarks/kitchen rate runs/qwen runs/intern --scale vdeval`, `reeltalk review add
     benchmarks/kitchen test --mode streaming --split test`, or `reeltalk review add benchmarks/kitchen collect`.
@@ -175,28 +176,28 @@ def add(
     work
         rate, test or collect.
     runs
-        For rate: whose answers, as runs of `evaluate` or `score`. Baselines and the oracle are left out.
+        For rate: runs of `evaluate` or `score` with the answers. Baselines and the oracle are left out.
     name
         Name of the queue in addresses; rating-SCALE, test-MODE or collect by default.
     overlap
-        How many people rate each answer (2 by default) or take each dialogue (1 by default).
+        Number of people who rate each answer (2 by default) or answer each dialogue (1 by default).
     scale
-        Name of a judging protocol that people can rate by, as vdeval; rating (1 to 5); or a TOML file with your own.
-        An unknown name is answered with all that there are.
+        Name of a judging protocol that people can rate by, such as vdeval; rating (1 to 5); or a TOML file with your
+        own scale. The error for an unknown name lists all names.
     models
-        Only these, with commas between.
+        Comma-separated names of models; all by default.
     mode
         dialogue: after the clip; streaming: along dialogue paths, with the video up to each question.
     split
         Only videos of this split.
     dialogues
-        How many dialogues are wanted about each video.
+        Number of dialogues to collect about each video.
     least_turns
-        Questions that a dialogue has at least.
+        Smallest number of questions of a dialogue.
     most_turns
-        Questions that a dialogue has at most.
+        Largest number of questions of a dialogue.
     approve_first
-        How many of a pair's first dialogues await approval.
+        Number of first dialogues of each pair that need approval.
     """
     if runs and work != "rate":
         raise SettingError(f"review add {work} takes no runs")
@@ -223,7 +224,7 @@ def _add_rating(
 
     check_counts(overlap=overlap)
     if not runs:
-        raise SettingError("name at least one run whose answers shall be rated")
+        raise SettingError("name at least one run whose answers people rate")
     found = load_scale(scale)
     wanted = {part.strip() for part in models.split(",")} if models is not None else None
     answers = []
@@ -318,9 +319,9 @@ def status(
 ) -> int:
     """Print how much of each queue is done, under way and left, without starting a server.
 
-    With --verify, check instead that nobody changed the history of the review, and that all work is what the history
-    leads to. This prints what was checked and the end of the chain of events. Note that line elsewhere: given as --head
-    later, it proves that nothing up to there was written anew. Exit code 1 where something is wrong.
+    With --verify, check instead that nobody changed the history of the review, and that all work follows from the
+    history. This prints the checks and the end of the chain of events. Store that line elsewhere: if you pass it as
+    --head later, it proves that nothing up to there was rewritten. Exit code 1 if something is wrong.
 
     Example: `reeltalk review status benchmarks/kitchen`, or `reeltalk review status benchmarks/kitchen --verify`.
 
@@ -329,7 +330,7 @@ def status(
     verify
         Check the history of the review.
     head
-        With --verify: the line that an earlier check printed after `head`, as 412:9f2c….
+        With --verify: the line that an earlier check printed after `head`, such as 412:9f2c….
     """
     if head is not None and not verify:
         raise SettingError("--head is for --verify")
@@ -366,9 +367,9 @@ def invite(
     address: str = ADDRESS,
     database: DATABASE = None,
 ) -> int:
-    """Print a link by which one person joins, for example when the first owner's link was lost.
+    """Print a link with which one person can join, for example if the first owner's link was lost.
 
-    With --reset, print a link by which somebody who lost their password chooses a new one.
+    With --reset, print a link with which a person who lost their password can choose a new one.
 
     Example: `reeltalk review invite benchmarks/kitchen --role owner`, or `reeltalk review invite benchmarks/kitchen
     --reset Ada`.
@@ -378,7 +379,7 @@ def invite(
     role
         owner, adjudicator, annotator or reader.
     reset
-        The name that a person signs in with, whose password is reset.
+        User name of the person whose password is reset.
     address
         Address at which browsers reach the server.
     """
@@ -417,8 +418,8 @@ def apply(
 ) -> int:
     """Write people's decisions as the next revision of the benchmark, in one write. Applying again changes nothing.
 
-    Example: `reeltalk review apply benchmarks/kitchen --dry-run`, then without. Exit code 1 where something that was
-    settled could not be applied.
+    Example: `reeltalk review apply benchmarks/kitchen --dry-run`, then without. Exit code 1 if a settled decision
+    could not be applied.
 
     Parameters
     ----------
@@ -426,7 +427,7 @@ def apply(
         A copy that gets the decisions in place of the benchmark itself, for example of a release, which never changes.
         It is made if it is missing.
     dry_run
-        Say what would change, and write nothing.
+        Print the changes, and write nothing.
     """
     from reeltalk.review.applying.stage import apply_reviews
 
@@ -459,7 +460,7 @@ def export(
     Parameters
     ----------
     out
-        Folder that appears, whole or not at all; with `--only ratings` a JSON Lines file.
+        Folder to create, whole or not at all; with `--only ratings` a JSON Lines file.
     only
         ratings or answers, in place of the whole project.
     person
@@ -522,7 +523,7 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
     """Restore an exported project, here or on another machine or database. Its chain of events is verified.
 
     Example: `reeltalk review restore kitchen-review --into benchmarks/kitchen`, then `reeltalk review invite
-    benchmarks/kitchen --reset Ada` for everybody who shall sign in again.
+    benchmarks/kitchen --reset Ada` for everybody who needs to sign in again.
 
     Parameters
     ----------
@@ -558,7 +559,7 @@ def _progress_of(bar: ProgressBar) -> Callable[[str, int, int], None]:
 
 @contextlib.contextmanager
 def open_project(benchmark: Path, database: str | None) -> "Iterator[ReviewProject]":
-    """A project that is there: a command about one shall not make it. Its database is closed at the end.
+    """Open an existing project, without creating one. Its database is closed at the end.
 
     Raises:
         BenchmarkError: There is none.

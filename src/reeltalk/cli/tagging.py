@@ -30,24 +30,24 @@ TAGS_SHOWN = 19
 
 
 class TaggerOptions(BaseModel):
-    """Who tags: a trained linear model, or a language model."""
+    """The tagger: a trained linear model, or a language model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     tagger: str | None = None
     """A file that `tag train` wrote, or `household`: trained on simulated household questions only."""
     model: str | None = None
-    """In its place: name of a language model, as its server knows it, or inspect:PROVIDER/MODEL."""
+    """Instead of --tagger: name of a language model, as its server knows it, or inspect:PROVIDER/MODEL."""
     base_url: ServerAddress | None = None
-    """Address of an OpenAI-compatible server, as http://localhost:8000/v1; OpenAI's own by default."""
+    """Address of an OpenAI-compatible server, such as http://localhost:8000/v1; OpenAI's own by default."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
     prompts: Path | None = None
     """Folder of prompts in place of ours, as `reeltalk prompts --out` writes one."""
     samples: Annotated[int, Field(ge=1, le=99)] = 3
-    """Replies that are asked for about the same turns; the share that gives a tag is how likely it is."""
+    """Replies per request. The probability of a tag is the share of replies that give it."""
     temperature: Temperature = 0.7
-    """Sampling temperature; 0 where one reply is asked for, none leaves it to the server."""
+    """Sampling temperature; 0 if --samples is 1; none leaves it to the server."""
     max_reply_tokens: Annotated[int, Field(ge=1)] = 2048
     """Longest reply."""
     price_in: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -82,12 +82,12 @@ def propose(
 ) -> int:
     """Propose CogME's tags for the turns of a benchmark that lack them; tags by people and rules stay.
 
-    Run it again to go on after an interruption: replies are kept. Exit code 1 where turns are left untagged.
+    Run it again to continue after an interruption: replies are kept. Exit code 1 if turns are left untagged.
 
-    --measure changes nothing: it compares a tagger with the tags that people or rules gave, as agreement by tag,
-    calibration, and the gain of a review. --doubts lists the proposals that a person should look at, the most doubtful
-    first, as JSON lines; correct `target`, `content` and `thinking` in them and give the file to --apply. No tagger
-    changes those turns from then on.
+    --measure changes nothing. It compares a tagger with the tags that people or rules gave: agreement by tag,
+    calibration, and the gain of a review. --doubts lists the proposals that a person should check, the most uncertain
+    first, as JSON Lines. Correct `target`, `content` and `thinking` in the list and pass the file to --apply. After
+    that no tagger changes these turns.
 
     Example: `reeltalk tag benchmarks/kitchen --model qwen3 --base-url http://localhost:8000/v1`, or offline `reeltalk
     tag benchmarks/kitchen --tagger tagger.npz`; then `reeltalk tag benchmarks/kitchen --doubts --out doubts.jsonl` and
@@ -98,21 +98,21 @@ def propose(
     benchmark
         A benchmark with turns.
     measure
-        Measure the tagger against the tags that are there; needs --tagger or --model.
+        Measure the tagger against the existing tags; needs --tagger or --model.
     doubts
-        List the proposals that a person should look at; needs no tagger.
+        List the proposals that a person should check; needs no tagger.
     apply
-        Give turns the tags of a list of doubts that a person corrected.
+        Apply the tags of a list of doubts that a person corrected.
     split
         With --measure: only turns about videos of this split.
     limit
-        With --measure and --doubts: only the first so many turns.
+        With --measure and --doubts: only the first turns, up to this number.
     out
-        With --measure a JSON file of all numbers; with --doubts the list, on standard output by default.
+        With --measure a JSON file for all numbers; with --doubts the file for the list, standard output by default.
     overwrite
-        Replace the file that is there.
+        Replace an existing file.
     dry_run
-        Say what would be tagged; write nothing and ask no model.
+        Print the turns that would be tagged; write nothing and ask no model.
     """
     modes = [name for name, given in (("--measure", measure), ("--doubts", doubts), ("--apply", apply)) if given]
     if len(modes) > 1 or (modes and dry_run):
@@ -177,7 +177,7 @@ def train(
     benchmarks
         Benchmarks to learn from.
     out
-        File that appears.
+        File to write.
     name
         Name of the tagger; the file's name by default.
     reads
@@ -187,7 +187,7 @@ def train(
     about
         A sentence about the turns, for the tagger's card.
     overwrite
-        Replace the file that is there.
+        Replace an existing file.
     """
     from reeltalk.construct.tagging.learning import learn, turns_from
     from reeltalk.store.benchmark import Benchmark
@@ -320,7 +320,7 @@ def _tagger(benchmark: "Benchmark", options: TaggerOptions, limits: Limits) -> I
                 base_url=options.base_url,
                 temperature=options.temperature if options.samples > 1 or options.temperature is None else 0.0,
                 max_tokens=options.max_reply_tokens,
-                # A server that keeps to its seed would give the same reply every time.
+                # A server that honours the seed would otherwise give the same reply every time.
                 seed=17 + number,
                 timeout_s=limits.timeout_s,
                 max_retries=limits.max_retries,

@@ -1,4 +1,4 @@
-"""How commands write to a terminal: messages, reports, refusals, progress."""
+"""Output of commands: messages, reports, progress, and the check for an existing file."""
 
 import sys
 import time
@@ -18,7 +18,7 @@ def say(message: str) -> None:
 
 
 def refuse_existing(out: Path | None, *, overwrite: bool) -> None:
-    """Refuse to write a file that exists, unless it may be replaced."""
+    """Raise `BenchmarkError` if a file exists and must not be replaced."""
     if out is not None and out.exists() and not overwrite:
         raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
 
@@ -30,7 +30,7 @@ def print_report(report: "StageReport") -> None:
 
 
 def print_run(done: "RunReport") -> int:
-    """Print the result of a run and return the exit code: 1 where turns have no answer or no score."""
+    """Print the result of a run and return the exit code: 1 if turns have no answer or no score."""
     for line in done.lines():
         print(line)
     for warning in done.warnings:
@@ -55,7 +55,7 @@ class ProgressBar:
             self._bar.close()
 
     def show(self, what: str, done: int, total: int, share: float) -> None:
-        """Show the progress of one part of the work; `share` is that of the whole, 0 to 1."""
+        """Show the progress of one part of the work; `share` is the share of all work, 0 to 1."""
         from tqdm import tqdm
 
         if not sys.stderr.isatty():

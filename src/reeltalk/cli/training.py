@@ -30,8 +30,8 @@ def lora(
 ) -> int:
     """Train a LoRA adapter of a vision-language checkpoint on dialogues with frames. Needs the `train` extra.
 
-    Run it again to go on after an interruption, to the same losses. On several GPUs: `accelerate launch -m reeltalk
-    train lora …`.
+    Run it again to continue after an interruption; the losses are the same. On several GPUs: `accelerate launch -m
+    reeltalk train lora …`.
 
     Example: `reeltalk train lora train.jsonl --base models/InternVL3-1B-hf --out runs/tuned --precision bfloat16`.
 
@@ -42,13 +42,13 @@ def lora(
     base
         Folder of a checkpoint: InternVL, Qwen-VL, SmolVLM, or another that transformers' Auto classes load.
     out
-        Folder of the run that appears: adapter/, loss.jsonl and run.json.
+        Folder of the run to create: adapter/, loss.jsonl and run.json.
     frames
-        Folder that the paths of frames start from; the data's folder by default.
+        Folder to which the paths of frames are relative; the data's folder by default.
     cpu
         Use no accelerator, even if there is one.
     overwrite
-        Replace the run that is there.
+        Replace an existing run.
     """
     try:
         from reeltalk.streaming.lora_training import train_lora
@@ -73,7 +73,7 @@ def lora(
 
 @train.command(sort_key=2)
 def merge(adapter: Path, /, *, out: Path, overwrite: Annotated[bool, OVERWRITE] = False) -> int:
-    """Add an adapter to the checkpoint that it was trained on; a whole checkpoint appears. Needs the `train` extra.
+    """Merge an adapter into the checkpoint that it was trained on, as a new checkpoint. Needs the `train` extra.
 
     Example: `reeltalk train merge runs/tuned/adapter --out models/tuned`, and then `reeltalk evaluate
     benchmarks/kitchen --model transformers:models/tuned`.
@@ -83,9 +83,9 @@ def merge(adapter: Path, /, *, out: Path, overwrite: Annotated[bool, OVERWRITE] 
     adapter
         Folder of an adapter, as `reeltalk train lora` writes it.
     out
-        Folder that appears.
+        Folder to create.
     overwrite
-        Replace what is there.
+        Replace existing output.
     """
     try:
         from reeltalk.streaming.lora import merge as add_up
@@ -99,7 +99,7 @@ def merge(adapter: Path, /, *, out: Path, overwrite: Annotated[bool, OVERWRITE] 
 
 MODEL = "model"
 CHECKPOINT = "checkpoint"
-"""Folders of the exported model, and of the network as torch has it, in that of a run."""
+"""Folders, in the folder of a run, of the exported model and of the network as a torch checkpoint."""
 
 
 @train.command(sort_key=3)
@@ -116,7 +116,7 @@ def mini(
 ) -> int:
     """Train reeltalk-mini from nothing on a filmed household, and export it for use without torch. Needs `train`.
 
-    Run it again to go on after an interruption, to the same losses; then `reeltalk evaluate BENCH --model
+    Run it again to continue after an interruption; the losses are the same; then `reeltalk evaluate BENCH --model
     mini:models/mini/model`.
 
     Example: `reeltalk train mini benchmarks/household --out models/mini --seed 17`.
@@ -126,18 +126,18 @@ def mini(
     bench
         A benchmark as `reeltalk world film` makes it, with train and dev videos.
     out
-        Folder that appears: model/ for use without torch, checkpoint/ for use with it, the state to go on from,
+        Folder to create: model/ for use without torch, checkpoint/ for use with it, the state to continue from,
         loss.jsonl and run.json.
     seed
-        Decides the first weights of the network and the questions that it is asked.
+        Seed of the initial weights and of the questions.
     eye_steps
         Steps of the vision encoder, of 48 frames; 1,500 by default.
     speech_steps
         Steps of projector and decoder, of 8 dialogues; 1,400 by default.
     threads
-        Cores to compute on.
+        Number of cores to use.
     frames
-        Folder that keeps decoded frames, which several seeds may share; in the folder of the run by default.
+        Folder for decoded frames, which several seeds may share; in the folder of the run by default.
     """
     try:
         from reeltalk.inference.mini_input import TOKENIZER

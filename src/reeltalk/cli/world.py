@@ -29,14 +29,14 @@ def film(
 ) -> int:
     """Film scenarios of a household into a benchmark: videos, clips, graphs, template summaries, splits by house.
 
-    Run it again to go on after an interruption. The same settings give the same tables and the same frames.
+    Run it again to continue after an interruption. The same settings give the same tables and the same frames.
 
     Example: `reeltalk world film --scenarios 20 --seed 7 --into benchmarks/household`.
 
     Parameters
     ----------
     into
-        Folder of the benchmark that appears.
+        Folder of the benchmark to write.
     workers
         Videos that are filmed at a time; by default one for each core.
     """
@@ -67,10 +67,10 @@ def play(
     graphs: Annotated[Path | None, OUT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Film one program of your own, written as VirtualHome writes them.
+    """Film your own program, in the syntax of VirtualHome.
 
-    Without a program, list the rooms and objects of the house, as programs name them. With --graphs, export the full
-    graph of every activity of the house: every object at every situation.
+    Without a program, list the rooms and objects of the house by the names that programs use. With --graphs, export the
+    full graph of every activity of the house: every object at every situation.
 
     Example: `reeltalk world play --house 3` lists the house, and `reeltalk world play tea.txt --house 3 --out tea.mp4`
     films it, where tea.txt holds lines such as `[WALK] <fridge> (3)`.
@@ -78,7 +78,7 @@ def play(
     Parameters
     ----------
     program
-        File with a command a line.
+        File with one command per line.
     house
         Number of the house.
     room
@@ -90,13 +90,13 @@ def play(
     width_px
         Width of the pictures.
     fps
-        Frames a second.
+        Frames per second.
     out
-        Video that appears.
+        Video file to write.
     graphs
-        Folder of N-Triples that appears, for `reeltalk graph curate`; no program is filmed.
+        Folder of N-Triples to create, for `reeltalk graph curate`; no program is filmed.
     overwrite
-        Replace the file or folder that is there.
+        Replace an existing file or folder.
     """
     if graphs is not None:
         if program is not None or out is not None:
@@ -104,10 +104,10 @@ def play(
         return _export_graphs(house, graphs, overwrite=overwrite)
     if program is None:
         if out is not None:
-            raise SettingError("--out needs a program, the file with a command a line")
+            raise SettingError("--out needs a program, a file with one command per line")
         return _list_objects(house)
     if out is None:
-        raise SettingError("world play needs --out, the video that appears")
+        raise SettingError("world play needs --out, the video file to write")
     from reeltalk.store.documents import read_text
     from reeltalk.video.write import write_video
     from reeltalk.world.camera import Camera

@@ -51,7 +51,7 @@ class CurateSettings(BaseModel):
     compat: Literal["svbench"] | None = None
     """svbench: clips as SVBench's script makes them, without shots below 1.5 s, from whole second to whole second."""
     sample_fps: Annotated[int, Field(ge=1, le=10)] = 2
-    """Frames a second that are looked at (MT-Video-Bench); whole, so that some lie a second apart."""
+    """Frames per second that are looked at (MT-Video-Bench); whole, so that some lie a second apart."""
     min_sharpness: NonNegative = 20.0
     """Least variance of the Laplacian of a key frame; the papers name no value."""
     max_similarity: Annotated[float, Field(ge=-1, le=1)] = 0.9

@@ -105,7 +105,7 @@ def _turn(row: AVSDTurn) -> Turn:
 
 
 def _beside(reason: AVSDReason) -> dict[str, Json]:
-    """The fields of a reason beside its interval, and its two times if they are in the wrong order."""
+    """The fields of a reason next to its interval, and its two times if they are in the wrong order."""
     more = {} if reason.sentence is None else {"sentence": reason.sentence}
     reversed_ends = reason.timestamp[0] > reason.timestamp[1]
     return more | reason.unknown | ({"timestamp": reason.timestamp} if reversed_ends else {})

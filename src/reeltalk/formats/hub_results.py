@@ -131,7 +131,7 @@ def write_benchmark(
         tasks: Identifiers of its leaderboards.
         name: Name for people.
         description: One sentence on its content.
-        config: The part of the data set that is evaluated, as `turns`.
+        config: The part of the data set that is evaluated, such as `turns`.
         split: Its split.
         framework: The Hub's identifier of the evaluation framework. The Hub accepts only those on its list.
     """

@@ -50,7 +50,7 @@ LAYOUT: Final = 1
 KEPT: Final = "kept"
 """Folder of the rows that are in no task."""
 MIN_OWN: Final = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
-"""Keys that JSON-MIN writes beside data and controls."""
+"""Keys that JSON-MIN writes next to data and controls."""
 
 
 class NumberedRow(BaseModel):

@@ -173,7 +173,7 @@ def _pictures(
 
 FRAMES: Final = "frames"
 MADE_AS: Final = "made.json"
-"""File beside the pictures of a video that records their source and settings."""
+"""File next to the pictures of a video that records their source and settings."""
 MADE_BY: Final = 1
 """Grows when the same frame would come out differently."""
 FRAMES_A_CALL: Final = 64
@@ -393,7 +393,7 @@ def export_training(
         count: Counts the tokens of a text.
         executor: Decodes.
         overwrite: Replace the file of samples, and pictures that were made otherwise.
-        provenance: Written beside the samples, with the options and counts.
+        provenance: Written next to the samples, with the options and counts.
         progress: Receives how far the work is.
 
     Raises:

@@ -53,7 +53,7 @@ class TrainingOptions(BaseModel):
     choices: Literal["told", "open"] = "told"
     """told: a question with options is asked with them and answered by letter; open: without them, by its reference."""
     fps: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 1.0
-    """Frames a second, on the video's own grid."""
+    """Frames per second, on the video's own grid."""
     size: Annotated[int, Field(ge=16, le=4096)] = 448
     """Width and height of each frame in pixels, whatever the video's shape."""
     quality: Annotated[int, Field(ge=1, le=100)] = 90

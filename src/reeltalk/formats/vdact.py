@@ -92,8 +92,8 @@ def scenario_of(dialogue_id: str) -> VideoId:
 def activity_in_path(path: str) -> str:
     """The activity that a path of `activity_videos` names, as its graph is called.
 
-    The official inference code takes it from the file's name and a folder above, as `scene1`; without such a folder it
-    is the file's name.
+    The official inference code takes it from the file's name and a folder above, such as `scene1`; without such a
+    folder it is the file's name.
     """
     *folders, name = PurePosixPath(path).parts
     scene = next((folder for folder in folders if SCENE_FOLDER.fullmatch(folder)), None)

@@ -1,4 +1,4 @@
-"""The state of a project's steps, in one small JSON file beside the project, and the hashes of the steps' inputs.
+"""The state of a project's steps, in one small JSON file next to the project, and the hashes of the steps' inputs.
 
 The file is written whole after each step.
 """
@@ -20,7 +20,7 @@ from reeltalk.store.manifest import MANIFEST, hash_file, read_manifest
 from reeltalk.store.runs import ANSWERS, INFO, SUMMARY
 
 HIDDEN: Final = ".reeltalk"
-"""Folder beside the project for internal files."""
+"""Folder next to the project for internal files."""
 RECORDS: Final = f"{HIDDEN}/steps.json"
 Ended = Literal["begun", "done", "failed", "interrupted"]
 

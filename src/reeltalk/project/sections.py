@@ -21,9 +21,9 @@ class Option:
     """One option of a command."""
 
     key: str
-    """Its name in a project, as `min_shots`."""
+    """Its name in a project, such as `min_shots`."""
     flag: str | None
-    """Its name on the command line, as `--min-shots`; None for what stands in its place without a name."""
+    """Its name on the command line, such as `--min-shots`; None for what stands in its place without a name."""
     kind: Any
     """Its type, with bounds, as pydantic validates it."""
     default: Any
@@ -31,7 +31,7 @@ class Option:
     help: str
     """What it means, on one line."""
     negative: str | None = None
-    """The flag that says no, as `--no-labels`."""
+    """The flag that says no, such as `--no-labels`."""
     settings: type[BaseModel] | None = None
     """The settings that it is a part of, and that are checked as a whole."""
 
@@ -62,7 +62,7 @@ class CommandSpec:
     """One command of reeltalk."""
 
     words: tuple[str, ...]
-    """What is typed after `reeltalk`, as `world film`."""
+    """What is typed after `reeltalk`, such as `world film`."""
     help: str
     """What it does, in a sentence."""
     options: tuple[Option, ...]

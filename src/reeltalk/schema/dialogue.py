@@ -58,8 +58,8 @@ class AnswerKey(Record):
 
     `room`, `object`, `place`: classes, of several an answer names all. `colour`: a word. `state`: `on`, `off`, `open`,
     `closed`, `sitting`, `lying`, `standing`. `count`, `seconds`: a number. `comparison`: `more`, `fewer`, `as many`.
-    `yes_no`: `yes` or `no`. `order`, `action`: an act. `person`: a word, as `man`. `refusal`: `absent` for what the
-    video does not hold, `unknown` for what it cannot tell."""
+    `yes_no`: `yes` or `no`. `order`, `action`: an act. `person`: a word, such as `man`. `refusal`: `absent` for what
+    the video does not hold, `unknown` for what it cannot tell."""
     also: tuple[Name, ...] = ()
     """Values of the same type, each of which is right in place of `values`."""
     among: tuple[Name, ...] = ()

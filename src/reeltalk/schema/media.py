@@ -33,7 +33,7 @@ class Encoding(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     container: Name
-    """FFmpeg's name of the demuxer, as `mov,mp4,m4a,3gp,3g2,mj2`."""
+    """FFmpeg's name of the demuxer, such as `mov,mp4,m4a,3gp,3g2,mj2`."""
     codec: Name
     pixel_format: Name
     frames: Annotated[int, Field(ge=0)]

@@ -86,7 +86,7 @@ def escape_html(text: str) -> str:
 
 
 def code_point(character: str) -> str:
-    """A character for people, as `U+202E`."""
+    """A character for people, such as `U+202E`."""
     return f"U+{ord(character):04X}"
 
 

@@ -317,7 +317,7 @@ class Benchmark:
             prepared = self.path / f"{PARTIAL_PREFIX}{os.getpid()}"
             prepared.mkdir()
         _write_synced(prepared / MANIFEST, manifest.to_json().encode())
-        # Removed files are listed beside the manifest, since finishing must not need the old manifest.
+        # Removed files are listed next to the manifest, since finishing must not need the old manifest.
         gone = sorted(removed - set(entries))
         _write_synced(prepared / REMOVED, "".join(f"{name}\n" for name in gone).encode())
         for folder, _, _ in os.walk(prepared):

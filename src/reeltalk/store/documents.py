@@ -226,7 +226,7 @@ def parse(kind: type[T], value: Json, *, file: Path | str, line: int | None = No
     """Check a JSON value against a type.
 
     Args:
-        kind: A pydantic model or any type that pydantic validates, as `list[Row]`.
+        kind: A pydantic model or any type that pydantic validates, such as `list[Row]`.
         value: The value, as `read_json` gives it.
         file: Its file, for errors.
         line: Its line, if the file has one value a line.

@@ -1,7 +1,7 @@
 """Remembers hashes of files, so that an unchanged file is hashed only once.
 
-The record is in your own cache folder, by the absolute path of the folder of the files. A record beside the files could
-come from a stranger who edited both.
+The record is in your own cache folder, by the absolute path of the folder of the files. A record next to the files
+could come from a stranger who edited both.
 """
 
 import contextlib

@@ -3,7 +3,7 @@
 A benchmark and a run hold files and folders of their own and no links: `check_folder` and `path_inside` refuse a link,
 a pipe or a device in one of them. The folder itself may be reached through a link, since you name it. In a folder that
 is imported, `walk` follows a link to a file inside that folder. The cache of a hub is such a folder: its
-`snapshots/REVISION` is made of links to `blobs` beside `snapshots`.
+`snapshots/REVISION` is made of links to `blobs` next to `snapshots`.
 """
 
 import errno
@@ -172,7 +172,7 @@ def _look(path: Path, roots: tuple[Path, ...]) -> tuple[bool, str | None]:
 
 
 def _roots_of(folder: Path) -> tuple[Path, ...]:
-    """Folders that may hold the files of a folder: itself and, for a snapshot in a hub's cache, the blobs beside it."""
+    """Folders that may hold the files of a folder: itself and, in a hub's cache, the blobs next to a snapshot."""
     real = folder.resolve()
     blobs = real.parent.parent / "blobs"
     if real.parent.name == "snapshots" and blobs.is_dir() and not blobs.is_symlink():

@@ -1,7 +1,7 @@
 """A report of link rot: whether the web addresses of videos' sources still answer.
 
 Each address gets one request for its head, or for its first byte if the server refuses that; no content is kept. The
-report is beside the manifest, and releases include it.
+report is next to the manifest, and releases include it.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ def ask_links(
 
 
 def write_links(folder: Path, report: LinkReport) -> Path:
-    """Write the report beside a benchmark's manifest, whole or not at all.
+    """Write the report next to a benchmark's manifest, whole or not at all.
 
     Raises:
         BenchmarkError: It cannot be written.
@@ -87,7 +87,7 @@ def write_links(folder: Path, report: LinkReport) -> Path:
 
 
 def read_links(folder: Path) -> LinkReport | None:
-    """The report beside a benchmark's manifest; None if there is none.
+    """The report next to a benchmark's manifest; None if there is none.
 
     Raises:
         InputError: It is damaged.

@@ -22,9 +22,9 @@ SCHEMA_VERSION: Final = 2
 
 MEDIA: Final = "media"
 REMOTE: Final = "remote.json"
-"""File beside the manifest with the address of the media."""
+"""File next to the manifest with the address of the media."""
 LINK_ROT: Final = "link-rot.json"
-"""File beside the manifest with the report on videos' sources."""
+"""File next to the manifest with the report on videos' sources."""
 REMOVED: Final = "removed.txt"
 """File of a write in progress that lists removed files, a line each."""
 RESERVED: Final = (MANIFEST, MEDIA, REMOTE, LINK_ROT, REMOVED)

@@ -1,6 +1,6 @@
 """A benchmark's media on an object store, `ADDRESS/<sha256>`: pull, push and check.
 
-Their address is in `remote.json` beside the manifest. It is not a part of the benchmark, whose hash is the same
+Their address is in `remote.json` next to the manifest. It is not a part of the benchmark, whose hash is the same
 wherever its media are.
 """
 

@@ -32,7 +32,7 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
     Args:
         benchmark: The benchmark. It must validate without errors.
         folder: Folder of the release; it must not exist, or must be empty. It is written whole or not at all.
-        version: Semantic version of the release, as `1.0.0`.
+        version: Semantic version of the release, such as `1.0.0`.
         title: Heading of the card; the benchmark's name where None.
 
     Returns:

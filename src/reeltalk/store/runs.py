@@ -45,7 +45,7 @@ REMADE: Final = ".remade"
 """Folder with the complete files of a run that was made again, until they replace the old ones."""
 
 AGAIN: Final = ".again"
-"""Folder with the unfinished files of a run that is made again, beside its old files."""
+"""Folder with the unfinished files of a run that is made again, next to its old files."""
 HIDDEN: Final = frozenset({LOCK, REMADE, AGAIN})
 """Hidden names that are ours in a run."""
 
