@@ -2,20 +2,19 @@
 
     ReeltalkError                 the user must act; the command line prints it as one paragraph, exit code 2
     ├── InputError                a file that was read is not what it should be; names file and place
-    ├── BenchmarkError            a benchmark or run on disk cannot be used as asked
+    ├── BenchmarkError            a benchmark or run on disk cannot be used for the requested work
     │   ├── FrozenError           a release is immutable
     │   └── BrokenInvariantError  records contradict each other
     ├── MissingExtraError         an optional dependency is not installed; names the command that installs it
     ├── MissingToolError          a program outside Python is needed and was not found
-    ├── FetchError                a data set could not be brought here
-    ├── RemoteError               an object store or web server could not be reached, refused, or holds something else
-    ├── ModelError                a language model could not be reached, refused, or answered with nothing
-    ├── ProcessError              a process that did a share of the work died
-    ├── ClusterError              a cluster cannot be joined, or a node of it lacks what the work needs
-    ├── TrackerError              an experiment tracker could not be reached, or refused what it was told
-    ├── OutageError               a model's server failed so often in a row that the command stops
-    ├── BudgetError               what asking language models may cost is spent
-    └── SettingError              an option or a setting has a value that cannot be used
+    ├── FetchError                a data set could not be downloaded
+    ├── RemoteError               an object store or web server could not be reached, refused, or holds the wrong
+    content ├── ModelError                a language model could not be reached, refused, or answered with nothing ├──
+    ProcessError              a process that did a share of the work died ├── ClusterError              a cluster cannot
+    be joined, or a node of it lacks what the work needs ├── TrackerError              an experiment tracker could not
+    be reached, or refused the data ├── OutageError               a model's server failed so often in a row that the
+    command stops ├── BudgetError               the budget for language models is spent └── SettingError              an
+    option or a setting has a value that cannot be used
 
 Programming errors stay `TypeError` and `ValueError` and keep their traceback.
 """
@@ -66,7 +65,7 @@ class InputError(ReeltalkError):
 
 
 class BenchmarkError(ReeltalkError):
-    """A benchmark or run directory cannot be used as asked."""
+    """A benchmark or run on disk cannot be used for the requested work."""
 
 
 class FrozenError(BenchmarkError):
@@ -127,7 +126,7 @@ class ModelError(ReeltalkError):
 
 
 class OutageError(ReeltalkError):
-    """A model's server failed so often in a row that the command stops; the same command goes on from the replies kept.
+    """A model's server failed so often in a row that the command stops. The same command continues from stored replies.
 
     Like `BudgetError`, it ends the whole command. A `ModelError` ends only one turn.
     """
@@ -154,7 +153,7 @@ class SettingError(ReeltalkError):
 
 
 def shorten(value: object) -> str:
-    """One line of at most `SHOWN_VALUE_CHARS` characters that shows `value` in an error."""
+    """Format a value for an error, as one line of at most `SHOWN_VALUE_CHARS` characters."""
     # A huge string is cut before repr, so that an error about a 1 GB value stays cheap.
     text = repr(value[: 2 * SHOWN_VALUE_CHARS] if isinstance(value, str | bytes) else value)
     return text if len(text) <= SHOWN_VALUE_CHARS else text[: SHOWN_VALUE_CHARS - 1] + "…"

@@ -1,6 +1,6 @@
 """Load the user's own functions and classes, which the command line names after `python:`.
 
-They run with all rights of the user, like every imported module.
+They run with all the user's rights, like every imported module.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from reeltalk.errors import ReeltalkError, SettingError
 
 PREFIX: Final = "python:"
-"""The prefix of such a name where other names are possible, too."""
+"""Prefix of such a name, for options that also take other names."""
 
 
 class Made(NamedTuple):
@@ -106,7 +106,7 @@ def made_object(found: type[Any], spec: str, *arguments: object) -> Any:
         raise
     except Exception as error:
         how, hint = (
-            (f"with {len(arguments)} arguments", "mend the class")
+            (f"with {len(arguments)} arguments", "fix the class")
             if arguments
             else ("without arguments", "give its arguments defaults")
         )
@@ -136,7 +136,9 @@ def _class_of(module: ModuleType, class_name: str, spec: str) -> type[Any]:
 def _loaded(spec: str) -> tuple[ModuleType, str]:
     where, colon, name = spec.rpartition(":")
     if not colon or not where or not name:
-        raise SettingError(f"{spec!r} names nothing of yours; give package.module:NAME or path/to/file.py:NAME")
+        raise SettingError(
+            f"{spec!r} is not the name of a function or class; give package.module:NAME or path/to/file.py:NAME"
+        )
     try:
         return (_from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)), name
     except SettingError:
@@ -145,7 +147,7 @@ def _loaded(spec: str) -> tuple[ModuleType, str]:
         hint = "install it, or give the path of its file" if error.name == where.split(".")[0] else "install it"
         raise SettingError(f"{spec}: {error}; {hint}") from error
     except Exception as error:
-        raise SettingError(f"{spec} cannot be imported: {told(error)}; mend the module") from error
+        raise SettingError(f"{spec} cannot be imported: {told(error)}; fix the module") from error
 
 
 def _from_file(path: Path) -> ModuleType:

@@ -196,7 +196,7 @@ def test_doctor_finds_a_file_that_is_gone(household: Path, tmp_path: Path, capsy
     shutil.copytree(household, copy)
     example("evaluate", copy, "baseline:constant", tmp_path / "constant")
     example("doctor", copy, tmp_path / "constant-dialogue")
-    assert "as that is now" in capsys.readouterr().out
+    assert "it was made on the current" in capsys.readouterr().out
     next(path for path in (copy / "media").rglob("*") if path.is_file()).unlink()
     with pytest.raises(SystemExit):
         example("doctor", copy)

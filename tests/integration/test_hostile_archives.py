@@ -236,8 +236,8 @@ ZIPS: dict[str, tuple[Callable[[], bytes], str]] = {
     "override in a name": (lambda: zipped(("a\u202etn.nt", GRAPH)), "U+202E"),
     "names that differ in case": (lambda: zipped(("a.nt", GRAPH), ("A.nt", GRAPH)), "differ only in case"),
     "names that differ in form": (lambda: zipped(("é.nt", GRAPH), ("e\u0301.nt", GRAPH)), "differ only in case"),
-    "a member twice": (lambda: PLAIN.replace(b"b.nt", b"a.nt"), "stands twice"),
-    "one graph in two folders": (lambda: zipped(("x/a.nt", GRAPH), ("y/a.nt", GRAPH)), "stands twice"),
+    "a member twice": (lambda: PLAIN.replace(b"b.nt", b"a.nt"), "appears twice"),
+    "one graph in two folders": (lambda: zipped(("x/a.nt", GRAPH), ("y/a.nt", GRAPH)), "appears twice"),
     "encrypted": (
         lambda: changed(changed(PLAIN, CENTRAL, 8, b"\1"), LOCAL, 6, b"\1"),
         "encrypted",

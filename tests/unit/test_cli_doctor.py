@@ -181,7 +181,7 @@ def test_runs_are_read_whole_and_compared_with_their_benchmark(
     arguments = ["--model", "baseline:blind", "--limit", "1", "--split", "all", "--out", str(made)]
     assert run(["evaluate", str(bench), *arguments]) == 0
     assert looked(capsys, str(made))["runs", str(made)]["status"] == "ok"
-    assert "as that is now" in looked(capsys, str(bench), str(made))["runs", str(made)]["found"]
+    assert "it was made on the current" in looked(capsys, str(bench), str(made))["runs", str(made)]["found"]
     other = Benchmark.create(tmp_path / "other")
     found = looked(capsys, str(other.path), str(made), code=1)["runs", str(made)]
     assert f"is not {other.path}" in found["found"]

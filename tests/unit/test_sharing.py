@@ -77,7 +77,7 @@ def test_withheld_numbers_floors_and_people_have_no_file(folder: Path, tmp_path:
     ("options", "says"),
     [
         (["--task", "chrf"], "no metric 'chrf'; they have rouge_l, agree"),
-        (["--task", "agree", "--task", "agree=rouge_l"], "stands twice"),
+        (["--task", "agree", "--task", "agree=rouge_l"], "appears twice"),
         (["--task", "=agree"], "a task needs a name"),
         (["--task", "agree", "--model", "gamma"], "they have alpha, beta, us, empty"),
         (["--task", "agree", "--model", "beta"], "none of agree has a number"),

@@ -1,4 +1,4 @@
-"""The papers' settings as presets, and the demo that shows the whole in a few verbs.
+"""The papers' settings as presets, and the demo, which runs all stages.
 
 `evaluate` and `judge` define the settings, and `stages` runs the stages. Begin with `household`.
 """

@@ -1,4 +1,4 @@
-"""START HERE: the whole system in a few verbs, on videos that film themselves and whose every fact is known.
+"""START HERE: all stages in a few calls, on videos of a simulated household in which every fact is known.
 
 A simulated household is filmed. The files are curated by their pixels alone. The facts of every clip are written as
 graphs. Question chains, linkages, paths, dialogues and checklists are constructed from the graphs. Baselines and
@@ -44,7 +44,7 @@ from reeltalk.world.settings import FilmSettings
 METRIC: Final = "typed"
 """The metric of the first page: whether an answer agrees with the key of its question."""
 SEEN: Final = FrameSettings(policy="fps", fps=1.0, frames=300, longest_side_px=320)
-"""A frame a second, as they come."""
+"""One frame per second, as the video plays."""
 
 
 class Household(BaseModel):
@@ -56,17 +56,17 @@ class Household(BaseModel):
         scenarios=14, houses=5, dev_houses=0, test_houses=2, width_px=320, fps=5, max_duration_s=90.0, seed=7
     )
     curation: CurateSettings = CurateSettings(
-        # Films of whole rooms have few cuts and little motion, so SVBench's bounds for films from the web are loosened.
+        # Films of whole rooms have few cuts and little motion, so SVBench's bounds for web videos are relaxed.
         min_shots=2,
         max_shots=40,
         min_flow_px=0.1,
-        # A shot may be one walk to another room. Clips of 8 s and more hold enough to ask about.
+        # A shot may be one walk to another room. Clips of at least 8 s show enough for questions.
         merge_below_s=8.0,
         extend_s=0.0,
     )
     construction: ConstructSettings = ConstructSettings()
     plays: tuple[PlaySettings, ...] = (
-        # Of the six tasks' dialogues those in which every turn asks for a fact, so that it has a key.
+        # Only tasks in whose dialogues every turn asks for a fact, so that it has a key.
         PlaySettings(
             mode="dialogue", units=("chain", "dialogue"), tasks=("object_reference", "answer_refusal"), frames=SEEN
         ),
@@ -92,7 +92,7 @@ class Household(BaseModel):
 
 SMALL: Final = Household()
 ORDER: Final = ("blind", "history", "frames", "oracle")
-"""Baselines in the order of what they know, the least first."""
+"""Baselines, ordered by the amount that they know, the least first."""
 PLAYERS: Final = (
     "The score is the share of right answers, in percent. Every question has a known answer, and a rule compares each "
     "answer with it. The baseline blind knows the question only. The baseline history also knows what was said before, "
@@ -171,7 +171,7 @@ def _playable(benchmark: Benchmark, plays: Iterable[PlaySettings]) -> Iterator[P
     held = {dialogue.task for dialogue in benchmark.read(DIALOGUES)}
     for play in plays:
         tasks = tuple(task for task in play.tasks if task in held)
-        # Naming no task would play all of them.
+        # An empty list of tasks would play all of them.
         units = play.units if tasks or not play.tasks else tuple(unit for unit in play.units if unit != "dialogue")
         yield play.model_copy(update={"tasks": tasks, "units": units})
 
@@ -237,7 +237,7 @@ def _describe_order(mode: str, runs: list[Run]) -> str:
 
 
 def _describe_looking(mode: str, runs: list[Run]) -> str:
-    """The value of the pictures for each model that was also run under controls, in plain words."""
+    """Describe how much the pictures contribute, for each model that was also run with controls."""
     told = []
     for run, controls in separate_controls(runs)[1]:
         for looking in compare_controls(run, controls):
@@ -256,7 +256,7 @@ def _describe_looking(mode: str, runs: list[Run]) -> str:
 
 
 def run_summary(run: Run) -> str:
-    """A run's measure, in words."""
+    """Describe a run's measure in words."""
     row = _rows(run)[run.info.models[0].model]
     if row.value is None:
         return f"{row.unscored:,} of {row.n + row.unscored:,} turns have no score"
@@ -264,7 +264,7 @@ def run_summary(run: Run) -> str:
 
 
 def film_summary(filmed: Benchmark) -> str:
-    """How much was filmed, in words."""
+    """Describe in words how much was filmed."""
     videos = list(filmed.read(VIDEOS))
     houses = {video.extra["house"] for video in videos}
     minutes = sum(video.duration_s or 0.0 for video in videos) / 60
@@ -272,7 +272,7 @@ def film_summary(filmed: Benchmark) -> str:
 
 
 def facts_summary(benchmark: Benchmark) -> str:
-    """How much is known, in words."""
+    """Describe in words how many facts are known."""
     graphs = sum(name.startswith(f"{GRAPHS}/") for name in benchmark.manifest.files)
     return f"{graphs:,} clips have a graph of what happens in them; {benchmark.rows(KNOWN_BOXES):,} boxes of objects"
 

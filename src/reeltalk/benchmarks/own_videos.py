@@ -1,6 +1,6 @@
-"""The walk through all stages on videos of one's own, with a language model at an OpenAI-compatible address.
+"""The demo on your own videos, with a language model at an OpenAI-compatible address.
 
-The model writes the questions and answers them, so this shows the work of the stages, not the quality of the model.
+The model writes the questions and answers them. So the demo shows how the stages work, not how good the model is.
 The first page lists everything that weakens the numbers: see `weak_points`.
 """
 
@@ -48,11 +48,11 @@ ANY_VIDEO: Final = CurateSettings(
     max_flow_px=1e6,
     merge_below_s=4.0,
 )
-"""SVBench's bounds are for choosing among many videos. The demo takes all given videos, and its first page says which
-bounds they break."""
+"""SVBench's bounds select from many videos. The demo takes all given videos, and its first page lists the bounds that
+they break."""
 FRAMES: Final = FrameSettings(policy="uniform", frames=16, longest_side_px=720)
 STREAMING: Final = "streaming"
-"""The group that follows the video."""
+"""Name of the group of runs in streaming mode."""
 WORDS: Final = ("bleu", "rouge_l", "token_f1")
 
 
@@ -61,15 +61,15 @@ class DemoModels:
     """The model that writes and answers, and the one that judges."""
 
     model: str
-    """As its server knows it."""
+    """Name of the model on its server."""
     base_url: str | None = None
     """Address of an OpenAI-compatible server; OpenAI's own by default."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
     sees: Literal["images", "text"] = "images"
-    """text: a model that takes no pictures."""
+    """images, or text for a model that takes no pictures."""
     detector: str | None = None
-    """Finds objects, which are described to a model that takes no pictures."""
+    """Detector of objects. A model that takes no pictures gets a list of them."""
     judge: str | None = None
     """Model that judges the answers; without one they are compared with the references by their words."""
     judge_base_url: str | None = None
@@ -86,14 +86,14 @@ class DemoModels:
     """Ask each server for one small reply before anything is decoded."""
 
     def metric(self, group: str) -> str:
-        """The first page's measure of a group; SVBench rates paths apart from chains and dialogues."""
+        """The metric of a group on the first page. SVBench rates paths separately from chains and dialogues."""
         if self.judge is None:
             return "token_f1"
         return "svbench.streaming.OS" if group == STREAMING else "svbench.OS"
 
     @property
     def writing(self) -> AskSettings:
-        """How it is asked to write."""
+        """Settings of the requests for writing."""
         return AskSettings(
             base_url=self.base_url,
             api_key_env=self.api_key_env,
@@ -107,12 +107,12 @@ class DemoModels:
 
     @property
     def answering(self) -> ModelSettings:
-        """How it is asked to answer."""
+        """Settings of the requests for answers."""
         return ModelSettings(base_url=self.base_url, api_key_env=self.api_key_env, sees=self.sees)
 
     @property
     def judging(self) -> JudgeSettings:
-        """How answers are judged."""
+        """Settings of judging."""
         protocols = ("svbench", "checklist") if self.judge is not None else ()
         return JudgeSettings(protocols=protocols, metrics=WORDS, eval_rounds=1)
 
@@ -123,7 +123,7 @@ class DemoModels:
 
     @property
     def limits(self) -> LimitSettings:
-        """How many requests at a time, and at most."""
+        """Limits of requests, at a time and in total."""
         return LimitSettings(
             connections=self.connections,
             timeout_s=self.timeout_s,
@@ -135,10 +135,10 @@ class DemoModels:
         """Check the servers before a video is decoded.
 
         Args:
-            tell: Receives a sentence for each thing that a server does not take.
+            tell: Receives a sentence for each option that a server does not accept.
 
         Raises:
-            SettingError: A model can be asked nowhere.
+            SettingError: A model has no server.
             OutageError: No request to one can succeed.
         """
         servers = [(self.model, self.base_url, "--model", "--base-url", self.sees == "images")]
@@ -176,16 +176,16 @@ def build_own_videos(videos: Sequence[Path], out: Path, asked: DemoModels, *, te
     Args:
         videos: Video files.
         out: Folder that receives `benchmark`, `runs` and `site`; call again to continue.
-        asked: Who writes, answers and judges.
-        tell: Receives lines: which step of how many runs, and its result.
-        progress: Told how far the work of a step is.
+        asked: The models that write, answer and judge.
+        tell: Receives a line when a step begins, and a line with its result.
+        progress: Receives the progress of the step.
 
     Returns:
         The site's first page. It is written even if the model wrote nothing usable.
 
     Raises:
         SettingError: No video can be used, or a model has no server.
-        OutageError: A model answers nobody.
+        OutageError: A model's server does not answer.
         ReeltalkError: A stage cannot go on; says why.
     """
     most = 3 + sum(len(group.players) for group in _groups(asked, len(videos)))
@@ -258,7 +258,7 @@ def _can_be_played(benchmark: Benchmark, play: PlaySettings) -> bool:
 
 
 def _cover(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Sequence[Run]]) -> Cover:
-    """What the first page says."""
+    """The text of the first page."""
     judged = f"judged by {asked.judge}" if asked.judge else "compared with the references by their words"
     finding = (
         f"Answers of {asked.model} to questions that it wrote itself, {judged}. Read what is weak before the numbers."
@@ -291,7 +291,7 @@ def weak_points(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Se
 
     Args:
         benchmark: The benchmark.
-        asked: Who wrote, answered and judged.
+        asked: The models that wrote, answered and judged.
         groups: The runs.
     """
     videos = benchmark.rows(VIDEOS)

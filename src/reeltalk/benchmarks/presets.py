@@ -16,7 +16,7 @@ SVBENCH: Final = Preset(
     ),
     judging=JudgeSettings(protocols=("svbench", "gpt-score"), metrics=("meteor",)),
     also={"mode": ("streaming",)},
-    # The paper does not say whose answers stand in the history, nor how many frames each model was shown.
+    # The paper does not say whose answers are in the history, or how many frames each model saw.
     ours=("history", "frames.policy", "frames.frames", "frames.fps", "frames.longest_side_px", "frames.square_px"),
 )
 """SVBench (Yang et al., ICLR 2025, arXiv 2502.10810): chains in order, or streams along fixed paths."""
@@ -33,7 +33,7 @@ MT_VIDEO_BENCH: Final = Preset(
         frames=FrameSettings(policy="uniform", frames=128, longest_side_px=720),
     ),
     judging=JudgeSettings(protocols=("checklist",), eval_rounds=3, checklist_version="v2"),
-    # Ablations of the paper, and the sizes that InternVL and InternVideo2.5 are given.
+    # Ablations of the paper, and the frame sizes of InternVL and InternVideo2.5.
     also={"history": ("predicted-all", "none"), "frames.square_px": (448, 728)},
 )
 """MT-Video-Bench (arXiv 2510.17722, version 2): six tasks, golden context, yes/no checklists judged three times."""
@@ -72,7 +72,7 @@ DRAMAQA: Final = Preset(
         frames=FrameSettings(policy="per-clip", frames=16),
     ),
     judging=JudgeSettings(protocols=("choice", "cogme")),
-    # How many frames a video LLM sees is no part of the data set.
+    # The data set does not define how many frames a video LLM sees.
     ours=("frames.policy", "frames.frames", "frames.fps", "frames.longest_side_px", "frames.square_px"),
 )
 """DramaQA with CogME's tags (CogSci 2024): five options about a shot or a scene, with the lines that were spoken."""

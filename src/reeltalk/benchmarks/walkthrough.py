@@ -28,10 +28,10 @@ MADE_FROM: Final = "made-from.txt"
 
 
 class Steps:
-    """Prints the number of each step, of how many, and its results.
+    """Prints the number of each step, the total, and the step's results.
 
     Args:
-        total: How many there are.
+        total: Number of steps.
         tell: Receives a line when a step begins, and a line with its result.
         progress: Receives the progress of the step.
     """
@@ -96,9 +96,9 @@ def write_site(
         benchmark: The benchmark of the runs.
         groups: Comparable runs, by their folder in the site.
         cover: Text of the first page.
-        metrics: The cover's measure, by group.
+        metrics: Metric of each group on the cover.
         settings: Settings of the reports.
-        progress: Told which report is written.
+        progress: Receives the name of the report that is being written.
 
     Returns:
         Path of `index.html`.

@@ -1,4 +1,4 @@
-"""Attaches video files to a benchmark that was imported without them. Files are matched with videos by name."""
+"""Attach video files to a benchmark that was imported without them. Files are matched with videos by name."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -94,7 +94,10 @@ def attach(
         rejected=tuple(rejected),
         warnings=tuple(
             [
-                *(f"{video}: {len(names)} files have its name, as {names[0]}; give one" for video, names in doubtful),
+                *(
+                    f"{video}: {len(names)} files have its name, such as {names[0]}; give one"
+                    for video, names in doubtful
+                ),
                 *_told("videos still have no file", missing),
                 *_told("files belong to no video", idle),
             ]

@@ -340,7 +340,7 @@ class Calls:
                 yield SampledFrame(video_id=VideoId(candidate.source.id), key_frame=values["dropped"] is None, **values)
 
     def add_pictures(self, writer: Any, kept: Iterable[Candidate]) -> None:
-        """Write contact sheets, and key frames if the settings ask for them."""
+        """Write contact sheets, and key frames if the settings say so."""
         for candidate in kept:
             sheet = self._scan_of(candidate).sheet
             if sheet is not None:

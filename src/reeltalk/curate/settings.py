@@ -25,17 +25,18 @@ class CurateSettings(BaseModel):
     min_duration_s: NonNegative = 60.0
     """Shortest video (SVBench)."""
     max_missing: Annotated[float, Field(ge=0, le=100)] = 2.0
-    """Most that may be missing of a video that was cut off or is damaged, in percent of its length."""
+    """Largest missing part of a truncated or damaged video, in percent of its length."""
     min_aesthetic: float = 4.0
-    """Lowest LAION aesthetic score, 0 to 10 (SVBench); applied where --aesthetic-model is given."""
+    """Lowest LAION aesthetic score, 0 to 10 (SVBench); applied only with --aesthetic-model."""
     aesthetic_model: Path | None = None
     """Folder with CLIP and the LAION aesthetic head; see the documentation."""
     max_brisque: float | None = None
-    """Worst no-reference quality score, 0 to 100; measured always, applied where a value is given."""
+    """Highest (worst) BRISQUE score, 0 to 100; always measured, applied only if you give a value."""
     min_flow_px: NonNegative = 0.5
-    """Least mean optical flow: our scale (DIS, frames a second apart, pixels at a width of 256), SVBench's number."""
+    """Smallest mean optical flow: SVBench's number, on our scale (DIS, frames a second apart, pixels at a width of
+    256)."""
     max_flow_px: NonNegative = 100.0
-    """Most mean optical flow, on our scale; SVBench's number, which is for Open-Sora's."""
+    """Largest mean optical flow: SVBench's number, which is meant for Open-Sora's scale, on our scale."""
     min_shots: Annotated[int, Field(ge=1)] = 5
     """Fewest shots of a video (SVBench)."""
     max_shots: Annotated[int, Field(ge=1)] = 15
@@ -47,33 +48,33 @@ class CurateSettings(BaseModel):
     merge_below_s: NonNegative = 2.0
     """Shots shorter than this join a neighbour before clips are made (SVBench)."""
     extend_s: NonNegative = 0.5
-    """Clips reach this much beyond their shots on both sides, within the video (SVBench)."""
+    """Seconds by which clips are extended on both sides, within the video (SVBench)."""
     compat: Literal["svbench"] | None = None
-    """svbench: clips as SVBench's script makes them, without shots below 1.5 s, from whole second to whole second."""
+    """svbench: clips as in SVBench's script, without shots below 1.5 s, with bounds at whole seconds."""
     sample_fps: Annotated[int, Field(ge=1, le=10)] = 2
-    """Frames per second that are looked at (MT-Video-Bench); whole, so that some lie a second apart."""
+    """Frames per second that are analysed (MT-Video-Bench); an integer, so that some frames are a second apart."""
     min_sharpness: NonNegative = 20.0
-    """Least variance of the Laplacian of a key frame; the papers name no value."""
+    """Smallest variance of the Laplacian of a key frame; the papers give no value."""
     max_similarity: Annotated[float, Field(ge=-1, le=1)] = 0.9
-    """Most similarity of a key frame's histogram to that of the key frame before (MT-Video-Bench)."""
+    """Largest similarity of the histograms of a key frame and the key frame before it (MT-Video-Bench)."""
     alike_bits: Annotated[int, Field(ge=0, le=7)] = 4
-    """Bits of 64 by which the perceptual hashes of two equal pictures may differ."""
+    """Largest number of bits, of 64, in which the perceptual hashes of two equal pictures differ."""
     alike_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Share of the shorter video's pictures that another must have for the two to be near-duplicates."""
+    """Smallest share of the shorter video's pictures that a near-duplicate also has."""
     splits: str | None = None
-    """Splits with their shares, as train=0.8,test=0.2; near-duplicates stay together."""
+    """Splits with their shares, such as train=0.8,test=0.2; near-duplicates are in the same split."""
     seed: int = 17
     """Seed of the splits."""
     cut: Literal["none", "lossless", "exact"] = "none"
-    """Write clips as files: lossless copies packets; exact encodes again what does not begin on a key frame."""
+    """Write clips as files: lossless copies packets; exact encodes clips again that do not begin on a key frame."""
     media: Literal["copy", "none"] = "copy"
     """copy: copy accepted videos into the benchmark; none: leave them where they are."""
     save_frames: bool = False
     """Write the key frames as JPEG files."""
     max_minutes: Annotated[float, Field(gt=0)] = 60.0
-    """Longest time that one video may take; small files have less."""
+    """Longest time for one video, in minutes; less for small files."""
     max_memory_mib: Annotated[int, Field(ge=128)] = 1024
-    """Memory that the process of one video may take."""
+    """Memory limit of the process of one video, in MiB."""
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> "CurateSettings":
@@ -122,7 +123,7 @@ class CurateSettings(BaseModel):
             try:
                 shares[name.strip()] = float(share)
             except ValueError:
-                raise SettingError(f"--splits {self.splits!r}: {part!r} is not NAME=SHARE, as train=0.8") from None
+                raise SettingError(f"--splits {self.splits!r}: {part!r} is not NAME=SHARE, such as train=0.8") from None
         if not all(shares) or any(share <= 0 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-6:
             raise SettingError(f"--splits {self.splits!r}: shares must be above 0 and add up to 1")
         return shares

@@ -1,4 +1,4 @@
-"""Finds the video files to curate, and their sidecar files with licence, source, split and category."""
+"""Find the video files to curate, and their sidecar files with licence, source, split and category."""
 
 import os
 import stat

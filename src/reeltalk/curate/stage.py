@@ -1,4 +1,4 @@
-"""The curate stage: filters videos, splits them into clips, and writes the tables in one step.
+"""The curate stage: filter videos, split them into clips, and write the tables in one step.
 
 Child processes open and decode the videos. Clips are made from shots by the rule of SVBench's paper or of its script.
 """
@@ -199,7 +199,7 @@ def _screening(candidate: Candidate) -> Screening:
 def _stored_settings(settings: CurateSettings) -> dict[str, Json]:
     stored: dict[str, Json] = settings.model_dump(mode="json")
     if settings.aesthetic_model is not None:
-        # The path differs between machines; the weights count.
+        # The path differs between machines, so the hash of the weights is stored.
         from reeltalk.inference.aesthetics import weights_hash
 
         stored["aesthetic_model"] = weights_hash(settings.aesthetic_model)
@@ -231,7 +231,7 @@ def _refuse_foreign(benchmark: Benchmark) -> None:
     foreign = sorted(name for name, entry in benchmark.manifest.files.items() if entry.stage != STAGE)
     if foreign:
         raise BenchmarkError(
-            f"{benchmark.path} holds {', '.join(foreign[:3])}, which rest on its videos and clips; "
+            f"{benchmark.path} holds {', '.join(foreign[:3])}, which depend on its videos and clips; "
             "curate into another folder"
         )
 

@@ -22,9 +22,9 @@ _DEFINES: Final = re.compile(r"^(?:def )?(read|write)(?=\(| =)", re.MULTILINE)
 
 
 def _find_layouts() -> tuple[str, ...]:
-    """Names of the modules that define `read` and `write`, as the command line has them.
+    """Names of the modules that define `read` and `write`, as the command line spells them.
 
-    Their text is searched: importing them all would take most of the time in which a command starts.
+    This searches the text of the modules, since importing them all would take most of a command's start-up time.
     """
     modules = sorted(module for folder in __path__ for module in Path(folder).glob("*.py"))
     return tuple(
@@ -71,7 +71,7 @@ def load_format(name: str) -> Format:
     module = import_module(f"reeltalk.formats.{name.replace('-', '_')}")
 
     def read(source: Path) -> "Content":
-        # A reader names the file and place itself. This catches errors in our records that its checks do not cover.
+        # Readers name the file and place in their errors. This covers errors of our records that readers do not check.
         with record_errors(source, "$"):
             content: Content = module.read(source)
         return content

@@ -34,7 +34,7 @@ DESCRIPTIONS: Final = ("caption", "summary")
 
 
 class AVSDReason(SourceModel):
-    """Why an answer holds: an interval in seconds, in either order, and usually a sentence."""
+    """The reason for an answer: an interval in seconds, in either order, and usually a sentence."""
 
     timestamp: Annotated[list[Annotated[Finite, Field(ge=0)]], Field(min_length=2, max_length=2)]
     sentence: str | None = None

@@ -19,7 +19,7 @@ MADE_ON_THE_WAY: Final = (
     "screenings", "shots", "frames", "scenes", "rewrites", "proactive", "known_boxes", "sightings", "identity_changes",
     "gates",
 )  # fmt: skip
-"""Tables that stages work with, which no published layout of dialogues has a place for."""
+"""Working tables of stages, which no published layout of dialogues can hold."""
 WORDS: Final = {
     "proactive": "proactive tasks",
     "known_boxes": "known boxes",
@@ -29,7 +29,7 @@ WORDS: Final = {
     "media": "video files",
     "rejected": "refused records",
 }
-"""Plain words for the rows of a table whose name does not say them."""
+"""Plain words for the rows of tables with unclear names."""
 FILE_FIELDS: Final = "fields"
 """Key of a file's `extra` that lists fields of the source whose names are also names of our own fields."""
 _OURS: Final = frozenset({*GRAPH_FACTS, "writer", "about", "scene"})
@@ -37,7 +37,7 @@ _REVIEWED: Final = re.compile(r"[a-z_]+_(verified|manual)")
 
 
 def is_ours(key: str) -> bool:
-    """True for a key of `extra` that our own stages write. No layout has a place for it."""
+    """True for a key of `extra` that our own stages write. No layout can hold it."""
     return key in _OURS or _REVIEWED.fullmatch(key) is not None
 
 

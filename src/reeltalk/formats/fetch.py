@@ -31,11 +31,11 @@ class DataSet:
     name: str
     title: str
     repo: str | None
-    """Identifier of the data set repository on the Hub; None if its authors name none."""
+    """Identifier of the data set repository on the Hub; None if the authors give none."""
     home: str
     licence: str
     expected: tuple[str, ...]
-    """Patterns of which each release has files, at any depth."""
+    """Patterns that match files of every release, at any depth."""
 
 
 DATA_SETS: Final = {
@@ -93,7 +93,7 @@ class FetchReport:
     missing: list[str] = field(default_factory=list)
     """Videos that annotations name and that are missing or empty."""
     notes: list[str] = field(default_factory=list)
-    """Other remarks for you: missing parts of the release, archives to unpack."""
+    """Other remarks for the user: missing parts of the release, archives to unpack."""
     size_bytes: int = 0
 
     def lines(self, *, shown: int = 10) -> Iterator[str]:
@@ -127,10 +127,10 @@ def fetch(
         name: Key of `DATA_SETS`.
         into: Folder that receives it.
         source: A local folder to take it from, in place of a hub.
-        repo: Identifier of the repository, if it differs from the one we know or we know none.
-        endpoint: Address of the hub; huggingface_hub's default where None.
+        repo: Identifier of the repository; by default the one of the data set.
+        endpoint: Address of the hub; huggingface_hub's default if None.
         revision: Branch, tag or commit.
-        accept_licence: True, or a function that shows the terms and says whether they are accepted.
+        accept_licence: True, or a function that gets the terms and returns True if they are accepted.
         progress: Called with a line for each file.
 
     Raises:
@@ -184,7 +184,7 @@ def _read_record(into: Path) -> dict[str, Any]:
         return {}
     record = read_json(into / RECORD)
     if not isinstance(record, dict):
-        raise FetchError(f"{into / RECORD} is not what a fetch leaves; remove it and run again")
+        raise FetchError(f"{into / RECORD} is not a record of a fetch; remove it and run the command again")
     return record
 
 
@@ -193,7 +193,7 @@ def _hash_of(text: str) -> str:
 
 
 def _accept(record: dict[str, Any], terms: str, accept: bool | Callable[[str], bool]) -> None:
-    # Accepted once for this very text: a changed text is asked again.
+    # The terms were accepted with exactly this text. A changed text must be accepted again.
     if record.get("terms_accepted") == _hash_of(terms):
         return
     if not (accept if isinstance(accept, bool) else accept(terms)):
@@ -251,8 +251,8 @@ def _download(
     report: FetchReport,
     progress: Callable[[str], None],
 ) -> str:
-    """Download a repository's files; the commit they belong to."""
-    # huggingface_hub reads these when it is imported. Which data set you fetch stays private.
+    """Download a repository's files, and return their commit."""
+    # huggingface_hub reads these when it is imported. Telemetry would report the data set that you fetch.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
     try:
@@ -290,7 +290,7 @@ def _download(
                     )  # fmt: skip
                 except OSError as error:
                     if error.errno is None and type(error) is OSError:
-                        # The library's own check of the size; the system's refusals have a number.
+                        # The library's own check of the size; errors of the system have a number.
                         raise FetchError(f"{item.path} arrived cut off or too long; run again") from None
                     raise
             if not _is_whole(target, item):
@@ -312,16 +312,16 @@ def _download(
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         # The reply is not from a hub: a page of a proxy, a sign-in page, another service.
         raise FetchError(
-            f"{endpoint or 'the hub'} did not answer as a hub does ({type(error).__name__}); check --endpoint, "
-            "and whether a proxy or a sign-in page answers in its place"
+            f"{endpoint or 'the hub'} did not answer like a hub ({type(error).__name__}); check --endpoint, "
+            "and whether a proxy or a sign-in page answers instead"
         ) from None
     except Exception as error:
-        # The HTTP client's errors have no root of their own that is part of huggingface_hub's interface.
+        # huggingface_hub's interface has no base class of the HTTP client's errors.
         if not _is_of_network(error):
             raise
         raise FetchError(
             f"cannot reach {endpoint or 'the hub'} ({type(error).__name__}); check the network or --endpoint, "
-            "run again to go on, or pass a local folder with --from"
+            "run again to continue, or pass a local folder with --from"
         ) from None
     return commit
 
@@ -371,8 +371,8 @@ def missing_videos(expected: Iterable[str], folder: Path) -> list[str]:
     """The videos that are missing in a folder, or empty there.
 
     Args:
-        expected: Names or paths of videos, with or without the ending. Only the name without it counts.
-        folder: Where to look, at any depth.
+        expected: Names or paths of videos. Only the name without suffix is compared.
+        folder: The folder to search, at any depth.
     """
     present = {path.stem for path in visible_files(folder) if _is_video(path.name) and path.stat().st_size > 0}
     return sorted({_stem(name) for name in expected} - present)

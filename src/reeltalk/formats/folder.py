@@ -73,12 +73,12 @@ class FolderRow(SourceModel):
 
 
 def _stays_inside(name: str) -> bool:
-    """True if a name is a path below a folder that any system can write. Empty parts and `.` are passed over."""
+    """True if a name is a path below a folder that any system can write. Empty parts and `.` are ignored."""
     return not name.startswith("/") and path_problem(PurePosixPath(name).as_posix()) is None
 
 
 def _split_in_path(name: str) -> str | None:
-    """The split that the outermost folder names, as VideoFolder reads it."""
+    """The split that the outermost folder names, as in VideoFolder."""
     first, *rest = PurePosixPath(name).parts
     return first if first in SPLITS and rest else None
 
@@ -184,10 +184,10 @@ class _Reader:
         self.content.source_files.append(keep_form(file, rows, ours))
 
     def add(self, row: FolderRow, name: str, path: Path, place: str, line: int | None) -> str:
-        """Make the video of a row, or of a file without one; its identifier."""
+        """Add the video of a row, or of a file without a row; return its identifier."""
         if row.licence and row.license and row.licence != row.license:
             raise InputError(
-                "licence and license contradict each other",
+                "licence and license differ",
                 file=path, line=line, place=f"{place}.license", value=row.license,
             )  # fmt: skip
         found = self.present.get(name) or file_inside(self.root, name)
@@ -202,7 +202,7 @@ class _Reader:
         identifier = row.id or name
         if identifier in self.videos:
             raise InputError(
-                "this identifier stands twice", file=path, line=line, place=f"{place}.id", value=identifier
+                "this identifier appears twice", file=path, line=line, place=f"{place}.id", value=identifier
             )
         with record_errors(path, place, line=line):
             self.videos[identifier] = Video(
@@ -245,7 +245,7 @@ def _read_csv(path: Path, extra: dict[str, Json]) -> Iterable[tuple[int, str, di
         header = next(reader, [])
         doubled = sorted({name for name in header if header.count(name) > 1})
         if doubled:
-            raise InputError("a column stands twice", file=path, line=1, value=doubled[0])
+            raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
         if not header:
             raise InputError("no line of column names", file=path, line=1)
         extra[COLUMNS_KEY] = header
@@ -286,7 +286,7 @@ def _with_main_column(cells: dict[str, Json], path: Path, line: int | None, plac
     main = "video_file_name" if "video_file_name" in named else named[0] if len(named) == 1 else None
     if main is None and (named or any(column.endswith("file_names") for column in cells)):
         raise InputError(
-            "several files in a row and none of them is the video",
+            "several files in a row, and no column that names the video",
             file=path, line=line, place=place, value=list(cells),
             hint="name the video in a column 'file_name' or 'video_file_name'",
         )  # fmt: skip
@@ -323,7 +323,7 @@ def write(content: Content, folder: Path) -> list[str]:
     files = [file for file in content.source_files_of(FORMAT) if PurePosixPath(file.path).name in METADATA]
     videos = {video.id: video for video in content.videos}
     paths = _paths(list(videos.values()))
-    # A row cannot reach out of its metadata file's folder, and a video that came without a row needs none.
+    # A row cannot name a file outside its metadata file's folder. A video that was imported without a row needs none.
     placed: set[str] = set()
     tables: dict[str, tuple[SourceFile, list[str]]] = {}
     lost = _left_out(content)
@@ -344,7 +344,7 @@ def write(content: Content, folder: Path) -> list[str]:
     for path, (file, ids) in tables.items():
         above, suffix = PurePosixPath(path).parent.as_posix(), PurePosixPath(path).suffix
         kept = set(ids)
-        # The form of a row is found by its place in the imported file, so the places of deleted rows stay.
+        # The form of a row is found by its place in the imported file, so deleted rows keep their places.
         rows: list[Json] = [
             _make_row(videos[VideoId(name)], paths[name], above, suffix) if name in kept else None
             for name in file.records
@@ -372,7 +372,7 @@ def _left_out(content: Content) -> list[str]:
     reserved = Counter(key for video in content.videos for key in video.extra if key in FolderRow.model_fields)
     counts |= {f"extra fields '{key}', which are columns of ours,": count for key, count in reserved.items()}
     doubled = len(content.videos) - len({video.id for video in content.videos})
-    counts["videos whose identifier stands twice"] = doubled
+    counts["videos whose identifier appears twice"] = doubled
     return [f"{name} are left out: {count:,}" for name, count in counts.items() if count]
 
 

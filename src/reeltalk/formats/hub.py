@@ -33,7 +33,7 @@ from reeltalk.store.tables import TABLES
 from reeltalk.store.text_tables import escape_card, markdown_table
 
 FULL: Final = "full"
-"""Name of the split that a whole table is; the Hub knows no table without a split."""
+"""Name of the split for a whole table, since the Hub has no tables without splits."""
 SIZES: Final = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 ENGLISH: Final = frozenset({"vdact", "mt-video-bench", "dramaqa", "avsd", "video-mme", "mvbench", "ovo-bench"})
 """Layouts whose questions are in English throughout."""
@@ -46,12 +46,12 @@ def _title(content: Content) -> str:
 
 
 def _licences(content: Content) -> Counter[str]:
-    """How many videos have each licence."""
+    """Number of videos with each licence."""
     return Counter(video.licence or "not stated" for video in content.videos)
 
 
 def _languages(content: Content) -> list[str]:
-    """Languages of the questions, as far as the imported files tell."""
+    """Languages of the questions, if the imported files tell them."""
     found: set[str] = set()
     for file in content.source_files:
         if file.format in ENGLISH:
@@ -67,7 +67,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
 
     Args:
         content: The benchmark.
-        configs: For each part that can be loaded alone its splits, as name of the split and path; the first is the
+        configs: Parts that can be loaded alone, each with the name and path of its splits. The first part is the
             default.
     """
     title = _title(content)
@@ -224,7 +224,7 @@ def _to_column(value: Json, hint: Any) -> Json:
 
 
 def from_columns(row: dict[str, Json], kind: type[Record], path: Path, number: int) -> Record:
-    """The record of a row. Types are exact: `"1"` is no number, and 1.5 no position.
+    """The record of a row. Types are exact: `"1"` is not a number, and 1.5 is not a position.
 
     Raises:
         InputError: The row does not fit; names row and column.
@@ -358,14 +358,14 @@ ENCODINGS: Final = {
 
 
 def croissant(folder: Path, *, name: str, licences: Counter[str]) -> dict[str, Any]:
-    """The description of a repository: each of its files with its hash, each table with its columns.
+    """The Croissant description of a repository: its files with their hashes, and its tables with their columns.
 
-    A column of records is described by their plain members. Croissant has no form for deeper members.
+    A column of records is described by its plain members, since Croissant cannot describe deeper ones.
 
     Args:
         folder: The repository, its files written.
         name: The data set's name.
-        licences: How many videos have each licence.
+        licences: Number of videos with each licence.
     """
     distribution, record_sets = [], []
     paths = [path for part in ("data", "graphs", "videos") for path in sorted((folder / part).glob("*"))]
@@ -453,7 +453,7 @@ def _plain_type(kind: Any) -> str | None:
 FORMAT: Final = "hub"
 TURNS: Final = "turns"
 UNASSIGNED: Final = "unassigned"
-"""Part of the turns whose video is in no split, if others are in one."""
+"""Split of turns whose video has no split, if other videos have one."""
 MEDIA_METADATA: Final = "metadata.jsonl"
 LONGEST_FILE_NAME_BYTES: Final = 255
 PLAIN_IN_NAMES: Final = " !#$&'()+,-.;=@[]^_`{}~"
@@ -511,7 +511,7 @@ def _records(path: Path) -> Iterator[Record]:
 
 
 def write(content: Content, folder: Path) -> list[str]:
-    """Write a data set repository into an empty folder; return a line for each thing that cannot be a file there.
+    """Write a data set repository into an empty folder; return a line for each part that cannot be a file there.
 
     Raises:
         InputError: A value has no form in Parquet or JSON.
@@ -543,7 +543,7 @@ def write(content: Content, folder: Path) -> list[str]:
 
 
 def _by_split(turns: Iterable[dict[str, Json]]) -> dict[str, list[dict[str, Json]]]:
-    """Turns by the name of their split; such a name has letters, digits and `_` only, and `all` is taken."""
+    """Turns by the name of their split. Such a name has only letters, digits and `_`, and is not `all`."""
     parts: dict[str, list[dict[str, Json]]] = defaultdict(list)
     for turn in turns:
         name = re.sub(r"\W+", "_", turn["split"] or FULL, flags=re.ASCII)[:60]

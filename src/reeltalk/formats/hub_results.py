@@ -1,4 +1,4 @@
-"""Evaluation results as the Hub keeps them: `.eval_results/*.yaml` of a model, and `eval.yaml` of a benchmark.
+"""Evaluation results in the Hub's format: `.eval_results/*.yaml` of a model, and `eval.yaml` of a benchmark.
 
 Reference: https://huggingface.co/docs/hub/eval-results
 """
@@ -39,7 +39,7 @@ class BenchmarkOnHub:
     revision: str | None = None
     """Git hash of the data set."""
     date: str | None = None
-    """ISO 8601, when the evaluation ran; the Hub takes the time of the commit if there is none."""
+    """Date of the evaluation in ISO 8601; by default the Hub takes the time of the commit."""
     source: ResultSource | None = None
 
 
@@ -54,7 +54,7 @@ class HubResult:
 
 
 def check_hub_benchmark(benchmark: BenchmarkOnHub) -> None:
-    """Refuse settings that the Hub would refuse.
+    """Raise if the Hub would refuse the settings.
 
     Raises:
         SettingError: Names the option.
@@ -74,7 +74,7 @@ def check_hub_benchmark(benchmark: BenchmarkOnHub) -> None:
         try:
             datetime.fromisoformat(benchmark.date)
         except ValueError:
-            raise SettingError(f"--date {benchmark.date!r}: a date is written as 2026-11-22 or with its time") from None
+            raise SettingError(f"--date {benchmark.date!r}: write a date as 2026-11-22, or with a time") from None
 
 
 def write_results(results: Sequence[HubResult], benchmark: BenchmarkOnHub, repository: Path) -> Path:

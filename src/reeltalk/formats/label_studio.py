@@ -55,7 +55,7 @@ __all__ = ["LabelStudioOptions", "read", "write"]
 _DECISION_OF: Final = {words: decision for decision, words in DECISIONS.items()}
 _REASON_OF: Final = {words: reason for reason, words in REASON_WORDS.items()}
 REVISION: Final = 0
-"""Reviews are of the drafts: a benchmark does not number its revisions."""
+"""Revision of the reviewed drafts, since a benchmark does not number its revisions."""
 
 TurnKey = tuple[str, int, int]
 """Table, row and turn."""
@@ -103,7 +103,7 @@ class Annotations:
         ]
         drafts = read_regions([Region.model_validate(region) for region in regions], len(places)).turns
         for place, annotation in task.annotations:
-            # Several exports may hold the same annotation.
+            # Several exports may contain the same annotation.
             key = (*((row.table, row.row) for row, _ in units), str(annotation.id), annotation.created_at)
             if annotation.id is not None and key in self._seen:
                 continue
@@ -395,7 +395,7 @@ class _Reader:
                     f"row {row.row} of {row.table} differs from what another task or file says",
                     file=file,
                     place=place,
-                    hint="files of one export belong together; keep those of others in folders of their own",
+                    hint="keep the files of each export in a separate folder",
                 )
             return
         with record_errors(file, place):

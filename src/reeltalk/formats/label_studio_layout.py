@@ -1,4 +1,4 @@
-"""Label Studio's JSON and labelling config: tasks, exports, and which control holds which part of a turn.
+"""Label Studio's JSON and labelling config: tasks, exports, and the control for each part of a turn.
 
 Full JSON has a task with its annotations, JSON-MIN a row an annotation, with the task's data and the controls' values
 side by side (`prettify_result` of label-studio-sdk's converter makes one value of a list of one).
@@ -30,14 +30,14 @@ from reeltalk.store.documents import SourceModel, parse
 
 
 class LabelStudioOptions(BaseModel):
-    """Where a Label Studio server finds the videos."""
+    """The location of the videos for a Label Studio server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     media_url: str | None = None
-    """Address before each video's name, as https://host/videos/; by default the server's own local files."""
+    """Address before each video's name, such as https://host/videos/; by default the server's own local files."""
     videos: Literal["copy", "link", "none"] = "copy"
-    """copy: videos lie in the folder; link: as hard links, where the file system allows; none: they are elsewhere."""
+    """copy: videos are copied into the folder; link: hard-linked, if the file system allows it; none: left out."""
 
 
 DEFAULTS: Final = LabelStudioOptions()
@@ -46,7 +46,7 @@ DEFAULTS: Final = LabelStudioOptions()
 SOURCE: Final = "reeltalk"
 """Key of a task's data that holds the facts the importer needs."""
 LAYOUT: Final = 1
-"""Version of those facts; it grows when their meaning changes."""
+"""Version of these facts. Raised when their meaning changes."""
 KEPT: Final = "kept"
 """Folder of the rows that are in no task."""
 MIN_OWN: Final = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
@@ -224,11 +224,11 @@ def moment_of(text: str | None, file: Path, place: str) -> datetime | None:
 VIDEO: Final = "video"
 EVIDENCE: Final = "evidence"
 SCENE: Final = "Scene"
-"""Label of marks that show the scene on the time line. They are never read."""
+"""Label of marks that show the scene on the time line. The importer ignores them."""
 QUESTION, ANSWERS, ASKED, LABELS, OPTIONS, CORRECT = "question", "answers", "asked", "labels", "options", "correct"
 DECISION, REASONS, NOTE = "decision", "reasons", "note"
 CONTROLS: Final = (DECISION, REASONS, QUESTION, ANSWERS, OPTIONS, CORRECT, ASKED, LABELS, NOTE)
-"""Controls of every turn, named `question_0` and so on. The evidence of all turns is on the time line of the video."""
+"""Controls of every turn, named `question_0` and so on. The evidence of all turns is on the video's time line."""
 KINDS: Final = {
     QUESTION: "textarea",
     ANSWERS: "textarea",
@@ -454,7 +454,7 @@ def labelling_config(turns: Iterable[Turn], *, most: int) -> str:
     view = ET.Element("View")
     ET.SubElement(view, "Header", value="$title", size="4")
     ET.SubElement(view, "Video", name=VIDEO, value="$video", framerate="$fps", timelineHeight="120")
-    # A server refuses tasks with labels of their own for the time line, so all have those of the largest task.
+    # A server refuses different time line labels for each task, so all tasks have the labels of the largest one.
     marks = ET.SubElement(view, "TimelineLabels", name=EVIDENCE, toName=VIDEO)
     for name in (SCENE, *map(turn_name, range(most))):
         ET.SubElement(marks, "Label", value=name)
@@ -489,7 +489,7 @@ def labelling_config(turns: Iterable[Turn], *, most: int) -> str:
 
 
 def offered_labels(turns: Iterable[Turn]) -> dict[str, list[str]]:
-    """Labels by vocabulary: all known ones, then those that turns have besides, as far as a config can hold them."""
+    """Labels by vocabulary: all known ones, then other labels of turns that a config can hold."""
     offered: dict[str, dict[str, None]] = defaultdict(dict)
     for vocabulary, kind in VOCABULARIES.items():
         offered[vocabulary] = dict.fromkeys(member.value for member in kind)

@@ -40,7 +40,7 @@ def _scenes_in_order(clips: Iterable[Clip]) -> list[Clip]:
 
 
 def _title(video_id: str, scenes: Iterable[Clip], units: Iterable[QAChain | Dialogue]) -> str:
-    """One line over a task."""
+    """Heading of a task, one line."""
     where = [
         f"{_clock(clip.interval.start_s)}–{_clock(clip.interval.end_s)} ({clip.id})" if clip.interval else str(clip.id)
         for clip in scenes
@@ -50,7 +50,7 @@ def _title(video_id: str, scenes: Iterable[Clip], units: Iterable[QAChain | Dial
 
 
 def _heading(unit: QAChain | Dialogue, index: int, number: int) -> str:
-    """One line over a turn; numbers from 1."""
+    """Heading of a turn, one line with numbers from 1."""
     kind = "chain" if isinstance(unit, QAChain) else "dialogue"
     asked_at_s = unit.turns[index].asked_at_s
     when = f", asked at {_clock(asked_at_s)}" if asked_at_s is not None else ""
@@ -181,7 +181,7 @@ class Unit:
 
     @property
     def clip_ids(self) -> tuple[str, ...]:
-        """The clips that it is about."""
+        """Its clips."""
         if isinstance(self.record, QAChain):
             return (self.record.clip_id,) if self.record.clip_id else ()
         return self.record.clip_ids
@@ -333,7 +333,7 @@ class LabelStudioWriter:
             suffix = PurePosixPath(file).suffix
             ending = suffix if suffix[1:].isalnum() and suffix.isascii() and len(suffix) < 7 else ".mp4"
             if self.options.media_url is not None and self.options.videos == "none":
-                # The person who serves the videos named them as their source did.
+                # The videos are on another server, under their names in the source.
                 names[video_id] = file
             elif video is not None and video.sha256 in self.content.media:
                 endings.setdefault(video.sha256 or "", ending)

@@ -108,7 +108,7 @@ class LayoutRecords:
         """
         if dialogue.id in self.dialogues:
             raise document.error(
-                "this identifier stands twice", place, dialogue.id, "remove one of the two, or give it another"
+                "this identifier appears twice", place, dialogue.id, "remove one of the two, or give it another"
             )
         self.dialogues[dialogue.id] = dialogue
         return dialogue.id
@@ -138,7 +138,7 @@ class Index:
 
 
 def chain_as_dialogue(chain: QAChain) -> Dialogue:
-    """A chain for a layout that knows dialogues only."""
+    """A chain as a dialogue, for a layout without chains."""
     return Dialogue(
         id=DialogueId(chain.id),
         video_id=chain.video_id,
@@ -153,9 +153,9 @@ class DocumentKind:
 
     name: str
     recognises: Callable[[str, Json], bool]
-    """From the file's name (in lower case) and its value."""
+    """Whether a document is of this kind, from the file's name (in lower case) and its value."""
     decode: Callable[[SourceDocument], Iterable[str]]
-    """Add records; give their identifiers in the document's order."""
+    """Add records, and yield their identifiers in the document's order."""
     encode: Callable[[Index, SourceFile], Json]
     """The document that holds the records of a file."""
 
@@ -171,7 +171,7 @@ class Layout:
     default_files: Callable[[Index], list[SourceFile]]
     """The files to write for a benchmark that was not imported from this layout."""
     lost: Callable[[Content], list[str]]
-    """Lines for everything that the layout cannot express of a benchmark from elsewhere."""
+    """Lines for each part of a benchmark that the layout cannot express."""
     read_file: Callable[[Path], Json | None] = lambda path: read_json(path) if path.suffix == ".json" else None
     """The value of a file, or None if the layout has no such files."""
     write_file: Callable[[Path, Json], None] = lambda path, value: _write_text(path, value)
@@ -270,7 +270,7 @@ def lost_beyond_dialogues(content: Content, *, options: bool, several_turns: boo
 
 LONGEST_STEM: Final = 80
 LONGEST_NAME_BYTES: Final = 100
-"""A longer name of a video, model or judge does not become the name of a file or folder of an export."""
+"""A longer name of a video, model or judge is not used as a file or folder name in an export."""
 FORBIDDEN: Final = frozenset('/\\:*?"<>|')
 
 
@@ -300,7 +300,7 @@ def keep_form(file: SourceFile, theirs: Json, ours: Json) -> SourceFile:
 
 
 def restore_form(file: SourceFile, ours: Json) -> Json:
-    """The document as the source had it, as far as the records still say the same."""
+    """The document in the source's form, except for values that changed since the import."""
     return apply_difference(ours, file.extra[FORM]) if isinstance(file.extra.get(FORM), dict) else ours
 
 
@@ -318,7 +318,7 @@ def difference(theirs: Json, ours: Json) -> dict[str, Json] | None:
 def _difference_of_objects(theirs: dict[str, Json], ours: dict[str, Json]) -> dict[str, Json] | None:
     added = {key: member for key, member in theirs.items() if key not in ours}
     absent = {key: member for key, member in ours.items() if key not in theirs}
-    # Only the name of an alias is kept, not its value, so an edited record is also exported under the alias.
+    # Only the name of an alias is stored, not its value, so an edited record is also exported under the alias.
     renamed: dict[str, Json] = {}
     for key, member in list(absent.items()):
         alias = next((alias for alias, other in added.items() if _same(member, other)), None)
@@ -357,7 +357,7 @@ def apply_difference(ours: Json, found: dict[str, Json]) -> Json:
 
 
 def _same(one: Json, other: Json) -> bool:
-    # 1, 1.0 and true are equal to Python, and three different things in a file.
+    # 1, 1.0 and true are equal in Python, but different in a file.
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

@@ -155,7 +155,7 @@ class _Writer:
         self.content = replace(self.content, dialogues=list(self.dialogues.values()), answers=answers, scores=scores)
 
     def _as_it_goes_out(self, dialogue: Dialogue, *, is_source: bool) -> Dialogue:
-        """A dialogue with the fields of its source alone, and an ability in each round that we made."""
+        """A dialogue with only the fields of its source, and an ability in each round that we wrote."""
         fields = source_keys_like_ours(self.files)
         is_listed = dialogue.id in self._covered("checklist")
 
@@ -298,7 +298,7 @@ LOOKED_FOR: Final = "expected a model's folder with <task>.json in it: {video: {
 
 
 class _AnswerReader(MTVideoReader):
-    """Reads the answers and results at `source`, and nothing else of a release.
+    """Reads only the answers and results at `source`, and no other files of a release.
 
     Args:
         source: A model's folder, a folder with several of them, one file, or a release with answers.
@@ -317,7 +317,7 @@ class _AnswerReader(MTVideoReader):
         """Read the answers, each about a dialogue of the benchmark.
 
         Raises:
-            InputError: Something is damaged, is about another benchmark, or there are no answers.
+            InputError: A file is damaged, is about another benchmark, or there are no answers.
         """
         files = self._collect()
         folder = self.source.absolute() if self.source.is_dir() else self.source.absolute().parent

@@ -25,7 +25,7 @@ from reeltalk.store.documents import SourceModel
 FORMAT: Final = "mt-video-bench"
 TASK_LABEL: Final = "mt_video_bench.task"
 ABILITY_LABEL: Final = "mt_video_bench.ability"
-"""An `Ability` outside the six tasks, as the source spells it."""
+"""Vocabulary of the source's `Ability` values outside the six tasks."""
 
 NOT_ASKED: Final = "No need for this ability to answer."
 ERROR_MARK: Final = "[ERROR]"
@@ -53,7 +53,7 @@ ABILITIES: Final = {
 }
 UNDERSTANDING: Final = "Scene Understanding"
 REASONING: Final = "Scene Reasoning"
-"""The two basic capabilities, on which the other rounds of a dialogue rest."""
+"""The two basic capabilities, on which the other rounds of a dialogue build."""
 _TASK_SPELLINGS = {
     **{task.value: task for task in Task},
     "content_summary": Task.CONTENT_SUMMARY,
@@ -104,7 +104,7 @@ Results = dict[str, dict[str, dict[str, Any]]]
 
 
 def task_of_stem(stem: str) -> str:
-    """The task of a file: one of the six however it is spelled, or the file's own word."""
+    """The task of a file: one of the six in any spelling, else the file's own word."""
     word = stem.removesuffix(CHECKLIST_SUFFIX).removesuffix(CHECKLIST_SUFFIX.lower())
     found = _TASK_SPELLINGS.get(re.sub(r"[ -]", "_", word.strip()).casefold())
     return found.value if found else word
@@ -126,7 +126,7 @@ def ability_of(labels: dict[str, tuple[str, ...]]) -> str | None:
 
 
 def basic_ability_of(labels: dict[str, tuple[str, ...]]) -> str:
-    """The basic capability of a round of none of the six tasks; the official script expects one in every round."""
+    """The basic capability of a round outside the six tasks; the official script expects one in every round."""
     return REASONING if "Reasoning" in labels.get("cogme.thinking", ()) else UNDERSTANDING
 
 
@@ -164,7 +164,7 @@ def reference_key(fields: dict[str, Any]) -> str:
 
 
 def state_of(text: str) -> AnswerState:
-    """True if there is an answer to judge."""
+    """The state of an answer, from its text."""
     if text.strip() == NOT_ASKED:
         return AnswerState.NOT_ASKED
     return AnswerState.FAILED if text.lstrip().startswith(ERROR_MARK) else AnswerState.ANSWERED

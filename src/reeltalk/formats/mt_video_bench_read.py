@@ -1,6 +1,6 @@
-"""Reads MT-Video-Bench's files, of both versions, into typed records.
+"""Read MT-Video-Bench's files, of both versions, into typed records.
 
-Dialogues are read however they are nested, with checklists, answers and scores of rounds.
+This reads dialogues in every nesting, with checklists, answers and scores of rounds.
 """
 
 from collections import defaultdict
@@ -36,7 +36,7 @@ from reeltalk.store.foreign import visible_files
 
 @dataclass
 class SourceJson:
-    """A JSON file of the release, read."""
+    """A JSON file of the release, with its content."""
 
     name: str
     """Relative to the imported folder."""
@@ -165,7 +165,7 @@ def _read_scores(
         at = f"{place}.ALL_RUNS[{index}]"
         name = str(run.run_id)
         if name in runs:
-            raise InputError("this run stands twice", file=file.path, place=f"{at}.run_id", value=run.run_id)
+            raise InputError("this run appears twice", file=file.path, place=f"{at}.run_id", value=run.run_id)
         runs.append(name)
         extra: dict[str, Json] = {"run_id": run.run_id} if not isinstance(run.run_id, str) else {}
         if run.results is not None:
@@ -205,7 +205,7 @@ class MTVideoReader:
         """Read everything.
 
         Raises:
-            InputError: Something is damaged, or nothing of MT-Video-Bench is there.
+            InputError: A file is damaged, or there are no files of MT-Video-Bench.
         """
         files = self._collect()
         if not files:
@@ -280,7 +280,7 @@ class MTVideoReader:
                 dialogue_id = _name(f"{file.task}/{video}/{event_of(entry.event)}", file, entry.place)
                 if dialogue_id in self.dialogues:
                     raise InputError(
-                        f"dialogue '{dialogue_id}' stands twice",
+                        f"dialogue '{dialogue_id}' appears twice",
                         file=file.path,
                         place=entry.place,
                         value=entry.event,
@@ -337,7 +337,7 @@ class MTVideoReader:
             if number is None:
                 continue
             if number in numbered:
-                raise InputError(f"round {number} stands twice", file=file.path, place=place, value=key)
+                raise InputError(f"round {number} appears twice", file=file.path, place=place, value=key)
             fields = parse(dict[str, Any], value, file=file.path, place=place)
             alias = layout.reference_key(fields)
             renamed = {"Assistant" if name == alias else name: member for name, member in fields.items()}
@@ -371,7 +371,7 @@ class MTVideoReader:
     def _once(self, file: SourceJson, place: str, what: str, *key: str) -> None:
         other = self.listed.setdefault((file.kind, *key), file.name)
         if other != file.name or (file.name, *key) in self.listed:
-            raise InputError(f"{what} stand twice, here and in {other}", file=file.path, place=place, value=key[-1])
+            raise InputError(f"{what} appear twice, here and in {other}", file=file.path, place=place, value=key[-1])
         self.listed[file.name, *key] = file.name
 
     def _turn_index(self, file: SourceJson, place: str, dialogue: Dialogue, number: int) -> int:
@@ -487,7 +487,7 @@ class MTVideoReader:
         for index, row in enumerate(rows):
             place = f"$[{index}]" if isinstance(file.value, list) else "$"
             parse(layout.TaskMean, row, file=file.path, place=place)
-        # A mean over rounds belongs to no record; it is computed again from them.
+        # A mean over rounds has no record. It is computed again from the rounds.
         self._add_file(file, (), summary=file.value)
 
 

@@ -11,18 +11,18 @@ from reeltalk.store.content import Content
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 TURN_FIELDS: Final = ("question", "references", "options", "correct_option", "labels", "checklist")
-"""Fields of a turn that every such layout holds or reports as lost itself."""
+"""Fields of a turn that every such layout holds, or reports as lost itself."""
 
 
 def option_of_letter(document: SourceDocument, place: str, letter: str, options: Sequence[str]) -> int:
     """The index of the option with an answer letter.
 
     Raises:
-        InputError: It is no letter of an option.
+        InputError: It is not the letter of an option.
     """
     index = LETTERS.find(letter) if len(letter) == 1 else -1
     if not 0 <= index < len(options):
-        raise document.error(f"the answer is no letter of the {len(options)} options", place, letter)
+        raise document.error(f"the answer is not a letter of the {len(options)} options", place, letter)
     return index
 
 
@@ -30,10 +30,10 @@ def option_of_text(document: SourceDocument, place: str, text: str, options: Seq
     """The index of the option that an answer repeats.
 
     Raises:
-        InputError: It is none of the options.
+        InputError: It is not one of the options.
     """
     if text not in options:
-        raise document.error("the answer is none of the options", place, text)
+        raise document.error("the answer is not one of the options", place, text)
     return list(options).index(text)
 
 
@@ -65,7 +65,7 @@ def question_named(index: Index, name: str) -> tuple[Dialogue, int]:
 
 def _name_of_turn(index: Index, dialogue: Dialogue, number: int) -> str:
     name = f"{dialogue.id}#{number}"
-    # An earlier export may have come back as a dialogue of just that name.
+    # A dialogue that was imported from an earlier export may have this name.
     return derive_id("question", dialogue.id, number) if DialogueId(name) in index.dialogues else name
 
 

@@ -1,7 +1,8 @@
 """MVBench (CVPR 2024, arXiv 2311.17005): `json/<task>.json`, a list of questions whose answer repeats a candidate.
 
-A row names its video without the folder; the official loader takes the folder, and whether `start` and `end` bound
-what is shown, from a table of tasks. reeltalk does the same: `video_1.mp4` of two tasks may be two videos.
+A row names its video without the folder; the official loader takes the folder from a table of tasks, and also
+whether only the part from `start` to `end` is shown. reeltalk does the same: `video_1.mp4` of two tasks may be two
+videos.
 """
 
 from collections import Counter, defaultdict
@@ -109,7 +110,7 @@ def _part(document: SourceDocument, place: str, row: MVBenchRow) -> Interval | N
     if row.start is None or row.end is None:
         raise document.error("one of start and end is missing", place, [row.start, row.end])
     if row.end < row.start or row.start < 0:
-        raise document.error("the shown part ends before it starts, or starts before 0", place, [row.start, row.end])
+        raise document.error("the part to show ends before it starts, or starts before 0", place, [row.start, row.end])
     return Interval(start_s=row.start, end_s=row.end)
 
 

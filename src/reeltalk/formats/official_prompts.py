@@ -1,4 +1,4 @@
-"""The authors' prompts, from a clone of their repository or the text of their paper that a user has.
+"""Read the authors' prompts from the user's clone of their repository, or from the text of their paper.
 
 Python files are parsed and never run: a prompt is a string literal that is assigned to a name. A clone is untrusted:
 only files inside it are read, up to a size limit.
@@ -148,7 +148,7 @@ def official_prompts(source: Source, path: Path) -> dict[str, tuple[str, Path]]:
             if not file.exists():
                 continue
             if not file.resolve().is_relative_to(root) or not file.is_file():
-                raise InputError("leads outside of the clone", file=file, hint="clone the repository anew")
+                raise InputError("leads outside of the clone", file=file, hint="clone the repository again")
             found[one.name] = _in_script(one, file), file
         looked = [f"{one.variable} in {one.file}" for one in IN_SCRIPTS[source]]
     else:
@@ -178,9 +178,9 @@ def _in_script(one: InScript, file: Path) -> str:
             and any(isinstance(target, ast.Name) and target.id == one.variable for target in node.targets)
         ]
     except SyntaxError as error:
-        raise InputError(f"not Python: {error.msg}", file=file, line=error.lineno, hint="clone it anew") from None
+        raise InputError(f"not Python: {error.msg}", file=file, line=error.lineno, hint="clone it again") from None
     except (ValueError, RecursionError, MemoryError):
-        raise InputError("not Python that can be parsed", file=file, hint="clone the repository anew") from None
+        raise InputError("not Python that can be parsed", file=file, hint="clone the repository again") from None
     if len(assigned) != 1:
         raise InputError(
             f"{one.variable} is assigned a literal {len(assigned)} times, not once",
@@ -237,14 +237,14 @@ def _formatted(part: _Part, file: Path, line: int) -> list[_Part]:
                     raise ValueError
                 found.append(_Part(name, is_field=True))
     except ValueError:
-        raise InputError("its braces cannot be read", file=file, line=line, hint="clone the repository anew") from None
+        raise InputError("its braces cannot be read", file=file, line=line, hint="clone the repository again") from None
     return found
 
 
 def _literal(text: str, file: Path, line: int) -> str:
-    """Check a text that is sent unchanged: it must hold nothing that looks like one of our fields."""
+    """Check a text that is sent unchanged: it must not contain text that looks like one of our fields."""
     if (taken := re.search(r"\{\w+\}", text)) is not None:
-        raise InputError(f"{taken[0]} is no field of the script, and would be one here", file=file, line=line)
+        raise InputError(f"{taken[0]} is not a field of the script, but would be one here", file=file, line=line)
     return text
 
 
@@ -264,7 +264,7 @@ def _in_paper(place: InPaper, text: str, file: Path) -> str | None:
     line = text.count("\n", 0, begin.end()) + 1
 
     def ours(match: re.Match[str]) -> str:
-        # Formulas set a name letter by letter: $\{ \mathrm { t e x t } \}$.
+        # Formulas write a name letter by letter: $\{ \mathrm { t e x t } \}$.
         name = re.sub(r"\\[a-z]+|[^\w]", "", match["name"])
         if name in place.fields:
             return f"{{{place.fields[name]}}}"

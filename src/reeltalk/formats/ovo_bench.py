@@ -1,7 +1,7 @@
-"""OVO-Bench (CVPR 2025, arXiv 2501.05510): questions at a moment of a stream, and probes repeated as it goes on.
+"""OVO-Bench (CVPR 2025, arXiv 2501.05510): questions at a moment of a stream, and repeated probes along it.
 
-Backward and real-time tasks have options and one moment. The forward tasks ask the same again at each entry of
-`test_info`: how often so far (REC), is this step being done now (SSR), is there enough to answer (CRR).
+Backward and real-time tasks have options and one moment. The forward tasks repeat a question at each entry
+of `test_info`: how often so far (REC), is this step being done now (SSR), is there enough to answer (CRR).
 """
 
 import re
@@ -58,7 +58,7 @@ class ChoiceRow(OVOBenchRow):
 
 
 class CountProbe(SourceModel):
-    """A probe of REC: how often it was done so far."""
+    """A probe of REC: the number of times so far."""
 
     realtime: ProbeTime
     count: int

@@ -1,7 +1,7 @@
 """Parquet in and out as JSON values, through pyarrow of the `hub` extra.
 
 A repeated column, a value without a JSON form (bytes, NaN, a map) and a Git LFS pointer in place of the file are
-refused with their place. Dates and decimals become text, and an export makes dates and decimals of them again.
+refused with their place. Dates and decimals become text, and an export converts them back.
 """
 
 import base64
@@ -39,7 +39,8 @@ def read_parquet(path: Path) -> tuple[Any, Any]:
     """A Parquet file as a `pyarrow.Table`, and its `pyarrow.Schema` as the file states it.
 
     Raises:
-        InputError: It is damaged, no regular file, or unpacks to more than `MOST_ROWS` rows or `MOST_BYTES`: a column
+        InputError: It is damaged, not a regular file, or unpacks to more than `MOST_ROWS` rows or `MOST_BYTES`: a
+        column
             that repeats a value takes next to nothing in the file.
         MissingExtraError: The `hub` extra is not installed.
     """
@@ -48,7 +49,7 @@ def read_parquet(path: Path) -> tuple[Any, Any]:
         with open_file(path) as stream:
             schema = parquet.read_schema(stream)
             texts = [column.name for column in schema if _is_text(column.type)]
-            # Repeated texts are not copied into rows until their total size is known.
+            # Read texts as dictionaries, so that repeated texts are not copied before the total size is known.
             file = parquet.ParquetFile(stream, read_dictionary=texts)
             if file.metadata.num_rows > MOST_ROWS:
                 raise InputError(f"more than {MOST_ROWS:,} rows", file=path, hint="split the file")
@@ -120,7 +121,7 @@ def read_arrow_rows(path: Path) -> tuple[list[dict[str, Json]], str]:
     table, schema = read_parquet(path)
     doubled = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if doubled:
-        raise InputError("a column stands twice", file=path, place=doubled[0])
+        raise InputError("a column appears twice", file=path, place=doubled[0])
     try:
         for index, column in enumerate(schema):
             if _is_text_in_json(column.type):
@@ -161,10 +162,10 @@ def _refuse_what_is_not_json(value: object, path: Path, place: str, depth: int) 
 
 
 def write_arrow_rows(path: Path, rows: list[dict[str, Json]], schema_text: str | None = None) -> list[str]:
-    """Write rows with the column types of a schema that `read_arrow_rows` gave, as far as the values still fit.
+    """Write rows with the column types of a schema from `read_arrow_rows`, if the values still fit.
 
     Returns:
-        A line for each column whose values had to become JSON text.
+        A line for each column whose values are written as JSON text instead.
     """
     pyarrow, parquet = pyarrow_modules()
     schema = _schema(schema_text)

@@ -45,7 +45,7 @@ from reeltalk.store.documents import write_json
 OF_CHAINS: Final = ("dialogue", "con", "answers", "judged chain", "judged single")
 """Kinds of files whose records are chains."""
 OF_DIALOGUES: Final = ("streaming", "judged con")
-"""Kinds of files that become dialogues if their chains are unknown."""
+"""Kinds of files whose records become dialogues if their chains are unknown."""
 _HELD_OF_CHAINS: Final = frozenset({"id", "video_id", "clip_id", "turns"})
 _HELD_OF_TURNS: Final = frozenset({"question", "references", "asked_at_s", "labels"})
 
@@ -138,7 +138,7 @@ class _Writer:
     """Index in `files` by kind, by the fields that distinguish files, and by the values of these fields."""
     taken: set[str] = field(default_factory=set)
     spoken: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """The languages in which a video has chains."""
+    """Languages of a video's chains."""
     names: dict[str, str] = field(default_factory=dict)
     """The name of a video, model or judge in file names."""
 
@@ -511,7 +511,7 @@ WHICH: Final = "give the folder of answers to the benchmark that --bench names, 
 
 
 class _AnswerReader(SVBenchReader):
-    """Reads the answers and judgements at `source`, and nothing else of a release.
+    """Reads only the answers and judgements at `source`, and no other files of a release.
 
     Args:
         source: A model's folder, a folder with several of them, one file, or a release with answers.
@@ -551,7 +551,7 @@ class _AnswerReader(SVBenchReader):
         """Read the answers, each about a chain or path of the benchmark.
 
         Raises:
-            InputError: Something is damaged, is about another benchmark, or there are no answers.
+            InputError: A file is damaged, is about another benchmark, or there are no answers.
         """
         files = [file for file in self._collect() if file.kind in KINDS]
         if not files:
@@ -579,7 +579,7 @@ class _AnswerReader(SVBenchReader):
         answers = self.content.answers
         if answers and all(answer.asked_as is not None for answer in answers):
             raise InputError(
-                "not one of these questions is asked at its place in the benchmark",
+                "none of these questions is at its place in the benchmark",
                 file=files[0].path,
                 value=answers[0].asked_as,
                 hint=WHICH,

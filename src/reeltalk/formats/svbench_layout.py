@@ -32,7 +32,7 @@ from reeltalk.store.documents import SourceModel, read_text
 FORMAT: Final = "svbench"
 DEFAULT_LANGUAGE: Final = "en"
 LANGUAGE: Final = "language"
-"""The label vocabulary by which turns name their language: a video has chains in English and in Chinese."""
+"""Label vocabulary for the language of a turn. A video has chains in English and in Chinese."""
 
 OVERALL: Final = "Overall Evaluation"
 CRITERIA: Final = (
@@ -47,7 +47,7 @@ MAY_NOT_APPLY: Final = "Temporal Understanding"
 NOT_APPLICABLE: Final = -1
 HIGHEST_SCORE: Final = 10
 ALIASES: Final = {"Overall Score": OVERALL}
-"""The paper's prompt says *Score*, and the published script looks for *Evaluation*."""
+"""The paper's prompt uses *Score*, and the published script expects *Evaluation*."""
 
 META_COLUMNS: Final = ("Video_Name", "Path_of_Video", "Sort_of_Set")
 SCENE_COLUMNS: Final = ("path", "timestamp")
@@ -84,7 +84,7 @@ def seconds_of(spelling: str | float) -> float:
     """Seconds of `"HH:MM:SS.ffffff"`, of a decimal number in a string, or of a number.
 
     Raises:
-        ValueError: It is neither, negative, or beyond any video.
+        ValueError: It has another form, is negative, or is longer than any video.
     """
     if isinstance(spelling, str):
         if match := _CLOCK.fullmatch(spelling):
@@ -93,7 +93,7 @@ def seconds_of(spelling: str | float) -> float:
             return float(spelling)
         raise ValueError("a time must be seconds or HH:MM:SS.ffffff")
     if not 0 <= spelling < 1e9 or not math.isfinite(spelling):
-        raise ValueError("a time must be 0 s or more, and less than a thousand million seconds")
+        raise ValueError("a time must be 0 s or more, and less than 1,000,000,000 s")
     return float(spelling)
 
 
@@ -106,7 +106,7 @@ Time = Annotated[str | int | float, AfterValidator(_is_time)]
 """A time as the source spells it."""
 
 Position = Annotated[int, Field(ge=0, lt=100_000)]
-"""An index from 0. The bound keeps a damaged number from being taken for one."""
+"""An index from 0. The bound excludes damaged numbers."""
 
 
 class QuestionsAndAnswers(SourceModel):
@@ -221,7 +221,7 @@ class JudgedQuestion(SourceModel):
 
 
 class JudgedScene(SourceModel):
-    """A judge's records about the questions of one chain, each by itself."""
+    """A judge's records about the questions of one chain, judged separately."""
 
     video_name: str
     scene_id: SceneId
@@ -235,7 +235,7 @@ class FolderFacts:
     kind: str | None
     """The kind of the file, unless its content shows another kind."""
     unit: str
-    """What its answers and judgements are about: `chain` or `path`."""
+    """Unit of its answers and judgements: `chain` or `path`."""
     language: str | None
     names: tuple[str, ...]
     """The folders that are not of the layout: those of a model, or of a judge and a model."""
@@ -308,7 +308,7 @@ def read_csv(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
             if not header:
                 header = fields
                 if len(set(header)) < len(header):
-                    raise InputError("a column stands twice", file=path, line=reader.line_num, value=",".join(header))
+                    raise InputError("a column appears twice", file=path, line=reader.line_num, value=",".join(header))
                 continue
             if len(fields) != len(header):
                 raise InputError(
@@ -336,7 +336,7 @@ def parse_scenes(literal: str) -> list[tuple[str, str]]:
     """The scenes of a `timestamp` field, a Python list of pairs of strings.
 
     Raises:
-        ValueError: It is something else.
+        ValueError: It is not such a list.
     """
     inner = literal.strip()
     found = _SCENE.findall(inner)
@@ -748,7 +748,7 @@ class JoinInput:
 def join_inputs(content: Content) -> list[JoinInput]:
     """The input of the official script for each video and language that has chains.
 
-    A benchmark from elsewhere is read as its export would be.
+    A benchmark that was not imported from SVBench is treated like its export.
 
     Args:
         content: The benchmark.

@@ -1,4 +1,4 @@
-"""Reads SVBench's files in the order in which they build on each other: the release, answers, judgements."""
+"""Read SVBench's files in the order of their dependencies: the release, answers, judgements."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -70,7 +70,7 @@ class File:
 
 @dataclass
 class _Records:
-    """The records made so far, and methods to add more, for files of every kind."""
+    """The records so far, and methods to add more, for files of every kind."""
 
     source: Path
     content: Content = field(default_factory=Content)
@@ -103,7 +103,7 @@ class _Records:
             )
 
     def once(self, file: File, *what: str) -> None:
-        """Refuse a second file of the same kind about the same thing."""
+        """Raise for a second file of the same kind about the same subject."""
         other = self.seen.setdefault((file.kind, *what), file.name)
         if other != file.name:
             raise InputError(
@@ -228,7 +228,7 @@ UNNAMED: Final = "unnamed"
 
 
 class JudgedReader(_Records):
-    """Reads each kind of file that a model or a judge left."""
+    """Reads each kind of file with answers or judgements."""
 
     def _read_answers(self, file: File) -> None:
         model, unit = self._model(file), file.place.unit
@@ -470,7 +470,7 @@ class JudgedReader(_Records):
         for alias, criterion in layout.ALIASES.items():
             if alias in given and criterion not in given:
                 given[criterion] = given.pop(alias)
-        # The text is about all criteria; it is kept once, with the overall score or the only one.
+        # The text is about all criteria. It is stored once, with the overall score or the only one.
         carrier = expected[-1]
         for criterion in (*expected, *(name for name in given if name not in expected)):
             reading = _reading(criterion, given[criterion]) if criterion in given else _unscored(ABSENT)
@@ -554,7 +554,7 @@ class ReleaseReader(_Records):
             video_id = _check_name(layout.video_id_of(row["Video_Name"]), file, "Video_Name", line)
             if video_id in ids:
                 raise InputError(
-                    "this video stands twice", file=file.path, line=line, place="Video_Name", value=video_id
+                    "this video appears twice", file=file.path, line=line, place="Video_Name", value=video_id
                 )
             ids.append(video_id)
             word = row["Sort_of_Set"]
@@ -583,7 +583,7 @@ class ReleaseReader(_Records):
         for line, row in zip(file.lines, file.value, strict=True):
             video_id = _check_name(PurePosixPath(row["path"].replace("\\", "/")).stem, file, "path", line)
             if video_id in ids:
-                raise InputError("this video stands twice", file=file.path, line=line, place="path", value=row["path"])
+                raise InputError("this video appears twice", file=file.path, line=line, place="path", value=row["path"])
             if video_id not in self.videos:
                 extra = {column: cell for column, cell in row.items() if column not in layout.SCENE_COLUMNS}
                 with record_errors(file.path, "row", line=line):
@@ -703,7 +703,7 @@ class ReleaseReader(_Records):
         for position, (source, target, word) in enumerate(found):
             if (source, target, word) in found[:position]:
                 self.content.warnings.append(
-                    f"{file.name} at {place}[{position}]: this link stands twice; both are kept"
+                    f"{file.name} at {place}[{position}]: this link appears twice; both are kept"
                 )
             self._link(file, f"{place}.relationship[{position}]", (before, source), (after, target), word)
 
@@ -939,7 +939,7 @@ class SVBenchReader(ReleaseReader, JudgedReader):
         """Read everything.
 
         Raises:
-            InputError: Something is damaged, or nothing of SVBench is there.
+            InputError: A file is damaged, or there are no files of SVBench.
         """
         files = self._collect()
         if not files:

@@ -47,9 +47,9 @@ class SampleCheck:
 
     samples: int = 0
     frames: int = 0
-    """Over all samples; a picture counts as often as it is shown."""
+    """Frames of all samples; a picture counts each time that it is shown."""
     answers: int = 0
-    """Answers with loss."""
+    """Answers that are in the loss."""
     most_frames: int = 0
     most_tokens: int = 0
     """Tokens of the longest sample."""
@@ -95,7 +95,7 @@ def check_samples(
         checked.problems += _problems(sample, limits, count, lines_of, checked, path=path, line=line)
         for index, frame in enumerate(sample.frames):
             shown.setdefault(frame.file, (line, index))
-        # TRL's completion is the last answer; loss falls on nothing else of such a line.
+        # In such a line of TRL, only the completion, the last answer, is in the loss.
         checked.answers += 1 if isinstance(value, dict) and "completion" in value else len(sample.turns)
     if not checked.samples and not checked.problems:
         checked.problems.append(InputError("no sample", file=path, hint="the file is empty"))
@@ -175,11 +175,11 @@ FRAMES: Final = "frames"
 MADE_AS: Final = "made.json"
 """File next to the pictures of a video that records their source and settings."""
 MADE_BY: Final = 1
-"""Grows when the same frame would come out differently."""
+"""Raised when the same frame would give another picture."""
 FRAMES_A_CALL: Final = 64
 DECODE_S: Final = 120.0
 SECONDS_A_FRAME: Final = 10.0
-"""Time that a call may take for each frame: a long video whose index is damaged is decoded from its start."""
+"""Time limit of a call for each frame. A long video with a damaged index is decoded from its start."""
 WRITE: Final = "reeltalk.video.serving:write"
 LOOK: Final = "reeltalk.video.serving:probe_length"
 HINT: Final = "replace the file, or leave the video out"
@@ -241,21 +241,21 @@ def write_frames(
     """Write the pictures of samples below a root; pictures that exist stay.
 
     Args:
-        samples: Their frames have files and times.
+        samples: Samples whose frames have files and times.
         films: Videos by identifier.
-        root: Gets `frames/VIDEO/MILLISECONDS.jpg`.
+        root: Folder that receives `frames/VIDEO/MILLISECONDS.jpg`.
         size: Width and height in pixels.
         quality: Quality of the JPEG files, 1 to 100.
         executor: Decodes.
-        overwrite: Make pictures again that were made with other settings.
-        shared: Other files of samples that use the same pictures; then no picture is made again.
+        overwrite: Replace pictures that were made with other settings.
+        shared: Other files of samples that use the same pictures; then no picture is replaced.
         progress: Receives how far the work is.
 
     Returns:
         Number of pictures that samples show, and number of those that were decoded now.
 
     Raises:
-        BenchmarkError: Pictures are there that were made otherwise, or they cannot be written.
+        BenchmarkError: Existing pictures have other settings, or pictures cannot be written.
         InputError: A video cannot be decoded.
     """
     wanted: dict[str, dict[str, float]] = {}
@@ -263,7 +263,7 @@ def write_frames(
         stills = wanted.setdefault(sample.video_id or "", {})
         for frame in sample.frames:
             at_s = frame.at_s or 0.0
-            # If two moments share a name, take the earlier one, so that no sample sees beyond its question.
+            # If two moments have the same file name, use the earlier one, so that no sample sees beyond its question.
             stills[frame.file] = min(at_s, stills.get(frame.file, at_s))
     calls, paths = [], []
     for video_id, stills in wanted.items():
@@ -288,14 +288,14 @@ def write_frames(
         asked = len(calls[place].argument["stills"])
         found = answer.get("pts_s")
         if not isinstance(found, list) or len(found) != asked:
-            raise InputError("what is read from the video makes no sense", file=paths[place], hint=HINT)
+            raise InputError("the data that are read from the video are not valid", file=paths[place], hint=HINT)
         done += asked
         progress("frames", done, to_do, done / to_do)
     return total, to_do
 
 
 def _claim(folder: Path, film: _FilmFile, *, size: int, quality: int, overwrite: bool, shared: Sequence[str]) -> None:
-    """Make sure that pictures in a folder are of this video and made in this way."""
+    """Check that the pictures in a folder are of this video and have these settings."""
     made = {"made_by": MADE_BY, "video": film.video.sha256 or str(film.path), "size": size, "quality": quality}
     file = folder / MADE_AS
     with storage_errors(folder):
@@ -309,8 +309,7 @@ def _claim(folder: Path, film: _FilmFile, *, size: int, quality: int, overwrite:
             if any(folder.iterdir()) and (shared or not overwrite):
                 advice = f", as {', '.join(shared)} shows them, too" if shared else " or pass --overwrite"
                 raise BenchmarkError(
-                    f"{folder} holds pictures that were made otherwise (another video, size or quality); choose "
-                    f"another folder{advice}"
+                    f"{folder} holds pictures of another video, size or quality; choose another folder{advice}"
                 )
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
@@ -322,7 +321,7 @@ def _answer(outcome: Any, path: Path) -> dict[str, Any]:
     if isinstance(outcome, Failure):
         raise InputError(f"the video cannot be decoded: {outcome}", file=path, hint=HINT)
     if not isinstance(outcome, dict):
-        raise InputError("what is read from the video makes no sense", file=path, hint=HINT)
+        raise InputError("the data that are read from the video are not valid", file=path, hint=HINT)
     if REFUSED in outcome:
         raise InputError(f"the video cannot be decoded: {str(outcome[REFUSED])[:300]}", file=path, hint=HINT)
     if UNWRITABLE in outcome:
@@ -336,12 +335,12 @@ def _answer(outcome: Any, path: Path) -> dict[str, Any]:
 def _number(answer: Mapping[str, Any], name: str, path: Path) -> float:
     value = answer.get(name)
     if not isinstance(value, int | float) or not 0 <= value < 14 * 86400:
-        raise InputError("what is read from the video makes no sense, as its length", file=path, hint=HINT)
+        raise InputError("the length that is read from the video is not valid", file=path, hint=HINT)
     return float(value)
 
 
 META: Final = {"streamingchat": "meta.json", "sharegpt": "dataset_info.json"}
-"""The file by which a trainer finds the samples; TRL needs none."""
+"""The file that points a trainer to the samples; TRL needs none."""
 
 
 @dataclass(frozen=True)
@@ -364,7 +363,7 @@ class TrainingExport:
     pictures: int = 0
     decoded: int = 0
     told: list[str] = field(default_factory=list)
-    """A line for each thing that was left out or changed."""
+    """A line for each kind of omission or change."""
 
 
 def export_training(
@@ -392,12 +391,12 @@ def export_training(
         options: Frames, sizes and cuts.
         count: Counts the tokens of a text.
         executor: Decodes.
-        overwrite: Replace the file of samples, and pictures that were made otherwise.
-        provenance: Written next to the samples, with the options and counts.
+        overwrite: Replace the file of samples, and pictures that were made with other settings.
+        provenance: Facts that are written next to the samples, with the options and counts.
         progress: Receives how far the work is.
 
     Raises:
-        BenchmarkError: There is nothing to teach, videos are not available, or `root` holds something else.
+        BenchmarkError: There are no turns to teach, videos are not available, or `root` holds other files.
         InputError: A video cannot be decoded.
         SettingError: There is no such split or task.
     """
@@ -425,12 +424,12 @@ def export_training(
         for line in lines:
             stream.write(line_text(line).encode())
         stream.flush()
-        # A file that fails the check never gets its final name.
+        # A file that fails the check does not get its final name.
         checked = check_samples(Path(stream.name), limits=options.limits, count=count, executor=executor, layout=layout,
                         root=root, progress=progress)  # fmt: skip
         if checked.problems:
             raise BenchmarkError(
-                f"what was to be written is not valid: {checked.problems[0]}; where a picture is damaged, remove "
+                f"the training data are not valid: {checked.problems[0]}; if a picture is damaged, remove "
                 f"{root / FRAMES} and run this again"
             )
     exported = TrainingExport(file, checked, found, pictures, decoded)
@@ -452,8 +451,8 @@ def _films(
     missing = sorted(wanted - set(known))
     if missing and not options.skip_missing:
         raise BenchmarkError(
-            f"{len(missing):,} videos are not at hand, as '{missing[0]}'; put them into the benchmark with "
-            "'reeltalk attach' or 'reeltalk media pull', or leave out what is about them with --skip-missing"
+            f"{len(missing):,} videos are not available, such as '{missing[0]}'; put them into the benchmark with "
+            "'reeltalk attach' or 'reeltalk media pull', or leave out their samples with --skip-missing"
         )
     if missing:
         before = len(found.conversations)
@@ -462,7 +461,7 @@ def _films(
         found.counts["conversations are left out, as their video is not at hand"] += left_out
         if not found.conversations:
             raise BenchmarkError(
-                "no video is at hand; put them into the benchmark with 'reeltalk attach' or 'reeltalk media pull'"
+                "no video is available; put them into the benchmark with 'reeltalk attach' or 'reeltalk media pull'"
             )
     return known
 
@@ -477,7 +476,7 @@ def _samples(
     ]
     if not samples:
         raise BenchmarkError(
-            "nothing fits a sample; raise --budget, lower --frame-tokens or --reserve, or give the --tokenizer of the "
+            "no turn fits a sample; raise --budget, lower --frame-tokens or --reserve, or give the --tokenizer of the "
             "model, without which a text counts as many tokens as it has bytes"
         )
     return samples

@@ -1,9 +1,9 @@
 """From a benchmark to training samples: the turns that are taught, the frames at each turn, and the cuts of samples.
 
-A segment is a clip on a path or in a video's chains, and a moment of a dialogue. Turns without a question or a
-reference answer are left out and counted. A cut lies between segments only. A segment that alone is too long loses
-frames, evenly over its length. SVBench publishes of StreamingChat only that paths of more than 100 frames are split;
-the rest is our choice.
+A segment is a clip on a path or in a video's chains, or a moment of a dialogue. Turns without a question or a
+reference answer are left out and counted. Cuts are only between segments. A segment that is too long by itself loses
+frames, evenly over its length. About StreamingChat, SVBench publishes only that paths of more than 100 frames are
+split; the other rules are ours.
 """
 
 from collections import Counter, defaultdict
@@ -41,7 +41,7 @@ UnitKind = Literal["path", "chain", "dialogue"]
 
 
 class TrainingOptions(BaseModel):
-    """What of a benchmark becomes training samples, for streamingchat, sharegpt and trl."""
+    """The part of a benchmark that becomes training samples, for streamingchat, sharegpt and trl."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -49,13 +49,13 @@ class TrainingOptions(BaseModel):
     """path: each path is a conversation; chain: all chains of a video in order; dialogue: each dialogue. By default the
     first of these that the split has."""
     frames: Literal["segment", "stream"] = "segment"
-    """segment: frames of the clips that turns are about; stream: all frames from the beginning on."""
+    """segment: frames of the turns' clips; stream: all frames from the beginning of the video."""
     choices: Literal["told", "open"] = "told"
-    """told: a question with options is asked with them and answered by letter; open: without them, by its reference."""
+    """told: questions include their options, and answers are letters; open: no options, and answers are references."""
     fps: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 1.0
     """Frames per second, on the video's own grid."""
     size: Annotated[int, Field(ge=16, le=4096)] = 448
-    """Width and height of each frame in pixels, whatever the video's shape."""
+    """Width and height of each frame in pixels, for every shape of video."""
     quality: Annotated[int, Field(ge=1, le=100)] = 90
     """Quality of the JPEG files."""
     frame_tokens: Annotated[int, Field(ge=1)] = 256
@@ -67,13 +67,13 @@ class TrainingOptions(BaseModel):
     reserve: Annotated[int, Field(ge=0)] = 128
     """Tokens kept free for a system message."""
     carry_over: Annotated[int, Field(ge=0, le=100)] = 0
-    """Turns before a cut that the next sample is told as text, without loss."""
+    """Number of turns before a cut that the next sample repeats as text, without loss."""
     tokenizer: Path | None = None
-    """Folder of the tokenizer of the model that is trained; without it a text counts as many tokens as it has bytes."""
+    """Folder of the tokenizer of the trained model; without it, the tokens of a text are counted as its bytes."""
     answer_rows: bool = False
     """trl: a row for each answer, as prompt and completion, in place of a row for each sample."""
     skip_missing: bool = False
-    """Leave out what is about videos that are not available."""
+    """Leave out conversations about videos that are not available."""
 
     @property
     def limits(self) -> SampleLimits:
@@ -106,7 +106,7 @@ class TaughtTurn:
 
 @dataclass(frozen=True)
 class Segment:
-    """Turns about a part of a video."""
+    """Turns about one part of a video."""
 
     clips: tuple[Interval, ...]
     """The part; empty for everything up to the question."""
@@ -129,7 +129,7 @@ class TrainingUnits:
     conversations: list[TrainingConversation] = field(default_factory=list)
     units: UnitKind = "path"
     choices: bool = True
-    """Options are told with their questions."""
+    """True if questions include their options."""
     splits: tuple[str, ...] = ()
     """The splits that their videos are in."""
     counts: Counter[str] = field(default_factory=Counter)
@@ -151,11 +151,11 @@ def conversations(
         units: Unit of a conversation; by default the first kind that the split has.
         split: `train` by default; `all` for all.
         tasks: Tasks of dialogues; all by default.
-        limit: Take only so many, from the first.
+        limit: Take only the first conversations, up to this number.
         choices: Show options with their questions, and answer by letter.
 
     Raises:
-        BenchmarkError: There is nothing to teach in the split.
+        BenchmarkError: There are no turns to teach in the split.
         SettingError: There is no such split or task.
     """
     chosen = _videos(content, split)
@@ -193,7 +193,7 @@ def _videos(content: Content, split: str | None) -> set[VideoId]:
     if wanted not in by_split:
         there = ", ".join(sorted(name for name in by_split if name)) or "none"
         hint = (
-            "what a model was trained on says nothing about it any more, so no other split is taken unasked; pass "
+            "a model must not be evaluated on its training data, so no other split is taken by default; pass "
             "--split NAME, or --split all"
         )
         raise SettingError(
@@ -338,7 +338,7 @@ def _dialogues(
         parts = []
         for turn in dialogue.turns:
             moment = _moment(turn, shown)
-            # Each moment is a segment of its own, since new frames appear there.
+            # Each moment is a separate segment, since it shows new frames.
             parts.append((moment, shown, _taught(turn, moment, found)))
         _add(dialogue.id, dialogue.video_id, parts, made)
     return made
@@ -395,7 +395,7 @@ class Cutter:
         for turns in self._segments(conversation, duration_s, folder):
             fitted = self._fitted(turns)
             if fitted is None:
-                # The turns after it have not seen this, so they form another sample.
+                # Later turns have not seen this segment, so they are in another sample.
                 broken = True
                 continue
             if broken or not self._fits(parts[-1].carried, (*parts[-1].turns, *fitted)):
@@ -443,7 +443,7 @@ class Cutter:
         return found
 
     def _times(self, segment: Segment, asked_at_s: float, shown_s: float) -> list[float]:
-        """Moments that are new at a question, in rising order; at least one if nothing was shown yet."""
+        """Moments of new frames at a question, in ascending order; at least one if no frame was shown before."""
         spans = segment.clips
         if self.rule.frames == "stream" or not spans:
             spans = (Interval(start_s=0.0, end_s=asked_at_s),)
@@ -469,7 +469,7 @@ class Cutter:
         return self.limits.reserve + text + self.limits.per_frame * sum(len(turn.frames) for turn in turns)
 
     def _fitted(self, turns: list[TrainingTurn]) -> list[TrainingTurn] | None:
-        """A segment that fits a sample of its own; None if its text alone does not."""
+        """The segment with as many frames as fit into one sample; None if its text alone does not fit."""
         if self._fits((), turns):
             return turns
         text = [turn.model_copy(update={"frames": ()}) for turn in turns]

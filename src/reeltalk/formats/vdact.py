@@ -1,10 +1,9 @@
 """VDAct (AAAI 2025): dialogues, split lists, released model outputs, activity graphs, summaries.
 
-Any part of the release may be given alone. A *scenario* is a video; its dialogues have identifiers of the scenario's
-five digits and two more. The activities that a scenario is composed of are clips of its video; an activity that no
-scenario names is a video. Model outputs carry question and reference in every row, so dialogues are known even where
-`dialogue.json` is missing. An export restores the files that were imported; a benchmark from elsewhere gets the
-release's layout.
+You can import any part of the release alone. A *scenario* is a video. The identifier of a dialogue is the scenario's
+five digits and two more. The activities of a scenario are clips of its video; an activity that no scenario names is a
+video. Model outputs have question and reference in every row, so dialogues are known even if `dialogue.json` is
+missing. An export restores the imported files; a benchmark that was not imported from VDAct gets the release's layout.
 """
 
 import io
@@ -211,7 +210,7 @@ class _Reader:
         for index, item in enumerate(value):
             row = parse(VDActDialogue, item, file=path, place=f"$[{index}]")
             if row.id in self.dialogues:
-                raise InputError("this dialogue stands twice", file=path, place=f"$[{index}].id", value=row.id)
+                raise InputError("this dialogue appears twice", file=path, place=f"$[{index}].id", value=row.id)
             turns = tuple(
                 Turn(
                     question=turn.question,
@@ -289,7 +288,7 @@ class _Reader:
         for member, text in members:
             graph = Path(member).name.removesuffix(".nt").removesuffix(".ttl")
             if graph in self.content.graphs:
-                raise InputError(f"the graph {graph!r} stands twice", file=path, place=member)
+                raise InputError(f"the graph {graph!r} appears twice", file=path, place=member)
             where = path if len(members) == 1 else f"{path}!{member}"
             quads, has_pseudo = quads_from_triples(text, name=graph, file=where)
             self.content.graphs[graph] = quads
@@ -449,7 +448,7 @@ def write(content: Content, folder: Path) -> list[str]:
 
 
 def exported_ids(content: Content) -> dict[DialogueId, DialogueId]:
-    """The identifier in an export of each dialogue of a benchmark from elsewhere."""
+    """The identifier of each dialogue in an export, for a benchmark that was not imported from VDAct."""
     return _dialogue_ids(content.dialogues, _scenarios(content.videos))
 
 
@@ -501,7 +500,7 @@ class _Writer:
                 )
 
     def _rooms(self) -> dict[str, Json]:
-        """Start rooms, of activities that are parts of scenarios and of those that are videos."""
+        """Start rooms of all activities: parts of scenarios, and videos."""
         rooms = {
             video.id: video.extra["initial_room"] for video in self.content.videos if "initial_room" in video.extra
         }
@@ -523,7 +522,7 @@ class _Writer:
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in members:
-                # ZipInfo's default date keeps the archive's bytes the same on every day.
+                # ZipInfo's default date is constant, so that the archive's bytes are the same every day.
                 archive.writestr(zipfile.ZipInfo(name), text.encode(), zipfile.ZIP_DEFLATED)
         path.write_bytes(buffer.getvalue())
 
@@ -535,7 +534,7 @@ class _Writer:
             for row in self.content.rejected
             if row.table == "answers" and row.content
         ]
-        # The kept row of an identifier came first, the dropped ones in their order after it.
+        # The kept row of an identifier is first, then the dropped ones in order.
         for answer in (*self.content.answers, *dropped):
             if answer.model == model and answer.unit == "dialogue":
                 dialogue = dialogues[DialogueId(answer.unit_id)]
@@ -727,7 +726,7 @@ def _output_row(answer: Answer, dialogue: Dialogue, number: int) -> dict[str, Js
 
 
 def _output_text(rows: list[dict[str, Json]]) -> str:
-    # The release's own form, without spaces after colons, so that a file comes back byte for byte.
+    # The form of the release, without spaces after colons, so that an export restores a file byte for byte.
     return json.dumps(rows, ensure_ascii=False, indent=2, separators=(",", ":")) + "\n"
 
 

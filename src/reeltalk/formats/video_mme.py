@@ -1,8 +1,8 @@
 """Video-MME (CVPR 2025, arXiv 2405.21075): multiple choice, with its published form for model outputs.
 
-Questions come one a row, in Parquet as on the Hub or as a JSON list, or three to a video as in the template for
-results, where each question may have a model's `response`. The model is named by that file. The template's field names
-changed over time (`duration_category`, `video_category`, `choices`); both sets are read, and given back as they were.
+Questions are one per row, in Parquet as on the Hub or as a JSON list; or three per video, as in the template for
+results, in which a question may have a model's `response`. The name of that file is the model. The template's field
+names changed over time (`duration_category`, `video_category`, `choices`); both sets are read, and exported unchanged.
 """
 
 import json
@@ -37,7 +37,7 @@ FORMAT: Final = "video-mme"
 VIDEO_LABELS: Final = ("duration", "domain", "sub_category")
 LABELS: Final = tuple(f"video_mme.{name}" for name in (*VIDEO_LABELS, "task_type"))
 MODEL: Final = "model"
-"""Key of a new file's `extra` that holds the model's name, since a file name may be unable to spell it."""
+"""Key of a new file's `extra` that holds the model's name, since some names cannot be file names."""
 
 
 class VideoMMERow(SourceModel):
@@ -146,15 +146,15 @@ def _decode_videos(document: SourceDocument) -> Iterator[str]:
         row = parse(VideoMMEVideo, item, file=document.path, place=place)
         seen[row.video_id] += 1
         if seen[row.video_id] > 1:
-            raise document.error("this video stands twice in one file", f"{place}.video_id", row.video_id)
+            raise document.error("this video appears twice in one file", f"{place}.video_id", row.video_id)
         with record_errors(document.path, place):
-            # The name of a file of results is its model: `qwen_train.json` names no split.
+            # The name of a file of results is the model, so `qwen_train.json` does not name a split.
             _add_video(document, place, Video(id=VideoId(row.video_id), source=row.url))
         for number, asked in enumerate(row.questions):
             at = f"{place}.questions[{number}]"
             asked_here[asked.question_id] += 1
             if asked_here[asked.question_id] > 1:
-                raise document.error("this identifier stands twice", f"{at}.question_id", asked.question_id)
+                raise document.error("this identifier appears twice", f"{at}.question_id", asked.question_id)
             with record_errors(document.path, at):
                 _add_question(document, at, row, asked)
                 if "response" not in asked.model_fields_set:
@@ -351,7 +351,7 @@ def _read_file(path: Path) -> Json | None:
         try:
             json.dumps(row, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise InputError(f"holds what JSON cannot: {error}", file=path, place=f"$[{number}]") from None
+            raise InputError(f"holds a value that JSON cannot: {error}", file=path, place=f"$[{number}]") from None
     return rows
 
 

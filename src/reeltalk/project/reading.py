@@ -1,7 +1,7 @@
 """Read a project file strictly, keep the line of each value, and check the file against the options of the commands.
 
-`yaml.safe_load` silently takes the last of two equal keys and reports no lines; so the tree of nodes is
-looked at first. Anchors, tags and dates have no use here and are refused, with them all that can go round in circles.
+`yaml.safe_load` silently takes the last of two equal keys and reports no lines, so the tree of nodes is checked first.
+Anchors, tags and dates have no use here and are refused. Without anchors, no value can contain itself.
 """
 
 import difflib
@@ -40,7 +40,7 @@ class YamlFile:
 
 
 def dotted_key(place: Place) -> str:
-    """A place as people write it: `evaluate.models.qwen`."""
+    """A place with dots, such as `evaluate.models.qwen`."""
     return ".".join(str(part) for part in place)
 
 
@@ -65,15 +65,17 @@ def read_yaml(file: Path) -> YamlFile:
         raise InputError(f"not YAML: {' '.join(str(error).split())}", file=file) from None
     except RecursionError:
         raise InputError("nested too deep to be a project", file=file) from None
-    except ValueError as error:  # a number or date that Python does not make
+    except ValueError as error:  # a number or date that Python cannot represent
         raise InputError(f"a value cannot be read: {error}", file=file) from None
     if not isinstance(value, dict):
-        raise InputError("a project is a list of settings, each as 'key: value'", file=file, hint="see 'reeltalk new'")
+        raise InputError(
+            "a project is a list of settings, each written as 'key: value'", file=file, hint="see 'reeltalk new'"
+        )
     return YamlFile(file, value, lines)
 
 
 def _look_at(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[int], file: Path) -> None:
-    # An alias has the mark of what it stands for, so the key's own line goes before it.
+    # An alias has the mark of its anchor, so the line of the key is preferred.
     line = lines.get(place, node.start_mark.line + 1)
     if id(node) in seen:
         raise InputError("anchors and aliases are not read", file=file, line=line, hint="write the value again")
@@ -88,7 +90,7 @@ def _look_at(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[i
             below = (*place, key.value)
             if below in lines:
                 raise InputError(
-                    f"'{dotted_key(below)}' stands twice, first on line {lines[below]}",
+                    f"'{dotted_key(below)}' appears twice, first on line {lines[below]}",
                     file=file,
                     line=at,
                     hint="keep one of them",
@@ -117,9 +119,9 @@ class ProjectModel:
 
     name: str
     values: Values
-    """All settings of its run, those that models share included."""
+    """All settings of its run, including those that models share."""
     modes: tuple[str | None, ...]
-    """The modes it is played in, each a run; None for the command's own default."""
+    """The modes in which it is played, one run for each; None for the command's default."""
     several: bool
     """Whether the file gives a list of modes, so that runs are named by them."""
 
@@ -132,7 +134,7 @@ class ProjectFile:
     benchmark: str
     """Folder of the benchmark, from the project's folder."""
     sections: dict[str, Values]
-    """What was given in each section that is there, but for `evaluate`."""
+    """The settings of each section in the file, except `evaluate`."""
     models: tuple[ProjectModel, ...] = field(default=())
 
     @property
@@ -149,7 +151,7 @@ def read_project(file: Path, commands: Mapping[str, CommandSpec]) -> ProjectFile
         commands: The options of each section's command, by the section's name.
 
     Raises:
-        InputError: Something in it cannot be used; names line and key.
+        InputError: It is not valid; names line and key.
     """
     if not file.is_file():
         raise InputError("no such project", file=file, hint="'reeltalk new NAME' makes one")
@@ -174,7 +176,7 @@ class _Checked:
         sources = [name for name in SOURCES if name in value]
         if len(sources) > 1:
             raise self.read.wrong(
-                f"a benchmark begins in one way, and here are {' and '.join(sources)}", (sources[1],), hint="keep one"
+                f"a benchmark has one source, and the file has {' and '.join(sources)}", (sources[1],), hint="keep one"
             )
         shared = self._shared(commands)
         sections: dict[str, Values] = {}
@@ -190,7 +192,7 @@ class _Checked:
         return ProjectFile(self.read.file, str(Path(benchmark)), sections, models)
 
     def keys(self, given: Mapping[str, Any], place: Place, known: Iterable[str]) -> None:
-        """Refuse keys that are not known, and say which was meant."""
+        """Refuse unknown keys, and suggest the nearest known one."""
         names = list(known)
         for key in given:
             if key in names:
@@ -198,7 +200,7 @@ class _Checked:
             here = (*place, key)
             if key in SECRETS:
                 raise self.read.wrong(
-                    "a key never stands in a project",
+                    "never write an API key into a project",
                     here,
                     hint="put it into an environment variable and name that: api_key_env: MY_KEY",
                 )
@@ -208,10 +210,10 @@ class _Checked:
             raise self.read.wrong(within, here, hint=hint)
 
     def _mapping(self, value: Any, place: Place) -> dict[str, Any]:
-        if value is None:  # all of it stands behind comment marks
+        if value is None:  # all settings of the section are commented out
             return {}
         if not isinstance(value, dict):
-            raise self.read.wrong("settings are expected here, each as 'key: value'", place)
+            raise self.read.wrong("settings are expected here, each written as 'key: value'", place)
         return value
 
     def _shared(self, commands: Mapping[str, CommandSpec]) -> Values:
@@ -232,7 +234,7 @@ class _Checked:
         *,
         whole: bool = True,
     ) -> Values:
-        """Checked settings of a command; `whole` also refuses where a required one is missing."""
+        """Checked settings of a command; with `whole`, a missing required setting is refused too."""
         options = {option.key: option for option in command.options if option.key not in set(without)}
         self.keys(given, place, options)
         found = {key: self._value(options[key], value, (*place, key)) for key, value in given.items()}
@@ -248,7 +250,9 @@ class _Checked:
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
-            raise self.read.wrong("no setting can be this", place, hint="put it in quotes if it is text") from None
+            raise self.read.wrong(
+                "not a possible value of a setting", place, hint="put it in quotes if it is text"
+            ) from None
         try:
             checked = TypeAdapter(option.kind).validate_json(text, strict=True)
         except ValidationError as error:
@@ -259,14 +263,14 @@ class _Checked:
                 f"{message[0].lower()}{message[1:]}, got {without_user(text)[:80]}", at, hint=option.help
             ) from None
         if option.key.endswith("api_key_env") and not VARIABLE.fullmatch(str(checked)):
-            # What was written here may be a key, so it is not shown.
+            # The value may be an API key, so it is not shown.
             raise self.read.wrong(
                 "this is the name of an environment variable, never a key itself", place, hint="as OPENAI_API_KEY"
             )
         return checked
 
     def _fit_together(self, found: Values, options: Iterable[Option], place: Place) -> None:
-        """Check settings that are one model as a whole."""
+        """Check the settings of a settings model together."""
         groups: dict[type[BaseModel], Values] = {}
         for option in options:
             if option.settings is not None and found.get(option.key) is not None:
@@ -311,12 +315,12 @@ class _Checked:
         several = given["mode"] if isinstance(given["mode"], list) else [given["mode"]]
         modes = tuple(str(self._value(option, mode, (*place, "mode"))) for mode in several)
         if len(set(modes)) < len(modes):
-            raise self.read.wrong("a mode stands twice", (*place, "mode"))
+            raise self.read.wrong("a mode appears twice", (*place, "mode"))
         return modes, {key: value for key, value in given.items() if key != "mode"}
 
 
 def refuse_same_results(file: Path, results: Iterable[tuple[str, str]]) -> None:
-    """Refuse two steps that would write the same folder.
+    """Raise if two steps would write the same folder.
 
     Args:
         file: The project.

@@ -33,7 +33,7 @@ class StepRecord(BaseModel):
     ended: Ended
     """`begun` if it did not finish, for example after a power cut."""
     code: int = 0
-    """Exit code: 0, or 1 if there are findings, of what is done."""
+    """Exit code; of a finished step 0, or 1 if there are findings."""
     decides: tuple[str, ...]
     """The parts of its command line that decide the result."""
     reads: dict[str, str]
@@ -44,7 +44,7 @@ class StepRecord(BaseModel):
     """When it began."""
     took_s: Annotated[float, Field(ge=0)] = 0.0
     result: str
-    """What it writes."""
+    """Path of its result."""
 
 
 class KnownFile(BaseModel):
@@ -58,7 +58,7 @@ class KnownFile(BaseModel):
 
 
 class ProjectRecords(BaseModel):
-    """All that is remembered."""
+    """The stored state of a project."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,14 +81,14 @@ def read_records(folder: Path) -> ProjectRecords:
         return parse(ProjectRecords, read_json(path), file=path)
     except InputError as error:
         raise InputError(
-            f"the project's memory cannot be read: {error.problem}",
+            f"the stored state of the project cannot be read: {error.problem}",
             file=path,
-            hint="delete it; 'reeltalk run --force STEP' makes anew what it no longer knows",
+            hint="delete it; 'reeltalk run --force STEP' repeats a step whose state is lost",
         ) from None
 
 
 def write_records(folder: Path, records: ProjectRecords) -> None:
-    """Remember, whole or not at all.
+    """Write the state of a project, whole or not at all.
 
     Raises:
         BenchmarkError: It cannot be written.
@@ -105,10 +105,10 @@ class Fingerprints:
     """Hashes inputs. A file with the same size and time is not read again."""
 
     def __init__(self, folder: Path, files: dict[str, KnownFile]) -> None:
-        """Begin.
+        """Create the hashes' cache.
 
         Args:
-            folder: The project's folder, from which paths start.
+            folder: The project's folder; paths are relative to it.
             files: Files that were hashed before; those hashed now are added.
         """
         self._folder, self.files = folder, files

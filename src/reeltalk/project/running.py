@@ -35,7 +35,7 @@ Kind = Literal["done", "new", "changed", "failed", "interrupted", "waits"]
 
 @dataclass(frozen=True)
 class StepStatus:
-    """How a step stands."""
+    """State of a step."""
 
     kind: Kind
     """`waits`: its inputs have not changed yet, but an earlier step must still run."""
@@ -56,17 +56,17 @@ def step_status(
         step: The step.
         record: The record of its last run.
         reads: Hashes of its current inputs, by path.
-        folder: The project's.
-        version: This reeltalk's.
+        folder: The project's folder.
+        version: The version of this reeltalk.
     """
     if record is None:
         return StepStatus("new", "not run yet")
     if record.ended == "failed":
         return StepStatus("failed", f"failed when it was last run (exit code {record.code})")
     if record.ended != "done":
-        return StepStatus("interrupted", "was interrupted, and goes on")
+        return StepStatus("interrupted", "was interrupted, and continues")
     if not step.whole(folder):
-        return StepStatus("changed", f"its result, {step.result}, is not there")
+        return StepStatus("changed", f"its result, {step.result}, does not exist")
     if record.version != version:
         return StepStatus("changed", f"reeltalk was {record.version} and is {version}")
     if record.decides != step.decides:
@@ -77,9 +77,9 @@ def step_status(
     if record.code and step.kind == "run":
         outlook = outlook_of(folder / step.result)
         if outlook == "worth a retry":
-            return StepStatus("failed", "turns or judgings in it failed, and are asked again")
+            return StepStatus("failed", "turns or judgings in it failed, and are repeated")
         if outlook == "whole":
-            return StepStatus("changed", "what failed in it was asked again since")
+            return StepStatus("changed", "its failed requests were repeated since")
     return StepStatus("done", "done, with findings" if record.code else "done")
 
 
@@ -88,7 +88,7 @@ def _difference(before: tuple[str, ...], now: tuple[str, ...]) -> str:
     went = [part for part in before if part not in now]
     parts = [f"now {', '.join(came)}"] if came else []
     parts += [f"before {', '.join(went)}"] if went else []
-    return "; ".join(parts) or "its settings stand in another order"
+    return "; ".join(parts) or "its settings are in another order"
 
 
 def step_statuses(
@@ -112,7 +112,7 @@ def step_statuses(
 INTERRUPTED: Final = 130
 FINDINGS: Final = 1
 REVIEWED: Final = "review"
-"""First word of the stages by which what people settled comes into a benchmark."""
+"""First word of the stages that write people's decisions into a benchmark."""
 RunCommand = Callable[[Sequence[str]], int]
 """Runs a command line without its first word, `reeltalk`, and returns the exit code."""
 Say = Callable[[str], None]
@@ -120,26 +120,26 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class StepChoice:
-    """Which steps are run."""
+    """The steps that a run selects."""
 
     only: tuple[str, ...] = ()
-    """These alone."""
+    """Run only these steps."""
     since: str | None = None
-    """This and those after it."""
+    """Run this step and the steps after it."""
     force: tuple[str, ...] = ()
     """Steps to run even if nothing changed."""
 
 
 def command_text(arguments: Sequence[str]) -> str:
-    """A command line as a person types it."""
+    """A command line as text for a shell."""
     return shlex.join(["reeltalk", *arguments])
 
 
 def choose_steps(steps: tuple[ProjectStep, ...], chosen: StepChoice) -> tuple[ProjectStep, ...]:
-    """The steps that are looked at.
+    """The steps that a choice selects.
 
     Raises:
-        SettingError: A name is no step's, or that of one that the others leave out.
+        SettingError: There is no step of a name, or other options leave it out.
     """
     for option, name in (
         *(("only", name) for name in chosen.only),
@@ -148,14 +148,14 @@ def choose_steps(steps: tuple[ProjectStep, ...], chosen: StepChoice) -> tuple[Pr
     ):
         if not any(step.is_called(name) for step in steps):
             names = ", ".join(step.name for step in steps)
-            raise SettingError(f"--{option} {name}: this project has no such step; it has {names}")
+            raise SettingError(f"--{option} {name}: the project has no such step; it has {names}")
     first = 0
     if chosen.since:
         first = next(place for place, step in enumerate(steps) if step.is_called(chosen.since))
     wanted = [step for step in steps[first:] if not chosen.only or any(step.is_called(name) for name in chosen.only)]
     for option, name in (*(("only", name) for name in chosen.only), *(("force", name) for name in chosen.force)):
         if not any(step.is_called(name) for step in wanted):
-            raise SettingError(f"--{option} {name}: other options leave that step out; take one of them away")
+            raise SettingError(f"--{option} {name}: other options leave that step out; remove one of them")
     return tuple(wanted)
 
 
@@ -180,17 +180,17 @@ class Runner:
     """Runs a project's steps in its folder and records each result."""
 
     def __init__(self, folder: Path, run_command: RunCommand, say: Say, *, version: str) -> None:
-        """Begin.
+        """Create a runner.
 
         Args:
             folder: The project's folder.
             run_command: Runs a command line.
-            say: Tells people something that is no result.
-            version: This reeltalk's version.
+            say: Prints a message that is not a result.
+            version: The version of this reeltalk.
         """
         self._folder, self._run_command, self._say, self._version = folder, run_command, say, version
         self.ran: list[str] = []
-        """Steps that were run to their end."""
+        """Steps that ran to their end."""
         self._records = ProjectRecords()
         self._prints = Fingerprints(folder, {})
 
@@ -199,7 +199,7 @@ class Runner:
 
         Args:
             steps: All steps of the project.
-            chosen: Which of them.
+            chosen: The steps to run.
 
         Returns:
             The exit code: 0; 1 if a step had findings; or the exit code of the step that stopped the run.
@@ -221,7 +221,7 @@ class Runner:
                 if not now.runs and not forced:
                     self._say(f"{count}: {now.why}, nothing changed")
                 else:
-                    self._say(f"{count}: {now.why if now.runs else 'made anew, as asked for'}")
+                    self._say(f"{count}: {now.why if now.runs else 'forced'}")
                     code = self._step(step, forced=forced)
                     if code not in (0, FINDINGS):
                         self._tell_stopped(step, code, len(wanted) - number)
@@ -241,7 +241,7 @@ class Runner:
         if code == INTERRUPTED:
             self._say(f"stopped in {step.name}{after}; 'reeltalk run' goes on from here")
         else:
-            self._say(f"{step.name} failed{after}; mend what it says above, then 'reeltalk run' goes on from here")
+            self._say(f"{step.name} failed{after}; fix the problem above, then 'reeltalk run' continues from here")
 
     def _reads(self, step: ProjectStep) -> dict[str, str]:
         return {read.path: self._prints.of(read) for read in step.reads}
@@ -269,7 +269,7 @@ class Runner:
         except KeyboardInterrupt:
             ended, code = "interrupted", INTERRUPTED
         finally:
-            # What came while it ran may not have been read; only what it writes into has changed by itself.
+            # A file that changed during the run may not have been read, so only the hash of the step's result is new.
             rests_on |= {path: sha256 for path, sha256 in self._reads(step).items() if path == step.result}
             self._remember(step, ended, code, at, time.monotonic() - clock, rests_on)
         if ended == "failed" and aside is not None and self._put_back(step, aside):
@@ -278,21 +278,21 @@ class Runner:
         return code
 
     def _is_to_be_replaced(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> bool:
-        """Whether what is there is this project's, and not a part of what is made now."""
+        """Whether the existing result is the project's own and must be replaced, not continued."""
         if not (self._folder / step.result).exists():
             return False
         if forced:
             return True
-        if before is None:  # someone else's; the command says so
+        if before is None:  # not made by this project; the command reports it
             return False
         if before.decides != step.decides or before.reads != self._reads(step):
             return True
-        # What failed in a run is asked again by the very command.
+        # The command of a run repeats failed requests itself.
         asks_again = step.kind == "run" and before.version == self._version and before.ended == "done"
         return step.whole(self._folder) and not asks_again
 
     def _make_room(self, step: ProjectStep, before: StepRecord | None, *, forced: bool) -> Path | None:
-        """Set a complete benchmark aside before a new one starts in its place; an unfinished one is continued."""
+        """Move a complete benchmark away before a new one starts in its place; an unfinished one is continued."""
         path = self._folder / step.result
         kept = {n: r for n, r in self._records.steps.items() if n == step.name or r.result != step.result}
         self._records = ProjectRecords(steps=kept, files=self._prints.files)
@@ -300,19 +300,17 @@ class Runner:
         if not whole or not (forced or (before is not None and before.ended == "done")):
             return None
         if not forced and all(entry.stage.split(" ")[0] == step.section for entry in files.values()):
-            return (
-                None  # curate and import write their own tables again; only film and what others added stand in the way
-            )
+            return None  # curate and import replace their own tables, unless it was filmed or extended
         if not forced and any(entry.stage.split(" ")[0] == REVIEWED for entry in files.values()):
             raise BenchmarkError(
-                f"{step.result} holds what people reviewed, and {step.name} would begin it anew; "
+                f"{step.result} holds reviewed work, and {step.name} would replace it; "
                 f"'reeltalk run --force {step.name}' does so and sets it aside"
             )
         number = next(n for n in range(1, 1_000_000) if not path.with_name(f"{path.name}.before-{n}").exists())
         aside = path.with_name(f"{path.name}.before-{number}")
         with storage_errors(path):
             path.rename(aside)
-            # What stages keep of their work, such as replies that were paid for, serves the new benchmark too.
+            # The stored work of stages, such as replies that were paid for, is used for the new benchmark too.
             if (aside / WORK).is_dir():
                 Benchmark.create(path)
                 shutil.move(aside / WORK, path / WORK)
@@ -392,7 +390,7 @@ def tell_plan(
         write(f"  $ {command_text(step.arguments)}")
         asks = forecast_arguments(step)
         if asks is not None and any(read.path in to_come or prints.of(read) == MISSING for read in step.reads):
-            write("  what it asks can be said when the steps before it are done")
+            write("  its requests can be forecast when the steps before it are done")
         elif asks is not None:
             with contextlib.chdir(folder):
                 worst = max(worst, run_command(asks))
@@ -412,7 +410,7 @@ def status_lines(steps: Sequence[ProjectStep], folder: Path, version: str) -> tu
     Args:
         steps: All steps.
         folder: The project's folder.
-        version: This reeltalk's.
+        version: The version of this reeltalk.
     """
     records = read_records(folder)
     found = step_statuses(tuple(steps), records, Fingerprints(folder, dict(records.files)), folder, version)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from reeltalk.schema.record import Json
 
 REQUIRED: Final = object()
-"""The default of an option that must be given."""
+"""The default of a required option."""
 
 
 @dataclass(frozen=True)
@@ -23,25 +23,25 @@ class Option:
     key: str
     """Its name in a project, such as `min_shots`."""
     flag: str | None
-    """Its name on the command line, such as `--min-shots`; None for what stands in its place without a name."""
+    """Its name on the command line, such as `--min-shots`; None for a positional argument."""
     kind: Any
     """Its type, with bounds, as pydantic validates it."""
     default: Any
-    """What holds if it is not given; `REQUIRED` if it must be."""
+    """Its default; `REQUIRED` if it has none."""
     help: str
-    """What it means, on one line."""
+    """Its description, on one line."""
     negative: str | None = None
-    """The flag that says no, such as `--no-labels`."""
+    """The flag that turns it off, such as `--no-labels`."""
     settings: type[BaseModel] | None = None
-    """The settings that it is a part of, and that are checked as a whole."""
+    """The settings model that it belongs to, whose fields are checked together."""
 
     @property
     def required(self) -> bool:
-        """Whether it must be given."""
+        """Whether it is required."""
         return self.default is REQUIRED
 
     def words(self, value: Any) -> tuple[str, ...]:
-        """The option with a value, as it is typed; nothing if the value is the default."""
+        """The option with a value, as words of a command line; empty if the value is the default."""
         if value is None or value == self.default or (isinstance(value, tuple | list) and not value):
             return ()
         if isinstance(value, bool) and self.flag is not None:
@@ -62,13 +62,13 @@ class CommandSpec:
     """One command of reeltalk."""
 
     words: tuple[str, ...]
-    """What is typed after `reeltalk`, such as `world film`."""
+    """The words after `reeltalk`, such as `world film`."""
     help: str
-    """What it does, in a sentence."""
+    """Its summary, one sentence."""
     options: tuple[Option, ...]
 
     def option(self, key: str) -> Option | None:
-        """The option of a name."""
+        """The option with this key; None if there is none."""
         return next((option for option in self.options if option.key == key), None)
 
 
@@ -78,7 +78,7 @@ class ProjectSection:
 
     name: str
     command: tuple[str, ...]
-    """What is typed after `reeltalk`."""
+    """The words after `reeltalk`."""
     filled: frozenset[str]
     """Options that the project fills in: the folders that stages share."""
 
@@ -107,12 +107,12 @@ SECTIONS: Final = {
 SOURCES: Final = ("film", "curate", "import")
 """Sections that begin the benchmark. A project has one of them, or none if the benchmark exists."""
 SHARED: Final = {
-    "workers": "Videos that are worked on at a time, in all sections; by default as each section says.",
-    "executor": "Where the work is done, in all sections; by default as each section says.",
+    "workers": "Videos that are processed at a time, in all sections; by default as each section says.",
+    "executor": "Where the work runs, in all sections; by default as each section says.",
 }
-"""Options that may stand once for all sections, at the top of the file, and what they mean there."""
+"""Options that apply to all sections if they are at the top of the file, with their meaning there."""
 MODELS: Final = "models"
-"""The key of `evaluate` that names the models, each of which is a run."""
+"""The key of `evaluate` that lists the models. Each model is a run."""
 HOW: Final = frozenset(
     {
         *("workers", "processes", "executor", "connections", "replies"),
@@ -123,7 +123,7 @@ HOW: Final = frozenset(
 )
 """Options that do not change the result of a step. If one changes, no step runs again."""
 READ: Final = frozenset({"videos", "source"})
-"""Options that name what is read, also where their type is text, as it may be an address on an object store."""
+"""Options that name inputs, even if their type is text, since an input may be an address on an object store."""
 WRITTEN: Final = frozenset({"into", "out", "replies"})
 """Options that name outputs of a command; all other paths are inputs."""
 

@@ -12,7 +12,7 @@ from reeltalk.store.runs import INFO
 
 RUNS: Final = "runs"
 REPLIES: Final = f"{RUNS}/replies.sqlite"
-"""Replies of all runs, so that a repeated run does not pay for a question twice."""
+"""Replies of all runs, so that a repeated run does not pay for a request twice."""
 REPORT: Final = "report"
 COMPARISONS: Final = {"text": "txt", "json": "json", "csv": "csv", "latex": "tex", "markdown": "md"}
 Result = Literal["benchmark", "run", "site", "file", "folder"]
@@ -26,7 +26,7 @@ class StepInput:
 
     path: str
     drafts: bool = True
-    """Whether, of a benchmark, what was constructed and settled counts too; not so for `construct`, which writes it."""
+    """Whether constructed and reviewed parts of a benchmark count too. False for `construct`, which writes them."""
 
 
 @dataclass(frozen=True)
@@ -34,35 +34,35 @@ class ProjectStep:
     """One command line of a project."""
 
     name: str
-    """As `evaluate:blind`."""
+    """Its name, such as `evaluate:blind`."""
     section: str
     words: tuple[str, ...]
     """The words between `reeltalk` and the options."""
     options: tuple[tuple[str, tuple[str, ...]], ...]
-    """Options by key, each as it is typed."""
+    """Options by key, each as words of a command line."""
     reads: tuple[StepInput, ...]
     result: str
-    """What it writes, from the project's folder."""
+    """Path of its result, relative to the project's folder."""
     kind: Result
     replaces: bool
     """Whether the command needs --overwrite to make its result again."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What is typed after `reeltalk`."""
+        """The words after `reeltalk`."""
         return (*self.words, *(word for _, words in self.options for word in words))
 
     @property
     def decides(self) -> tuple[str, ...]:
-        """The parts that decide the result, as records keep them."""
+        """The parts of the command line that determine the result, as records store them."""
         return (" ".join(self.words), *(" ".join(words) for key, words in self.options if key not in HOW))
 
     def whole(self, folder: Path) -> bool:
-        """Whether its result is there."""
+        """Whether its result is complete."""
         return (folder / self.result / WHOLE[self.kind]).exists()
 
     def is_called(self, name: str) -> bool:
-        """Whether a person means this step: by its name, or by its section."""
+        """Whether `name` is the name of this step or of its section."""
         return name in (self.name, self.section)
 
 
@@ -70,7 +70,7 @@ def steps_of_project(project: ProjectFile, commands: dict[str, CommandSpec]) -> 
     """The steps of a project in the order in which they are run.
 
     Raises:
-        InputError: Two of them would write the same.
+        InputError: Two of them would write the same path.
     """
     steps = tuple(_Steps(project, commands).all())
     ends = [(step.name, step.result) for step in steps if step.section not in (*SOURCES, "construct")]
@@ -170,7 +170,7 @@ def _parts(value: Any) -> tuple[Any, ...]:
 
 
 def _paths_in(value: Any, folder: Path) -> Iterator[str]:
-    """Files that a setting names: a path, KIND:PATH as answers:PATH, python:PATH:NAME, or a prompt NAME.md."""
+    """Files that a setting names: a path, KIND:PATH such as answers:PATH, python:PATH:NAME, or a prompt NAME.md."""
     for part in _parts(value):
         if isinstance(part, Path):
             yield str(part)

@@ -1,7 +1,7 @@
 """Write a project file with every setting of every stage, from the options of the commands.
 
-A template gives some settings. What is not given stands behind a mark, `#key: default`, right before the key; text has
-a space after its mark. So a setting is taken in by removing one character, and all of them by one pattern.
+A template gives some settings. The others are commented out, as `#key: default`. Comments of plain text have a space
+after the `#`. So you enable a setting by removing one character, and a pattern can enable all of them.
 """
 
 import re
@@ -23,9 +23,9 @@ class Template:
 
     name: str
     about: str
-    """What it is for, in a sentence."""
+    """Its purpose, in one sentence."""
     given: dict[str, dict[str, Any]]
-    """Sections that are run, with the settings that differ from the defaults, in the order of the file."""
+    """Sections that run, with the settings that differ from the defaults, in the order of the file."""
     offered: dict[str, dict[str, Any]]
     """Sections that are commented out, with examples of required settings."""
     models: dict[str, str]
@@ -44,7 +44,7 @@ EXAMPLE_MODEL: Final[dict[str, Any]] = {
 
 HOUSEHOLD: Final = Template(
     "household",
-    "a filmed household: exact answers, honest baselines, no network; it runs as it stands, in a minute or so",
+    "a filmed household: exact answers, baselines, no network; it runs without changes in about a minute",
     {
         "film": {"scenarios": 6, "houses": 3, "width_px": 320, "fps": 5, "max_activities": 3, "max_duration_s": 120.0},
         "construct": {"steps": ["chains", "linkages", "paths"]},
@@ -57,7 +57,7 @@ HOUSEHOLD: Final = Template(
 )
 VIDEOS: Final = Template(
     "videos",
-    "videos of your own in the folder raw: filtered, cut into clips, and asked about by a language model",
+    "your own videos in the folder raw: filtered, cut into clips, with questions by a language model",
     {
         "curate": {"videos": ["raw"], "splits": "train=0.8,test=0.2"},
         "construct": {"writer": "qwen3-vl", "base_url": "http://localhost:8000/v1", "max_calls": 5000},
@@ -69,7 +69,7 @@ VIDEOS: Final = Template(
 )
 PUBLISHED: Final = Template(
     "published",
-    "a published benchmark that lies in the folder data: imported, played to your models, and reported",
+    "a published benchmark in the folder data: imported, played to your models, and reported",
     {
         "import": {"format": "svbench", "source": "data/svbench"},
         "evaluate": {"preset": "svbench", "skip_missing": True, "judge": "gpt-4o-mini", "max_calls": 2000},
@@ -83,17 +83,17 @@ TEMPLATES: Final = {template.name: template for template in (HOUSEHOLD, VIDEOS, 
 
 WIDTH: Final = 120
 HELP_AT: Final = 34
-"""Column at which a setting's meaning begins."""
+"""Column at which a setting's description begins."""
 SCHEMA: Final = f"{HIDDEN}/project.schema.json"
 MARKED: Final = re.compile(r"^(\s*)#(?=[^\s#])", re.MULTILINE)
 REVIEW: Final = (
-    "Here people may review what was written: reeltalk review {benchmark}, then reeltalk review apply {benchmark}. The "
-    "next 'reeltalk run' plays what they settled."
+    "Here people can review the dialogues: reeltalk review {benchmark}, then reeltalk review apply {benchmark}. The "
+    "next 'reeltalk run' plays the reviewed dialogues."
 )
 
 
 def without_marks(text: str) -> str:
-    """A project file with all of its settings taken in."""
+    """A project file with all commented-out settings enabled."""
     return MARKED.sub(r"\1", text)
 
 
@@ -114,9 +114,9 @@ def _lines(template: Template, name: str, commands: Mapping[str, CommandSpec]) -
     about = template.about
     yield from _text(f"{about[0].upper()}{about[1:]}.", "")
     yield from _text(
-        "'reeltalk run' runs what has changed, 'reeltalk run --plan' says what that would be and cost, and 'reeltalk "
-        "status' how far it is. Every section is one command, and every setting one of its options. A setting behind a "
-        "mark shows its default: take the mark away to change it.",
+        "'reeltalk run' runs the steps that have changed, 'reeltalk run --plan' shows these steps and their cost, and "
+        "'reeltalk status' shows the progress. Every section is one command, and every setting one of its options. A "
+        "commented-out setting shows its default: remove the # to change it.",
         "",
     )
     yield ""
@@ -151,9 +151,9 @@ def _lines(template: Template, name: str, commands: Mapping[str, CommandSpec]) -
 
 def _models(template: Template) -> Iterator[str]:
     yield from _text(
-        "Each is a run, in runs/NAME: NAME: MODEL, or NAME: with settings below it. Every setting of this section may "
-        "stand at a model too, and goes before what stands here. 'mode' may be a list, as [dialogue, streaming]: each "
-        "is a run then.",
+        "Each model is a run, in runs/NAME: NAME: MODEL, or NAME: with settings below it. A model may have every "
+        "setting of this section, which then replaces the setting here. 'mode' may be a list, such as [dialogue, "
+        "streaming], with one run for each mode.",
         "  ",
     )
     yield f"  {MODELS}:"

@@ -48,25 +48,25 @@ KeyType = Literal[
 class AnswerKey(Record):
     """The answer of a question by its graph, as values that a judge compares without a model.
 
-    A thing or a room is its class in the graph, without the number at the end (`mug`, `livingroom`). An act is its
-    event: action, object and targets, joined by `|` (`put|mug|coffeetable`).
+    A thing or room is written as its class in the graph, without the number at the end (`mug`, `livingroom`). An act is
+    written as its event: action, object and targets, joined by `|` (`put|mug|coffeetable`).
     """
 
     type: KeyType
     values: Annotated[tuple[Name, ...], Field(min_length=1)]
     """All values of a right answer: classes, acts, a number in digits, or one of a type's own words.
 
-    `room`, `object`, `place`: classes, of several an answer names all. `colour`: a word. `state`: `on`, `off`, `open`,
-    `closed`, `sitting`, `lying`, `standing`. `count`, `seconds`: a number. `comparison`: `more`, `fewer`, `as many`.
-    `yes_no`: `yes` or `no`. `order`, `action`: an act. `person`: a word, such as `man`. `refusal`: `absent` for what
-    the video does not hold, `unknown` for what it cannot tell."""
+    `room`, `object`, `place`: classes; a right answer names all of them. `colour`: a word. `state`: `on`, `off`,
+    `open`, `closed`, `sitting`, `lying`, `standing`. `count`, `seconds`: a number. `comparison`: `more`, `fewer`, `as
+    many`. `yes_no`: `yes` or `no`. `order`, `action`: an act. `person`: a word, such as `man`. `refusal`: `absent` for
+    things that are not in the video, `unknown` for facts that it does not show."""
     also: tuple[Name, ...] = ()
     """Values of the same type, each of which is right in place of `values`."""
     among: tuple[Name, ...] = ()
     """Wrong values that could be confused with the right one: the other choices, or other things in the video."""
     about: tuple[Name, ...] = ()
-    """Classes or acts that the question takes for granted, the one that a pronoun in the answer means first. For
-    `yes_no` the act that `yes` affirms; for `refusal` the thing that is not there."""
+    """Classes or acts that the question takes for granted. The first is the one that a pronoun in the answer means. For
+    `yes_no` the act that `yes` confirms; for `refusal` the absent thing."""
     relation: Literal["in", "on"] | None = None
     """For `place`: the relation of the thing to the place."""
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
@@ -104,9 +104,9 @@ class Turn(Record):
 
 
 REWORDING: Final = ("question", "references", "options", "correct_option")
-"""Fields whose change makes another question of a turn. Times and clips are not among them."""
+"""Fields that make a turn another question if they change. Times and clips do not."""
 MADE_FOR_WORDING: Final = ("checklist", "rubric", "key")
-"""Fields that are about one wording of a question and its reference, and no other."""
+"""Fields that are valid for one wording of a question and its reference only."""
 KNOWN_ANSWER: Final = "answer_key"
 REFERS_TO: Final = "refers_to"
 """Key of a turn's `extra`: the thing or event that its *it* or *that* means; None for a turn without one."""

@@ -22,7 +22,7 @@ from reeltalk.schema.record import derive_id
 
 REFERENCE_WORDS: Final = re.compile(
     r"\b(he|him|his|himself|she|hers?|herself|it|its|itself|they|them|their|theirs|themselves|this|that|these|those|"
-    # "How many people are there?" refers to nothing.
+    # "there" in "How many people are there?" does not refer to anything.
     r"(?<!is )(?<!are )(?<!was )(?<!were )there|here|then|same|such|both|neither|one|ones|another|others?|else|next|"
     r"afterwards?|again|former|latter|instead)\b|\b(before|after)\b(?=\s*(?:[?,.]|$))",
     re.IGNORECASE,
@@ -37,7 +37,7 @@ _GOES_ON: Final = re.compile(r"\s*(and|but|so|also|or|why|how|what about|how abo
 _KNOWN: Final = re.compile(
     r"\b(?:the|this|that|these|those|his|her|its|their)\s+((?:[a-z'-]+\s*){1,3})|([\u3400-\u4dbf\u4e00-\u9fff]+)", re.I
 )
-"""Phrases that a question takes as known; all words of a Chinese one, which has no articles."""
+"""Phrases that a question treats as known; for Chinese, which has no articles, all its words."""
 _WORDS: Final = re.compile(r"[a-z]{3,}|[\u3400-\u4dbf\u4e00-\u9fff]+", re.I)
 _EVERYWHERE: Final = frozenset(
     "the and are was were has have had does did can could will would should may might not with from for into onto out "
@@ -158,12 +158,12 @@ def _words(turns: Iterable[Turn]) -> frozenset[str]:
 
 
 def _asking(turns: Iterable[Turn]) -> frozenset[str]:
-    """The words of phrases that questions take as known."""
+    """Words of phrases that questions treat as known."""
     return _content(" ".join(" ".join(found) for turn in turns for found in _KNOWN.findall(turn.question)))
 
 
 def _content(text: str) -> frozenset[str]:
-    """Words of a text that may connect it to another, without a plural's s; pairs of characters for Chinese."""
+    """Words of a text that may connect it to another, without the plural s; pairs of characters for Chinese."""
     found: set[str] = set()
     for word in _WORDS.findall(text.casefold()):
         if word.isascii():

@@ -1,4 +1,4 @@
-"""Results of checks of turns, chains, linkages and scenes, and which turns need the video by these results."""
+"""Results of checks of turns, chains, linkages and scenes, and the turns that need the video by these results."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from reeltalk.schema.record import Finite, Name, Record
 GateUnit = Literal["chain", "dialogue", "linkage", "path", "scene", "clip", "video"]
 
 LEAK: Final = "leak."
-"""Begins the name of every gate that asks a turn without the video."""
+"""Prefix of the names of gates that ask a turn without the video."""
 BY_DESIGN: Final[tuple[tuple[str, str], ...]] = (
     ("mt_video_bench.task", Task.MEMORY_RECALL.value),
     ("mt_video_bench.task", Task.CONTENT_SUMMARY.value),

@@ -88,7 +88,7 @@ class KnownBox(Record):
 
 
 class Sighting(Record):
-    """An object that a detector found in one frame, and which object of the memory bank it was taken for."""
+    """An object that a detector found in one frame, matched with an object of the memory bank."""
 
     video_id: VideoKey
     clip_id: ClipKey | None = None
@@ -104,14 +104,14 @@ class Sighting(Record):
 
 
 class IdentityChange(Record):
-    """Two identities of the memory bank that became one, or one that became two."""
+    """A merge of two identities of the memory bank, or a split of one into two."""
 
     video_id: VideoKey
     pts_s: Seconds
-    """When the bank noticed."""
+    """Time at which the bank noticed it."""
     kind: Literal["merge", "split"]
     kept: EntityKey
     other: EntityKey
-    """The identity that was given up (merge) or begun (split)."""
+    """The identity that ended (merge) or began (split)."""
     similarity: Finite
     """The rule that decided it."""

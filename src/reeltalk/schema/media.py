@@ -54,7 +54,7 @@ class Video(Record):
     sha256: Sha256 | None = None
     """Hash of the file's bytes; also its name in the media store, if it is present there."""
     duration_s: Seconds | None = None
-    """Length of the pictures. If the file declares a longer one than it holds, the declared one."""
+    """Length of the video stream. If the file declares a longer one, the declared length."""
     decoded_s: Seconds | None = None
     """Seconds of `duration_s` with readable pictures, if the file was cut off or is damaged; None if no loss is
     known."""
@@ -63,7 +63,7 @@ class Video(Record):
     height_px: Annotated[int, Field(gt=0)] | None = None
     encoding: Encoding | None = None
     lookalikes: Name | None = None
-    """Names a group of videos that look alike, as copies in another size do. Splits never share a group."""
+    """Name of a group of near-duplicates, such as copies in another size. Splits never share a group."""
     category: Name | None = None
     """The topic of the video, in its source's own words."""
     licence: str | None = None
@@ -94,8 +94,8 @@ class ClipFile(BaseModel):
 
     sha256: Sha256
     how: Literal["copy", "trim", "encode"]
-    """`copy`: packets as they are, from a key frame; `trim`: the same from the key frame before, with an edit list that
-    hides what comes too early; `encode`: encoded again."""
+    """`copy`: original packets, from a key frame; `trim`: the same from the key frame before, with an edit list that
+    hides the frames before the clip; `encode`: encoded again."""
     interval: Interval
     """The interval of the video that the file shows. Copying may add frames at the end."""
 
@@ -131,7 +131,7 @@ class Scene(Record):
 
 
 class SampledFrame(Record):
-    """A frame that was looked at, named by its presentation time, and whether it is a key frame."""
+    """A frame that was analysed, named by its presentation time, and whether it is a key frame."""
 
     video_id: VideoKey
     pts_s: Seconds
@@ -145,4 +145,4 @@ class SampledFrame(Record):
     """Mean length of the optical flow since the frame a second before, at a width of 256 pixels."""
     key_frame: bool
     dropped: Name | None = None
-    """Why it is no key frame: `blurred` or `alike`."""
+    """Reason why it is not a key frame: `blurred` or `alike`."""

@@ -10,7 +10,7 @@ from reeltalk.schema.texts import path_problem
 
 
 def _stays_inside(path: str) -> str:
-    # An exporter writes to this path: a benchmark from a stranger must not reach outside the folder.
+    # An exporter writes to this path, so a benchmark from a stranger must not name a path outside the folder.
     if problem := path_problem(path):
         raise ValueError(f"must be a relative path with forward slashes that stays inside its folder, not {problem}")
     return path

@@ -20,14 +20,14 @@ CONTROLS: Final[dict[Control, str]] = {
 """The pictures that a control run shows in place of the video's own."""
 
 MOST_UNSCORED: Final = 0.02
-"""Largest share of items without a score; above it, a number is withheld everywhere."""
+"""Largest share of items without a score. Above it, a number is withheld everywhere."""
 
 
 def is_withheld(n: int, unscored: float) -> bool:
     """True if too many items have no score to quote a number over the others.
 
-    Missing items are seldom like the others. The rule holds for every number: of the leaderboard, a group, a turn
-    position, a task, and those that pages compute from scores of turns.
+    Missing items usually differ from the others. The rule applies to every number: in the leaderboard, for groups, turn
+    positions and tasks, and in pages that compute numbers from scores of turns.
 
     Args:
         n: Number of scored items.

@@ -1,4 +1,4 @@
-"""What a judge scores and on which scale, the scores themselves, and the signature that every number carries."""
+"""Criteria and scales of judges, their scores, and the signature of every number."""
 
 import dataclasses
 import hashlib
@@ -22,7 +22,7 @@ class RubricCriterion(Record):
     lowest: Finite
     highest: Finite
     levels: dict[str, str]
-    """What each level or range of the scale means; every level is described."""
+    """The meaning of each level or range of the scale; every level is described."""
     may_not_apply: bool = False
 
 
@@ -47,7 +47,7 @@ class ScoreState(StrEnum):
 NO_REFERENCE: Final = "there is no reference answer"
 NO_UNIT: Final = "no turn has an answer and a reference"
 NOTHING_TO_JUDGE: Final = (NO_REFERENCE, NO_UNIT)
-"""Why a judge was not asked: reasons of `JudgedScore` that are no failures of a judge."""
+"""Reasons of a `JudgedScore` without a request to the judge. They are not failures."""
 
 
 class JudgedScore(Record):
@@ -56,7 +56,7 @@ class JudgedScore(Record):
     unit: Literal["turn", "chain", "path", "dialogue"]
     unit_id: Name
     turn_index: Annotated[int, Field(ge=0)] | None = None
-    """Set where `unit` is `turn`: the turn of the chain or dialogue `unit_id`, from 0."""
+    """If `unit` is `turn`: the index of the turn in the chain or dialogue `unit_id`, from 0."""
     model: Name
     criterion: Name
     value: Finite | None = None
@@ -67,9 +67,9 @@ class JudgedScore(Record):
     judge: Name
     video_id: VideoKey | None = None
     sample: Annotated[int, Field(ge=0)] = 0
-    """Number of the judging, from 0, where a judge is asked several times (MT-Video-Bench's eval rounds)."""
+    """Number of the judging, from 0, if a judge is asked several times (MT-Video-Bench's eval rounds)."""
     replies: tuple[str, ...] = ()
-    """The judge's replies as they came; two where the first could not be used."""
+    """The judge's original replies; two if the first could not be used."""
 
     @model_validator(mode="after")
     def _value_matches_state(self) -> Self:
@@ -79,7 +79,7 @@ class JudgedScore(Record):
 
 
 class Signature(BaseModel):
-    """Everything that can move a number, in the order in which it is printed.
+    """Everything that can change a number, in print order.
 
     `str(signature)` is `vdact.answers|data:9c1e04d2|tok:coco|…|v:0.1.0`, after sacreBLEU (Post 2018, W18-6319).
     """
@@ -117,7 +117,7 @@ class Signature(BaseModel):
 
 
 def short_hash(value: object) -> str:
-    """Eight digits over a value: equal for equal records, whatever their `extra` holds.
+    """A hash of a value, of eight digits: equal for equal records, whatever their `extra` holds.
 
     Args:
         value: Records, dataclasses, mappings, sequences and plain values.
@@ -127,7 +127,7 @@ def short_hash(value: object) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """A value as JSON has it, without `extra`. Empty fields are left out, so that a field that is new changes no hash.
+    """A value as plain JSON, without `extra`. Empty fields are left out, so that a new field does not change a hash.
 
     Args:
         value: Records, dataclasses, mappings, sequences and plain values.

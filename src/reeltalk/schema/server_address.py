@@ -14,7 +14,7 @@ OPENAI_HOST: Final = "api.openai.com"
 BASE_URL: Final = "OPENAI_BASE_URL"
 """Environment variable that the `openai` package reads if no address is given."""
 _ROUTES: Final = re.compile(r"/(?:chat/completions|completions|responses|models|embeddings)/*$")
-# As https://platform.openai.com/docs/models lists them; gpt-oss is for servers of one's own.
+# Names from https://platform.openai.com/docs/models. gpt-oss runs on your own servers.
 _OPENAI_MODEL: Final = re.compile(r"(?!gpt-oss)(?:gpt-|chatgpt-|o\d|ft:|codex-|computer-use-)", re.IGNORECASE)
 _USER: Final = re.compile(r"(?<![^/\s'\"])[^/@\s'\"]+@")
 _OF_PROVIDERS: Final = ("inspect:", "transformers:")
@@ -28,14 +28,14 @@ def check_address(address: str, option: str) -> None:
         option: The option that gave it, such as `--base-url`, for the error.
 
     Raises:
-        SettingError: It has no scheme, no host, no such port, a space, or goes on beyond the part that is wanted.
+        SettingError: It has no scheme or host, an invalid port, a space, or a longer path than expected.
     """
     if (problem := _problem(address)) is not None:
         raise SettingError(f"{option} {without_user(address)!r}: {problem}")
 
 
 def without_user(text: str) -> str:
-    """A text in which addresses have no user and password."""
+    """A text whose addresses have no user and password."""
     return _USER.sub("", text)
 
 
@@ -58,7 +58,7 @@ def _problem(address: str) -> str | None:
 
 
 def _with_scheme(address: str) -> str:
-    """An address as it may have been meant."""
+    """An address with the scheme that was probably meant."""
     rest = re.sub(r"^\w*:?/*(?=[^/])", "", address) if "//" in address else address
     found = re.match(r"[\w.-]+(:\d{1,5})?(/[\w./-]*)?$", rest.rpartition("@")[2])
     return f"http://{found[0]}" if found else EXAMPLE
@@ -71,7 +71,7 @@ def _checked(address: str) -> str:
 
 
 ServerAddress = Annotated[str, AfterValidator(_checked)]
-"""Address of an OpenAI-compatible server, up to `/v1`. What is none is refused, with what to give."""
+"""Address of an OpenAI-compatible server, up to `/v1`. An invalid one is refused with a hint."""
 
 
 def check_server(
@@ -82,17 +82,17 @@ def check_server(
     name: str = "--model",
     option: str = "--base-url",
 ) -> None:
-    """Raise if no server can serve a model: it has no address and OpenAI has no model of its name, or there is no key.
+    """Raise if no server can serve a model: there is no address and OpenAI has no model of this name, or no key is set.
 
     Args:
-        model: Name of the model at an address; those of inspect_ai's providers and local ones are let through.
-        address: Of its server; None for the one in `OPENAI_BASE_URL`, else OpenAI's own.
-        key_variable: Environment variable that holds the key; None if replies are kept, so that none may be needed.
+        model: Name of the model. Models of inspect_ai's providers and local models are not checked.
+        address: Address of its server; by default the one in `OPENAI_BASE_URL`, else OpenAI's own.
+        key_variable: Environment variable with the key; None if stored replies may make a key unnecessary.
         name: The option that names the model, for the error.
         option: The option for the address.
 
     Raises:
-        SettingError: It is refused; says what to give.
+        SettingError: There is no server or key; the message names the option to give.
     """
     if model.startswith(_OF_PROVIDERS):
         return

@@ -33,7 +33,7 @@ def settings_of(model: type[M], /, **values: Any) -> M:
 
 
 def setting_problem(error: ValidationError) -> str:
-    """What is wrong with an option, where a settings model refused it; pydantic's own words are for programmers."""
+    """Describe for users why a settings model refused an option."""
     first = error.errors(include_url=False)[0]
     words = " ".join(first["msg"].removeprefix("Value error, ").split())
     problem = (words[:1].lower() + words[1:]).rstrip(".")

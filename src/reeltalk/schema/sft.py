@@ -1,8 +1,10 @@
-"""Samples for supervised fine-tuning: frames of a video with turns between them, as a streaming model is taught.
+"""Samples for supervised fine-tuning of a streaming model, and the settings of an adapter that is trained on them.
+
+A sample is a sequence of video frames with turns between them.
 
 The layout is StreamingChat's (SVBench, arXiv 2502.10810): frames of a segment, then its questions and answers, then the
-frames of the next segment. A frame stands before the question that it is the first to be seen at, so no question can
-see beyond its own moment. Loss falls on answers of `turns` only; `carried` turns are told as text.
+frames of the next segment. Each frame is before the first question that may see it, so no question sees
+beyond its own moment. Only answers of `turns` are in the loss; `carried` turns are text without loss.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,11 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from reeltalk.schema.record import Name, Record, Seconds, VideoKey
 
 PLACEHOLDER: Final = "<image>"
-"""Stands for one frame in a text, replaced from left to right."""
+"""Placeholder of one frame in a text. Placeholders are replaced from left to right."""
 RESERVED: Final = (PLACEHOLDER, "<video>", "<audio>", "<img>", "</img>", "<IMG_CONTEXT>")
 """Words that trainers replace or count in texts. A question or answer must not contain them."""
 CARRIED_TITLE: Final = "Earlier in this conversation:"
-"""First line of the text that tells carried turns."""
+"""First line of the text of carried turns."""
 
 FRAME_MARKS: Final = 3
 """Tokens around a frame's own: InternVL writes `<img>`, `</img>` and a line feed."""
@@ -30,7 +32,7 @@ SampleText = Annotated[str, Field(min_length=1)]
 
 
 def reserved_in(text: str) -> str | None:
-    """The first of `RESERVED` that stands in a text, or None."""
+    """The first word of `RESERVED` in a text, or None."""
     return next((word for word in RESERVED if word in text), None)
 
 
@@ -42,18 +44,18 @@ def escape_reserved(text: str) -> str:
 
 
 class TrainingFrame(BaseModel):
-    """One frame that is shown."""
+    """One frame."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: Annotated[str, Field(min_length=1)]
     """Path of the picture, relative to the root of the data set, with forward slashes."""
     at_s: Seconds | None = None
-    """Its moment in the video, if it is known."""
+    """Its time in the video, if known."""
 
 
 class CarriedTurn(BaseModel):
-    """A turn of an earlier part of the same conversation, told as text; no loss falls on it."""
+    """A turn of an earlier part of the same conversation, as text without loss."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,7 +64,7 @@ class CarriedTurn(BaseModel):
 
 
 class TrainingTurn(BaseModel):
-    """Frames that are new, then a question, then the answer that is learnt."""
+    """New frames, then a question, then the answer to learn."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -75,7 +77,7 @@ class TrainingTurn(BaseModel):
 
 
 class TrainingMessage(BaseModel):
-    """One message of a sample as a chat template takes it: texts and frames in their order."""
+    """One message of a sample, as input of a chat template: texts and frames in order."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -85,17 +87,17 @@ class TrainingMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        """The message as one text, a frame as `<image>` and a line feed."""
+        """The message as one text, with `<image>` and a line feed for each frame."""
         return "".join(part if isinstance(part, str) else f"{PLACEHOLDER}\n" for part in self.parts)
 
 
 class TrainingSample(Record):
-    """One sequence that is trained on."""
+    """One training sequence."""
 
     id: Name
     video_id: VideoKey | None = None
     carried: tuple[CarriedTurn, ...] = ()
-    """Turns before this part of a conversation, told as text at its beginning."""
+    """Turns before this part of a conversation, as text at its beginning."""
     turns: Annotated[tuple[TrainingTurn, ...], Field(min_length=1)]
 
     @property
@@ -127,7 +129,7 @@ class TrainingSample(Record):
         return self
 
     def messages(self) -> Iterator[TrainingMessage]:
-        """User and assistant by turns, beginning with the user; carried turns are text of the first message."""
+        """Messages of user and assistant in turn, the user first. Carried turns are text of the first message."""
         for index, turn in enumerate(self.turns):
             told = carried_text(self.carried) if index == 0 else ""
             parts = ((told,) if told else ()) + turn.frames + (turn.question,)
@@ -136,7 +138,7 @@ class TrainingSample(Record):
 
 
 def carried_text(turns: tuple[CarriedTurn, ...]) -> str:
-    """Carried turns as they are told, with an empty line after them; empty if there are none."""
+    """The text of carried turns, with an empty line after them; empty if there are none."""
     if not turns:
         return ""
     lines = [line for turn in turns for line in (f"Question: {turn.question}", f"Answer: {turn.answer}")]
@@ -144,21 +146,21 @@ def carried_text(turns: tuple[CarriedTurn, ...]) -> str:
 
 
 class SampleLimits(BaseModel):
-    """What a sequence may hold."""
+    """Limits of a sequence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     budget: Annotated[int, Field(ge=1)] = 32768
     """Tokens of a sequence, frames and text."""
     frame_tokens: Annotated[int, Field(ge=1)] = 256
-    """Tokens of one frame; `FRAME_MARKS` come on top."""
+    """Tokens of one frame, without `FRAME_MARKS`."""
     max_frames: Annotated[int, Field(ge=1)] = 100
     reserve: Annotated[int, Field(ge=0)] = 128
     """Tokens kept free for a system message."""
 
     @property
     def per_frame(self) -> int:
-        """Tokens of a frame with what stands around it."""
+        """Tokens of a frame, `FRAME_MARKS` included."""
         return self.frame_tokens + FRAME_MARKS
 
 
@@ -168,11 +170,11 @@ def text_tokens(turn: TrainingTurn, count: TokenCounter) -> int:
 
 
 def sample_tokens(sample: TrainingSample, limits: SampleLimits, count: TokenCounter) -> int:
-    """Tokens of a sample: frames, texts, and what a chat template adds.
+    """Tokens of a sample: frames, texts, and the additions of a chat template.
 
     Args:
         sample: The sample.
-        limits: Say what a frame costs and what is kept free.
+        limits: Tokens per frame, and tokens to keep free.
         count: Counts the tokens of a text.
     """
     told = carried_text(sample.carried)
@@ -181,51 +183,51 @@ def sample_tokens(sample: TrainingSample, limits: SampleLimits, count: TokenCoun
 
 
 def most_tokens(text: str) -> int:
-    """No tokenizer of bytes or word pieces makes more tokens of a text than it has bytes in UTF-8.
+    """An upper bound of the tokens of a text: its bytes in UTF-8.
 
-    Several times what a tokenizer counts for English: what holds by this bound holds for certain.
+    No tokenizer of bytes or word pieces makes more tokens. For English the bound is several times the real count.
     """
     return len(text.encode())
 
 
 class LoraSettings(BaseModel):
-    """How an adapter is trained; defaults follow SVBench's StreamingChat where that is published."""
+    """Settings of adapter training. Defaults follow SVBench's StreamingChat if they are published."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     rank: Annotated[int, Field(ge=1, le=4096)] = 16
-    """Of the adapters; alpha is twice that."""
+    """Rank of the adapters; alpha is twice the rank."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    """Before each adapter."""
+    """Dropout before each adapter."""
     train_projector: bool = True
-    """Train the way from vision encoder to language model, too."""
+    """Also train the projector from the vision encoder to the language model."""
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 4e-5
-    """At its highest, after the warm-up."""
+    """Highest learning rate, at the end of the warm-up."""
     warmup: Annotated[float, Field(ge=0, lt=1)] = 0.03
     """Share of all steps in which the learning rate rises; then it falls as half a cosine, to zero."""
     weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.05
-    """Of AdamW."""
+    """Weight decay of AdamW."""
     clip: Annotated[float, Field(gt=0)] = 1.0
-    """Longest gradient."""
+    """Largest norm of a gradient; longer ones are clipped."""
     epochs: Annotated[float, Field(gt=0, le=10_000)] = 1.0
     """Passes over the samples."""
     max_steps: Annotated[int, Field(ge=0)] | None = None
-    """Steps in place of passes; 0 writes an adapter that changes nothing, to measure what was before."""
+    """Number of steps, in place of epochs; 0 writes an adapter that changes nothing, to measure the untrained model."""
     accumulate: Annotated[int, Field(ge=1)] = 16
-    """Samples a process adds up before a step."""
+    """Samples per process whose gradients are summed before a step."""
     system: str | None = None
-    """System message before every sample; give the one that the model will be asked with."""
+    """System message before every sample; use the same one in evaluation."""
     frame_tokens: Annotated[int, Field(ge=1)] = 256
     """Most image tokens of a frame."""
     max_tokens: Annotated[int, Field(ge=16)] = 32_768
     """Most tokens of a sample."""
     over_budget: Literal["refuse", "skip"] = "refuse"
-    """What becomes of a longer sample: an error before anything is trained, or it is left out and counted."""
+    """refuse: a longer sample is an error before training begins; skip: it is left out and counted."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """Of computing and of frozen weights; what is trained stays float32."""
+    """Precision of computation and frozen weights; trained weights stay float32."""
     gradient_checkpointing: bool = False
-    """Compute activations anew in place of keeping them: less memory, a third more time."""
+    """Compute activations again instead of storing them: less memory, a third more time."""
     save_every: Annotated[int, Field(ge=1)] = 100
     """Steps between checkpoints."""
     seed: Annotated[int, Field(ge=0)] = 17
-    """Decides the adapters' first weights, the order of samples and what dropout drops."""
+    """Seed of the adapters' initial weights, the order of samples, and dropout."""

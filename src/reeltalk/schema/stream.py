@@ -11,45 +11,45 @@ StreamEventKind = Literal["started", "frame", "asked", "instructed", "replied", 
 
 
 class StreamEvent(Record):
-    """One line of a log of events. Any model may write such a log; the proactive measures read nothing else."""
+    """One line of a log of events. Any model may write such a log. Proactive scores are computed from it alone."""
 
     model: Name
     session: Name
-    """The stream: one play of one task or video. Lines of a session stand in the order of their times."""
+    """The stream: one play of one task or video. Lines of a session are in the order of their times."""
     video_id: VideoKey
     kind: StreamEventKind
     at_s: Seconds
     """Time in the stream, by the video's clock."""
     text: str = ""
-    """What was asked, told or replied."""
+    """The text of the question, instruction or reply."""
     readiness: Annotated[float, Field(ge=0, le=1)] | None = None
-    """How ready the model was to speak, if it tells."""
+    """Readiness of the model to speak, 0 to 1, if it reports one."""
     took_s: Seconds | None = None
-    """Seconds that the model computed for it."""
+    """Seconds of the model's computation for this event."""
     memory_bytes: Annotated[int, Field(ge=0)] | None = None
-    """What the model kept of the stream then."""
+    """Size of the model's memory of the stream at this time."""
 
 
 class Moment(BaseModel):
-    """A span in which something is to be said."""
+    """A time span in which the model should speak."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     interval: Interval
-    """From the first moment at which it may be known to the last at which it still helps."""
+    """From the first moment at which the event can be known to the last at which a reply still helps."""
     references: tuple[str, ...]
-    """Any of these says it."""
+    """Reference replies, each of which is right."""
 
 
 class ProactiveTask(Record):
-    """Something to look out for in a video, told at its beginning."""
+    """An instruction to look out for something in a video."""
 
     id: Name
     video_id: VideoKey
     instruction: str
     asked_at_s: Seconds = 0.0
     until_s: Seconds
-    """Where the stream ends."""
+    """End of the stream."""
     moments: tuple[Moment, ...]
-    """In the order of time; none if silence is right throughout."""
+    """In the order of time; empty if the model should never speak."""
     kind: Name = "event"

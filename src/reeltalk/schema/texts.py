@@ -1,4 +1,4 @@
-"""Which characters a text, a name and a path may hold, and which names are too alike to be told apart.
+"""Characters that a text, a name and a path may hold, and names that look alike.
 
 Texts keep what people write: tabs and line ends, the joiners of Persian and of emoji, the marks of Arabic and Hebrew.
 Names are stricter: an invisible character would make two names look the same.
@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 LONGEST_PART_BYTES: Final = 255
-"""Of a path; file systems take no more."""
+"""Longest part of a path that file systems accept."""
 LONGEST_PATH_BYTES: Final = 1024
 DEEPEST_PATH: Final = 32
 """Folders above a file."""
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NOT_IN_NAME: Final = re.compile(
-    # Control characters and line ends; what turns the direction of writing; what takes no room.
+    # Control characters and line ends; characters that change the direction of writing; characters without width.
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u200b\u2060-\u206f\ufeff\ufff9-\ufffb]"
     # The joiners of Persian, of Indic scripts and of emoji stand between two characters, the first beyond ASCII.
     "|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d]$"
@@ -35,17 +35,17 @@ _INVISIBLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
 )
-"""Unicode's Default_Ignorable_Code_Point, and what orders letters without being one."""
+"""Unicode's Default_Ignorable_Code_Point, and invisible characters that only order letters."""
 
-# Control characters are no valid HTML; the bidirectional ones make what follows read backwards; a lone surrogate
-# cannot be written as UTF-8.
+# Control characters are invalid in HTML; bidirectional ones can reverse the text after them; a lone surrogate cannot
+# be written as UTF-8.
 _NOT_SHOWN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
 )
 
-# What json.dumps and pydantic leave of such characters in a line of JSON; a literal backslash may look alike.
+# The forms of such characters in JSON of json.dumps and pydantic. An escaped backslash can match by accident.
 MAY_BE_REFUSED: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\\\\(?:[bf]|u00[01])")
-"""Found in each line of JSON, written with raw letters beyond ASCII, that holds what `text_problem` looks for."""
+"""Matches every line of JSON, written with raw letters beyond ASCII, in which `text_problem` may find a problem."""
 
 
 def refused_in_text(text: str) -> str | None:
@@ -76,12 +76,12 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 def printable(text: str) -> str:
     """`text` with U+FFFD for each character that cannot be shown or that reverses the direction of writing."""
-    # A quick check is enough for most text, and pages put each of their words through here.
+    # Pages call this for every word, and this quick check is enough for most.
     return text if text.isascii() and text.isprintable() else _NOT_SHOWN.sub("\ufffd", text)
 
 
 def escape_html(text: str) -> str:
-    """`text` as it may stand in HTML or SVG, with its invisible characters replaced."""
+    """`text` escaped for HTML or SVG, with its invisible characters replaced."""
     return html.escape(printable(text))
 
 
@@ -91,11 +91,12 @@ def code_point(character: str) -> str:
 
 
 def text_problem(text: str) -> tuple[bool, str] | None:
-    """What is wrong with the characters of a text: whether it is refused, and in words.
+    """The problem of a text's characters: whether the text is refused, and a description; None if there is no problem.
 
-    Refused is a control character other than tab and line ends. Only named are control characters beyond ASCII, which
-    a wrong encoding leaves, and what turns the direction of writing around unseen: each override (U+202D, U+202E), and
-    an embedding or isolate that does not end in its paragraph (Unicode Standard Annex 9).
+    A control character other than tab and line ends is refused. Other problems are only reported: control characters
+    beyond ASCII, which come from a wrong encoding, and characters that invisibly change the direction of writing. These
+    are overrides (U+202D, U+202E), and an embedding or isolate that does not end in its paragraph (Unicode Standard
+    Annex 9).
     """
     if found := refused_in_text(text):
         return True, f"holds the control character {code_point(found)}"
@@ -156,7 +157,7 @@ def path_problem(path: str) -> str | None:
 
 
 def name_problem(name: str) -> str | None:
-    """The reason why the characters of a file's name are refused; None if they are not."""
+    """The reason why a file's name is refused for its characters; None if it is not."""
     if any("\ud800" <= character <= "\udfff" for character in name):
         return "a name that is not UTF-8"
     if found := refused_in_name(name):
@@ -175,13 +176,13 @@ def length_problem(path: str) -> str | None:
 
 
 def fold_name(name: str) -> str:
-    """A name without what a reader or a file system may not see: case, form of normalisation, invisible characters."""
+    """A name without differences that readers or file systems ignore: case, normal form, invisible characters."""
     seen = unicodedata.normalize("NFKD", _INVISIBLE.sub("", name)).casefold()
     return _INVISIBLE.sub("", unicodedata.normalize("NFKC", seen))
 
 
 def twins(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Names that differ from one another and not when they are `fold_name`, in groups of two and more."""
+    """Groups of two or more different names that are equal after `fold_name`."""
     alike: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for name in names:
         alike[fold_name(name)][name] = None

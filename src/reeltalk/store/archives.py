@@ -1,4 +1,4 @@
-"""Zip archives from strangers: members are read into memory, within limits, and never unpacked to a disk."""
+"""Zip archives from strangers. Members are read into memory, within limits, and never unpacked to disk."""
 
 import re
 import stat
@@ -58,9 +58,9 @@ def read_zip(path: Path, *, wanted: Callable[[str], bool] = lambda name: True) -
         wanted: Chooses members by name.
 
     Raises:
-        InputError: It is damaged, encrypted or no zip archive; a member has a name that leads out, twice the same name
-            or one that differs in case alone, is a link or a device, or is not UTF-8; it unpacks to more than
-            `MOST_BYTES` or to more than `MOST_TIMES_LARGER` times its size; names archive and member.
+        InputError: It is damaged, encrypted or not a zip archive; a member has a name that leads out of the archive, or
+            that appears twice or differs only in case, is a link or a device, or is not UTF-8; it unpacks to more than
+            `MOST_BYTES` or to more than `MOST_TIMES_LARGER` times its size. Names archive and member.
     """
     try:
         with open_file(path) as stream:
@@ -114,7 +114,7 @@ def _checked(path: Path, members: list[zipfile.ZipInfo], size_bytes: int) -> lis
     names = [info.filename for info in members]
     if len(set(names)) < len(names):
         doubled = next(name for index, name in enumerate(names) if name in names[:index])
-        raise InputError("a member stands twice", file=path, value=doubled, hint=_AGAIN)
+        raise InputError("a member appears twice", file=path, value=doubled, hint=_AGAIN)
     for group in twins(names):
         problem = f"two members differ only in case or in invisible characters: {group[0]!r} and {group[1]!r}"
         raise InputError(problem, file=path, hint="rename one of them")

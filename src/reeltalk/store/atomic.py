@@ -1,4 +1,4 @@
-"""Files that are whole or absent, also after SIGKILL, a power cut or a full disk."""
+"""Writes of whole files and folders, safe against SIGKILL, power cuts and full disks."""
 
 import contextlib
 import errno
@@ -12,14 +12,14 @@ from typing import IO
 from reeltalk.errors import BenchmarkError
 
 PARTIAL_PREFIX = ".partial-"
-"""Prefix of partial files. Files with this prefix that were left behind belong to nothing."""
+"""Prefix of partial files. A leftover file with this prefix can be deleted."""
 
 REPLIES = "replies.sqlite"
 """Name of files with the replies of models. Replies cost money, so no folder with such a file is replaced."""
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames inside `directory` survive a power cut."""
+    """Sync `directory` to disk, so that renames inside it survive a power cut."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

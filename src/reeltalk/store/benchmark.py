@@ -1,7 +1,7 @@
 """A benchmark on disk: create, open, read a table, write tables together.
 
-Several files change in one step. A writer prepares them in a folder of its own and renames it to `.commit`: from then
-on the changes are valid. Then each file moves to its place. Opening a benchmark with a `.commit` finishes these moves
+Several files change in one step. A writer prepares them in its own folder and renames it to `.commit`. From then on the
+changes are valid. Then each file moves to its place. Opening a benchmark with a `.commit` finishes these moves
 first. If a process ends at any moment, the benchmark therefore contains either the whole write or nothing of it.
 """
 
@@ -84,7 +84,7 @@ class Benchmark:
 
     @classmethod
     def open(cls, path: Path | str, *, as_it_is: bool = False) -> "Benchmark":
-        """Open a benchmark, finishing a write that was interrupted after it counted.
+        """Open a benchmark. First finish an interrupted write if its changes are already valid.
 
         Args:
             path: Its folder.
@@ -140,7 +140,7 @@ class Benchmark:
             raise BenchmarkError(f"cannot read {path}: {error.strerror}; check the permissions of the file") from None
 
     def _edited(self, name: str) -> BenchmarkError:
-        path, way_on = self.path / name, "copy it anew from where it came"
+        path, way_on = self.path / name, "copy it again from its source"
         if not path.is_file():
             return BenchmarkError(f"{path} is missing; {way_on}, or run 'reeltalk validate' to see what else is")
         if self.manifest.release is not None:
@@ -195,7 +195,7 @@ class Benchmark:
         return entry.rows or 0 if entry else 0
 
     def content(self) -> Content:
-        """All of the benchmark in memory.
+        """Read the whole benchmark into memory.
 
         Raises:
             BenchmarkError: A file is missing or was edited by hand.
@@ -209,7 +209,7 @@ class Benchmark:
         return replace(content, graphs=graphs, media=media)
 
     def check_changeable(self) -> None:
-        """Refuse a release, before work whose result could not be written.
+        """Raise if the benchmark is a release, before work whose result could not be written.
 
         Raises:
             FrozenError: The benchmark is a release.
@@ -227,7 +227,7 @@ class Benchmark:
         settings: dict[str, Json] | None = None,
         parents: dict[str, str] | None = None,
     ) -> Iterator["BenchmarkWriter"]:
-        """Tables and files that change together when the block ends, or not at all if it raises.
+        """Write tables and files together when the block ends; write nothing if it raises.
 
         Raises:
             FrozenError: The benchmark is a release.
@@ -252,7 +252,7 @@ class Benchmark:
 
     @contextlib.contextmanager
     def revising(self) -> Iterator[Callable[[Manifest], None]]:
-        """Keep others from writing while you look at the files; call the yielded function to replace the manifest.
+        """Lock the benchmark while you check its files; call the yielded function to replace the manifest.
 
         Raises:
             BenchmarkError: Another process writes it, or it cannot be written.
@@ -412,7 +412,7 @@ class BenchmarkWriter:
         self.removed |= {entry for entry in manifest.files if entry in names or f"{entry.split('/')[0]}/" in names}
 
     def remove_all(self, manifest: Manifest) -> None:
-        """Remove everything that this write does not add."""
+        """Remove all files that this write does not add."""
         self.removed = frozenset(manifest.files)
 
     @contextlib.contextmanager
@@ -420,7 +420,7 @@ class BenchmarkWriter:
         path = self._folder / name
         if (other := self._names.setdefault(fold_name(name), name)) != name:
             raise BenchmarkError(
-                f"{name} and {other} would be one file where upper and lower case do not count; rename one of them"
+                f"{name} and {other} would be one file on a file system that ignores case; rename one of them"
             )
         path.parent.mkdir(exist_ok=True)
         with path.open("wb") as stream:
@@ -452,8 +452,8 @@ def _moves(commit: Path) -> tuple[list[str], list[str]]:
     wrong += [name for name in removed if name in listed] + [name for name in arrived if name not in listed]
     if wrong:
         raise InputError(
-            "a write that was not finished would change a file that is none of the benchmark's", file=commit,
-            value=wrong[0], hint=f"no reeltalk writes so: delete {commit} if you do not know where it comes from",
+            "an unfinished write would change a file that does not belong to the benchmark", file=commit,
+            value=wrong[0], hint=f"reeltalk does not write this: delete {commit} if you do not know its origin",
         )  # fmt: skip
     return removed, arrived
 

@@ -1,8 +1,8 @@
-"""Read JSON from strangers strictly, with errors that name the place.
+"""Read untrusted JSON strictly, with errors that name the place.
 
-For all formats, this module refuses a repeated key, NaN, an infinite number, a lone surrogate, a wrong encoding and a
-structure deeper than `DEEPEST`. A pydantic type describes a document; `parse` turns the first misfit into an
-`InputError` with its JSON path.
+For all formats, this module refuses repeated keys, NaN, infinite numbers, lone surrogates, wrong encodings and
+structures deeper than `DEEPEST`. A pydantic type describes a document; `parse` raises an `InputError` with the JSON
+path of the first value that does not fit.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ DEEPEST: Final = 64
 
 
 class SourceModel(BaseModel):
-    """A record in a published layout: types are exact (`"1"` is no int), unknown fields are kept in `unknown`."""
+    """A record in a published layout: types are exact (`"1"` is not an int), unknown fields are kept in `unknown`."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False, populate_by_name=True)
 
@@ -109,14 +109,14 @@ def read_document(folder: Path, name: str) -> Json:
     try:
         size_bytes = path.stat().st_size
     except OSError:
-        size_bytes = 0  # reading it says why
+        size_bytes = 0  # reading it raises the error
     if size_bytes > MOST_DOCUMENT_BYTES:
         raise InputError(f"{size_bytes:,} bytes are too many for this file", file=path, hint="get it again")
     return read_json(path)
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Json]]:
-    """The values of a JSON Lines file with their line numbers, from 1. Blank lines are passed over.
+    """The values of a JSON Lines file with their line numbers, from 1. Blank lines are skipped.
 
     Raises:
         InputError: As `read_json`, with the line.
@@ -162,7 +162,7 @@ def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Refused(f"the key {key!r} stands twice in one object", f'"{key}"')
+                raise _Refused(f"the key {key!r} appears twice in one object", f'"{key}"')
             seen.add(key)
     return members
 
@@ -206,7 +206,7 @@ def refuse_characters(text: str, place: str, *, file: Path | str, line: int | No
     """Check that a text holds only characters that a text of a benchmark may hold.
 
     Raises:
-        InputError: It holds a control character other than tab and line ends, or half a character.
+        InputError: It holds a control character other than tab and line ends, or a lone surrogate.
     """
     if found := refused_in_text(text):
         problem = f"holds the control character {code_point(found)}"
@@ -214,7 +214,9 @@ def refuse_characters(text: str, place: str, *, file: Path | str, line: int | No
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError("half a character (a lone UTF-16 surrogate)", file=file, line=line, place=place) from None
+        raise InputError(
+            "a lone UTF-16 surrogate, which is half a character", file=file, line=line, place=place
+        ) from None
 
 
 @cache

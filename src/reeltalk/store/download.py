@@ -1,4 +1,4 @@
-"""Download files from an address: several at a time, resumable, each whole or not at all."""
+"""Download files from an address, several at a time. Downloads resume, and each file is complete or absent."""
 
 import contextlib
 import hashlib
@@ -93,7 +93,7 @@ def download_file(
             partial.unlink(missing_ok=True)
             raise RemoteError(
                 f"{redact(file.path)} has the hash {found[:12]}…, not {sha256[:12]}…: it was damaged or replaced; "
-                "nothing was kept of it"
+                "it was deleted"
             )
         now = remote.again(file) if sha256 is None and file.version is not None else file
         if now is None or (now.size_bytes, now.version) != (file.size_bytes, file.version):
@@ -107,7 +107,7 @@ def download_file(
 
 @contextlib.contextmanager
 def _alone(partial: Path, traffic: Traffic) -> Iterator[None]:
-    """Keep out other processes and workers of this node that download the same file."""
+    """Lock a file against other processes and workers of this node that download it."""
     lock = FileLock(f"{partial}.lock")
     with storage_errors(partial.parent):
         while not lock.is_locked:
@@ -119,7 +119,7 @@ def _alone(partial: Path, traffic: Traffic) -> Iterator[None]:
     try:
         yield
     finally:
-        # Before the release: a process that waits for it then sees that the file is gone, and makes another lock.
+        # Remove the file before the release: a waiting process then sees that it is gone, and makes another lock.
         Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
 
@@ -133,7 +133,7 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
         traffic.moved(max(0, here - told))
         told = max(told, here)
         try:
-            # A file may be complete and not yet checked. A web server has no rest of it to give.
+            # A complete file may not be checked yet. A web server would refuse a request for its rest.
             for block in remote.blocks(file, here) if here == 0 or here != file.size_bytes else ():
                 here += len(block)
                 if here > most_bytes or (file.size_bytes is not None and here > file.size_bytes):
@@ -145,7 +145,7 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
                 digest.update(block)
                 traffic.moved(max(0, here - told))
                 told = max(told, here)
-            # A cancelled request ends like a file that was read to its end.
+            # A cancelled request ends like a complete file, so check whether all threads must end.
             traffic.moved(0)
             if file.size_bytes is not None and here < file.size_bytes:
                 raise RemoteError(
@@ -154,7 +154,7 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
                 )
             break
         except RemoteError as error:
-            # A connection that breaks after hours has another cause than one that never opens.
+            # A connection that breaks after much data is not counted with earlier failures.
             failures = failures + 1 if here - began < MUCH_BYTES else 1
             if not error.passing or failures == ATTEMPTS:
                 raise

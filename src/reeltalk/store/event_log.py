@@ -20,7 +20,7 @@ from reeltalk.store.atomic import storage_errors, sync_directory, writing
 from reeltalk.store.documents import input_error
 
 LAST: Final = frozenset({"ended", "failed"})
-"""Kinds of events after which nothing follows in a session."""
+"""Kinds of the last event of a session."""
 SLACK_S: Final = 0.05
 """A container's duration and its last presentation time differ by up to a frame."""
 
@@ -143,7 +143,7 @@ class EventLog:
             sync_directory(path.parent)
 
     def add(self, event: StreamEvent) -> None:
-        """Write an event; it is on the disk when its session has ended.
+        """Write an event. It is safely on disk when its session has ended.
 
         Raises:
             BenchmarkError: The disk is full or cannot be written; the same command resumes.
@@ -169,7 +169,7 @@ def _keep_whole(path: Path) -> frozenset[tuple[str, str]]:
     # After a power cut, the file may hold zeros in place of events that were not yet on the disk.
     content, torn, _ = path.read_bytes().partition(b"\0")
     lines = content.split(b"\n")
-    # After the last line feed there is nothing, or the line that a killed process did not finish.
+    # The last line feed is followed by nothing, or by a line that a killed process did not finish.
     events = [(line, _event(line, path, number)) for number, line in enumerate(lines[:-1], start=1) if line.strip()]
     whole = frozenset((event.model, event.session) for _, event in events if event.kind == "ended")
     kept = [line for line, event in events if (event.model, event.session) in whole]

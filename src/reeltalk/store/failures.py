@@ -1,4 +1,4 @@
-"""Failures of a run and their reasons, and checks that a run is complete and is about its benchmark as it is now.
+"""Failures of a run and their reasons, and checks that a run is complete and matches the current benchmark.
 
 Reasons are counted as the same if they differ only in addresses, identifiers and numbers.
 """
@@ -36,13 +36,13 @@ UNTOLD: Final = "no reason is known"
 ANSWERS_WITHOUT_ASKING: Final = ("answers:", "human:", "baseline:", "oracle")
 """Prefixes of models that give the same answer when they are asked again."""
 READ_BY: Final = 2
-"""Replies of a judging that could not be read twice. They are kept, so asking again gives the same replies."""
+"""Number of unreadable replies after which a judging fails. They are stored, so asking again gives the same replies."""
 
 _ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\",;)]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b")
 _STATUS: Final = re.compile(r"\b(answered|status|code|error|http)(\W{1,3})(\d{3})\b", re.IGNORECASE)
 _IDENTIFIER: Final = re.compile(
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|"
-    # All of some random hexadecimal digits may be decimal. A date after a name is a part of a model's name.
+    # Random hexadecimal digits may all be decimal. A date after a name is a part of a model's name.
     r"\b[a-z]{2,12}[-_]+(?=\w*\d)(?!(?:19|20)\d{6}\b)\w{8,}",
     re.IGNORECASE,
 )
@@ -54,7 +54,7 @@ class Failures:
     """Turns without an answer and judgings without a score."""
 
     due: int = 0
-    """Turns that were to be answered."""
+    """Turns that needed an answer."""
     answered: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     """Why turns have no answer."""
@@ -63,13 +63,13 @@ class Failures:
     unjudged: Mapping[str, Counter[str]] = field(default_factory=dict)
     """Why there is no score, by protocol."""
     unread: int = 0
-    """Judgings of `unjudged` whose replies are kept and cannot be read."""
+    """Judgings of `unjudged` whose stored replies cannot be read."""
     judged: int = 0
     """Judgements that returned a score, or said that no score applies."""
 
     @property
     def judged_nothing(self) -> bool:
-        """True if a model had to judge and gave nothing, not even a reply that cannot be read."""
+        """True if a model had to judge and gave no reply at all, not even an unreadable one."""
         return bool(self.judgings) and not self.judged and not self.unread
 
     def lines(self) -> Iterator[str]:
@@ -87,7 +87,7 @@ def failures_of(
     Args:
         turns: All turns.
         judged: Scores by protocol.
-        summary: Numbers of the run. Those on empty answers, which are not turns, show failed judgings of these.
+        summary: Numbers of the run. The numbers about empty answers, which are not turns, show their failed judgings.
     """
     reasons: Counter[str] = Counter()
     models: set[str] = set()
@@ -165,7 +165,7 @@ Outlook = Literal["whole", "worth a retry", "as it is"]
 
 
 def outlook_of(path: Path) -> Outlook:
-    """Whether a retry helps a run and its controls: nothing failed, it may fix failures, or it changes nothing.
+    """The use of a retry for a run and its controls: nothing failed, a retry may fix failures, or it changes nothing.
 
     Args:
         path: Folder of a complete run.
@@ -238,7 +238,7 @@ def check_run(path: Path, benchmarks: Sequence[Benchmark] = ()) -> Iterator[Chec
         len(run.groups())
         failures = failures_in(run)
     except (ReeltalkError, OSError) as error:
-        advice = "make the run again, or take it from a copy"
+        advice = "make the run again, or restore a copy"
         yield Check(area="runs", subject=str(path), status="problem", found=str(error), advice=advice)
         return
     if answers != scored:
@@ -285,7 +285,7 @@ def _about(run: Run, benchmarks: Sequence[Benchmark]) -> Check:
         return Check(area="runs", subject=subject, status="warning", found=found)
     for benchmark in benchmarks:
         if benchmark.manifest.content_hash == made_on:
-            found = f"it was made on {benchmark.path} as that is now (#{made_on[:8]})"
+            found = f"it was made on the current {benchmark.path} (#{made_on[:8]})"
             return Check(area="runs", subject=subject, status="ok", found=found)
     found = f"it was made on #{made_on[:8]}, which is not {' or '.join(_named(b) for b in benchmarks)}"
     advice = "the benchmark changed since, or is another; evaluate again, or name the release that the run was made on"

@@ -1,7 +1,7 @@
-"""Remembers hashes of files, so that an unchanged file is hashed only once.
+"""Cache hashes of files, so that an unchanged file is hashed only once.
 
-The record is in your own cache folder, by the absolute path of the folder of the files. A record next to the files
-could come from a stranger who edited both.
+The hashes are stored in your own cache folder, by the absolute path of the folder of the files. Hashes that are stored
+next to the files could come from a stranger who edited both.
 """
 
 import contextlib
@@ -134,7 +134,7 @@ def refuse_replaced(last: Path, mark: Mark | None, *, begun: Path) -> Iterator[N
     try:
         yield
     finally:
-        # In this order: `begun` goes once `last` is in place.
+        # Check `begun` first, since it is removed after `last` is in place.
         if mark is not None and (begun.exists() or mark_of(last) != mark):
             raise ReplacedError(last.parent)
 

@@ -1,6 +1,6 @@
-"""Files and folders from other people: only regular files are opened, and links out of a folder are refused.
+"""Untrusted files and folders: only regular files are opened, and links out of a folder are refused.
 
-A benchmark and a run hold files and folders of their own and no links: `check_folder` and `path_inside` refuse a link,
+A benchmark or run holds only its own files and folders, without links: `check_folder` and `path_inside` refuse a link,
 a pipe or a device in one of them. The folder itself may be reached through a link, since you name it. In a folder that
 is imported, `walk` follows a link to a file inside that folder. The cache of a hub is such a folder: its
 `snapshots/REVISION` is made of links to `blobs` next to `snapshots`.
@@ -36,7 +36,7 @@ _KINDS: Final = {
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a regular file to read its bytes. Other files are never opened, so that nobody waits for a FIFO's writer.
+    """Open a regular file to read its bytes. Other files are never opened: opening a FIFO waits for its writer.
 
     Raises:
         OSError: It does not exist, cannot be read, is not a regular file, or consists of holes; says which.
@@ -71,7 +71,7 @@ def _refuse_holes(path: Path, descriptor: int, size_bytes: int) -> None:
             start = os.lseek(descriptor, end, os.SEEK_DATA)
         except OSError as error:
             if error.errno != errno.ENXIO:
-                return  # A file system that cannot tell.
+                return  # The file system does not report holes.
             break
         end = os.lseek(descriptor, start, os.SEEK_HOLE)
         written += end - start
@@ -117,7 +117,7 @@ def walk(folder: Path) -> Iterator[tuple[Path, str | None]]:
         current, depth = waiting.pop()
         try:
             with os.scandir(current) as below:
-                # Only as many as are needed to see that there are too many.
+                # List only enough entries to detect that there are too many.
                 listed = sorted(itertools.islice(below, MOST_ENTRIES - entries + 1), key=lambda entry: entry.name)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=escape_path(current)) from None
@@ -163,7 +163,7 @@ def _look(path: Path, roots: tuple[Path, ...]) -> tuple[bool, str | None]:
         real = Path(os.path.realpath(path))
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
-        return False, None  # Nothing there, a circle of links, or a name that no file can have.
+        return False, None  # It does not exist, is a circle of links, or has an impossible name.
     if not any(real.is_relative_to(root) for root in roots):
         return False, f"a link that leads out of the folder, to {escape_path(real)}"
     if stat.S_ISREG(mode):
@@ -192,7 +192,7 @@ MOST_DOCUMENT_BYTES: Final = 256 << 20
 
 
 def file_name_problem(name: str) -> str | None:
-    """Why a path cannot name a file of a benchmark, in words; None if it can."""
+    """The reason why a path cannot name a file of a benchmark; None if it can."""
     if (problem := path_problem(name)) is not None:
         return problem
     parts = name.split("/")
@@ -202,7 +202,7 @@ def file_name_problem(name: str) -> str | None:
 
 
 def names_problems(names: Iterable[str], *, reserved: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each name that cannot name a file in one folder together with the others, with its problem.
+    """Each name that cannot be a file in one folder together with the others, with its problem.
 
     Args:
         names: Names with forward slashes.
@@ -290,7 +290,7 @@ def path_inside(folder: Path, name: str) -> Path:
     """
     at = os.fspath(folder)
     if name.startswith("/") or any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name:
-        raise BenchmarkError(f"{name!r} is no name of a file in {folder}")
+        raise BenchmarkError(f"{name!r} is not a valid name of a file in {folder}")
     for part in (parts := name.split("/")):
         at = os.path.join(at, part)
         try:

@@ -1,7 +1,7 @@
-"""A report of link rot: whether the web addresses of videos' sources still answer.
+"""A report of link rot: the web addresses of videos' sources that no longer answer.
 
-Each address gets one request for its head, or for its first byte if the server refuses that; no content is kept. The
-report is next to the manifest, and releases include it.
+Each address gets one HEAD request, or a request for its first byte if the server refuses HEAD; no content is stored.
+The report is next to the manifest, and releases include it.
 """
 
 import asyncio
@@ -129,7 +129,7 @@ async def _ask(client: Any, address: str, answer_s: float) -> tuple[Outcome, int
     import httpx
 
     try:
-        # httpx limits each step. This limits a server that sends a byte now and then.
+        # httpx limits the time of each step only. This limits a server that sends single bytes slowly.
         async with asyncio.timeout(answer_s):
             status = (await client.head(address)).status_code
             if status in (400, 403, 404, 405, 501):

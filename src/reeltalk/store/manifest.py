@@ -1,7 +1,7 @@
-"""The manifest of a benchmark: hashes, settings and parents of every file it consists of.
+"""The manifest of a benchmark: hashes, settings and parents of each of its files.
 
-Files of one write have one origin. It is stored once, and each file refers to it by number. Otherwise a stage with one
-file for every video would list all files that it read for each file that it wrote.
+Files of one write share one origin. It is stored once, and each file refers to it by number. Otherwise a stage that
+writes a file for every video would list all its inputs for each of these files.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from reeltalk.store.foreign import names_problems, open_file, visible_files
 
 MANIFEST: Final = "manifest.json"
 SCHEMA_VERSION: Final = 2
-"""Grows when a stored field changes its meaning. `store` reads this version and the one before it."""
+"""Raised when a stored field changes its meaning. `store` reads this version and the one before it."""
 
 MEDIA: Final = "media"
 REMOTE: Final = "remote.json"
@@ -102,7 +102,7 @@ class Manifest(BaseModel):
             return value
         stored = value.get("origins", [])
         if not isinstance(stored, list):
-            raise ValueError("origins is no list")
+            raise ValueError("origins is not a list")
         origins = [Origin.model_validate(origin) for origin in stored]
         repeated: dict[str, Origin] = {}
 
@@ -130,8 +130,7 @@ class Manifest(BaseModel):
         """The manifest as JSON text."""
         keys = {id(entry.origin): entry.origin for entry in self.files.values()}
         told = {key: json.dumps(origin.model_dump(mode="json"), sort_keys=True) for key, origin in keys.items()}
-        # Equal origins of several reads are one; their order is that of their files, so that the same files give the
-        # same bytes.
+        # Equal origins are merged. They are in the order of their files, so that the same files give the same bytes.
         numbers = {text: number for number, text in enumerate(dict.fromkeys(told.values()))}
         document = self.model_dump(mode="json", exclude={"files"})
         document["origins"] = [json.loads(text) for text in numbers]
@@ -170,7 +169,7 @@ def read_manifest(folder: Path) -> Manifest:
             name, problem = wrong[0]
             raise InputError(
                 f"not a file of a benchmark: {problem}", file=path, place="$.files", value=name,
-                hint=f"no reeltalk writes such a name: take the benchmark anew from where it came{more}",
+                hint=f"reeltalk does not write such a name: copy the benchmark again from its source{more}",
             )  # fmt: skip
     return parse(Manifest, value, file=path)
 

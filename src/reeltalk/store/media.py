@@ -1,4 +1,4 @@
-"""Media files by content hash: `media/<sha256>`, each once, whole or absent."""
+"""Media files by content hash, as `media/<sha256>`. Each is stored once, and complete or absent."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ def hash_video(path: Path) -> str:
     """SHA-256 of a video file. A file of a media store is checked once against its name.
 
     Raises:
-        BenchmarkError: It cannot be read, or is no longer the file that the store got.
+        BenchmarkError: It cannot be read, or changed since it was stored.
     """
     if path.parent.name == MEDIA and NAME.fullmatch(path.name):
         return MediaStore(path.parent.parent).whole(path.name).name

@@ -1,7 +1,7 @@
 """A benchmark's media on an object store, `ADDRESS/<sha256>`: pull, push and check.
 
-Their address is in `remote.json` next to the manifest. It is not a part of the benchmark, whose hash is the same
-wherever its media are.
+Their address is in `remote.json` next to the manifest. It is not a part of the benchmark, so the hash of
+the benchmark does not depend on the location of its media.
 """
 
 import functools
@@ -38,7 +38,7 @@ class Recorded(BaseModel):
 
 @dataclass(frozen=True)
 class Moved:
-    """The files that were moved, or would be."""
+    """The files that were transferred, or would be with `dry_run`."""
 
     address: str
     files: int
@@ -76,7 +76,7 @@ def record_remote(benchmark: Path, address: str) -> None:
 
 
 def named_media(benchmark: Benchmark) -> dict[str, str]:
-    """The row of each media file, such as `videos:kitchen-17` or `clips:…`, by the hash of the file."""
+    """The table row that names each media file, such as `videos:kitchen-17` or `clips:…`, by the hash of the file."""
     named = {video.sha256: f"videos:{video.id}" for video in benchmark.read(VIDEOS) if video.sha256 is not None}
     for clip in benchmark.read(CLIPS):
         if clip.file is not None:
@@ -103,13 +103,13 @@ def pull(
 
     Raises:
         SettingError: No address is known, or it cannot be used.
-        RemoteError: Something could not be fetched; what arrived is kept.
+        RemoteError: A file could not be fetched; the others are kept.
         BenchmarkError: The disk is full or cannot be written.
     """
     where = address or read_remote(benchmark.path)
     if where is None:
         raise SettingError(
-            f"{benchmark.path} notes no address of its media; name it, as in media pull BENCH s3://bucket/folder"
+            f"{benchmark.path} records no address of its media; name it, as in media pull BENCH s3://bucket/folder"
         )
     remote, known = Remote(where), set(benchmark.media.names())
     missing = [sha256 for sha256 in named_media(benchmark) if sha256 not in known]
@@ -150,13 +150,13 @@ def push(
 
     Raises:
         SettingError: No address is known, or it cannot be used.
-        RemoteError: Something could not be written, or came back as something else.
+        RemoteError: A file could not be written, or has other content when it is read back.
         BenchmarkError: A file here is damaged.
     """
     where = address or read_remote(benchmark.path)
     if where is None:
         raise SettingError(
-            f"{benchmark.path} notes no address for its media; name it, as in media push BENCH s3://bucket/folder"
+            f"{benchmark.path} records no address for its media; name it, as in media push BENCH s3://bucket/folder"
         )
     remote, names = Remote(where), benchmark.media.names()
     sizes = {sha256: benchmark.media.path(sha256).stat().st_size for sha256 in names}
@@ -211,7 +211,7 @@ class _Counter:
 def _looked(
     remote: Remote, hashes: Iterable[str], at_once: int, progress: Progress
 ) -> tuple[list[RemoteFile], list[str]]:
-    """The files with these hashes that are there, and the hashes of those that are not, both in order."""
+    """The files with these hashes that exist at the address, and the hashes of missing ones, both in order."""
     wanted = list(hashes)
     found: list[RemoteFile] = []
     absent: list[str] = []

@@ -23,7 +23,7 @@ from reeltalk.store.validate import validate
 CARD: Final = "README.md"
 VERSION_FORM: Final = re.compile(r"\d+\.\d+\.\d+([-+.][0-9A-Za-z.-]+)?")
 CANARY_NAMESPACE: Final = uuid.UUID("5e0b8f3c-2f0e-4a64-9f5e-7f6a3a9d2c11")
-"""Drawn once at random; with a release's content hash it makes the same canary on every machine."""
+"""A random constant. With a release's content hash it gives the same canary on every machine."""
 
 
 def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | None = None) -> Benchmark:
@@ -33,13 +33,13 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
         benchmark: The benchmark. It must validate without errors.
         folder: Folder of the release; it must not exist, or must be empty. It is written whole or not at all.
         version: Semantic version of the release, such as `1.0.0`.
-        title: Heading of the card; the benchmark's name where None.
+        title: Heading of the card; the benchmark's name by default.
 
     Returns:
         The release, opened. Its files cannot be written, and `Benchmark.writing` refuses it.
 
     Raises:
-        SettingError: `version` is no version.
+        SettingError: `version` is not a semantic version.
         BrokenInvariantError: The benchmark has errors; names the first and counts the others.
         BenchmarkError: `folder` is taken or cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Files at addresses such as `s3://bucket/raw/`: look, list, read in parts and write, through fsspec.
+"""Files at addresses such as `s3://bucket/raw/`: find, list, read in parts and write them, through fsspec.
 
 This is the only module that imports fsspec. Its drivers find credentials in the same places as the store's own tools,
 in the environment or in files. An address with credentials is refused, since addresses are recorded.
@@ -34,7 +34,7 @@ WRAPPERS: Final = frozenset(
     "async_wrapper asyncwrapper blockcache cached dask data dir filecache generic jlab jupyter libarchive pyscript "
     "reference simplecache tar zip".split()
 )
-"""fsspec's names of wrappers, which read other stores."""
+"""Names of fsspec's drivers that wrap other stores."""
 PACKAGES: Final = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"} | {
     "abfss": "adlfs", "http": "aiohttp requests", "https": "aiohttp requests", "oss": "ossfs", "oci": "ocifs",
     "sftp": "paramiko", "ssh": "paramiko", "smb": "smbprotocol", "webdav": "webdav4", "hf": "huggingface_hub",
@@ -87,7 +87,7 @@ def check_remote_address(address: str) -> str:
         parts = urlsplit(address)
         user, password = parts.username, parts.password
     except ValueError as error:
-        raise SettingError(f"the address {redact(address)} makes no sense: {error}") from None
+        raise SettingError(f"the address {redact(address)} is not valid: {error}") from None
     secret = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if SECRET.search(name)]
     if password is not None or secret or (user is not None and scheme[1].lower() in ("http", "https")):
         raise SettingError(
@@ -139,7 +139,7 @@ class Remote:
         self.root = str(root).rstrip("/")
 
     def look(self, name: str = "") -> RemoteFile | None:
-        """Facts on a file below the address, or at the address itself; None for a folder or nothing.
+        """Facts about a file below the address, or at the address itself; None if it is not a file.
 
         Raises:
             RemoteError: The store cannot be reached or refuses.
@@ -149,7 +149,7 @@ class Remote:
         return self._look(path, name or path.rsplit("/", 1)[-1])
 
     def again(self, file: RemoteFile) -> RemoteFile | None:
-        """Current facts on a file; None if it is gone.
+        """Current facts about a file; None if it no longer exists.
 
         Raises:
             RemoteError: The store cannot be reached or refuses.
@@ -183,7 +183,7 @@ class Remote:
             name = path.removeprefix(f"{self.root}/")
             name = unquote(name) if self.scheme in WEB else name
             if name.endswith("/") and not entry.get("size"):
-                continue  # the mark by which consoles keep an empty folder
+                continue  # the marker of an empty folder that consoles create
             reason = _reason_against(path, name, entry)
             if reason is not None:
                 refused[name] = reason
@@ -239,7 +239,7 @@ class Remote:
             stream = self._files.open(file.path, "rb", block_size=BLOCK_BYTES, cache_type="none")
             stream.seek(start)
             return stream
-        # As one response: for parts, fsspec would hold everything that a server sends, even more than was requested.
+        # Read one response: for parts, fsspec keeps everything that a server sends, even more than was requested.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
         stream = self._files.open(file.path, "rb", block_size=0, size=1, headers=headers)
         # A server without support for parts sends the whole file: skip the bytes that are here already.
@@ -277,7 +277,7 @@ class Remote:
             yield
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             cause = error.__cause__
-            # The driver of web servers calls it so whatever happened.
+            # The driver of web servers raises this error for every failure.
             if self.scheme in WEB and cause is not None and getattr(cause, "status", None) not in (404, 410):
                 raise RemoteError(f"{doing} {where} failed: {_words(cause)}", passing=True) from None
             raise _AbsentError(f"{doing} {where}: there is no such file, folder or bucket; check the address") from None

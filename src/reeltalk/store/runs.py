@@ -36,16 +36,16 @@ FILES: Final = "files.json"
 """File with the SHA-256 of every file that a report reads, by its path in the run. Older runs have none."""
 CONTROLS_FOLDER: Final = "controls"
 REQUEST: Final = "request.json"
-"""File with the settings that decide the requests of a run; written first."""
+"""File with the settings that determine the requests of a run. It is written first."""
 COMMAND: Final = "command.json"
 """File with the command of a run, for `reeltalk retry`."""
 FRAMES: Final = "frames"
 LOCK: Final = ".lock"
 REMADE: Final = ".remade"
-"""Folder with the complete files of a run that was made again, until they replace the old ones."""
+"""Folder with the complete files of a repeated run, until they replace the old ones."""
 
 AGAIN: Final = ".again"
-"""Folder with the unfinished files of a run that is made again, next to its old files."""
+"""Folder with the unfinished files of a repeated run, next to its old files."""
 HIDDEN: Final = frozenset({LOCK, REMADE, AGAIN})
 """Hidden names that are ours in a run."""
 
@@ -136,10 +136,10 @@ class Run:
             if written is None or self._checked.sha256(name) == written:
                 return path
         except OSError:
-            return path  # reading it says why
+            return path  # reading it raises the error
         raise BenchmarkError(
             f"{path} was edited or damaged: its content differs from the hash in {FILES}; to take it as it is now, run "
-            f"'reeltalk validate --accept {self.path}'; else make the run again, or copy it anew from where it came"
+            f"'reeltalk validate --accept {self.path}'; else make the run again, or copy it again from its source"
         )
 
     def _rows(self, name: str, record: type[R]) -> Iterator[R]:
@@ -158,7 +158,7 @@ class Run:
 
 
 def check_run_folder(path: Path) -> None:
-    """Refuse a complete or unfinished run with a link, a pipe or a device; for a control, its main run too.
+    """Raise if a complete or unfinished run, or the main run of a control, holds a link, a pipe or a device.
 
     Raises:
         BenchmarkError: It holds one; names the first.
@@ -191,7 +191,9 @@ def _read_run(path: Path) -> Run:
     if is_unfinished(path):
         raise BenchmarkError(f"{path} {describe_unfinished(path)}")
     if not (path / INFO).is_file() and holds_plays(path):
-        raise BenchmarkError(f"{path} holds plays, of which there are no pages; 'reeltalk proactive score' reads them")
+        raise BenchmarkError(
+            f"{path} holds plays of 'reeltalk proactive', which have no report; 'reeltalk proactive score' reads them"
+        )
     if not (path / INFO).is_file():
         raise BenchmarkError(
             f"{path} is not a run: it has no {INFO}; 'reeltalk evaluate' and 'reeltalk score' write runs"
@@ -248,7 +250,7 @@ def describe_unfinished(path: Path) -> str:
             far += f" with {kept:,} replies that are kept" if kept else " in which nothing was answered yet"
     run = run_to_retry(path)
     again = f"'reeltalk retry {run}' or " if (run / COMMAND).is_file() else ""
-    return f"{far}; {again}the command that began it goes on and finishes it"
+    return f"{far}; {again}the command that began it continues and finishes it"
 
 
 def run_to_retry(path: Path) -> Path:
@@ -288,7 +290,7 @@ def lock_run(path: Path, *, wait_s: float = READERS_S) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:
-            raise BenchmarkError(f"another process is making the run {path}; wait for its end") from None
+            raise BenchmarkError(f"another process is making the run {path}; wait until it ends") from None
     try:
         yield
     finally:
@@ -364,7 +366,7 @@ def write_run(
         BenchmarkError: `path` is taken, or cannot be written.
     """
     if overwrite and path.exists() and any(path.iterdir()) and not (path / INFO).is_file():
-        raise BenchmarkError(f"{path} holds something that is no run, so --overwrite does not replace it")
+        raise BenchmarkError(f"{path} is not a run, so --overwrite does not replace it")
     with writing_directory(path, overwrite=overwrite) as folder:
         write_tables(folder, info, answers=answers, items=items, summary=summary, curves=curves)
 

@@ -1,8 +1,8 @@
-"""Training samples as JSON Lines, in the three layouts that trainers read, in and out.
+"""Read and write training samples as JSON Lines, in the three layouts that trainers read.
 
-- `streamingchat`: `image` and `conversations` (`from` human or gpt, `value`), as SVBench's StreamingChat and InternVL.
-- `sharegpt`: `images` and `messages` (`role`, `content` with `<image>`), as LLaMA-Factory.
-- `trl`: `images` and `messages` whose `content` is a list of parts, or `prompt` and `completion`, as TRL.
+- `streamingchat`: `image` and `conversations` (`from` human or gpt, `value`), for SVBench's StreamingChat and InternVL.
+- `sharegpt`: `images` and `messages` (`role`, `content` with `<image>`), for LLaMA-Factory.
+- `trl`: `images` and `messages` whose `content` is a list of parts, or `prompt` and `completion`, for TRL.
 
 In the first two, one `<image>` stands for each frame. A line also has `id`, `video_id`, `frame_times_s`, `asked_at_s`
 and `carried`, which trainers ignore.
@@ -133,7 +133,7 @@ def line_text(line: dict[str, Json]) -> str:
 
 
 def read_samples(path: Path, layout: SampleLayout | None = None) -> Iterator[tuple[int, TrainingSample]]:
-    """The samples of a file with their line numbers, from 1. Pictures are not looked at.
+    """The samples of a file with their line numbers, from 1. Pictures are not opened.
 
     Args:
         path: JSON Lines.
@@ -175,7 +175,7 @@ def read_sample(value: Json, layout: SampleLayout, *, file: Path, line: int) -> 
     Raises:
         InputError: Placeholders and images differ in number, roles do not alternate beginning with the user, a
             placeholder stands behind the text of its message, a picture lies outside the root, a frame is later than
-            its question, or a field is missing or wrong; names file, line and field.
+            its question, or a field is missing or wrong. Names file, line and field.
     """
     row: _Line
     if layout == "streamingchat":
@@ -241,7 +241,7 @@ def _sample(
     for index, name in enumerate(images):
         path = PurePosixPath(name)
         if not path.parts or path.is_absolute() or ".." in path.parts:
-            # A stranger's file could otherwise name any picture of this machine.
+            # Otherwise an untrusted file could name any picture of this machine.
             raise error("a picture must lie below the root", f"{images_at}[{index}]", name,
                         hint="write its path relative to the folder that --root or --frames names")  # fmt: skip
     turns_there = len(said) // 2

@@ -45,7 +45,7 @@ class FetchedSources:
     files: tuple[FetchedFile, ...]
     """In sorted order of their names."""
     refused: dict[str, str]
-    """Reasons by name, for names that no local file can have."""
+    """Reasons for refused files, by name: no local file can have these names."""
 
 
 def fetch_sources(
@@ -66,7 +66,7 @@ def fetch_sources(
         address: An address such as `s3://bucket/raw/` or `https://example.org/film.mp4`.
         cache: Folder that receives them.
         choose: Chooses names among all in a folder.
-        beside: Gives names of companions of a single file, such as subtitles.
+        beside: Returns names of companions of a single file, such as subtitles.
         most_bytes: Most bytes to download in all.
         at_once: Files that are fetched at a time.
         progress: Receives how far the work is.
@@ -75,7 +75,7 @@ def fetch_sources(
         SettingError: The address cannot be used, or holds more than `most_bytes`.
         MissingExtraError: The package for its scheme is not installed.
         RemoteError: A file could not be fetched; a second run resumes.
-        BenchmarkError: The disk has no room, or cannot be written.
+        BenchmarkError: The disk is full, or cannot be written.
     """
     remote, wanted, refused = _wanted(address, choose, beside)
     cached = _Cache(cache, remote)
@@ -88,7 +88,7 @@ def fetch_sources(
     def told(size_bytes: int) -> None:
         nonlocal done_bytes
         done_bytes += size_bytes
-        # This bounds servers that do not give the sizes of files.
+        # Limit servers that do not report the sizes of files.
         if done_bytes > most_bytes + total_bytes:
             raise RemoteError(f"{redact(address)} sends more than it may: {most_bytes / 2**30:g} GiB in all")
         progress("bringing files", len(ready), len(wanted), min(1.0, done_bytes / max(1, total_bytes)))
@@ -110,7 +110,7 @@ def fetch_sources(
         progress("bringing files", len(ready), len(wanted), min(1.0, done_bytes / max(1, total_bytes)))
     if failed:
         raise RemoteError(
-            f"{len(failed):,} of {len(wanted):,} files could not be brought from {redact(address)}: {failed[0]}; what "
+            f"{len(failed):,} of {len(wanted):,} files could not be fetched from {redact(address)}: {failed[0]}; what "
             "arrived is kept, run the command again to go on"
         )
     files = tuple(

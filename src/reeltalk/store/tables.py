@@ -139,7 +139,7 @@ def read_rows(path: Path, record: type[R]) -> Iterator[R]:
 
 
 def open_rows(path: Path, record: type[R]) -> Iterator[R]:
-    """As `read_rows`, but open the file at once, so that rows come from it even if it is replaced.
+    """Like `read_rows`, but open the file at once, so that rows come from it even if it is replaced.
 
     Raises:
         BenchmarkError: As `read_rows`.

@@ -59,8 +59,8 @@ def markdown_table(
     Args:
         header: Names of the columns, escaped.
         rows: Their cells, escaped.
-        numbers: For each column, whether its cells stand on the right, as numbers do.
-        marks: The line below the header: for columns on the left, and on the right.
+        numbers: For each column, whether it is aligned right, as for numbers.
+        marks: Cells of the line below the header, for columns aligned left and right.
     """
     ruled = [marks[number] for number in numbers]
     return [f"| {' | '.join(cells)} |" for cells in (header, ruled, *rows)]
@@ -79,9 +79,9 @@ def latex_table(
     Args:
         header: Names of the columns, escaped.
         rows: Their cells, escaped.
-        numbers: For each column, whether its cells stand on the right, as numbers do.
+        numbers: For each column, whether it is aligned right, as for numbers.
         comments: Lines above the table, each on one line.
-        footnote: A sentence for a last row over all columns, not escaped; none where it is None or empty.
+        footnote: A sentence for a last row over all columns, not escaped; no row if it is None or empty.
     """
     lines = [
         "% Needs \\usepackage{booktabs}.",
@@ -100,11 +100,11 @@ def latex_table(
 
 
 def aligned_table(rows: Sequence[Sequence[str]], *, words_last: bool = False) -> str:
-    """A table for a terminal: the first column on the left, the others on the right.
+    """A table for a terminal. The first column is aligned left, the others right.
 
     Args:
         rows: Cells, one line each; the header is a row too.
-        words_last: Whether the last column holds words, which stand on the left.
+        words_last: Whether the last column holds words, which are aligned left.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
@@ -117,18 +117,18 @@ def aligned_table(rows: Sequence[Sequence[str]], *, words_last: bool = False) ->
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it is, in a table's cell too."""
+    """Escape text for Markdown, also in a table's cell."""
     escaped = re.sub(r"([\\|`*_~$\[\]])", r"\\\1", on_one_line(text))
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def escape_card(text: str) -> str:
-    """Text for a card of a benchmark, in a table's cell too; cards of releases keep this form."""
+    """Escape text for a benchmark's card, also in a table's cell. Existing releases have cards in this form."""
     return re.sub(r"([|<>`*_\[\]\\])", r"\\\1", " ".join(text.split()))
 
 
 def escape_latex(text: str) -> str:
-    """Text that LaTeX sets as it is."""
+    """Escape text for LaTeX."""
     # pdfLaTeX has no glyph for U+FFFD, and invisible characters can be removed from a table's name.
     plain = " ".join(printable(text).replace("\ufffd", "").split())
     return "".join(_LATEX.get(character, character) for character in plain)
@@ -143,5 +143,5 @@ def markdown_code(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Text that cannot leave a comment, a cell, or an item of a list."""
+    """Text on one line, so that it cannot leave a comment, a cell, or a list item."""
     return " ".join(printable(text).split())

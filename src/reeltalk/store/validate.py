@@ -1,4 +1,4 @@
-"""Check invariants across tables, and accept a benchmark or run that was edited by hand.
+"""Check invariants across tables, and accept benchmarks and runs that were edited by hand.
 
 Each finding names the rows that break an invariant.
 """
@@ -59,9 +59,9 @@ class Finding:
 
 
 def validate(benchmark: Benchmark, *, media: bool = True) -> list[Finding]:
-    """All problems of a benchmark, those of files first.
+    """All problems of a benchmark, with problems of files first.
 
-    It hashes every file, so it reads the whole benchmark once, with media unless `media` is false.
+    This reads and hashes every file of the benchmark; media only if `media` is true.
     """
     benchmark = Benchmark(benchmark.path, benchmark.manifest, as_it_is=True)
     findings = list(_files(benchmark))
@@ -271,7 +271,7 @@ class _Relations:
                     "error", f"{where}.moments[{index}]", f"ends at {end_s:g} s; the stream ends at {task.until_s:g} s"
                 )
             if not moment.references:
-                yield Finding("error", f"{where}.moments[{index}]", "says nothing of what is to be told")
+                yield Finding("error", f"{where}.moments[{index}]", "has no reference for a reply")
             before_s = max(before_s, start_s)
 
     def _resolve(self, ref: TurnRef) -> tuple[QAChain | Dialogue, Turn] | None:
@@ -382,13 +382,13 @@ class _Relations:
 
 
 EDITED_BY_HAND: Final = "edited by hand"
-"""Origin of files that a person changed."""
+"""Stage in the origin of files that a person edited."""
 EDITED_PART: Final = f"|edited:{EDITED_BY_HAND.removeprefix('edited ')}"
-"""Last part of the signatures of a run that a person changed."""
+"""Last part of the signatures of a run that a person edited."""
 
 
 def accept(path: Path | str) -> list[str]:
-    """Write a new revision of a benchmark whose manifest lists edited files as they are now.
+    """Write a new revision of a benchmark, whose manifest lists the current content of edited files.
 
     Args:
         path: The benchmark.
@@ -418,7 +418,7 @@ def accept(path: Path | str) -> list[str]:
 
 
 def accept_run(path: Path | str) -> list[str]:
-    """Make a run list edited tables as they are now; the signatures of its numbers say so from then on.
+    """Update the hashes of a run's edited tables, and mark the signatures of its numbers as edited.
 
     Numbers are not computed again.
 
@@ -453,7 +453,7 @@ def _hash(path: Path) -> str:
     try:
         return hash_file(path)[0]
     except OSError as error:
-        raise BenchmarkError(f"cannot read {path}: {error.strerror}; copy the run anew, or make it again") from None
+        raise BenchmarkError(f"cannot read {path}: {error.strerror}; copy the run again, or make it again") from None
 
 
 def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
@@ -462,10 +462,10 @@ def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
     for name, entry in benchmark.manifest.files.items():
         path = path_inside(benchmark.path, name)
         if not path.is_file():
-            raise BenchmarkError(f"{path} is missing; copy it anew from where it came, or make it again")
+            raise BenchmarkError(f"{path} is missing; copy it again from its source, or make it again")
         sha256, size_bytes = hash_file(path)
         if sha256 != entry.sha256:
-            # Settings stay, since they made the rest of the file.
+            # Keep the settings, since they made the rest of the file.
             origin = Origin(
                 stage=EDITED_BY_HAND, version=__version__, settings=entry.settings, parents={name: entry.sha256}
             )
@@ -478,6 +478,6 @@ def _refuse_errors(benchmark: Benchmark) -> None:
     if errors:
         more = f" and {len(errors) - 1:,} more" if len(errors) > 1 else ""
         raise BrokenInvariantError(
-            f"{benchmark.path} has errors as it is now, so it is not accepted: {errors[0].where}: {errors[0].problem}"
+            f"{benchmark.path} has errors, so it is not accepted: {errors[0].where}: {errors[0].problem}"
             f"{more}; 'reeltalk validate {benchmark.path}' lists them"
         )

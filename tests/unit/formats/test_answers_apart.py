@@ -93,7 +93,7 @@ def test_other_questions_are_refused(release: Path, tmp_path: Path) -> None:
         for row in filter(None, document):
             row["questions"] = [f"{question} Or what?" for question in row["questions"]]
         path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError, match="not one of these questions is asked at its place"):
+    with pytest.raises(InputError, match="none of these questions is at its place"):
         rows(folder, tmp_path / "bench", tmp_path / "run")
 
 

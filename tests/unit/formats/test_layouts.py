@@ -193,5 +193,5 @@ def test_damaged_files_are_refused_with_their_place(
 def test_a_question_that_stands_twice_is_refused(tmp_path: Path) -> None:
     rows = json.loads((SAMPLES / "video-mme" / "test.json").read_text(encoding="utf-8"))
     (tmp_path / "test.json").write_text(json.dumps([*rows, rows[0]]))
-    with pytest.raises(InputError, match=r"stands twice, got '001-1' .*\$\[3\]\.question_id"):
+    with pytest.raises(InputError, match=r"appears twice, got '001-1' .*\$\[3\]\.question_id"):
         load_format("video-mme").read(tmp_path)

@@ -307,16 +307,16 @@ def test_what_our_stages_add_to_an_imported_round_stays_here(samples: Path, tmp_
 
 DAMAGED: list[tuple[str, list[str | int], Any, str, str]] = [
     (MTQA, ["market_walk", 0, "event_index"], 1.5, "event_index", r"\$\.market_walk\[0\]\.event_index"),
-    (MTQA, ["market_walk", 1, "event_index"], "1", "stands twice", r"\$\.market_walk\[1\]"),
+    (MTQA, ["market_walk", 1, "event_index"], "1", "appears twice", r"\$\.market_walk\[1\]"),
     (MTQA, ["market_walk", 0, "mtqa"], [], "valid dictionary", r"\$\.market_walk\[0\]\.mtqa"),
     (MTQA, ["market_walk", 0, "mtqa", "Round 1", "User"], 5, "valid string", r"\[0\]\.mtqa\.Round 1\.User"),
     (MTQA, ["market_walk", 0, "mtqa", "Round 1"], {"User": "?"}, "required", r"mtqa\.Round 1\.Assistant"),
-    (MTQA, ["market_walk", 0, "mtqa", "round_2"], {"User": "?", "Bot": "!"}, "round 2 stands twice", r"mtqa\.round_2"),
+    (MTQA, ["market_walk", 0, "mtqa", "round_2"], {"User": "?", "Bot": "!"}, "round 2 appears twice", r"mtqa\.round_2"),
     (MTQA, ["market_walk", 0], {"event_index": 8}, "neither mtqa nor rounds", r"\$\.market_walk\[0\]"),
     (MTQA, ["market_walk", 0], {"mtqa": {}}, "required field", r"\$\.market_walk\[0\]\.event_index"),
     (MTQA, [" padded "], [], "outer spaces", r"\$\. padded "),
     (CHECKLIST, ["market_walk", "7"], [], "event '7'", r"\$\.market_walk\.7"),
-    (CHECKLIST, ["market_walk", "event_1"], [], "stand twice", r"\$\.market_walk\.event_1"),
+    (CHECKLIST, ["market_walk", "event_1"], [], "appear twice", r"\$\.market_walk\.event_1"),
     (CHECKLIST, ["market_walk", "1", 0, "round index"], 9, "no round 9", r"\.1\[0\]\.round index"),
     (CHECKLIST, ["market_walk", "1", 0, "round index"], True, "not the number", r"\.1\[0\]\.round index"),
     (CHECKLIST, ["market_walk", "1", 0, "round index"], 3, "two checklists", r"\.1\[1\]"),
@@ -332,7 +332,7 @@ DAMAGED: list[tuple[str, list[str | int], Any, str, str]] = [
         RESULTS,
         ["market_walk", "1", "Round 2", "ALL_RUNS", 1, "run_id"],
         1,
-        "run stands twice",
+        "run appears twice",
         r"ALL_RUNS\[1\]\.run_id",
     ),
 ]

@@ -121,7 +121,7 @@ def test_nothing_of_a_clone_is_run(tmp_path: Path) -> None:
         ("VDEVAL_INSTRUCTION = 'a'\nVDEVAL_INSTRUCTION = 'b'", "assigned a literal 2 times"),
         ("x = 1\nVDEVAL_INSTRUCTION = f'So rating= {x.y}'", "not made of string literals and names alone"),
         ("VDEVAL_INSTRUCTION = f'So rating= {summary}'", "unknown placeholder {summary}"),
-        ("VDEVAL_INSTRUCTION = 'So rating= {summary}'", "{summary} is no field of the script"),
+        ("VDEVAL_INSTRUCTION = 'So rating= {summary}'", "{summary} is not a field of the script"),
         ("VDEVAL_INSTRUCTION = 'no marker'", "the reply to judge/vdeval-published is read by 'So rating='"),
         ("VDEVAL_INSTRUCTION = (", "not Python"),
         ("VDEVAL_INSTRUCTION = " + "(" * 5_000 + "'a'" + ")" * 5_000, "not Python"),

@@ -503,11 +503,11 @@ def test_damage_is_refused_with_file_and_place(
 @pytest.mark.parametrize(
     ("text", "problem", "line"),
     [
-        ("Video_Name,Path_of_Video,Sort_of_Set\na,b,test\na,c,test\n", "stands twice", 3),
+        ("Video_Name,Path_of_Video,Sort_of_Set\na,b,test\na,c,test\n", "appears twice", 3),
         ("Video_Name,Path_of_Video,Sort_of_Set\na,b\n", "2 fields where the header has 3", 2),
         ("Video_Name,Path_of_Video,Sort_of_Set\n a,b,test\n", "outer spaces", 2),
         ("Video_Name,Path_of_Video,Sort_of_Set\nkitchen_01,b,train\n", "splits never share", 2),
-        ("Video_Name,Video_Name,Sort_of_Set\n", "a column stands twice", 1),
+        ("Video_Name,Video_Name,Sort_of_Set\n", "a column appears twice", 1),
         ("Video_Name,Sort_of_Set\n", "not a table of SVBench", 1),
         ("", "not a table of SVBench", 1),
         ('Video_Name,Path_of_Video,Sort_of_Set\na,"b"c,test\n', "not CSV", 2),

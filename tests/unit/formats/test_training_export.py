@@ -196,7 +196,7 @@ def test_the_check_names_file_line_and_field(bench: Path, tmp_path: Path, capsys
         (["--size", "1"], "--size"),
         (["--mode", "single"], "are for harnesses only"),
         (["--answer-rows"], "--answer-rows is for trl only"),
-        (["--budget", "300"], "nothing fits a sample"),
+        (["--budget", "300"], "no turn fits a sample"),
         (["--tokenizer", "nowhere"], "no such file or folder (nowhere)"),
         (["--units", "dialogue", "--tasks", "x"], "no dialogue has task 'x'"),
     ],
@@ -227,7 +227,7 @@ def test_a_video_that_is_damaged_or_missing_is_named(
     assert "its content does not have the hash that it is named by" in capsys.readouterr().err
     stored.unlink()
     assert run(["export", "trl", str(bench), str(tmp_path / "out")]) == 2
-    assert "1 videos are not at hand, as 'film'" in capsys.readouterr().err
+    assert "1 videos are not available, such as 'film'" in capsys.readouterr().err
     assert run(["export", "trl", str(bench), str(tmp_path / "out"), "--skip-missing"]) == 2
     assert not (tmp_path / "out/trl.jsonl").exists()
 

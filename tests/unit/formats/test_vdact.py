@@ -113,7 +113,7 @@ def row(**changes: Any) -> dict[str, Any]:
         ("a.json", json.dumps([row(id="000110102")]), r"does not consist of dial_id and turn_num.*\$\[0\]\.id"),
         ("a.json", json.dumps([row(turn_num=0)]), r"\$\[0\]\.turn_num"),
         ("a.json", json.dumps([row(), "x"]), r"got 'x' \(.*\$\[1\]"),
-        ("a.json", '[{"id": "1", "id": "2"}]', r"'id' stands twice.*a\.json:1"),
+        ("a.json", '[{"id": "1", "id": "2"}]', r"'id' appears twice.*a\.json:1"),
         ("a.json", "[\n{", r"not JSON.*a\.json:2"),
         ("a.json", "3", "neither model outputs nor dialogues"),
         ("train_ids.txt", "0001101\nabc\n", r"not a dialogue identifier, got 'abc' \(.*train_ids\.txt:2\)"),

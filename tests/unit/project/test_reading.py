@@ -35,14 +35,14 @@ REFUSED = {
     "a key twice": (
         "benchmark: b\nfilm:\n  seed: 1\n  fps: 5\n  seed: 2\n",
         5,
-        "'film.seed' stands twice, first on line 3",
+        "'film.seed' appears twice, first on line 3",
     ),
-    "a section twice": ("film: {}\nbenchmark: b\nfilm: {}\n", 3, "stands twice, first on line 1"),
+    "a section twice": ("film: {}\nbenchmark: b\nfilm: {}\n", 3, "appears twice, first on line 1"),
     "text for a number": ("benchmark: b\nfilm:\n  scenarios: many\n", 3, "valid integer"),
     "a quoted number": ("benchmark: b\nfilm:\n  scenarios: '3'\n", 3, "valid integer"),
     "yes for a number": ("benchmark: b\nfilm:\n  scenarios: yes\n", 3, "valid integer"),
     "below its bound": ("benchmark: b\nfilm:\n  scenarios: 0\n", 3, "greater than or equal to 1"),
-    "not a number": ("benchmark: b\nfilm:\n  boxes_fps: .nan\n", 3, "no setting can be this"),
+    "not a number": ("benchmark: b\nfilm:\n  boxes_fps: .nan\n", 3, "not a possible value of a setting"),
     "an unknown word": ("benchmark: b\nfilm:\n  view: sideways\n", 3, "'mixed', 'switching' or 'fixed'"),
     "settings at odds": ("benchmark: b\nconstruct:\n  max_turns: 2\n", 3, "--max-turns 2 is less than"),
     "a list's part": ("benchmark: b\nconstruct:\n  steps:\n    - chains\n    - chins\n", 5, "construct.steps.1"),
@@ -66,7 +66,7 @@ REFUSED = {
     "no model": ("benchmark: b\nevaluate: {}\n", 2, "names no model"),
     "a model without one": ("benchmark: b\nevaluate:\n  models:\n    mine: {limit: 3}\n", 4, "model' is missing"),
     "a model's name": ("benchmark: b\nevaluate:\n  models:\n    ../x: oracle\n", 4, "letters, digits"),
-    "a mode twice": ("benchmark: b\nevaluate:\n  mode: [single, single]\n  models: {a: oracle}\n", 3, "a mode stands"),
+    "a mode twice": ("benchmark: b\nevaluate:\n  mode: [single, single]\n  models: {a: oracle}\n", 3, "a mode appears"),
     "a section that is a word": ("benchmark: b\nfilm: yes please\n", 2, "settings are expected"),
 }
 

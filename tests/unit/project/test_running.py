@@ -133,7 +133,7 @@ def test_a_failing_step_stops_the_run_and_the_next_goes_on_there(bench: Bench) -
     bench.commands.codes["b"] = 2
     assert bench.run() == (2, ["a", "b"])
     assert bench.said[-1] == (
-        "b failed; 1 step is left after it; mend what it says above, then 'reeltalk run' goes on from here"
+        "b failed; 1 step is left after it; fix the problem above, then 'reeltalk run' continues from here"
     )
     assert bench.kinds() == ["done", "failed", "new"]
     bench.commands.codes.clear()
@@ -182,7 +182,7 @@ def test_steps_are_chosen_by_name_or_section(bench: Bench) -> None:
     assert [s.name for s in choose_steps(steps, StepChoice(only=("d",)))] == ["d:x", "d:y"]
     assert [s.name for s in choose_steps(steps, StepChoice(only=("a", "d:y")))] == ["a", "d:y"]
     assert [s.name for s in choose_steps(steps, StepChoice(since="c"))] == ["c", "d:x", "d:y"]
-    with pytest.raises(SettingError, match=r"--force e: this project has no such step; it has a, b, c"):
+    with pytest.raises(SettingError, match=r"--force e: the project has no such step; it has a, b, c"):
         choose_steps(steps, StepChoice(force=("e",)))
     for left_out in (
         StepChoice(only=("a",), since="c"),
@@ -196,7 +196,7 @@ def test_steps_are_chosen_by_name_or_section(bench: Bench) -> None:
 def test_a_damaged_memory_is_said(bench: Bench) -> None:
     bench.run()
     (bench.folder / RECORDS).write_text('{"steps": 3}')
-    with pytest.raises(InputError, match="the project's memory cannot be read"):
+    with pytest.raises(InputError, match="the stored state of the project cannot be read"):
         bench.run()
 
 
@@ -281,7 +281,7 @@ def test_what_people_reviewed_is_not_begun_anew_unless_forced(tmp_path: Path) ->
 
     runner = Runner(tmp_path, run_command, lambda line: None, version="1")
     assert runner.run((film(),), StepChoice()) == 0
-    with pytest.raises(BenchmarkError, match="holds what people reviewed"):
+    with pytest.raises(BenchmarkError, match="holds reviewed work"):
         runner.run((film("--x"),), StepChoice())
     assert runner.run((film("--x"),), StepChoice(force=("film",))) == 0
     assert (tmp_path / "bench.before-1/manifest.json").is_file()

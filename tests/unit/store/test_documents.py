@@ -16,7 +16,7 @@ class Row(SourceModel):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        ('{"a": 1, "a": 2}', "the key 'a' appears twice"),
         ("[NaN]", "NaN is not JSON"),
         ("[1e999]", "too large"),
         ("[" + "9" * 5000 + "]", "cannot be read"),

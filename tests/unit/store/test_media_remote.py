@@ -112,7 +112,7 @@ def test_an_address_with_credentials_is_not_recorded(tmp_path: Path) -> None:
     bare = benchmark_at(tmp_path / "bare", [])
     with pytest.raises(SettingError, match="holds credentials"):
         record_remote(bare.path, "s3://key:word@bucket/k")
-    with pytest.raises(SettingError, match="notes no address"):
+    with pytest.raises(SettingError, match="records no address"):
         pull(bare)
     (bare.path / "remote.json").write_text(json.dumps({"format": "reeltalk.remote", "media": "s3://key:word@b/k"}))
     assert run(["media", "pull", str(bare.path)]) == 2

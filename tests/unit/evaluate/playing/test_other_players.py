@@ -111,7 +111,7 @@ def test_a_class_that_raises_has_no_answer_and_a_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ("no_class_named", "names nothing of yours"),
+        ("no_class_named", "is not the name of a function or class"),
         ("nowhere.at.all:P", "No module named 'nowhere'; install it, or give the path"),
         ("nowhere.py:P", "no such file"),
         ("json:P", "has no class 'P'"),
