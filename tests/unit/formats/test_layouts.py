@@ -164,7 +164,7 @@ def test_dramaqa_means() -> None:
 
 
 DAMAGED = [
-    ("mvbench", "json/t.json", [{"video": "a", "question": "?", "candidates": ["x"], "answer": "y"}], r"none of the options, got 'y' .*\$\[0\]\.answer"),
+    ("mvbench", "json/t.json", [{"video": "a", "question": "?", "candidates": ["x"], "answer": "y"}], r"not one of the options, got 'y' .*\$\[0\]\.answer"),
     ("mvbench", "json/t.json", [{"video": "a", "question": "?", "candidates": ["x"], "answer": "x", "start": 5, "end": 2}], r"ends before it starts"),
     ("mvbench", "json/t.json", [{"video": "a"}], r"required field is missing .*\$\[0\]\.question"),
     ("mvbench", "json/t.json", {"video": "a"}, "not a file of mvbench"),
