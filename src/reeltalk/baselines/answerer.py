@@ -100,7 +100,7 @@ def training_hash(turns: Sequence[KnownAnswer], fields: Sequence[str] = (), *arr
 
     Args:
         turns: Training data in the order of learning.
-        fields: Fields of `KnownTurn` to include beside question, answer and video.
+        fields: Fields of `KnownTurn` to include besides question, answer and video.
         arrays: Features of videos.
     """
     told = [[getattr(turn, name) for name in ("video_id", "question", "answer", *fields)] for turn in turns]

@@ -16,7 +16,7 @@ FORM_WORDS: Final = frozenset(
 )
 """Words that make the form of a question; all other words are its topic."""
 ANY: Final = "any"
-"""Stands for all questions; no form or head has this name."""
+"""The key for all questions; no form or head has this name."""
 _HAN_FORM: Final = re.compile("什么时候|为什么|什么|哪里|哪个|多少|几次|几个|怎么|是否|有没有|是不是|谁|吗|还是")
 _HEAD: Final = re.compile(
     r"\b(how (?:many|much|often|long)(?: \w+)?|what colou?r|which \w+"

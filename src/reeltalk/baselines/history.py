@@ -12,9 +12,9 @@ from reeltalk.metrics.agree import content_words, is_negated, is_yes_no, polarit
 LEAST_COVERAGE: Final = 0.6
 """Weighted share of the question's words that an earlier turn must have for its answer to be tried."""
 STATED_COVERAGE: Final = 0.85
-"""The same if a statement is to answer yes or no: it must contain all words of the question that tell much."""
+"""The same if a statement is to answer yes or no: it must contain all informative words of the question."""
 SLIGHT: Final = 0.2
-"""Weight of a word that tells little; other words have weight 1 or more."""
+"""Weight of a word that says little; other words have weight 1 or more."""
 ORDER_WORDS: Final = frozenset(
     "first last next before after afterwards end beginning start again back else then thing things".split()
 )
@@ -42,7 +42,7 @@ _LIGHT: Final = frozenset(
     for word in """take put go come walk enter use keep play run last cover want look begin end make give bring serve
     move turn visit follow do have be get hold watch toward towards""".split()
 )
-"""Verbs that tell little if the question asks for a thing, a place or a number."""
+"""Verbs that say little if the question asks for a thing, a place or a number."""
 _COUNTED: Final = frozenset({"room", "object", "people", "second"})
 _ENDS: Final = frozenset({"begin", "end"})
 _POINTING: Final = frozenset("it its they them their that this those these there".split())
@@ -55,7 +55,7 @@ _NOT_POINTING: Final = re.compile(
 _GOING_ON: Final = frozenset("then next else".split())
 """Words that refer to the turn before unless the question names a thing anywhere."""
 _PEOPLE: Final = re.compile(r"\b(?:many|of|one|two|three|four|\d+)(?: different)? (?:people|persons?)\b", re.IGNORECASE)
-"""Phrases that count people; elsewhere *the person* tells nothing."""
+"""Phrases that count people; elsewhere *the person* says nothing."""
 _DETERMINERS: Final = frozenset("the a an his her some any".split())
 _FAR: Final = 99
 _FITS: Final[dict[str, Callable[[str], bool]]] = {
@@ -179,7 +179,7 @@ class HistoryAnswerer:
     def _coverage(
         self, asked: Sequence[str], meant: frozenset[str], words: frozenset[str], *, verbs: bool = False
     ) -> float:
-        """Weighted share of the question's words among `words`, with the word of `meant` that a pronoun stands for."""
+        """Weighted share of the question's words among `words`, with the word of `meant` that a pronoun refers to."""
         total = sum(self._tells(word, verbs) for word in asked)
         common = sum(self._tells(word, verbs) for word in asked if word in words)
         if meant:
@@ -217,13 +217,13 @@ def rests_on_history(question: str) -> bool:
         rests = rests or word in _GOING_ON
         told = _told(word)
         if told and since <= 2 and told[0] not in _ASIDE and told[0] not in _LIGHT:
-            # The question names a thing, which pronouns after it stand for.
+            # The question names a thing, to which later pronouns refer.
             return False
     return rests
 
 
 def referent_words(question: str, history: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Words that a pronoun of the question can stand for: content words of the turn before, if the question has one."""
+    """Words that a pronoun of the question can refer to: content words of the turn before, if the question has one."""
     if not history or not rests_on_history(question):
         return ()
     before, answer = history[-1]

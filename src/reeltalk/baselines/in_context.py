@@ -1,6 +1,6 @@
 """Answers from question and dialogue: answers of other videos to similar questions, ranked by the dialogue.
 
-In `history.py` the dialogue is only a text that may contain the answer. Here it also shows what *it* stands for, which
+In `history.py` the dialogue is only a text that may contain the answer. Here it also shows what *it* refers to, which
 answers were given already, and which things occur together.
 """
 
@@ -30,7 +30,7 @@ LITTLE: Final = 1e-4
 PENALTY: Final = 10.0
 FEATURES: Final = 7
 RARE: Final = 3
-"""A word that occurs in fewer answers tells nothing about the words it goes with."""
+"""A word that occurs in fewer answers says nothing about the words that occur with it."""
 _Essence = tuple[str, ...]
 
 
@@ -44,13 +44,13 @@ class PossibleAnswer:
     votes: float
     """Votes of known questions, weighted by similarity."""
     votes_in_context: float
-    """The same with the words that pronouns stand for."""
+    """The same with the words that pronouns refer to."""
 
 
 class InContextAnswerer:
     """Chooses among the answers to similar questions by their votes and by the dialogue so far.
 
-    It learns the weights of seven signs: the votes of similar questions; the same with the words that *it* stands for;
+    It learns the weights of seven signs: the votes of similar questions; the same with the words that *it* refers to;
     whether the history states the answer (`HistoryAnswerer`); whether it was an answer before; how much of it is
     new; whether its words go with those of the history. In learning, known questions of the same form and of the same
     video are left out, since a new split has other forms and videos.
@@ -227,7 +227,7 @@ class _Together:
                 counts.add(answered, words)
 
     def __call__(self, word: str, history: Sequence[str], without: str | None) -> float:
-        """The mean pointwise mutual information with each word of the history, in nats, where no video is `without`."""
+        """The mean pointwise mutual information with each word of the history, in nats, without the video `without`."""
         own = self._own.get(without or "", _Counts())
         answers = self._all.answers[word] - own.answers[word]
         if not history or answers < RARE:

@@ -33,7 +33,7 @@ LEAST_VIDEOS: Final = 5
 """Least number of videos that show a word, for it to be learned."""
 SPOTTER_PENALTY: Final = 1e4
 NEIGHBOUR_S: Final = 2.0
-"""Scores of a frame are averaged with those of the frames beside it, unless they are further away."""
+"""Scores of a frame are averaged with those of its neighbours, unless they are further away than this."""
 
 
 @dataclass(frozen=True)

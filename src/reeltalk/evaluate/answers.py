@@ -68,11 +68,11 @@ def answer_sets(
     """Join answers with their turns, a set for each model.
 
     Args:
-        content: What was read from the source: its answers and, where it has them, its questions and references.
-        source: Where it was read.
+        content: The content of the source: its answers and, if it has them, its questions and references.
+        source: The source.
         sha256: Hash of the source's bytes.
         benchmark: Supplies questions and references in place of the source's own.
-        model: Name in place of the source's, which must then hold one model.
+        model: Name that replaces the one of the source. The source must then hold one model.
 
     Raises:
         BenchmarkError: There are no answers, or `model` names several.

@@ -1,7 +1,7 @@
 """Count the requests of an evaluation before anything is asked or decoded.
 
-The same code plays and judges the dialogues as in a real run, but with stand-ins that count. Answers are as long as the
-references, and no two are equal. Judges reply at once with a valid reply.
+The same code as in a real run plays and judges the dialogues, but with substitutes for the models that count. Answers
+are as long as the references, and no two are equal. Judges reply at once with a valid reply.
 """
 
 import asyncio
@@ -190,7 +190,7 @@ def stand_in_reply(schema: dict[str, Json] | None) -> str:
     """A valid judge's reply: a rating in words, or an object that fits the schema.
 
     Args:
-        schema: A JSON schema of an object of strings, numbers and words to choose from; None where none was sent.
+        schema: A JSON schema of an object of strings, numbers and words to choose from; None if none was sent.
     """
     if schema is None:
         return f"{RATIONALE}So rating=3."
@@ -293,7 +293,7 @@ def forecast_evaluation(
         config: Settings of the run.
         player_of: Creates the player.
         judges: The protocols by which answers are judged.
-        durations_s: Length of each video in seconds; None where it is not known.
+        durations_s: Length of each video in seconds; None if unknown.
         background: Other data of the benchmark that judges may read.
         wrong: Gives the answer that a corrupted history holds.
         subtitles: Gives the spoken lines.

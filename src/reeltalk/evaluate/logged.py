@@ -75,15 +75,15 @@ def run_samples(
     """Play and judge every sample.
 
     Args:
-        name: Of the task in the log.
+        name: Name of the task in the log.
         samples: The samples.
         play: Plays a sample by its identifier.
         judging: Judges it after that.
         models: inspect_ai's own Models by role; `player` is the one the log is filed under.
-        log_dir: Where the log appears.
+        log_dir: Folder of the log.
         at_a_time: Samples that run together.
-        metadata: Of the run, for the log.
-        close: Is awaited when all is played and judged, for what belongs to the event loop of the run.
+        metadata: Metadata of the run for the log.
+        close: Awaited after the last sample, to close objects that belong to the event loop of the run.
 
     Raises:
         BenchmarkError: The log cannot be written, as on a full disk.
@@ -164,7 +164,7 @@ def run_samples(
     for log in logs:
         if log.status == "cancelled":
             raise KeyboardInterrupt
-        # A sample that failed here failed in what inspect_ai does around it: `guarded` lets no error of ours out.
+        # Such an error is in inspect_ai's own code: `guarded` catches all errors of ours.
         errors = [log.error, *(sample.error for sample in log.samples or ())]
         messages = [error.message for error in errors if error is not None]
         if log.status != "success" or (due and messages):
@@ -191,7 +191,7 @@ def _refuse(error: OSError | None, log_dir: Path) -> None:
 
 
 def _refusal(error: BaseException | None) -> OSError | None:
-    """The operating system's error behind one that inspect_ai raised."""
+    """The operating system's error behind an error of inspect_ai."""
     if error is None or isinstance(error, OSError):
         return error
     grouped = error.exceptions if isinstance(error, BaseExceptionGroup) else ()

@@ -49,7 +49,7 @@ Memory = Literal["all", "bounded"]
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """How one language model is asked: its endpoint with the key, and what is known of its server."""
+    """How one language model is asked: its endpoint with the key, and known facts of its server."""
 
     endpoint: Endpoint
     api_key: str | None = None
@@ -179,7 +179,7 @@ def check_player(spec: str, asking: ModelSettings, *, kept: bool = False) -> Non
 
     Args:
         spec: One of `KINDS`, or the name of a model at an address.
-        asking: Where it is, and where its key is.
+        asking: Its address, and the variable that holds its key.
         kept: Whether replies are kept, so that a key may not be needed.
 
     Raises:
@@ -200,15 +200,15 @@ def create_model(
     Args:
         spec: `inspect:PROVIDER/MODEL`, `transformers:FOLDER`, or the name of a model at the endpoint's address.
         asking: How it is asked.
-        store: Keeps its replies.
+        store: Stores its replies.
         budget: Limits.
         picture: Gives the JPEG files for the picture references in messages.
 
     Raises:
         MissingExtraError: A package that it needs is not installed.
         ModelError: It cannot be opened.
-        OutageError: Its server was tried, and no request can succeed.
-        SettingError: `--batch` is asked of an address, where inspect_ai has no batch API.
+        OutageError: Its server was tested, and no request can succeed.
+        SettingError: `--batch` is given for a model at an address, which has no batch API.
     """
     from reeltalk.llm.inspect_models import InspectSender, ModelSender, create_served_model
     from reeltalk.llm.preflight import breaker_with_preflight
@@ -268,7 +268,7 @@ class CreatedPlayer:
     source: tuple[str, str]
     """The source of its answers, and a hash of it."""
     logged: Any = None
-    """inspect_ai's own Model, where it has one."""
+    """inspect_ai's own Model, if it has one."""
     model: "ServedModel | None" = None
     knows: Callable[[Script], object] | None = None
     """Graphs or a summary of a script that the model reads. A part of signatures."""
@@ -292,7 +292,7 @@ def create_player(
         config: Settings of the run.
         benchmark: The benchmark that is played.
         content: Its rows.
-        store: Keeps replies.
+        store: Stores replies.
         budget: Limits of all requests together.
         picture: Gives the JPEG file for each reference to a frame in a message.
         answers: Contents of `answers:PATH` or `human:PATH`, and their hash.
@@ -304,7 +304,7 @@ def create_player(
         ModelError: It cannot be opened.
         OutageError: Its server was tried, and no request can succeed.
         InputError: Its files are missing, broken or do not fit each other.
-        MissingExtraError: What is needed to run it is not installed.
+        MissingExtraError: A package that it needs is not installed.
         BenchmarkError: It needs data that the benchmark does not hold.
     """
     spec, play = config.model, config.play
@@ -334,7 +334,7 @@ def create_player(
 
         assert answers is not None
         found, sha256 = answers
-        # Tables tell people from models by the source.
+        # Tables distinguish people from models by the source.
         source_name = spec if kind == "human" else name
         return CreatedPlayer(AnswersPlayer.of(found, source=name, sha256=sha256), (source_name, sha256))
     if kind == "mini":
@@ -372,7 +372,7 @@ def _mini_player(spec: str, asking: ModelConfig) -> Player:
 
 
 def pick_summary(summaries: Mapping[str, str]) -> str | None:
-    """The summary that a model reads: the one written by a template where there is one, since it leaves nothing out."""
+    """The summary that a model reads. The summary of a template is preferred, since it leaves nothing out."""
     return summaries.get("template") or next(iter(summaries.values()), None)
 
 
@@ -380,11 +380,11 @@ def create_judges(settings: JudgeSettings) -> tuple[Judge, ...]:
     """Judging protocols by name, in the order given.
 
     Args:
-        settings: Which, and how.
+        settings: Protocols and their settings.
 
     Raises:
-        SettingError: There is none of the name, or it cannot judge this.
-        InputError: A prompt of the user's cannot stand in the place of ours.
+        SettingError: There is no protocol of this name, or its settings cannot be used together.
+        InputError: A user's prompt cannot replace ours.
     """
     judges = tuple(_judge(name, settings) for name in dict.fromkeys(settings.protocols))
     if settings.published:
@@ -413,8 +413,8 @@ def create_mini(spec: str = "mini", *, policy: "MemoryPolicy | None", max_words:
 
     Args:
         spec: `mini` for the weights that come with reeltalk, or `mini:FOLDER`.
-        policy: What is kept of a stream; everything where there is none.
-        max_words: Longest answer, in words and pieces of words; never longer than it was made for.
+        policy: The part of a stream that is kept. The default is everything.
+        max_words: Longest answer, in words and pieces of words. The limit of the model still applies.
 
     Raises:
         InputError: The folder holds no such model.
@@ -430,10 +430,11 @@ def create_mini(spec: str = "mini", *, policy: "MemoryPolicy | None", max_words:
 
 
 def bounded_memory(memory_frames: int | None) -> "MemoryPolicy":
-    """A bound on what is kept, so that a camera may run for days.
+    """A bound on the memory of a stream, so that a camera may run for days.
 
     Args:
-        memory_frames: Frames at most: half as they are, half merged from older ones; the model's own bound by default.
+        memory_frames: Maximum number of frames: half are recent, half are merged from older ones. The default is the
+            model's own bound.
 
     Raises:
         SettingError: It cannot keep so many.

@@ -1,9 +1,9 @@
 """reeltalk's model providers, which inspect_ai finds by entry point: `reeltalk-transformers` and `reeltalk-streaming`.
 
-`inspect eval … --model reeltalk-transformers/checkpoints/smolvlm -M device=cpu` plays a checkpoint on disk with
+`inspect eval … --model reeltalk-transformers/checkpoints/smolvlm -M device=cpu` runs a checkpoint on disk with
 pictures, which inspect_ai's own `hf` provider cannot. `--model reeltalk-streaming/FOLDER` or `reeltalk-streaming/mini`
-asks a model that follows streams as an ordinary model: streams of recent conversations are kept, and a conversation
-that goes on costs its new frames and its question. Tools are offered to neither.
+uses a streaming model like an ordinary model. Streams of recent conversations are kept, so the next turn of a
+conversation costs only its new frames and its question. Neither provider supports tools.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ from reeltalk.llm.model import Message
 
 
 def message_of(message: ChatMessage, provider: str) -> Message:
-    """One of our messages; its pictures stand before its text.
+    """One of our messages. Its pictures come before its text.
 
     Args:
-        message: Of inspect_ai; pictures are `data:` addresses or files.
-        provider: Who takes it, for errors.
+        message: A message of inspect_ai; pictures are `data:` addresses or files.
+        provider: Name of the provider, for errors.
 
     Raises:
-        SettingError: It is of a role, or holds something, that the provider does not take.
+        SettingError: The provider does not support its role or its content.
         InputError: A picture cannot be read.
     """
     if message.role not in ("system", "user", "assistant"):
@@ -70,17 +70,17 @@ class TransformersAPI(ModelAPI):
     """A checkpoint on disk.
 
     Args:
-        model_name: Its folder.
+        model_name: Folder of the checkpoint.
         base_url: Has no effect.
         api_key: Has no effect.
         config: `max_tokens` and `seed` count; decoding is greedy.
         device: `auto`, `cpu` or `cuda`.
-        as_video: Hand the pictures of a message over as one video.
+        as_video: Pass the pictures of a message as one video.
 
     Raises:
         MissingExtraError: torch or transformers is not installed.
         InputError: The folder holds no model that can be loaded.
-        SettingError: A model argument has no sensible value.
+        SettingError: A model argument is unknown or has an invalid value.
     """
 
     def __init__(
@@ -119,12 +119,12 @@ class TransformersAPI(ModelAPI):
 
         Args:
             input: The conversation; pictures are `data:` addresses.
-            tools: None may be offered.
+            tools: Must be empty.
             tool_choice: Has no effect.
             config: Has no effect. The settings were given when the model was opened.
 
         Raises:
-            SettingError: Tools are offered.
+            SettingError: There are tools.
             InputError: A picture cannot be read.
             ModelError: There is no reply.
         """
@@ -166,13 +166,13 @@ class StreamingAPI(ModelAPI):
         config: `max_tokens` counts; decoding is greedy.
         device: `auto`, `cpu` or `cuda`; of a checkpoint.
         fps: Frames a second, from which the times of frames follow.
-        kept_mb: Memory that streams of earlier conversations may take together.
-        memory_frames: Frames that a stream keeps at most; as the model has it by default.
+        kept_mb: Memory limit of all streams of earlier conversations together.
+        memory_frames: Maximum number of frames that a stream keeps; the model's own limit by default.
 
     Raises:
         MissingExtraError: A package that it needs is not installed.
         InputError: The folder holds no model that can be loaded.
-        SettingError: A model argument has no sensible value.
+        SettingError: A model argument is unknown or has an invalid value.
     """
 
     def __init__(
@@ -210,13 +210,13 @@ class StreamingAPI(ModelAPI):
         """One reply.
 
         Args:
-            input: The conversation; pictures are `data:` addresses, and stand for frames in the order of time.
-            tools: None may be offered.
+            input: The conversation; pictures are `data:` addresses of frames in the order of time.
+            tools: Must be empty.
             tool_choice: Has no effect.
             config: Has no effect. The settings were given when the model was opened.
 
         Raises:
-            SettingError: Tools are offered.
+            SettingError: There are tools.
             InputError: A picture cannot be read.
             ModelError: There is no reply.
         """

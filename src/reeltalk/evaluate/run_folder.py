@@ -1,4 +1,4 @@
-"""The folder of an unfinished run: replies are kept as they arrive, and `run.json` is written last."""
+"""The folder of an unfinished run: replies are stored as they arrive, and `run.json` is written last."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
 
     Args:
         path: The folder.
-        request: All that decides what the run asks.
+        request: All settings that decide what the run asks.
     """
     check_run_folder(path)
     if (path / REMADE).is_dir():
@@ -72,13 +72,15 @@ class RunFolder:
             path: The folder.
             request: All settings that decide what the run asks. The same request continues, a different one is refused.
             command: What `reeltalk retry` needs to give the same command again.
-            overwrite: Replace the run that is there. A whole one stays until the new one is whole.
+            overwrite: Replace an existing run. A complete run stays until the new one is complete.
             delete_replies: With `overwrite`, delete the kept replies, so that everything is asked again.
-            again: Make a whole run of the same request again, from kept replies. It stays until the new one is whole.
-            frames: Keeps pictures for several runs, and stays; by default the run keeps its own until it is whole.
+            again: Make a complete run of the same request again, from kept replies. It stays until the new one is
+                complete.
+            frames: Folder of pictures for several runs; it is not deleted. By default the run has its own, which is
+                deleted when the run is complete.
 
         Raises:
-            BenchmarkError: There is something else, a run by another request, or a run that is whole.
+            BenchmarkError: The folder holds something else, a run of another request, or a complete run.
         """
         self.path, self.frames = path, frames or path / FRAMES
         self._work = path
@@ -101,7 +103,7 @@ class RunFolder:
     def _begin(self, overwrite: bool, again: bool) -> None:
         path = self.path
         with storage_errors(path):
-            # Left by a process that was killed during a write.
+            # A process that was killed during a write leaves these.
             for partial in path.rglob(f"{PARTIAL_PREFIX}*"):
                 partial.unlink()
         install_remade_run(path)
@@ -129,7 +131,7 @@ class RunFolder:
         write_bytes(path / REQUEST, write_json(self._request).encode())
 
     def _begin_again(self, overwrite: bool, again: bool, differing: list[str]) -> None:
-        """Make a whole run again in a folder beside the present one."""
+        """Make a complete run again, in a folder inside that of the present one."""
         path = self.path
         if not overwrite and (differing or not again):
             by = f" by other settings ({', '.join(differing)})" if differing and (path / REQUEST).is_file() else ""
@@ -142,7 +144,7 @@ class RunFolder:
             write_bytes(self._work / REQUEST, write_json(self._request).encode())
 
     def _anything_asked(self) -> bool:
-        """Whether a reply or an event was kept: a run that was refused before its first question may begin again."""
+        """True if a reply or an event was stored. A run that was refused before its first question may begin again."""
         if any(self.path.glob("*.jsonl")):
             return True
         if not self.replies.is_file():
@@ -166,18 +168,18 @@ class RunFolder:
         return self._work / SHARDS
 
     def clear_logs(self) -> None:
-        """Remove the logs of an attempt that was stopped: the next one writes them again, from kept replies."""
+        """Remove the logs of an interrupted attempt. The next attempt writes them again from kept replies."""
         shutil.rmtree(self.logs, ignore_errors=True)
 
     def keep(self, answers: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]]) -> None:
-        """Write answers and scores before anything is computed from them; the run is not whole yet.
+        """Write answers and scores before anything is computed from them. The run is not complete yet.
 
         Args:
             answers: Rows of `answers.jsonl`.
             judged: Rows of `scores/judged-PROTOCOL.jsonl`.
 
         Raises:
-            BenchmarkError: The disk is full or cannot be written; replies are kept, and the same command goes on.
+            BenchmarkError: The disk is full or cannot be written. Replies are kept, and the same command continues.
         """
         with storage_errors(self.path):
             write_scores(self._work, answers, judged)
@@ -196,7 +198,7 @@ class RunFolder:
         """Write all tables, then `run.json`.
 
         Args:
-            info: What becomes `run.json`.
+            info: The content of `run.json`.
             answers: Rows of `answers.jsonl`.
             items: Rows of `scores/items.jsonl`.
             summary: Rows of `summary.json`.
@@ -205,7 +207,7 @@ class RunFolder:
             judged: Rows of `scores/judged-PROTOCOL.jsonl`.
 
         Raises:
-            BenchmarkError: The disk is full or cannot be written; replies are kept, and the same command goes on.
+            BenchmarkError: The disk is full or cannot be written. Replies are kept, and the same command continues.
         """
         with storage_errors(self.path):
             write_tables(

@@ -70,7 +70,7 @@ def score_in_processes(
     executor: Executor,
     progress: Callable[[str], None],
 ) -> dict[int, MetricRows]:
-    """Rows of each set by its place, as an executor gives them.
+    """Rows of each set by its position, computed by an executor.
 
     Raises:
         BenchmarkError: A set could not be scored.
@@ -166,11 +166,11 @@ def metric_results(
 
     Args:
         answer_set: The set.
-        metrics: As of `score_texts`.
-        languages: Of each item of the run, by its id.
+        metrics: Metrics, as in `score_texts`.
+        languages: Language of each item of the run, by its id.
         meteor: A running METEOR.
         embedder: Needed for `similarity`.
-        unscored: Takes why a metric could not be computed.
+        unscored: Receives the reason why a metric could not be computed.
     """
     if not answer_set.turns or not metrics:
         return {}
@@ -267,15 +267,15 @@ def score_sets(
 
     Args:
         sets: Models' answers; their names differ.
-        settings: What to compute.
+        settings: Metrics and languages.
         subject: First word of the signatures, as `vdact.answers`.
-        embedder: Needed for `similarity`; or why there is none.
-        languages: Of each item, by its id; those of the references in `sets` by default.
-        meteor: A running METEOR, or why there is none; then METEOR is unscored and says so.
+        embedder: Needed for `similarity`; or the reason why there is none.
+        languages: Language of each item by its id; by default that of the references in `sets`.
+        meteor: A running METEOR, or the reason why there is none. Then METEOR is unscored, with that reason.
         expected: Items that each model should have answered, beyond those that another model answered.
         progress: Called with a line before each model.
-        executor: Scores sets side by side; by default they are scored here, one after the other. METEOR, similarity and
-            metrics of one's own are computed here in any case. The numbers are the same.
+        executor: Scores sets in parallel. By default they are scored here, one after the other. METEOR, similarity and
+            a user's own metrics are always computed here. The numbers are the same.
 
     Raises:
         SettingError: A metric is unknown.

@@ -1,4 +1,4 @@
-"""Settings of a run: what is played and shown, who answers and who judges, and within what limits.
+"""Settings of a run: dialogues, frames, the model that answers, the judge, and limits.
 
 `RunConfig` holds all settings of `evaluate`. The other models are parts of it, or settings of one other command.
 Nothing heavy is imported here.
@@ -26,7 +26,7 @@ class FrameSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     policy: FramePolicy = "uniform"
-    """`uniform`: spread anew over what may be seen at each turn; `fps`: a fixed rate, sent as it comes; `per-clip`:
+    """`uniform`: spread anew over the visible video at each turn; `fps`: a fixed rate, sent as it comes; `per-clip`:
     whole seconds of each clip when a turn comes to it (SVBench); `first-turn`: once, with the first turn (VDAct);
     `none`: no frames."""
     frames: Annotated[int, Field(ge=1, le=100_000)] = 16
@@ -34,10 +34,10 @@ class FrameSettings(BaseModel):
     fps: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0
     """Frames per second of `fps`, before it is thinned to `frames`."""
     longest_side_px: Annotated[int, Field(ge=16, le=8192)] | None = 720
-    """Frames are made smaller where their longer side has more pixels; None shows them as they are."""
+    """Frames are scaled down if their longer side has more pixels; None leaves them unchanged."""
     square_px: Annotated[int, Field(ge=16, le=8192)] | None = None
-    """Frames are brought to exactly this width and height, whatever their shape, as InternVL's 448; goes before
-    `longest_side_px`."""
+    """Frames are scaled to exactly this width and height, whatever their shape, as InternVL's 448. If set,
+    `longest_side_px` is not used."""
     quality: Annotated[int, Field(ge=1, le=100)] = 90
     """Quality of the JPEG files."""
 
@@ -68,18 +68,18 @@ MOST_FRAMES: Final = 100_000
 
 
 class ProactiveSettings(BaseModel):
-    """Settings that can change what a model says, and when. Each is part of the signature."""
+    """Settings that can change the replies of a model and their times. Each is part of the signature."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     fps: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 1.0
-    """Frames a second of the video's clock."""
+    """Frames per second of the video's clock."""
     longest_side_px: Annotated[int, Field(ge=16, le=8192)] = 448
-    """Frames are made smaller where their longer side has more pixels."""
+    """Frames are scaled down if their longer side has more pixels."""
     threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = THRESHOLD
-    """A model that tells how ready it is speaks from this readiness on."""
+    """A model with a readiness speaks from this readiness on."""
     refractory_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0
-    """After a reply it is silent for so long."""
+    """Silence of the model after a reply."""
 
     @property
     def frames(self) -> FrameSettings:
@@ -97,7 +97,7 @@ class ScoreSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metrics: tuple[str, ...] = ("bleu", "meteor", "rouge_l", "cider")
-    """Names on the command line; `bleu` gives `bleu_1` to `bleu_4`, `python:FILE.py:FUNCTION` one of your own."""
+    """Names on the command line; `bleu` gives `bleu_1` to `bleu_4`, `python:FILE.py:FUNCTION` your own metric."""
     language: Literal["auto", "en", "zh"] = "auto"
     """Language that decides the tokeniser; `auto` takes that of each item's references."""
 
@@ -116,17 +116,17 @@ class PlaySettings(BaseModel):
     corrupt_turn: Annotated[int, Field(ge=1)] = 1
     """The turn, from 1, after which a `corrupted` history holds a wrong answer."""
     units: tuple[Literal["chain", "path", "dialogue"], ...] = ()
-    """Kinds of units; all that the mode plays where none is named."""
+    """Kinds of units; by default all that the mode plays."""
     split: str | None = None
-    """Split of the videos; `test` where there is one, else all; `all` for all."""
+    """Split of the videos. The default is `test` if there is one, else all; `all` for all."""
     tasks: tuple[str, ...] = ()
-    """Tasks of dialogues; all where none is named."""
+    """Tasks of dialogues; all by default."""
     rounds: Literal["all", "mt-video-bench"] = "all"
     """Which turns are answered: all, or those that MT-Video-Bench's protocol asks."""
     rejump: Annotated[int, Field(ge=0)] | None = None
     """Seed by which new paths are drawn in place of the benchmark's own."""
     prompt: str = "plain"
-    """Prompt that answers are asked with: plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
+    """Prompt for answers: plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
     answer_style: AnswerStyle = "free"
     """`short` asks a model for a word or a phrase; `free` leaves the length to the prompt."""
     option_order: Literal["source", "shuffled"] = "source"
@@ -134,12 +134,12 @@ class PlaySettings(BaseModel):
     subtitles: bool = False
     """Show the lines that were spoken and had ended by the moment of the question."""
     seed: Annotated[int, Field(ge=0)] = 17
-    """Decides the order of options, which wrong answers are planted, and what the controls draw."""
+    """Seed of the order of options, of planted wrong answers, and of the controls."""
     frames: FrameSettings = FrameSettings()
     """Which frames a turn sees."""
     control: Control | None = None
-    """Show no pictures, black ones, the turn's own in another order, or another video's; times and text stay. Compared
-    with the run that shows the video's own pictures, this tells what looking is worth."""
+    """Show no pictures, black ones, the turn's own in another order, or another video's; times and text stay. Comparing
+    with the run that shows the video's own pictures shows how much the video helps."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -187,7 +187,7 @@ class ModelSettings(BaseModel):
     max_reply_tokens: Count = 512
     """Longest answer."""
     memory: Literal["all", "bounded"] = "all"
-    """What a model that follows streams keeps: all of a video, or a memory that does not grow."""
+    """Memory of a streaming model: all of a video, or a memory that does not grow."""
     first_token: bool = False
     """Let answers come in pieces, so that the time to the first token is known."""
     batch: bool = False
@@ -197,28 +197,28 @@ class ModelSettings(BaseModel):
     price_out: Money | None = None
     """Price of a million tokens of reply."""
     image_tokens: Count = 2048
-    """Most tokens that the server counts for one frame: what a budget sets aside for it."""
+    """Most tokens that the server counts for one frame. A budget reserves this number."""
 
 
 class LimitSettings(BaseModel):
-    """How many requests are sent at a time, and limits of all requests together."""
+    """Number of requests at a time, and limits of all requests together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     connections: Count = 20
-    """Dialogues, and requests to a server, at a time; fewer requests where it says that it is asked too often."""
+    """Dialogues, and requests to a server, at a time; fewer requests if the server says that it gets too many."""
     timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
     """Longest wait for one reply."""
     max_retries: Annotated[int, Field(ge=0)] = 5
-    """How often a request that failed on the way is sent again, at least; 0 for never."""
+    """Minimum number of times that a failed request is sent again; 0 for never."""
     give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
     """Longest time without any answer for which requests are sent again to a server that is busy (429), fails (5xx) or
     gives no reply in time; then the command stops. 0: no longer than `max_retries` says."""
     backoff_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Wait before a request is sent again; each further one is twice as long."""
     preflight: bool = True
-    """Ask each server for one small reply before anything is decoded, to find out what is wrong with it and what it
-    takes; where replies are kept already, before the first request that leaves."""
+    """Ask each server for one small reply before anything is decoded, to find errors and the fields that it accepts. If
+    replies are already kept, this is done before the first new request."""
     max_calls: Count | None = None
     """Hard limit: requests that may reach a server, repeated ones included."""
     max_tokens: Count | None = None
@@ -247,7 +247,7 @@ class RetrySettings(BaseModel):
     timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Longest wait for one reply."""
     max_retries: Annotated[int, Field(ge=0)] | None = None
-    """How often a request that failed on the way is sent again, at least; 0 for never."""
+    """Minimum number of times that a failed request is sent again; 0 for never."""
     give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Longest time without any answer for which requests are sent again; then the command stops."""
     backoff_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -294,7 +294,7 @@ class Preset:
         )
 
     def signed(self, play: PlaySettings, judging: JudgeSettings) -> tuple[tuple[str, str], ...]:
-        """The preset's part of a signature: its name, and what was modified.
+        """The preset's part of a signature: its name and the modified settings.
 
         Args:
             play: How dialogues are played.
@@ -330,7 +330,7 @@ class RunConfig(BaseModel):
     `summary:MODEL`."""
     preset: Preset | None = None
     """A published design, as `reeltalk.benchmarks.SVBENCH`. Its settings apply where `play` or `judging` is not given;
-    its name, with what was modified, is part of the signatures."""
+    its name and the modified settings are part of the signatures."""
     play: PlaySettings = PlaySettings()
     """How dialogues are played."""
     judging: JudgeSettings = JUDGED_BY_DEFAULT
@@ -344,17 +344,17 @@ class RunConfig(BaseModel):
     limit: int | None = None
     """Play the first dialogues or paths only."""
     answers_format: str | None = None
-    """Layout of `answers:PATH` or `human:PATH`, where it is no benchmark."""
+    """Layout of `answers:PATH` or `human:PATH`, if it is not a benchmark."""
     skip_missing: bool = False
     """Leave out dialogues whose video is not available here."""
     workers: int = 2
     """Videos that are decoded at a time."""
     processes: int = 1
-    """Processes that share the dialogues, by video, where one process cannot ask as often as a server answers. The
+    """Processes that share the dialogues, by video, for servers that answer faster than one process can ask. The
     results are the same with any number."""
     controls: tuple[Control, ...] = ()
     """Play the same again with other pictures: `none`, `black`, `shuffled`, `other-video`. Each becomes a run below
-    `controls` in the folder of the run, and `report` says what looking at the video is worth."""
+    `controls` in the folder of the run, and `report` shows how much the video helps."""
 
     @model_validator(mode="before")
     @classmethod
@@ -379,13 +379,13 @@ class RunConfig(BaseModel):
         return self
 
     def under(self, control: Control | None) -> "RunConfig":
-        """The same run with other pictures; unchanged where `control` is None."""
+        """The same run with other pictures; unchanged if `control` is None."""
         if control is None:
             return self
         return self.model_copy(update={"play": self.play.model_copy(update={"control": control})})
 
     def without_preflight(self) -> "RunConfig":
-        """The same run, whose server was tried already."""
+        """The same run without the test of the server."""
         return self.model_copy(update={"limits": self.limits.model_copy(update={"preflight": False})})
 
 
@@ -393,7 +393,7 @@ def config_of(config: RunConfig | None, settings: Mapping[str, Any]) -> RunConfi
     """The settings of a run, given as one value or by name.
 
     Args:
-        config: The settings; None where they are given by name.
+        config: The settings; None if they are given by name.
         settings: Fields of `RunConfig`; None leaves the default.
 
     Raises:

@@ -34,7 +34,7 @@ def run_request(config: RunConfig, benchmark: str, train: str | None) -> dict[st
     Args:
         config: Settings of the run.
         benchmark: Hash of the benchmark's content.
-        train: Hash of the benchmark that baselines learn from, where it is another one.
+        train: Hash of the benchmark that baselines learn from, if it is another one.
     """
     return {
         "benchmark": benchmark,
@@ -52,7 +52,7 @@ def run_request(config: RunConfig, benchmark: str, train: str | None) -> dict[st
 
 
 def judging_request(settings: JudgeSettings) -> dict[str, Any]:
-    """All settings that decide what a judge is asked; of a folder of prompts the texts, wherever it is.
+    """All settings that decide what a judge is asked. A folder of prompts counts by its texts, not by its path.
 
     Args:
         settings: Protocols and metrics.
@@ -68,7 +68,7 @@ def judge_request(settings: JudgeModelSettings) -> dict[str, Any]:
     """All settings of the judge's model that decide what it is asked.
 
     Args:
-        settings: Who judges.
+        settings: The judge's model.
     """
     return settings.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"})
 
@@ -86,11 +86,11 @@ def run_signature(
 
     Args:
         config: Settings of the run.
-        scripts: What was played.
+        scripts: The scripts that were played.
         turns: The turns with their answers, one for each step, in the same order.
-        player: Who answered.
-        wrong: Gives the answers that corrupted histories hold; None where histories are not corrupted.
-        subtitles: Gives the lines that were spoken; None where they were not shown.
+        player: The player.
+        wrong: Gives the wrong answers of corrupted histories; None if histories are not corrupted.
+        subtitles: Gives the spoken lines; None if they were not shown.
     """
     play = config.play
     return (
@@ -112,8 +112,8 @@ def judged_hash(units: Iterable[JudgeUnit], judge: Judge) -> str:
     """Eight digits over all data that a judge reads about some units besides the answers.
 
     Args:
-        units: One model's. Other models' answers to the same units give the same hash.
-        judge: Its `reads` says what it reads of them; a judge that has none may read everything.
+        units: Units of one model. Other models' answers to the same units give the same hash.
+        judge: Its `reads` names the fields that it reads. A judge without `reads` may read all fields.
     """
     reads = fields_read_by(judge)
     of_turns = (*ASKED, *GROUPED, *(name for name in READ_OF_TURNS if name in reads))
@@ -133,12 +133,12 @@ def shown_hash(
     *,
     subtitles: Callable[[Script, Step], Sequence[str]] | None = None,
 ) -> str:
-    """Eight digits over what was shown, turn by turn: presentation times, the file that the frames are of, lines.
+    """Eight digits over the input of each turn: presentation times, the file of the frames, spoken lines.
 
     Args:
-        scripts: What was played.
-        turns: What came of them: a turn for each step, in the same order.
-        subtitles: Gives the lines that were spoken, where they were shown.
+        scripts: The scripts that were played.
+        turns: Their answered turns, one for each step, in the same order.
+        subtitles: Gives the spoken lines, if they were shown.
     """
     rows, found = [], iter(turns)
     for script in scripts:
@@ -157,12 +157,12 @@ def shown_hash(
 
 
 def planted_hash(scripts: Iterable[Script], wrong: WrongAnswers, turn: int) -> str:
-    """Eight digits over the wrong answers that corrupted histories hold.
+    """Eight digits over the wrong answers in corrupted histories.
 
     Args:
-        scripts: What is played.
+        scripts: The scripts that are played.
         wrong: Gives the answers.
-        turn: Which turn, from 1, is answered wrongly.
+        turn: Number of the turn with the wrong answer, from 1.
     """
     planted = [(one.id, wrong.wrong(one, one.steps[turn - 1])) for one in scripts if turn < len(one.steps)]
     return short_hash(_sorted(planted))
@@ -172,8 +172,8 @@ def scripts_hash(scripts: Iterable[Script], of: Callable[[Script], object]) -> s
     """Eight digits over something of each script.
 
     Args:
-        scripts: What is played.
-        of: What of it.
+        scripts: The scripts that are played.
+        of: Gives the data of a script.
     """
     return short_hash(_sorted((script.id, of(script)) for script in scripts))
 

@@ -92,8 +92,8 @@ class Collected:
         """All results in order, independent of the order in which scripts ended.
 
         Args:
-            names: Of the scripts, in their order.
-            protocols: Names of those that judged, in their order.
+            names: Names of the scripts, in their order.
+            protocols: Names of the judging protocols, in their order.
         """
         evaluation = Evaluation(scores={protocol: [] for protocol in protocols})
         for name in names:
@@ -103,7 +103,7 @@ class Collected:
         for protocol in protocols:
             if (found := self.null.get(protocol)) is None:
                 continue
-            # In the order of the names, for units are judged in whatever order they end.
+            # Sorted by name, because units are judged in the order in which they end.
             kept = evaluation.null[protocol] = NullUnits()
             for null in sorted(found, key=lambda null: _place(null.units[0])):
                 kept.units += null.units
@@ -159,7 +159,7 @@ class EvaluationRunner:
     Args:
         logs: Folder in which inspect_ai's log appears.
         judging: How answers are judged.
-        background: What the benchmark knows besides the turns.
+        background: Data of the benchmark besides the turns.
         at_a_time: Scripts that run together.
         progress: Called after each turn.
         null_sample: Units whose empty answers a model judges; by default sampled from those that are played here.
@@ -208,7 +208,7 @@ class EvaluationRunner:
             metadata: Metadata of the run for the log.
 
         Raises:
-            BudgetError: A limit would be exceeded; replies are kept, and the same command goes on from there.
+            BudgetError: A limit would be exceeded. Replies are kept, and the same command continues from there.
             BenchmarkError: A golden history needs a reference that is withheld, or there is no wrong answer to plant.
             KeyboardInterrupt: Ctrl-C; replies are kept as after a `BudgetError`.
         """
@@ -224,7 +224,7 @@ class EvaluationRunner:
             try:
                 screening = await self._screening(script, player, frames)
             except InputError as error:
-                # A video that cannot be shown costs its own turns, not the run.
+                # If a video cannot be shown, its turns fail and the run continues.
                 said = Response(None, str(error))
                 done += [answered_turn(script, step, player.name, said) for step in script.steps]
                 self._count("playing", len(script.steps))
@@ -334,7 +334,7 @@ class EvaluationRunner:
         try:
             return await frames.open(script)
         except asyncio.CancelledError:
-            # Ctrl-C: a long video may decode for minutes.
+            # Ctrl-C: decoding a long video may take minutes.
             frames.stop()
             raise
 
@@ -363,8 +363,8 @@ def sample_null_units(scripts: Sequence[Script], judging: JudgeSettings) -> froz
     """The units of some scripts whose empty answers a model judges.
 
     Args:
-        scripts: All that is played in a run.
-        judging: How many, and by what seed.
+        scripts: All scripts of a run.
+        judging: Gives the number of units and the seed.
     """
     return _drawn({(step.unit, step.unit_id) for script in scripts for step in script.steps}, judging)
 

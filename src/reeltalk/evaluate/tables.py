@@ -47,7 +47,7 @@ def length_group(duration_s: float | None, bounds_s: Sequence[float] = LENGTHS_S
 
 
 def latency_measures(turns: Sequence[AnsweredTurn], durations_s: Mapping[str, float | None]) -> list[Measure]:
-    """Seconds, tokens, frames and memory of one model's answers, where they were measured.
+    """Seconds, tokens, frames and memory of one model's answers, as far as they were measured.
 
     A question without a moment is asked at the end of its video.
 
@@ -92,7 +92,7 @@ TURN: Final = "turn"
 UNTOLD: Final = "it was not judged"
 OTHER: Final = "other reasons"
 MOST_REASONS: Final = 20
-"""Reasons that a row tells apart."""
+"""Maximum number of different reasons in a row."""
 REASON_CHARS: Final = 200
 Parts = tuple[tuple[str, str], ...]
 
@@ -121,11 +121,11 @@ def summarise(
     """Add a model's numbers.
 
     Args:
-        model: Whose they are.
-        measures: Its numbers; one that counts nothing has no row.
+        model: Name of the model.
+        measures: Its numbers. A number without items has no row.
         subject: First word of the signatures.
-        signed: Parts of the signature that say how the answers came about and who judged.
-        tables: What is added to.
+        signed: Parts of the signature that describe how the answers were produced and the judge.
+        tables: The tables that receive the rows.
         reasons: Why turns have no score, by item.
     """
     for measure in measures:
@@ -233,15 +233,15 @@ def tables_of(
         evaluation: Turns and scores.
         judging: How the answers were judged.
         subject: First word of the signatures.
-        signed: For each model, how its answers came about.
-        sources: For each model, where its answers are from, and a hash of that.
-        background: What the benchmark knows besides the turns.
+        signed: For each model, how its answers were produced.
+        sources: For each model, the source of its answers and a hash of it.
+        background: Data of the benchmark besides the turns.
         settings: All settings, for `run.json`.
         kind: The verb that writes the run.
-        progress: Called with a line about what is computed.
+        progress: Called with a line about each step.
 
     Returns:
-        What becomes `run.json`, what text metrics gave, and what judges gave.
+        The content of `run.json`, the results of text metrics, and the results of judges.
     """
     chosen = judging.settings
     sets = [_answer_set(model, evaluation.turns, sources[model], parts) for model, parts in signed.items()]
@@ -271,8 +271,7 @@ def tables_of(
             rows = [row for row in evaluation.scores[judge.name] if row.model == model]
             judged = judged_units(judge, own, background)
             measures = judge.measures(judged, rows)
-            # Judged numbers rest on all turns: those of a model that failed at one compare with those of one that did
-            # not.
+            # Judged numbers use all turns. So a model with failed turns can be compared with one without.
             data = judged_hash(judged, judge)
             why = _unscored_turns(own, rows)
             add(model, data, measures, *judging.signature(judge), reasons=why)

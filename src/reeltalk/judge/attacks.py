@@ -33,8 +33,8 @@ class Attack:
     """Unique and stable, as `openers-03`."""
     family: str
     answer: str
-    """Answer to the attacked turn. `{question}`, `{wrong}` and `{mark}` stand for that turn's question, a plain wrong
-    answer, and the mark of a fence that the attacker can compute."""
+    """Answer to the attacked turn. `{question}`, `{wrong}` and `{mark}` are replaced by that turn's question, a plain
+    wrong answer, and the mark of a fence that the attacker can compute."""
     earlier: str | None = None
     """Answer to the turn before, if a part of the attack is planted there."""
     language: str = "en"

@@ -1,7 +1,7 @@
 """Judges answers by checklists of yes/no questions, as MT-Video-Bench does (arXiv 2510.17722).
 
-Replies and items are matched by key, and the denominator is the number of items, whatever the judge returns. What the
-official script sends and reads stands here too, defects included.
+Replies and items are matched by key, and the denominator is always the number of items. The requests of the official
+script and its way to read replies are here too, including its defects.
 """
 
 import dataclasses
@@ -423,7 +423,7 @@ def checklist_fields(turn: AnsweredTurn, answer: str, items: Sequence[ChecklistI
 def official_answer(turn: AnsweredTurn) -> str | None:
     """The answer of a turn as the official judging script reads it; None if the script leaves the round out.
 
-    To the script, texts that stand for an error or for a round that was not asked are answers.
+    The script treats the texts that mark an error, or a round that was not asked, as answers.
 
     Args:
         turn: Any turn.
@@ -438,7 +438,8 @@ def official_answer(turn: AnsweredTurn) -> str | None:
 def official_replies(text: str) -> list[str] | None:
     """A judge's replies in order, as the official script reads them; None if it reads none.
 
-    The values of the object are the replies, whatever its keys. JSON that is no object of texts stops the script.
+    The values of the object are the replies; its keys are ignored. JSON that is not an object of texts stops the
+    script.
 
     Args:
         text: The judge's reply, a JSON object, fenced or not.

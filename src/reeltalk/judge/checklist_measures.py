@@ -1,6 +1,6 @@
 """MT-Video-Bench's measures from checklist scores: averaged over judgings, rounds, dialogues and tasks.
 
-Our means are not rounded on the way. The floor, which an answer without content would get, stands beside them.
+Our means are not rounded in between. They are given together with the floor: the score of an answer without content.
 """
 
 import dataclasses
@@ -168,7 +168,7 @@ def _chance_adjusted(overall: Measure, floor: Measure) -> Measure:
 
 
 def _spread(rounds: Sequence[_Round], eval_rounds: int, overall: Measure) -> Measure:
-    """Eval rounds side by side: each has columns of its own, and rows that fill those alone."""
+    """Eval rounds side by side: each has its own columns, and its rows fill only those."""
     parts: list[Measure] = []
     for sample in range(eval_rounds):
         entries = _parts(rounds, lambda one, sample=sample: one.rows[sample].value if sample in one.rows else None)  # type: ignore[misc]
@@ -258,10 +258,10 @@ def official_mean(values: Iterable[float | None]) -> float | None:
     """A round's accuracy from its judgings, or a dialogue's from its rounds: the mean, rounded to two decimals.
 
     Args:
-        values: Accuracies, 0 to 1. None stands for one that failed; it drops out of the mean.
+        values: Accuracies, 0 to 1. None is a failed one; it drops out of the mean.
 
     Returns:
-        None where no value is left.
+        None if no value is left.
     """
     present = [value for value in values if value is not None]
     return round(sum(present) / len(present), 2) if present else None

@@ -1,8 +1,8 @@
 """Judges answers without a model: by the option that an answer names, or by lexical agreement with a reference.
 
-An answer that names no option is wrong, as in DramaQA's accuracy: the model failed then, not the judge.
-Lexical agreement reads an answer in its dialogue: a reference often repeats what a question asked for, or
-names what a pronoun stands for ("Right after opening the fridge, the person takes the milk"); an answer need not ("He
+An answer that names no option is wrong, as in DramaQA's accuracy: the model failed, not the judge.
+Lexical agreement reads an answer in its dialogue: a reference often repeats words of the question, or
+names the object of a pronoun ("Right after opening the fridge, the person takes the milk"); an answer need not ("He
 takes the milk").
 """
 
@@ -64,7 +64,7 @@ def agrees_in_context(
         return True
     if not before or not rests_on_history(question):
         return False
-    # Pronouns of this turn stand for what the turn before spoke of, so those words are not new in either answer.
+    # Pronouns of this turn refer to words of the turn before, so these words are not new in either answer.
     told = f"{before[-1][0]} {before[-1][1]} {question}"
     return any(agrees(text, cores, told) for text in said)
 
@@ -169,7 +169,7 @@ class ChoiceJudge(SingleTurnJudge):
 class AgreeJudge(SingleTurnJudge):
     """Judges short answers by their words: criterion `agree`, 1 if an answer says the same as a reference, else 0.
 
-    A rough measure for checks, and where there is no judge model; it knows no synonyms.
+    A rough measure for checks, and if there is no judge model. It knows no synonyms.
     """
 
     protocol = AGREEMENT
@@ -192,7 +192,7 @@ class AgreeJudge(SingleTurnJudge):
         """One row, 0 or 1.
 
         Args:
-            unit: The unit of the turn; earlier turns say what its pronouns stand for.
+            unit: The unit of the turn. Pronouns refer to words of earlier turns.
             index: Index of the turn in the unit.
             model: Not used.
         """

@@ -1,7 +1,7 @@
 """Types of judging: the units that a judge is given, the interface of every judge, and the rows that it returns.
 
-A model's answer is data: it reaches a judge between fences that our code writes, in a place that our code chooses, and
-our code owns keys, counts and denominators.
+A model's answer is data. A judge sees it between fences that our code writes, at a place that our code chooses. Our
+code also sets keys, counts and denominators.
 """
 
 import hashlib
@@ -94,7 +94,7 @@ class JoinedChains:
 
 @dataclass(frozen=True)
 class Background:
-    """Facts of a benchmark beside the turns."""
+    """Facts of a benchmark besides the turns."""
 
     videos: Mapping[str, Video]
     places: Mapping[tuple[str, int], Place]
@@ -154,7 +154,7 @@ class Judge(Protocol):
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Everything beside the judge model that can change its scores: prompts with versions and hashes, variants.
+        """Everything except the judge model that can change its scores: prompts with versions and hashes, variants.
 
         The fields of the benchmark that it reads are signed separately. A judge may have an attribute `reads` with the
         names of the fields in `READ` that it uses; a judge without the attribute is signed with all of them.

@@ -74,7 +74,7 @@ class LlmAccVerdict(BaseModel):
 
     pred: Annotated[Literal["yes", "no"], BeforeValidator(_in_lower_case)]
     """Whether the answer is right."""
-    # No integer: the published example is a 4.8 where integers are demanded.
+    # Not an integer: the published prompt demands integers, but its example is 4.8.
     score: Annotated[float, Field(ge=0, le=HIGHEST, allow_inf_nan=False)]
     """From 0 to 5."""
 
@@ -148,7 +148,7 @@ def compat_verdict(text: str) -> tuple[bool | None, int]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             literal = ast.literal_eval(text)
-        # The script writes what it read to a file, and reads that.
+        # The script writes the verdict to a file, and reads that file.
         found: Any = json.loads(json.dumps(literal))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise OfficialScriptStopsError("it is no Python dictionary, and the script asks again without end") from None

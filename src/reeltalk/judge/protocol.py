@@ -1,4 +1,4 @@
-"""The registry of judging protocols. Each protocol is described once, beside its judge.
+"""The registry of judging protocols. Each protocol is described once, in the module of its judge.
 
 A module of this package that holds a `PROTOCOL`, or several `PROTOCOLS`, is found by that alone.
 """
@@ -40,7 +40,7 @@ class ProtocolCriterion:
     low: float = 0.0
     high: float = 1.0
     pass_mark: float | None = None
-    """Lowest value of a right answer; None if nobody published or chose one."""
+    """Lowest value of a right answer; None if none was published or chosen."""
     tagged: bool = False
     """True if there are also rows `NAME.TAG` for single tags of a turn."""
     asked: str = ""
@@ -53,7 +53,7 @@ class ProtocolCriterion:
     """Lowest mark that people can give; None: `low`."""
     may_not_apply: bool = False
     whole: bool = False
-    """True for the overall criterion, where a protocol has several."""
+    """True for the overall criterion of a protocol with several."""
 
     def names(self, criterion: str) -> bool:
         """True if rows of this name belong to the criterion, with or without a tag.
@@ -79,7 +79,7 @@ class MeasurePart:
     direction: Direction = "higher"
     decimals: int | None = None
     headline: bool = False
-    """True if the number stands in the first table."""
+    """True if the first table shows the number."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Protocol:
     criteria: tuple[ProtocolCriterion, ...]
     """In the order in which people are asked about them."""
     measures: tuple[MetricInfo, ...]
-    """Its measures, the headline first. A name may go on with a dot and one of `parts`, of `PARTS`, or an open part."""
+    """Its measures, the headline first. A name may end in a dot and one of `parts`, of `PARTS`, or an open part."""
     needs_model: bool = True
     needs: Need | None = None
     """A field that at least one turn must have. Turns that lack it are unscored, with the reason."""
@@ -136,7 +136,7 @@ class Protocol:
     open_parts: str = ""
     """Kind of the parts that depend on the benchmark, as `tag` or `task`; empty if there are none."""
     caution: str = ""
-    """Why its numbers are not results. If set, they stand last, and none is marked as best or used as credit."""
+    """Why its numbers are not results. If set, they come last, and none is marked as best or used as credit."""
     rating: str = ""
     """Version of the instructions by which people rate on its scale; empty if people cannot rate it."""
     source: str = ""
@@ -211,7 +211,7 @@ def needs_model(metric: str) -> bool:
 
 
 def is_headline(metric: str) -> bool:
-    """True for a measure that stands in the first table although its name has a dot.
+    """True for a measure that the first table shows although its name has a dot.
 
     Args:
         metric: Name of the measure, as `svbench.OS`.

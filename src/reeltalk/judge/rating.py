@@ -15,9 +15,9 @@ from reeltalk.llm.structured import MalformedReplyError
 
 MARKER: Final = "So rating="
 TELLING_CHARS: Final = 24
-"""A shorter answer, as "Yes.", may stand in reasons or in a prompt by chance."""
+"""A shorter answer, as "Yes.", may occur in reasons or in a prompt by chance."""
 KNOWN_BY_CHARS: Final = 200
-"""First characters by which an answer is recognised where a judge repeats it."""
+"""Number of first characters by which an answer is recognised if a judge repeats it."""
 
 _MARK: Final = r"\b(?:[Ss]o,?\s+)?(?:(?:[Tt]he|[Mm]y|[Ff]inal|[Oo]verall)\s+)*[Rr]ating(?:\s*[*_]*\s*[=:：]|\s+is\b)"
 _MARKER = re.compile(_MARK)
@@ -76,7 +76,7 @@ def read_rating(text: str) -> JudgeRating:
     - the number is part of a fraction, a range or a correction, a share of another scale, negative, or counts a list;
     - words after it may change it, as `(of 5)`, `and a half`, `, maybe 3`. Its meaning, as `(correct)`, a closing
       phrase, and sentences that take nothing back may follow;
-    - it stands in quotation marks or brackets within a line, as a quotation from a candidate's answer does, or after
+    - it is in quotation marks or brackets within a line, as a quotation from a candidate's answer does, or after
       words that attribute it to somebody else;
     - it differs from an earlier one: one of the two may be quoted from the candidate's answer.
 
@@ -107,7 +107,7 @@ def read_rating(text: str) -> JudgeRating:
 def rating_line(rating: JudgeRating, answers: Sequence[str] = ()) -> str:
     """A rating for the history of later turns: the reasons on one line, and the number as we read it.
 
-    Markers inside the reasons are removed. Reasons that repeat an answer stand between fences, as the answer does.
+    Markers inside the reasons are removed. Reasons that repeat an answer are put between fences, like the answer.
 
     Args:
         rating: The rating.
@@ -165,7 +165,7 @@ def _stands_for_itself(match: re.Match[str], text: str) -> bool:
         return False
     if _OUT_OF_THREE.match(after):
         return True
-    # A number at the start of a line that goes on like a list may count reasons.
+    # A number at the start of a line that looks like a list item may count reasons.
     return _GOES_ON.match(after) is None and not ("\n" in before and _LIST_ITEM.match(after))
 
 

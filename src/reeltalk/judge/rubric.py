@@ -98,7 +98,7 @@ class RubricJudge(SingleTurnJudge):
         return {**super().groups(unit, turn), "task": (unit.task,) if unit.task is not None else ()}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row, and one for each tag with a credit of its own.
+        """A row, and one for each tag with its own credit.
 
         Args:
             unit: The unit of the turn.

@@ -176,7 +176,7 @@ class SVBenchJudge:
         As in table 2 of the paper, dialogue and streaming evaluation are separate: `svbench.OS` and so on are means
         over chains and dialogues, `svbench.streaming.OS` and so on over paths. A unit to which TU does not apply is
         left out of TU alone. The official script judges the linked questions of a video together in place of paths;
-        where there are such units, `svbench.streaming.OS.compat` and so on are means over those.
+        if there are such units, `svbench.streaming.OS.compat` and so on are means over those.
 
         Args:
             units: All units, judged or not; `kind` tells chains from paths.

@@ -1,7 +1,7 @@
 """SVBench's official scripts: the fields that they send, the scores that they read, and the chains that they join.
 
 Their defects are included; `read_headed` reads the same replies strictly. The prompts are the authors' own and no part
-of reeltalk: `reeltalk prompts --from` takes them from their repository. As in the scripts, answers stand in a request
+of reeltalk: `reeltalk prompts --from` takes them from their repository. As in the scripts, answers are in a request
 without fences.
 """
 

@@ -18,7 +18,7 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import NO_REFERENCE, JudgedScore, ScoreState
 
 NOBODY: Final = "none"
-"""Stands in rows for the judge model of a protocol that needs none."""
+"""The judge model in rows of a protocol that needs none."""
 GROUPED_BY: Final = ("turn", "question_type")
 """Groups by which measures over turns are broken down."""
 
@@ -140,7 +140,7 @@ class TurnJudge:
 
     @property
     def reads(self) -> frozenset[str]:
-        """No fields beside questions, references, options and labels."""
+        """No fields besides questions, references, options and labels."""
         return frozenset()
 
     @property
@@ -154,7 +154,7 @@ class TurnJudge:
         return is_due(turn)
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
-        """Groups of a turn beside its place in the unit, as `{"question_type": ("D-LOC",)}`."""
+        """Groups of a turn besides its position in the unit, as `{"question_type": ("D-LOC",)}`."""
         return {"question_type": turn.labels.get("vdact.question_type", ())}
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:

@@ -2,7 +2,7 @@
 
 Each attack is compared with a plain wrong answer and the reference, in the same dialogue and with the same judge, so
 that every protocol is measured on its own scale. The requests to the judge are recorded and checked for invariants:
-parts that no answer may change, whatever the judge replies.
+parts that no answer may change, for any reply of the judge.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ Place = Literal["before", "after", "around"]
 
 
 class QuotingModel(_Repeating):
-    """An honest judge model that quotes the answers in full and gives a verdict of its own.
+    """An honest judge model that quotes the answers in full and gives its own verdict.
 
     If it is asked again, since its reply could not be read, it gives the verdict alone.
     """
@@ -130,7 +130,7 @@ def broken_invariants(
     plain_scores: Sequence[JudgedScore],
     planted: Iterable[str],
 ) -> tuple[Invariant, ...]:
-    """The invariants that an attack breaks: parts that no answer may change, whatever model judges.
+    """The invariants that an attack breaks: parts that no answer may change with any judge model.
 
     Args:
         requests: Requests of judging the attack.
@@ -279,7 +279,7 @@ class FamilyCounts:
     unscored: int
     blind: int
     broken: int
-    """Attacks that broke an invariant, whatever their outcome."""
+    """Attacks that broke an invariant, with any outcome."""
 
     @property
     def rate(self) -> float | None:

@@ -275,7 +275,7 @@ class JudgeConversation:
         """Begin before the first turn.
 
         Args:
-            history: What is kept of earlier turns.
+            history: The part of earlier turns that the judge sees.
             summary: Text of the summary; empty to show none.
         """
         self._history = history

@@ -1,7 +1,7 @@
-"""Asks language models within a budget, keeps every reply, and reads replies as validated records.
+"""Asks language models within a budget, stores every reply, and reads replies as validated records.
 
-What to ask and how to score a reply is left to the rooms above. Begin with `model`, the interfaces, and `client`;
-importing this room loads neither `openai` nor `inspect_ai`, opening a model does.
+The rooms above decide what to ask and how to score a reply. Begin with `model`, the interfaces, and `client`.
+`openai` and `inspect_ai` are loaded when a model is opened, not when this room is imported.
 """
 
 from reeltalk.llm.budget import Budget, Prices, Spent

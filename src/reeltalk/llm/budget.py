@@ -79,7 +79,7 @@ class Budget:
         """Begin with nothing spent.
 
         Args:
-            max_calls: Most requests that reach a server, those that are sent again included.
+            max_calls: Most requests that reach a server, including those that are sent again.
             max_tokens: Most tokens of prompts and replies.
             max_cost: Most money, in the unit of the prices.
 
@@ -132,7 +132,7 @@ class Budget:
             tokens = _divided(max(0, self.max_tokens - spent.tokens), weights)
         if self.max_cost is not None:
             left = max(Fraction(0), Fraction(self.max_cost) - Fraction(spent.cost)) / sum(weights)
-            # Rounded down, so that the sum of all is not above what is left.
+            # Rounded down, so that the sum does not exceed the rest.
             costs = [math.nextafter(float(left * weight), 0.0) for weight in weights]
         return [Budget(*share) for share in zip(calls, tokens, costs, strict=True)]
 

@@ -1,7 +1,7 @@
 """Models asked through inspect_ai: its providers, and the models of an evaluation, so that its log shows them all.
 
 A kept reply is never asked for again, every request counts against the budget, and concurrency decreases if a server
-receives too many requests. Importing inspect_ai is slow: import this module only where a model is asked.
+receives too many requests. Importing inspect_ai is slow: import this module only if a model is asked.
 """
 
 import asyncio
@@ -312,7 +312,7 @@ class ServedModel:
     name: str
     sees_images: bool
     asked_sampling: Mapping[str, Json]
-    """Sampling as the user set it; kept replies are found by it, whatever the server's dialect leaves out."""
+    """Sampling as the user set it; kept replies are found by it, even if the server's dialect leaves some of it out."""
     model: Any
     """inspect_ai's own Model, for `eval`."""
     asked: int = 0
@@ -380,7 +380,7 @@ def create_served_model(
     Args:
         endpoint: The model.
         sender: Sends the requests.
-        store: Keeps the replies.
+        store: Stores the replies.
         connections: Most requests at a time; fewer after the server received too many requests.
         budget: Limits; every request counts, retries too.
         picture: Returns the JPEG files for the references that messages hold in place of pictures.

@@ -1,4 +1,4 @@
-"""A language model for code in threads: an event loop in a thread of its own runs its `ModelClient`."""
+"""A language model for code in threads: an event loop in a separate thread runs its `ModelClient`."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop in a thread of its own that runs coroutines for other threads; the first one starts it."""
+    """An event loop in a separate thread that runs coroutines for other threads. The first coroutine starts it."""
 
     def __init__(self, name: str) -> None:
         """Name the thread; nothing is started yet.

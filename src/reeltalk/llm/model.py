@@ -50,7 +50,7 @@ class Endpoint(BaseModel):
     max_tokens: Annotated[int, Field(ge=1)] = 2048
     """Longest reply."""
     seed: int | None = 17
-    """Seed, where the server knows one."""
+    """Seed, if the server accepts one."""
     sends: tuple[SamplingField, ...] = ALL_SAMPLING
     """Which of the three are sent; a request of a published protocol may lack some. A budget counts `max_tokens` all
     the same."""
@@ -66,9 +66,9 @@ class Endpoint(BaseModel):
     backoff_s: Annotated[float, Field(ge=0)] = 1.0
     """Wait before a request is sent again; each further one is twice as long, with jitter."""
     longest_wait_s: Annotated[float, Field(ge=0)] = 60.0
-    """Longest wait before a request is sent again, whatever the server asks for."""
+    """Longest wait before a request is sent again, even if the server asks for a longer one."""
     image_tokens: Annotated[int, Field(ge=0)] = 2048
-    """Most tokens that the server counts for one picture: what a budget sets aside for it."""
+    """Most tokens that the server counts for one picture. A budget reserves this number."""
     price_in: Annotated[float, Field(ge=0)] | None = None
     """Price of a million tokens of prompt; a budget of money needs it."""
     price_out: Annotated[float, Field(ge=0)] | None = None
@@ -76,7 +76,7 @@ class Endpoint(BaseModel):
 
     @property
     def sampling(self) -> dict[str, Json]:
-        """Parameters that a reply depends on beside model and messages."""
+        """Parameters that a reply depends on besides model and messages."""
         values: dict[str, Json] = {
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
@@ -107,7 +107,7 @@ class Reply:
     cut_off: bool
     """True if the reply ended at `max_tokens`."""
     cached: bool = False
-    """True if it was kept from an earlier request and cost nothing now."""
+    """True if it was stored by an earlier request and cost nothing now."""
     took_s: float | None = None
     """Seconds from the successful request to the end of its reply, if measured."""
     first_token_s: float | None = None
@@ -129,7 +129,7 @@ class Model(Protocol):
 
     @property
     def sampling(self) -> Mapping[str, Json]:
-        """Parameters that a reply depends on beside model and messages, as temperature and seed."""
+        """Parameters that a reply depends on besides model and messages, as temperature and seed."""
         ...
 
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
@@ -165,7 +165,7 @@ class AsyncModel(Protocol):
 
     @property
     def sampling(self) -> Mapping[str, Json]:
-        """Parameters that a reply depends on beside model and messages, as temperature and seed."""
+        """Parameters that a reply depends on besides model and messages, as temperature and seed."""
         ...
 
     async def ask(

@@ -18,7 +18,7 @@ _BOXED: Final = re.compile(r"\$*\\boxed\{\s*(?:(\{[^{}]*\})|([1-3]))\s*\}\$*")
 _QUOTES: Final = "\"'“”‘’«»「」『』`"
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])[\"'”’)*]*\s+|(?<=[。！？])|\n+")
 _WHOLE: Final = re.compile(r"[.!?。！？][\"'”’)*_]*$")
-# Words that attribute what follows to the candidate.
+# Words that attribute the following text to the candidate.
 _QUOTING: Final = re.compile(
     r"""\b(?:say|says|said|saying|write|writes|wrote|writing|claim(?:s|ed|ing)?|demand(?:s|ed|ing)?|dictat(?:e|es|ed|ing)
     |tells|telling|told|contain(?:s|ed|ing)?|includes|included|including|instruct(?:s|ed|ing|ions?)?|insist(?:s|ed|ing)?
@@ -104,7 +104,7 @@ def why_not_own(before: str, after: str, record: Json, shown: Sequence[str] = ()
     """Why a record in a reply may not be the writer's own verdict; None if it is.
 
     It is the writer's own if it is the whole reply, if it ends the reply after prose that leads up to it, or if it
-    begins the reply and the prose after it takes nothing back. It is not if it stands in quotation marks, in the middle
+    begins the reply and the prose after it takes nothing back. It is not if it is in quotation marks, in the middle
     of a sentence, or after words that attribute it to somebody else; nor amid prose if the writer was shown it.
 
     Args:
@@ -231,7 +231,7 @@ def _why_not_led(lead: str, same_line: bool) -> str | None:
 
 
 def _holds(text: str, record: Json) -> bool:
-    """True if a text contains every field of a record with its value, whatever the quotes, spaces and escapes."""
+    """True if a text contains every field of a record with its value, in any quotes, spaces and escapes."""
     there = _bare(text)
     if not isinstance(record, dict) or not record:
         return False

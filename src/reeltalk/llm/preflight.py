@@ -127,7 +127,7 @@ def breaker_with_preflight(
 ) -> Breaker:
     """A breaker that tries the server first.
 
-    Without kept replies the server is tried now, so that no video is decoded in vain. With kept replies it is tried
+    Without kept replies the server is tested now, so that no video is decoded in vain. With kept replies it is tested
     before the first request, since all questions may have been answered before.
 
     Args:
@@ -331,7 +331,7 @@ class _Check:
     async def _refused(
         self, sender: "PreflightSender", error: RefusedError, names: Sequence[str] | None
     ) -> OutageError:
-        """The error of a server that refuses: what is wrong, and what to do."""
+        """The error of a server that refuses, with the reason and the remedy."""
         model, variable = self.endpoint.model, self.key_variable
         if error.status in (401, 403, 407):
             if self.api_key is None and variable is not None:

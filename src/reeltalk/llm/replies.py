@@ -1,6 +1,6 @@
-"""Keeps replies in one SQLite file, so that no question is paid for twice.
+"""Stores replies in one SQLite file, so that no question is paid for twice.
 
-Only replies are kept, never errors. The address of a model is not part of the key: the same model with the same
+Only replies are stored, never errors. The address of a model is not part of the key: the same model with the same
 messages and sampling is asked once. The file also keeps the dialect of each server (`llm.dialect`), so that a command
 that is run again sends the same requests. `CachedModel` and `RecordingModel` wrap a model: one answers from the file,
 the other records requests and replies in memory.
@@ -25,7 +25,7 @@ from reeltalk.llm.retrying import Breaker
 from reeltalk.schema.record import Json
 
 FORMAT: Final = 1
-"""Version of the file, kept as its `user_version`."""
+"""Version of the file, stored as its `user_version`."""
 BUSY_S: Final = 30.0
 """Longest wait for another process that writes."""
 
@@ -110,7 +110,7 @@ class ReplyStore:
             time.sleep(0.01)
 
     def get(self, key: str) -> Reply | None:
-        """The reply kept under a key, marked as `cached`.
+        """The reply stored under a key, marked as `cached`.
 
         Raises:
             BenchmarkError: The file is damaged or locked.
@@ -140,14 +140,14 @@ class ReplyStore:
         return self._read(key, row[0])
 
     def dialect(self, model: str, address: str) -> Dialect | None:
-        """What the server of a model was found to take; None where nothing is kept.
+        """The stored dialect of a model's server; None if there is none.
 
         Args:
             model: Name of the model, as the server knows it.
             address: Of the server, without user and password.
         """
         row = None
-        # Files of an earlier reeltalk lack the table; and whoever signs a run may do so after its file was closed.
+        # Files of an earlier reeltalk lack the table, and a run may be signed after its file was closed.
         with self._lock, contextlib.suppress(sqlite3.OperationalError, sqlite3.ProgrammingError):
             sql = "SELECT dialect FROM dialects WHERE model = ? AND address = ?"
             row = self._connection.execute(sql, (model, address)).fetchone()
@@ -157,7 +157,7 @@ class ReplyStore:
             return None  # what a later reeltalk learned is learned again
 
     def keep_dialect(self, model: str, address: str, dialect: Dialect) -> None:
-        """Keep what the server of a model was found to take, in place of what was kept before.
+        """Store the dialect of a model's server, in place of an earlier one.
 
         Raises:
             BenchmarkError: The file is damaged or locked, or the disk is full.
@@ -259,12 +259,12 @@ class _Wrapper(Generic[M]):
 
 
 class CachedModel(_Wrapper[Model]):
-    """A model whose replies are kept: a question that was asked before is answered from the store.
+    """A model whose replies are stored: a question that was asked before is answered from the store.
 
     Args:
-        model: Asked where the store has no reply.
-        store: Keeps replies at once; stays open when this is closed.
-        sample: Number of the sample, where the same question is asked several times for several replies.
+        model: Asked if the store has no reply.
+        store: Stores replies at once. It stays open when this model is closed.
+        sample: Number of the sample, if the same question is asked several times for several replies.
     """
 
     def __init__(self, model: Model, store: ReplyStore, *, sample: int = 0) -> None:

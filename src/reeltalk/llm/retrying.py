@@ -245,7 +245,7 @@ class RetryPolicy:
         grown_s = self._backoff_s * 2.0 ** min(times - 1, 30) if error.wait_s is None else error.wait_s
         if times > self._retries:
             grown_s = max(grown_s, LONG_WAIT_S)
-        # Never longer than the time to give up, whatever the server asks for.
+        # Never longer than the time to give up, even if the server asks for more.
         longest_s = min(self._longest_wait_s, self._breaker.give_up_after_s or self._longest_wait_s)
         return min(grown_s + random.uniform(0, self._backoff_s), longest_s)
 

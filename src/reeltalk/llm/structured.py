@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OPEN_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>")
-# A brace alone may be part of a sentence; an object goes on with a name, or ends.
+# A brace alone may be part of a sentence; in an object a name or the end follows.
 _OBJECT = re.compile(r'\{(?=\s*(?:["}]|\Z))')
-# An object as Python or a hurried writer has it; beside a record it may be the verdict, and the record a quotation.
+# An object in Python's or in careless notation. Next to a record it may be the verdict, and the record a quotation.
 _LOOSE_OBJECT = re.compile(r"""\{\s*['‘’“”]?\w+['‘’“”]?\s*[:：]""")
 
 
@@ -61,7 +61,7 @@ class RecordResult(Generic[T]):
 
 
 def read_record(text: str, kind: type[T], *, shown: Sequence[str] = ()) -> T:
-    """The record in a reply: its one JSON object of the type, whatever text is around it.
+    """The record in a reply: its one JSON object of the type, with any text around it.
 
     Types are strict: "3" is no number, and 1 is not true. The same record may occur twice. The reply is ambiguous, and
     nothing is read, if two records differ, if an object of another type follows, or if one with a usable field comes

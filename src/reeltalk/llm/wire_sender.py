@@ -1,7 +1,7 @@
-"""Sends requests to an OpenAI-compatible endpoint and reads replies within bounds, whatever a server sends.
+"""Sends requests to an OpenAI-compatible endpoint and reads replies within bounds, for any input from a server.
 
 The decoded length of a reply is bounded, and redirects are not followed. This module imports `openai`, which is slow:
-import it only where a model is asked.
+import it only if a model is asked.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from reeltalk.schema.record import Json
 MOST_BYTES: Final = 8 * 1024 * 1024
 """Longest reply that is read, decoded."""
 STREAMED_TOKEN_BYTES: Final = 1024
-"""Additional bytes a token of a streamed reply, since each comes as a JSON object of its own."""
+"""Additional bytes a token of a streamed reply, since each comes as a separate JSON object."""
 MOST_OBJECTS: Final = 100_000
 """Most JSON objects in a reply; parsed, each needs a hundred times its bytes."""
 STREAMED_TOKEN_OBJECTS: Final = 16
@@ -147,7 +147,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class WireSender:
-    """Sends to an OpenAI-compatible endpoint, in its dialect, and reads what comes within bounds."""
+    """Sends to an OpenAI-compatible endpoint, in its dialect, and reads the reply within bounds."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class WireSender:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._loop, self._client = loop, openai_client(self.endpoint, self._api_key)
-            # After Ctrl-C nobody calls `close`, but an event loop ends its generators when it ends.
+            # After Ctrl-C `close` is not called, but an event loop ends its generators when it ends.
             self._open = _until_closed(self._client)
             await anext(self._open)
         return self._client
@@ -326,7 +326,7 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
                 problem, kind=kind_of_status(status), wait_s=retry_after(error.response.headers)
             ), status < 500
         if status == 400 and TOO_SHORT in str(error.message):
-            # OpenAI's answer where a model that reasons has used up what it may write.
+            # OpenAI's answer if a reasoning model has used all its tokens.
             return ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply"), False
         return RefusedError(problem, status), True
     return ModelError(f"{where}: {scrub(str(error), secrets)}"), False

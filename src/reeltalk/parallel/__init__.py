@@ -1,4 +1,4 @@
-"""Maps a function over records, each call in a process of its own, so that one record cannot take the others down.
+"""Maps a function over records, each call in a separate process, so that one record cannot make the others fail.
 
 The rooms above decide what a call does. Begin with `executor`, the interface; `call_server` runs in the process.
 """

@@ -1,4 +1,4 @@
-"""A process that runs one generator and writes its blocks until the generator ends or nobody reads.
+"""A process that runs one generator and writes its blocks until the generator ends or the reader closes the pipe.
 
 `python -m reeltalk.parallel.feeding` reads one JSON call from standard input and writes blocks. A block is one byte for
 its kind, eight bytes for its length, and the content. `parallel.feed` starts this process.
@@ -39,7 +39,7 @@ def main() -> None:
             _write(blocks, ITEM, item)
         _write(blocks, ENDED, b"")
     except BrokenPipeError:
-        # Nobody reads any more: this is the signal to stop.
+        # The reader has closed the pipe: this is the signal to stop.
         pass
     except MemoryError:
         status = MEMORY_EXIT

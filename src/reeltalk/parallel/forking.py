@@ -113,7 +113,7 @@ def _outcome(answer: bytes, status: int, memory_bytes: int) -> dict[str, Any]:
 
 
 def _read_until(reader: int, deadline: float) -> tuple[bytes, bool]:
-    """Reads from the child; also tells if it closed its end in time. Leaves at once if our own parent is gone."""
+    """Reads from the child; also returns whether it closed its end in time. Ends at once if our own parent is gone."""
     blocks: list[bytes] = []
     size_bytes = 0
     parent = os.getppid()
@@ -162,7 +162,7 @@ def limit_memory(memory_bytes: int) -> None:
     with open("/proc/self/statm", encoding="ascii") as stream:
         mapped_bytes = int(stream.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped_bytes + memory_bytes,) * 2)
-    # A crash is an expected outcome here, so no core dump is kept.
+    # A crash is an expected outcome here, so no core dump is written.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -1,4 +1,4 @@
-"""Opens the executor that a name on the command line stands for."""
+"""Opens an executor by its name on the command line."""
 
 import os
 import re

@@ -11,9 +11,8 @@ R = TypeVar("R")
 def map_threads(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[tuple[int, R]]:
     """Call `function` on each item, several at a time.
 
-    If a call raises, no further call begins. Running calls are waited for and their results are yielded; then the error
-    is
-    raised. On Ctrl-C, or if you close the iterator, no further call begins and running calls are waited for.
+    If a call raises, no further call begins. Running calls are waited for and their results are yielded; then the
+    error is raised. On Ctrl-C, or if you close the iterator, no further call begins and running calls are waited for.
 
     Args:
         function: The function to call. It must be safe to call in several threads.
@@ -55,5 +54,5 @@ def _mapped(function: Callable[[T], R], items: Iterable[T], threads: int) -> Ite
         if raised is not None:
             raise raised
     finally:
-        # Also on Ctrl-C: no new call begins, and running calls end before the caller goes on.
+        # Also on Ctrl-C: no new call begins, and running calls end before the caller continues.
         pool.shutdown(wait=True, cancel_futures=True)

@@ -44,7 +44,7 @@ def attack(
         judge_model: The judge's model, for protocols that need one.
         limits: Requests at a time, and hard limits of requests, tokens and money.
         every: Use only every n-th attack.
-        tell: Receives the protocol that is attacked.
+        tell: Receives the name of the attacked protocol.
 
     Returns:
         A report for each protocol.
@@ -98,7 +98,7 @@ def calibrate(
         out: Folder for `calibration.html` and `calibration.json`. By default nothing is written.
         settings: Scale, pass marks and resampling.
         overwrite: Replace an existing calibration.
-        tell: Receives a line about what is computed.
+        tell: Receives a line about each step.
 
     Raises:
         SettingError: No run is given, or a setting does not fit the ratings.

@@ -103,7 +103,7 @@ def open_models(
     """Create the models of a stage that writes into a benchmark.
 
     Args:
-        benchmark: The benchmark that keeps replies.
+        benchmark: The benchmark that stores the replies.
         writer: Name of the model that writes.
         asking: How the models are asked.
         tell: Receives a sentence about anything that a model's server does not support.

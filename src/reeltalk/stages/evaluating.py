@@ -316,7 +316,7 @@ def frame_server(
         benchmark: The benchmark that is played.
         content: Its rows.
         scripts: The scripts that are played.
-        folder: Keeps pictures.
+        folder: Stores pictures.
 
     Raises:
         BenchmarkError: The control `other-video` has no other video to show.
@@ -364,7 +364,7 @@ def play_scripts(
         config: Settings of the run.
         benchmark: The benchmark that is played.
         content: Its rows.
-        player: Who answers.
+        player: The player.
         judging_setup: Judges and text metrics.
         frames: Gives frames.
         logs: Folder in which inspect_ai's log appears.
@@ -372,7 +372,7 @@ def play_scripts(
         progress: Called after each turn.
 
     Raises:
-        BudgetError: A limit would be passed; replies are kept.
+        BudgetError: A limit would be exceeded; replies are kept.
         BenchmarkError: A history cannot be built as requested, or the folder cannot be written.
         KeyboardInterrupt: Ctrl-C.
     """
@@ -435,7 +435,7 @@ def shards_of(scripts: Sequence[Script], count: int) -> list[list[Script]]:
     once, and a server with a prefix cache can use it.
 
     Args:
-        scripts: What is played.
+        scripts: The scripts that are played.
         count: Maximum number of shards. There are never more shards than videos.
 
     Returns:
@@ -507,7 +507,7 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
 
     Args:
         argument: A `ShardTask` as JSON.
-        told: Receives how many turns are done, after each.
+        told: Receives the number of turns that are done, after each turn.
 
     Raises:
         ReeltalkError: As `evaluate`, except for a spent share of a budget, which the result reports.
@@ -630,7 +630,7 @@ def play_in_processes(
         connections = config.limits.connections
         own = config.model_copy(
             update={
-                # `scripts` and `play` say what is played and with which control.
+                # `scripts` and `play` hold what is played, and with which control.
                 "preset": None,
                 "controls": (),
                 # Text metrics are computed once, over all answers.

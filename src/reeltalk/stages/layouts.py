@@ -28,7 +28,7 @@ def import_layout(format: str, source: Path | str, into: Path | str, *, overwrit
         format: Name of the layout, for example `vdact`. `reeltalk.formats.FORMATS` lists all layouts.
         source: The release's folder, a part of it, or one of its files.
         into: Folder of the new benchmark. If it already holds the same content, nothing is done.
-        overwrite: Replace what the benchmark holds.
+        overwrite: Replace the content of the benchmark.
 
     Raises:
         SettingError: There is no such layout.
@@ -82,7 +82,7 @@ class ExportReport:
     folder: Path
     files: int
     lost: tuple[str, ...]
-    """What the layout cannot hold, one line each."""
+    """Data that the layout cannot hold, one line each."""
 
 
 def export_layout(

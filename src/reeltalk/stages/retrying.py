@@ -1,4 +1,4 @@
-"""Retry: repeat the failed requests of a run, with the command that the run's folder keeps."""
+"""Retry: repeat the failed requests of a run, with the command that is stored in the run's folder."""
 
 import contextlib
 from collections.abc import Mapping
@@ -35,14 +35,14 @@ def retry(
     Args:
         path: The run's folder.
         settings: Settings that may differ from before.
-        benchmark: Where the benchmark is now, if it was moved.
+        benchmark: The new place of the benchmark, if it was moved.
         presets: Published designs by name, as in `reeltalk.benchmarks.PRESETS`, for runs that used one.
         progress: Called after each turn.
         tell: Receives a sentence about the repeated requests.
 
     Raises:
-        BenchmarkError: `path` is no run, keeps no command, or its sources no longer exist.
-        SettingError: An address was given with a password, which is not kept; or the preset is none of `presets`.
+        BenchmarkError: `path` is not a run or has no command, or its sources no longer exist.
+        SettingError: An address was given with a password, which is not stored; or the preset is not in `presets`.
         ReeltalkError: As `evaluate` and `judge`.
     """
     path, settings = Path(path).resolve(), settings or RetrySettings()
@@ -63,7 +63,7 @@ def retry(
             f"that would be {folder}, which is not there. If the run was moved or copied alone, put it back; or give "
             f"the command that made it again with --out {path}: it asks only what failed"
         )
-    # Paths of the command, and those that are part of what was asked, as python:FILE.py:CLASS, are seen from there.
+    # Paths of the command, and paths in names such as python:FILE.py:CLASS, are relative to that folder.
     with contextlib.chdir(folder):
         if isinstance(command, JudgementCommand):
             about = moved or command.benchmark

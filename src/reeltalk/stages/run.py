@@ -1,4 +1,4 @@
-"""What `evaluate` and `judge` share: judges and their model, the command that a run keeps, its tables and its report.
+"""Shared parts of `evaluate` and `judge`: judges and their model, the stored command of a run, its tables and report.
 
 If you repeat a command, it repeats the failed requests. It does nothing if no request failed.
 """
@@ -82,7 +82,7 @@ def open_judging(
         settings: Protocols and metrics.
         options: The model that judges.
         limits: How it is asked.
-        store: Keeps replies.
+        store: Stores replies.
         budget: Budget of all requests together.
         tell: Receives the reason why a metric is not available.
 
@@ -145,7 +145,7 @@ def check_judging(
         settings: Protocols and metrics.
         options: The model that judges.
         turns: All turns to judge, each with its video.
-        content: The benchmark, where it is known.
+        content: The benchmark, if it is known.
         tell: Receives a sentence about a metric that does not fit the language.
 
     Raises:
@@ -186,8 +186,8 @@ def resolve_judging(
     """Resolve how turns are judged: by the given settings, or else by their keys or options and by text metrics.
 
     Args:
-        settings: As they were given.
-        turns: What is judged.
+        settings: The given settings.
+        turns: The turns to judge.
         tell: Receives a sentence on how to name a judge, if no rule can judge the turns.
     """
     given = settings or JUDGED_BY_DEFAULT
@@ -206,7 +206,7 @@ def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kep
         kept: Whether replies are kept, so that a key may not be needed.
 
     Raises:
-        SettingError: There are some, and no model is given, or it can be asked nowhere.
+        SettingError: There are some, but no model is given, or it has no address.
     """
     needing = [judge.name for judge in judges if judge.needs_model]
     if needing and options.judge is None:
@@ -253,9 +253,9 @@ class Usage:
         """The usage of a run's models.
 
         Args:
-            budget: That all requests counted against.
-            player: `ServedModel` that answered; None where it was none.
-            judge: `ServedModel` that judged; None where there was none.
+            budget: The budget of all requests.
+            player: The `ServedModel` that answered, if there was one.
+            judge: The `ServedModel` that judged, if there was one.
         """
         kept = sum(model.kept for model in (player, judge) if model is not None)
         peak_memory = player.peak_memory() if player is not None and player.peak_memory is not None else None
@@ -278,11 +278,11 @@ class RunReport:
     """True if a repeated request may succeed."""
 
     def value(self, metric: str, model: str | None = None) -> float | None:
-        """A number of the run's summary; None where it could not be scored.
+        """A number of the run's summary; None if it could not be scored.
 
         Args:
             metric: Name, as `agree`.
-            model: Of this model; the run's first one by default.
+            model: Name of the model; the first model of the run by default.
 
         Raises:
             KeyError: The run has no such number.
@@ -321,17 +321,17 @@ def finish(
         evaluation: Turns and scores.
         judging: How the answers were judged.
         subject: First word of the signatures.
-        signed: For each model, how its answers came about.
-        sources: For each model, where its answers are from, and a hash of that.
-        content: What was played or judged, where it is known.
+        signed: For each model, how its answers were produced.
+        sources: For each model, the source of its answers and a hash of it.
+        content: The benchmark, if it is known.
         settings: All settings, for `run.json`.
         kind: The verb that writes the run.
         usage: Requests, tokens and memory that the run needed.
-        tell: Receives a line about what is computed.
+        tell: Receives a line about each step.
 
     Raises:
-        BenchmarkError: The disk is full or cannot be written; replies are kept, and the same call goes on.
-        ModelError: Nothing was answered, or a judge's run has no judgement: there is no run then.
+        BenchmarkError: The disk is full or cannot be written. Replies are kept, and the same call continues.
+        ModelError: No turn was answered, or the judge gave no judgement. Then no run is written.
     """
     if usage.peak_memory:
         settings = settings | {"peak_memory_bytes": dict(usage.peak_memory)}
@@ -433,7 +433,7 @@ def _report(run: Run, counts: Mapping[str, int], failures: Failures) -> RunRepor
 
 
 def _reason_lines(rows: Sequence[SummaryRow]) -> Iterable[str]:
-    """Why items are unscored: a line for each reason, its count, and the numbers that lack them."""
+    """Why items are unscored: a line for each reason, with its count and the numbers that it concerns."""
     told: dict[tuple[str, str, int], list[str]] = {}
     for row in rows:
         for reason, count in row.reasons.items():
@@ -447,7 +447,7 @@ def missing_metric_lines(info: RunInfo) -> Iterable[str]:
     """A line for each reason for which a text metric could not be computed.
 
     Args:
-        info: Of the run.
+        info: The run's information.
     """
     reasons: dict[tuple[str, str], list[str]] = {}
     for row in info.unscored:
@@ -573,7 +573,7 @@ def command_json(command: EvaluationCommand | JudgementCommand) -> dict[str, Any
 
 
 def write_command(path: Path, command: Mapping[str, Any]) -> None:
-    """Keep a command in a run's folder.
+    """Store a command in a run's folder.
 
     Args:
         path: The run's folder.
@@ -586,13 +586,13 @@ def write_command(path: Path, command: Mapping[str, Any]) -> None:
 
 
 def read_command(path: Path) -> EvaluationCommand | JudgementCommand:
-    """The command that a run's folder keeps.
+    """The command that is stored in a run's folder.
 
     Args:
         path: The run's folder.
 
     Raises:
-        BenchmarkError: It is no run, a control, or keeps no command.
+        BenchmarkError: It is not a run, it is a control, or it has no command.
         InputError: The command is damaged.
     """
     if path.resolve().parent.name == CONTROLS_FOLDER:
@@ -612,11 +612,11 @@ def read_command(path: Path) -> EvaluationCommand | JudgementCommand:
 
 
 def replace_given(settings: M, given: Sequence[tuple[str, Any]]) -> M:
-    """Copy settings, with the values that are given in place of the kept ones.
+    """Copy settings, with new values in place of the stored ones.
 
     Args:
-        settings: As they were kept.
-        given: Names of settings, of this model or of another one, and their values; None leaves one as it was.
+        settings: The stored settings.
+        given: Names of settings, of this model or of another one, and their values; None leaves a setting unchanged.
     """
     fields = type(settings).model_fields
     values = {name: value for name, value in given if value is not None and name in fields}
@@ -627,7 +627,7 @@ def is_run_needed(before: RunReport | None) -> bool:
     """True if there is no such run yet, or if a repeated request may succeed.
 
     Args:
-        before: The run of the same settings that is there.
+        before: The existing run with the same settings.
     """
     return before is None or before.can_retry
 

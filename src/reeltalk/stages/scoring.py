@@ -42,7 +42,7 @@ def score(
         meteor_jar: Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
         executor: Scores models side by side; by default one after the other, here.
         overwrite: Replace the run that is there.
-        tell: Receives a line before each model, and about what is not available here.
+        tell: Receives a line before each model, and about each metric that is not available here.
 
     Raises:
         SettingError: A metric is unknown, or no layout is named.

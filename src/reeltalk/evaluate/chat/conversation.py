@@ -67,7 +67,7 @@ class ConversationLog:
         """Write all events so far to a file, whole or not at all.
 
         Returns:
-            How many.
+            Number of events.
 
         Raises:
             BenchmarkError: The file exists or cannot be written.
@@ -131,12 +131,12 @@ class Conversation:
     """One conversation about one video.
 
     Args:
-        model: Who answers.
-        watching: What plays.
-        lines: What is typed.
-        screen: Where it is shown.
-        log: Where it is kept.
-        settings: How it goes.
+        model: The model that answers.
+        watching: The video.
+        lines: The typed lines.
+        screen: Shows the conversation.
+        log: Stores the events.
+        settings: Settings of the conversation.
         stop: Set this event to end the conversation.
     """
 
@@ -193,7 +193,7 @@ class Conversation:
             if frame is not None or self._frames or self._doing == PAUSED:
                 self._handle_lines(until_s)
             if self._doing == PAUSED and self._lines.closed:
-                # Nobody is left to resume it.
+                # No further line can resume it.
                 self._handle(ChatLine("", "play"))
             if frame is None:
                 if self._watching.ended:

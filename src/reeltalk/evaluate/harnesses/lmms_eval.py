@@ -26,7 +26,7 @@ def write_lmms_eval(task: HarnessTask, folder: Path, *, lies_at: Path) -> None:
     Args:
         task: The task.
         folder: Folder to write into.
-        lies_at: The absolute path that the folder will have: lmms-eval finds the questions by it.
+        lies_at: The absolute path that the folder will have. lmms-eval finds the questions by it.
     """
     module = f"{task.name}_lmms_eval"
     rows = []

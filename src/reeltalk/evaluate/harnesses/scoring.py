@@ -29,7 +29,7 @@ NO_ANSWERS: Final = (
 """Texts with which harnesses mark a failed request in place of an answer."""
 
 Scored = dict[str, Any]
-"""An item of a metric: `video_id` always; `score` where there is one; `text` and `references` for text metrics."""
+"""An item of a metric: always `video_id`; `score` if there is one; `text` and `references` for text metrics."""
 
 
 def turn_metrics(rows: Iterable[str]) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def score_answer(scored_by: str, text: str) -> dict[str, Scored]:
     """Everything that one answer adds to the metrics.
 
     Args:
-        scored_by: What `AskedTurn.scored_by` gave for the turn.
+        scored_by: `AskedTurn.scored_by` of the turn.
         text: The raw answer.
 
     Returns:
@@ -73,7 +73,7 @@ def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
 
     Args:
         metric: One of `turn_metrics`.
-        items: What `score_answer` gave for the metric, of all turns that have it.
+        items: The metric's items from `score_answer`, of all turns that have it.
 
     Returns:
         `accuracy` and `agree` from 0 to 100, text metrics on their own scale, `unscored` as a count. NaN if nothing is

@@ -111,7 +111,7 @@ def list_asked_turns(
     """Every turn that is asked, in the order of the scripts.
 
     Args:
-        scripts: What is played.
+        scripts: The scripts.
         settings: History (golden or none), prompt, order of options.
         subtitles: Gives the spoken lines, if the settings show them.
 
@@ -200,7 +200,7 @@ def write_videos(
     """Write one MP4 file for each video and moment of a question.
 
     Args:
-        turns: What is asked.
+        turns: The turns that are asked.
         videos: Videos by identifier.
         media: The file of a video; None if it is not available.
         folder: Gets the folder `videos`.
@@ -329,7 +329,7 @@ def task_signature(subject: str, content_hash: str, parts: Sequence[tuple[str, s
 
     Args:
         subject: First word, as `household.dialogue`.
-        content_hash: Of the benchmark.
+        content_hash: Hash of the benchmark's content.
         parts: Settings of the requests.
     """
     return str(Signature(subject=subject, parts=(("data", content_hash[:8]), *parts, ("v", __version__))))

@@ -21,8 +21,8 @@ def write_vlmevalkit(task: HarnessTask, folder: Path) -> None:
     """Write the data set into a folder.
 
     Args:
-        task: What is asked.
-        folder: Where it is written; it may be moved afterwards.
+        task: The task.
+        folder: Folder to write into. You may move it afterwards.
 
     Raises:
         SettingError: The task has no videos, which VLMEvalKit's video data sets need, or a question has more options
@@ -66,7 +66,7 @@ def _row(task: HarnessTask, index: int, turn: AskedTurn, letters: str) -> dict[s
         "index": index,
         "video": task.films.names[turn.turn.item_id],
         "history": json.dumps(turn.history, ensure_ascii=False),
-        # VLMEvalKit's answer to a choice is the letter alone.
+        # In VLMEvalKit the answer to a multiple-choice question is only the letter.
         "answer": turn.target[:1] if options else turn.target,
     }
     return row | {letter: options.get(letter, "") for letter in letters}

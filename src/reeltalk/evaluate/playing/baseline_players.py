@@ -36,7 +36,7 @@ from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
 
 
 class ReferencePlayer:
-    """Answers with the first reference, or the right option where there are options."""
+    """Answers with the first reference, or with the right option if there are options."""
 
     @property
     def name(self) -> str:
@@ -65,22 +65,22 @@ BaselineName = Literal[
 TRAIN: Final = "train"
 LOOK_EVERY_S: Final = 1.0
 KEPT_FRAMES: Final = 4096
-"""Frames that are kept small, 7 KB each: a dialogue looks at the same ones turn after turn."""
+"""Number of small frames in memory, 7 KB each. The turns of a dialogue use the same frames."""
 KEPT_VIEWS: Final = 16
 NEAREST_FRAMES: Final = 16
 CALL_S: Final = 600.0
 MEMORY_BYTES: Final = 1 << 30
 
 FeaturesOf = Callable[[str, Seconds | None], NDArray[np.float32]]
-"""Gives (D,) for what a video shows until a moment."""
+"""Returns (D,) features of a video up to a moment."""
 
 
 class BaselinePlayer:
     """A player that asks an answerer. It uses nothing learned from the video in question.
 
     Args:
-        answerer: What answers.
-        sees_frames: True where it looks at frames.
+        answerer: The answerer.
+        sees_frames: True if it looks at frames.
     """
 
     def __init__(self, answerer: Answerer, sees_frames: bool) -> None:
@@ -109,7 +109,7 @@ class BaselinePlayer:
 
 
 class EmptyPlayer:
-    """Answers every turn with an empty text, to measure what a judge gives for nothing."""
+    """Answers every turn with an empty text, to measure the score that a judge gives to no answer."""
 
     @property
     def name(self) -> str:
@@ -130,11 +130,11 @@ class EmptyPlayer:
 class FramesPlayer:
     """Question, history and frames, by `LookingAnswerer`: learnt from the train split, no weights from elsewhere.
 
-    It looks at the clips that a turn is about, where the protocol names them, and at all that may be seen otherwise.
-    Where no frame may be seen it is the *history* baseline.
+    It looks at the clips that a turn is about if the protocol names them, else at all visible frames. Without a visible
+    frame it is the *history* baseline.
 
     Args:
-        looking: What answers.
+        looking: The answerer.
     """
 
     def __init__(self, looking: LookingAnswerer) -> None:
@@ -214,13 +214,13 @@ class _InTurn:
 def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf | None = None) -> list[KnownTurn]:
     """The turns of a benchmark's chains and dialogues that baselines learn from.
 
-    Those of the videos of one split; of all videos where the benchmark has no such split. A baseline leaves out
-    whatever it learnt from the video that it is asked about, so with no split each video is answered from all others.
+    They are from the videos of one split, or from all videos if the benchmark has no such split. A baseline does not
+    use turns of the video that it is asked about. So without a split each video is answered from all others.
 
     Args:
         content: The benchmark.
         split: The split's name.
-        features: What each video shows until a turn is asked, for `nearest`.
+        features: Features of each video up to the time of a turn, for `nearest`.
     """
     splits = {str(video.id): video.split for video in content.videos}
     chosen = {video for video, own in splits.items() if own == split} or set(splits)
@@ -257,18 +257,19 @@ def baseline_player(
 ) -> Player:
     """A baseline by its name.
 
-    `empty` says nothing at all, `yes` always yes, `copied-question` the question and `reference` the reference;
-    `constant` the habit of the question's form; `blind` what the likest question's answer is; `recall` what the history
-    states, else as `blind`; `history` weighs the answers of like questions by the dialogue; `nearest` takes the likest
-    question in words and pictures; `frames` weighs as `history` does and by what the frames show.
+    `empty` gives an empty answer, `yes` always says yes, `copied-question` repeats the question and `reference` gives
+    the reference. `constant` gives the most frequent answer to the form of the question. `blind` gives the answer to
+    the most similar question. `recall` gives the statement of the history, else the answer of `blind`. `history`
+    weights the answers to similar questions by the dialogue. `nearest` gives the answer to the question with the most
+    similar words and pictures. `frames` weights like `history` and also by the frames.
 
     Args:
         name: One of `BASELINES`.
-        pairs: What is known, as `training_pairs` gives it; `nearest` needs features with them.
-        videos: What the known videos look like, as `look_at_videos` gives it; `frames` needs them.
+        pairs: The known turns, from `training_pairs`; `nearest` needs them with features.
+        videos: Features of the known videos, from `look_at_videos`; `frames` needs them.
 
     Raises:
-        SettingError: There is no such baseline, or it lacks what it needs.
+        SettingError: There is no such baseline, or its input is missing.
     """
     turns = [
         pair if isinstance(pair, KnownTurn) else KnownTurn(pair.question, pair.answer, pair.video_id) for pair in pairs
@@ -307,12 +308,12 @@ def create_baseline(name: str, benchmark: Benchmark, content: Content, *, worker
 
     Args:
         name: One of `BASELINES`.
-        benchmark: What it learns from; it has the files that `nearest` and `frames` look at.
+        benchmark: The benchmark that it learns from, with the files that `nearest` and `frames` look at.
         content: Its rows.
         workers: Videos that are decoded at a time.
 
     Raises:
-        SettingError: There is no such baseline, or it lacks what it needs.
+        SettingError: There is no such baseline, or its input is missing.
         BenchmarkError: A video cannot be decoded.
     """
     if name not in BASELINES:
@@ -342,7 +343,7 @@ def _appearance(decoded: Mapping[str, tuple[list[float], NDArray[np.uint8]]]) ->
 
 
 def mean_appearance(frames: Frames) -> NDArray[np.float32]:
-    """(192,) the mean of `describe_appearance` over at most 16 frames, made small and spread evenly."""
+    """(192,) mean of `describe_appearance` over at most 16 small frames, spread evenly."""
     step = max(1, -(-len(frames) // NEAREST_FRAMES))
     small = [shrunk(np.asarray(frame, np.uint8)) for frame in frames[::step]]
     mean: NDArray[np.float32] = np.mean([describe_appearance(frame) for frame in small], axis=0, dtype=np.float32)
@@ -356,8 +357,8 @@ def look_at_videos(
 
     Args:
         benchmark: Has the files.
-        videos: Which of its videos.
-        executor: Decodes.
+        videos: Videos of the benchmark.
+        executor: Decodes the videos.
         every_s: Seconds between frames.
 
     Raises:

@@ -23,11 +23,11 @@ def answer_prompt(name: str, style: AnswerStyle = "free") -> Prompt:
     """The prompt that asks a model for answers.
 
     Args:
-        name: One of ours, as `svbench`, or a file of your own, `NAME.md`.
-        style: `short` asks for a word or a phrase, below what the prompt says.
+        name: One of our prompts, as `svbench`, or your own file `NAME.md`.
+        style: `short` adds the request for a word or a phrase.
 
     Raises:
-        SettingError: There is none of the name, or the file is no prompt.
+        SettingError: There is no prompt of this name, or the file is not a prompt.
     """
     path = Path(name) if name.endswith(".md") else PROMPTS / f"{name}.md"
     if not path.is_file():
@@ -43,18 +43,18 @@ def answer_prompt(name: str, style: AnswerStyle = "free") -> Prompt:
 
 
 def in_style(prompt: Prompt, style: AnswerStyle) -> Prompt:
-    """A prompt that also says how long an answer is; the same prompt where the style is `free`."""
+    """The prompt with the requested length of the answer. The style `free` does not change it."""
     return prompt if style == "free" else prompt.followed_by(Prompt.load(STYLES / f"{style}.md"))
 
 
 class ChatPlayer:
     """Asks a chat model turn by turn.
 
-    Every turn's conversation begins as the one before did, as long as frames are only added: then a server that keeps
-    prefixes reads each frame once in a dialogue.
+    If frames are only added, the conversation of a turn begins with that of the turn before. Then a server with a
+    prefix cache reads each frame once per dialogue.
 
     Args:
-        model: Who answers; its messages hold references of frames in place of pictures.
+        model: The chat model. Its messages hold references of frames in place of pictures.
         prompt: The system message.
     """
 
@@ -80,7 +80,7 @@ class ChatPlayer:
 
         Raises:
             BudgetError: A limit would be passed.
-            BenchmarkError: Its reply cannot be kept, or a picture not be read.
+            BenchmarkError: Its reply cannot be stored, or a picture cannot be read.
         """
         try:
             reply = await self._model.ask(self.conversation(seen))
@@ -116,7 +116,7 @@ class ChatPlayer:
 
 
 def references(frames: Sequence[ShownFrame]) -> tuple[bytes, ...]:
-    """The references that stand for frames in messages."""
+    """The references of frames in messages."""
     return tuple(frame.reference for frame in frames)
 
 
@@ -145,10 +145,10 @@ class SummaryPlayer:
     """Asks a language model with the summary, the history and the question.
 
     Args:
-        model: Who answers.
-        summaries: Gives a video's summary; None where it has none.
-        prompt: How it is asked; `prompts/summary.md` by default.
-        kind: Which summary it is, as `template`, for the name.
+        model: The language model.
+        summaries: Gives the summary of a video, or None.
+        prompt: The prompt; `prompts/summary.md` by default.
+        kind: Kind of the summary, as `template`, for the name.
         style: `short` asks for a word or a phrase.
     """
 

@@ -2,7 +2,7 @@
 
 A player gets `VisibleFrames`, which hold presentation times and names of the pictures that were shown to it. Videos
 are decoded in child processes, once for each size and quality, into a folder that a later run uses again. Controls show
-other pictures in their place, to measure what looking at the video is worth.
+other pictures instead, to measure how much the video helps.
 """
 
 import asyncio
@@ -77,19 +77,19 @@ def pair_videos(
 
 
 def shuffle_times(times_s: Sequence[float], new: int, *, seed: int, drawn_for: str) -> tuple[float, ...]:
-    """The frames of a turn in another order: those that came with it change places among themselves.
+    """The frames of a turn in another order: its new frames change places.
 
-    So a turn sees the very pictures that it would see without the control, none from after its question. Two or more
-    always change their order.
+    So a turn sees the same pictures as without the control, and none from after its question. The order of two or more
+    new frames always changes.
 
     Args:
         times_s: Presentation times in seconds, in the order in which frames are shown.
-        new: How many of the last ones came with this turn.
+        new: Number of the last frames that are new in this turn.
         seed: Decides the order.
-        drawn_for: What it is drawn for, as a script and its turn.
+        drawn_for: Name of the draw, as a script and its turn.
 
     Returns:
-        For each place the presentation time of the frame that is shown there.
+        The presentation time of the frame that is shown at each place.
     """
     kept, came = list(times_s[: len(times_s) - new]), list(times_s[len(times_s) - new :])
     draw = random.Random(hashlib.sha256(f"{seed} {drawn_for}".encode()).hexdigest())
@@ -122,7 +122,7 @@ def loop_time(time_s: float, duration_s: float) -> float:
 LOOK: Final = "reeltalk.video.serving:probe_length"
 SERVE: Final = "reeltalk.video.serving:serve"
 MADE_BY: Final = 1
-"""Increase it when a frame of the same size is encoded differently: kept pictures are then made again."""
+"""Increase it if frames of the same size are encoded differently. Then stored pictures are made again."""
 CALL_S: Final = 120.0
 SECONDS_A_FRAME: Final = 10.0
 """Time that a call may take for each frame: a long video whose index is damaged is decoded from its start."""
@@ -130,7 +130,7 @@ MEMORY_BYTES: Final = 1 << 30
 HAIR_S: Final = 1.001e-6
 """`video.frames` takes the frame at a moment a microsecond further; the rest is the rounding of floats."""
 LONGEST_S: Final = 14 * 86400.0
-"""Longest length that is believed. A longer one is false, and counting its seconds would need too much memory."""
+"""Longest plausible length. A longer one is wrong, and counting its seconds would need too much memory."""
 NAME_DIGITS: Final = 32
 """Digits of a video's hash that name its pictures."""
 FACTS: Final = ("duration_s", "rotation_deg", "promised_s", "gaps_s")
@@ -149,28 +149,28 @@ class VideoFile:
     rotation_deg: int
     """Clockwise rotation that a video player applies."""
     promised_s: float = 0.0
-    """How long the file says that it is; more than `duration_s` where it was cut off."""
+    """Length that the file states. It is more than `duration_s` if the file was cut off."""
     gaps_s: tuple[tuple[float, float], ...] = ()
     """Damaged parts."""
     pts_s: dict[float, float] = field(default_factory=dict)
-    """Presentation time of the frame on the screen at each moment that was asked for; its picture is in the folder."""
+    """Presentation time of the frame on the screen at each requested moment. Its picture is in the folder."""
 
 
 class FrameDecoder:
-    """Child processes that decode, and the folder in which their pictures stay.
+    """Child processes that decode, and the folder of their pictures.
 
     Args:
-        folder: Holds a folder for each video: what it is, which frame is on the screen when, and the pictures.
+        folder: Holds a folder for each video: its facts, the time of each frame, and the pictures.
         settings: How large the pictures are.
         processes: Videos that are decoded at a time.
-        limits: What one call may use; by default time grows with the frames.
+        limits: Limits of one call. By default the time grows with the number of frames.
     """
 
     def __init__(self, folder: Path, settings: FrameSettings, processes: int, limits: Limits | None = None) -> None:
         if processes < 1:
             raise ValueError(f"processes must be at least 1, got {processes}")
         self.decoded = 0
-        """Moments that had to be decoded so far."""
+        """Number of moments that were decoded so far."""
         self._folder, self._settings, self._limits = folder, settings, limits
         self._processes = processes
         self._executors: list[LocalExecutor] = []
@@ -180,7 +180,7 @@ class FrameDecoder:
         self._picture = f"%.6f-{settings.size}-q{settings.quality}.jpg"
 
     def stop(self) -> None:
-        """End all child processes now, and wait for nothing; calls that still run fail."""
+        """End all child processes now, without waiting. Calls that still run fail."""
         self._closed = True
         for executor in self._executors:
             executor.close()
@@ -191,11 +191,11 @@ class FrameDecoder:
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def film(self, path: Path) -> VideoFile:
-        """Read what is known of a video, and which of its frames the folder already has.
+        """Read the known facts of a video, and which of its frames the folder already has.
 
         Raises:
-            BenchmarkError: The file cannot be read, or the folder not be written.
-            InputError: It is no video that we read.
+            BenchmarkError: The file cannot be read, or the folder cannot be written.
+            InputError: It is not a video that reeltalk reads.
         """
         name = (await asyncio.to_thread(hash_video, path))[:NAME_DIGITS]
         facts_file = self._folder / name / "video.json"
@@ -214,10 +214,10 @@ class FrameDecoder:
         return self._folder / film.name / (self._picture % pts_s)
 
     async def decode(self, film: VideoFile, times_s: list[float]) -> None:
-        """Bring the frames on the screen at some moments into the folder, by one call of a child process.
+        """Decode the frames on the screen at some moments into the folder, with one call of a child process.
 
         Args:
-            film: Learns their presentation times, but for moments whose own frame is damaged.
+            film: Receives their presentation times, except for moments whose frame is damaged.
             times_s: In rising order.
 
         Raises:
@@ -286,7 +286,7 @@ class FrameDecoder:
             self._idle.put_nowait(executor)
 
         work.add_done_callback(ended)
-        # Where the one who waits is cancelled, the process goes on, and is given to the next when it is done.
+        # If the waiting task is cancelled, the process continues, and the next task gets it when it is done.
         answer = await asyncio.shield(work)
         if isinstance(answer, Failure):
             raise InputError(f"the video cannot be decoded: {answer}", file=path, hint=HINT)
@@ -343,8 +343,8 @@ def _read_json(path: Path) -> Any:
 
 KEPT_BYTES: Final = 64 << 20
 BEYOND_S: Final = 2.0
-"""A question may be asked so long after the end of its video: published times are rounded up, and clips widened. A
-frame may stand in for one that was lost as long."""
+"""A question may be asked this long after the end of its video, because published times are rounded up and clips are
+widened. A frame may replace a lost one for as long."""
 NAMED: Final = 5
 """Maximum number of lost frames that a message names."""
 WHOLE: Final = "the file may be cut short: bring the whole video here, or leave it out"
@@ -356,9 +356,9 @@ class VisibleFrames:
     Args:
         server: Reads the pictures.
         steps: The turns of the script.
-        frames: What each turn sees, in the order in which it is shown.
-        files: Where the picture of each frame lies.
-        append_only: True where frames are sent as they come.
+        frames: The frames that each turn sees, in the order in which they are shown.
+        files: File of the picture of each frame.
+        append_only: True if frames are sent as they come.
     """
 
     def __init__(
@@ -371,7 +371,7 @@ class VisibleFrames:
         append_only: bool,
     ) -> None:
         self.append_only: Final = append_only
-        """True where the frames of each turn begin with those of the turn before."""
+        """True if the frames of each turn begin with those of the turn before."""
         self._server, self._steps, self._frames, self._files = server, tuple(steps), tuple(frames), files
         self._shown: set[bytes] = set()
 
@@ -379,7 +379,7 @@ class VisibleFrames:
         """All frames that a turn sees, and the new ones among them; all are new if each turn has its own frames.
 
         Args:
-            index: Of the step, from 0.
+            index: Index of the step, from 0.
 
         Raises:
             BrokenInvariantError: A frame comes after the question.
@@ -403,7 +403,7 @@ class VisibleFrames:
         """The JPEG file of a frame that a turn has been shown.
 
         Args:
-            reference: Of a frame that `at` gave.
+            reference: Reference of a frame that `at` gave.
 
         Raises:
             ValueError: No turn so far was shown such a frame.
@@ -415,18 +415,18 @@ class VisibleFrames:
 
 
 class FrameServer:
-    """Decodes the frames that scripts see, and keeps their pictures.
+    """Decodes the frames that scripts see, and stores their pictures.
 
     Args:
         media: File of a video by the video's identifier; None if it is not available.
         settings: Which frames, and how large.
-        folder: Keeps pictures and what is known of each video. It may be deleted while nothing runs.
+        folder: Stores pictures and facts of each video. You may delete it while nothing runs.
         processes: Videos that are decoded at a time.
-        limits: What one call of a child process may use; by default time grows with the frames.
-        kept_bytes: Pictures of so many bytes stay in memory.
-        control: What is shown in place of a video's own pictures; frames keep their times.
-        seed: Decides what a control draws.
-        others: For each video the one whose pictures the control `other-video` shows.
+        limits: Limits of one call of a child process. By default the time grows with the number of frames.
+        kept_bytes: Maximum size of the pictures in memory.
+        control: The pictures that are shown in place of the video's own. The times of frames do not change.
+        seed: Seed of the control's draws.
+        others: For each video, the video whose pictures the control `other-video` shows.
     """
 
     def __init__(
@@ -461,7 +461,7 @@ class FrameServer:
         await self.close()
 
     async def close(self) -> None:
-        """End the processes that decode; frames that were shown can still be had."""
+        """End the processes that decode. Pictures of frames that were shown are still available."""
         await self._decoder.close()
 
     def stop(self) -> None:
@@ -474,11 +474,12 @@ class FrameServer:
         return self._decoder.decoded
 
     async def open(self, script: Script) -> VisibleFrames:
-        """Decode what the turns of a script see and is not in the folder yet.
+        """Decode the frames that the turns of a script see and that are not in the folder yet.
 
         Raises:
             BenchmarkError: The video's file is not available, or the folder cannot be written.
-            BrokenInvariantError: A turn is asked before the turn before it: its history would tell of what comes.
+            BrokenInvariantError: A turn is asked earlier than the turn before it, so its history would reveal the
+                future.
             InputError: The video cannot be decoded, or ends long before a question.
         """
         if "none" in (self.settings.policy, self._control) or not script.steps:
@@ -531,17 +532,17 @@ class FrameServer:
         return [[(film, pts_s) for pts_s in times] for times in shown]
 
     def shows(self, files: Mapping[bytes, Path]) -> None:
-        """Note frames that a `VisibleFrames` has shown; only such frames can be had.
+        """Record frames that a `VisibleFrames` has shown. `jpeg` gives only these.
 
         Args:
-            files: Where the picture of each lies.
+            files: File of the picture of each frame.
         """
         self._files.update(files)
 
     async def jpeg(self, reference: bytes) -> bytes:
         """The JPEG file of a frame that some turn was shown.
 
-        This is for what sends frames to a model. A player is given `VisibleFrames`, which know only its own turns.
+        This is for code that sends frames to a model. A player gets `VisibleFrames`, which know only its own turns.
 
         Args:
             reference: Of a frame that a `VisibleFrames` of this server gave.

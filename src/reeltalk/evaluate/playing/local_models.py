@@ -30,7 +30,7 @@ class LocalModel:
 
     Args:
         model: The checkpoint, loaded.
-        pictures: Gives the pictures where messages hold references; messages hold JPEG files by default.
+        pictures: Gives the pictures if messages hold references. By default messages hold JPEG files.
     """
 
     sees_images: Final = True
@@ -119,7 +119,7 @@ class Forking(Protocol):
         ...
 
     def ask(self, question: str) -> StreamAnswer:
-        """Ask something now."""
+        """Ask a question now."""
         ...
 
     def told(self, question: str, answer: str) -> None:
@@ -172,8 +172,8 @@ class StreamPlayer:
     """Plays with a model that follows streams. It runs in its own thread, one turn at a time.
 
     Args:
-        model: Who answers.
-        memory: Names what it keeps of a stream, for the signature.
+        model: The model.
+        memory: Name of the memory that it keeps of a stream, for the signature.
         sees_frames: False if it must answer without frames.
         tells_options: False for a model that was not trained on choices. It gets the question without options.
     """
@@ -186,7 +186,7 @@ class StreamPlayer:
         self._kept: list[HeldStream] = []
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="stream")
         self.frames_encoded = 0
-        """Frames so far; no more than there are as long as streams are gone on with."""
+        """Number of frames that were read. If streams are continued, each frame is read once."""
 
     @property
     def name(self) -> str:
@@ -194,7 +194,7 @@ class StreamPlayer:
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The weights, and the memory that is kept of a stream."""
+        """The weights, and the memory that the model keeps of a stream."""
         return (
             ("weights", self._model.name),
             ("memory", self._memory),
@@ -207,7 +207,7 @@ class StreamPlayer:
         return self._sees_frames
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The model's answer; nothing, with the reason, where it has none.
+        """The model's answer, or the reason why there is none.
 
         Raises:
             BenchmarkError: A picture cannot be read.
@@ -233,7 +233,7 @@ class StreamPlayer:
         return said
 
     def _taken(self, wanted: list[FrameEntry | TurnEntry]) -> HeldStream:
-        """The kept stream that holds the most of the beginning of what is wanted, and nothing else; or a new one."""
+        """The kept stream with the longest beginning of the wanted conversation and nothing else, or a new one."""
         fitting = [held for held in self._kept if held.holds == wanted[: len(held.holds)]]
         if not fitting:
             return HeldStream(self._model.stream())
@@ -289,7 +289,7 @@ class StreamPlayer:
 def conversation(seen: TurnInput) -> list[FrameEntry | TurnEntry]:
     """The frames and turns that the conversation holds before a question, in order.
 
-    Frames that came with an earlier turn stand before it; all others that may be seen stand first of all.
+    Frames that came with an earlier turn are directly before it. All other visible frames come first.
     """
     sent = {frame.reference for past in seen.history for frame in past.new_frames}
     sent |= {frame.reference for frame in seen.new_frames}

@@ -1,8 +1,8 @@
 """The upper bound for videos with known facts: answers from their graphs by SPARQL, never from references.
 
 Unlike other players, it gets the fact that a turn asks for (`kind` and `params` of a turn that a graph wrote). A turn
-without them is read by its wording. What it cannot find again it leaves unanswered, and so it does with a turn of a
-path that refers to one that the path has skipped: the graph would know what is meant, and nobody else could.
+without them is read by its wording. It gives no answer if it does not find the fact. It also gives none to a turn of a
+path that refers to a turn that the path has skipped: only the graph would know what is meant.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 
 SEEDS: Final = 64
-"""Seeds that are tried to find a question whose subject a seed chose, as one of the things that are not there."""
+"""Seeds that are tried to find a question whose subject was chosen by a seed, as an object that is not there."""
 DRAWN: Final = frozenset({"acts", "order", "times", "never_handled", "opinion"})
 """Kinds of questions whose subject a seed chooses."""
 SAME_TIME_S: Final = 1e-3
@@ -49,7 +49,7 @@ class OraclePlayer:
     """Answers from graphs.
 
     Args:
-        videos: What is known, by video.
+        videos: The known facts by video.
     """
 
     def __init__(self, videos: Mapping[str, KnownVideo]) -> None:
@@ -85,7 +85,7 @@ class OraclePlayer:
         """All data except the questions that it reads for a script: graphs, clips, and the facts that turns ask for.
 
         Args:
-            script: What is played.
+            script: The script.
         """
         told = [
             [step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params"), step.understood]
@@ -97,7 +97,7 @@ class OraclePlayer:
         return [told, [clip.interval for clip in known.clips], list(known.graphs.items())]
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The answer from the graphs; none if they do not hold what is asked for.
+        """The answer from the graphs; none if they do not hold the fact.
 
         Raises:
             InputError: A graph is malformed.
@@ -108,7 +108,7 @@ class OraclePlayer:
         if not seen.step.understood:
             return Response(text=None, reason="the question refers to a turn that its path has skipped")
         if seen.video_id != self._of:
-            # Only the last video's stories are kept: a store takes memory, and videos are played one after the other.
+            # Only the stories of the last video are kept: a store needs memory, and videos are played in turn.
             self._parts, self._of = {}, seen.video_id
         for part in self._candidates(known, seen.step.clips, seen.step.turn.extra):
             found = part.find(seen)
@@ -170,7 +170,7 @@ class _Part:
         return self._pools[seed]
 
     def find(self, seen: TurnInput) -> Question | None:
-        """The question that a turn asks, as this part's graphs and SPARQL answer it; None where there is none."""
+        """The question that a turn asks, as this part's graphs and SPARQL answer it; None if there is none."""
         extra = seen.step.turn.extra
         kind, params = extra.get("kind"), extra.get("params")
         told = isinstance(kind, str) and isinstance(params, dict)
@@ -200,7 +200,7 @@ def _is_same(one: Interval | None, other: Interval) -> bool:
 
 
 def _asks(question: Question, text: str, *, outright: bool) -> bool:
-    """Whether a text is one of the ways to ask a question, whatever is said before it."""
+    """True if a text asks a question in one of its wordings, with any text before it."""
     spec = form_of(question.kind)
     templates = spec.forms if outright else (*spec.forms, *spec.ref)
     asked = text.casefold()

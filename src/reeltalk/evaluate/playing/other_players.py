@@ -1,6 +1,6 @@
-"""Answers from a file or from a class of the user's own as players, and a cache of any player's answers.
+"""Answers from a file or from a user's class as players, and a cache of any player's answers.
 
-The user's class is the user's code and runs with all rights, as anything that is imported.
+A user's class runs with all rights, like any imported code.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ class AnswersPlayer:
     """Gives known answers.
 
     Args:
-        answers: Text by the unit's identifier and the turn's index, from 0; None where the source has no answer.
-        name: How it stands in a table.
-        sha256: Hash of where they were read, for the signature.
+        answers: Text by the unit's identifier and the turn's index, from 0; None if the source has no answer.
+        name: Name in tables.
+        sha256: Hash of the source, for the signature.
     """
 
     def __init__(self, answers: Mapping[tuple[str, int], str | None], *, name: str, sha256: str = "") -> None:
@@ -36,8 +36,8 @@ class AnswersPlayer:
         """The player of a file's answers.
 
         Args:
-            content: What was read from the file.
-            source: Where that is.
+            content: The content of the file.
+            source: The file.
             sha256: Its hash.
 
         Raises:
@@ -55,7 +55,7 @@ class AnswersPlayer:
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The source's hash, where it is known."""
+        """The hash of the source, if it is known."""
         return (("answers", self._sha256[:8] or "given"),)
 
     @property
@@ -63,7 +63,7 @@ class AnswersPlayer:
         return False
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The known answer; nothing, with the reason, where there is none."""
+        """The known answer, or the reason why there is none."""
         place = (seen.step.unit_id, seen.step.turn_index)
         if place not in self._answers:
             return Response(text=None, reason="the file has no answer to this turn")
@@ -78,7 +78,7 @@ class PythonPlayer:
     """Plays with an object of a class that has `answer(frames, history, question) -> str`.
 
     `frames` is a list of (H, W, 3) uint8 RGB arrays in order, `history` a list of (question, answer). The method may be
-    a coroutine; one that is none runs in a thread, one call at a time, for few models bear more.
+    a coroutine. Otherwise it runs in a thread, one call at a time, because few models allow more.
 
     Args:
         spec: `package.module:Class` or `path/to/file.py:Class`; the class is made without arguments.
@@ -97,7 +97,7 @@ class PythonPlayer:
 
     @property
     def name(self) -> str:
-        """The object's own `name` where that is a text, else its class's."""
+        """The `name` of the object if it is a text, else the name of its class."""
         own = getattr(self._object, "name", None)
         return own if isinstance(own, str) and own else self._name
 
@@ -111,7 +111,7 @@ class PythonPlayer:
         return self._sees_frames
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The object's answer; none, with the reason, if it raises an error or returns no text.
+        """The object's answer, or the reason why there is none: it raised an error or returned no text.
 
         Raises:
             BudgetError: The object raised it.
@@ -134,7 +134,7 @@ class PythonPlayer:
     async def _ask(self, frames: Sequence[Any], history: Sequence[tuple[str, str]], question: str) -> object:
         if inspect.iscoroutinefunction(self._answer):
             return await self._answer(frames, history, question)
-        # Made here, as a lock belongs to the event loop that first waits for it.
+        # Created here, because a lock belongs to the event loop that first waits for it.
         self._alone = self._alone or asyncio.Lock()
         async with self._alone:
             return await asyncio.to_thread(self._answer, frames, history, question)
@@ -152,11 +152,11 @@ def _method(made: object, spec: str) -> Callable[..., Any]:
 
 
 class CachedPlayer:
-    """A player with kept answers. Turns that it failed to answer are asked again.
+    """A player with stored answers. Turns that it failed to answer are asked again.
 
     Args:
-        player: The player that answers if no answer is kept.
-        store: Keeps answers, by the complete input.
+        player: The player that answers if no answer is stored.
+        store: Stores answers by their complete input.
     """
 
     def __init__(self, player: Player, store: ReplyStore) -> None:
@@ -175,10 +175,10 @@ class CachedPlayer:
         return self._player.sees_frames
 
     async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
-        """The answer that is kept, else a new one.
+        """The stored answer, else a new one.
 
         Raises:
-            BenchmarkError: The answer cannot be kept, as on a full disk.
+            BenchmarkError: The answer cannot be stored, as on a full disk.
         """
         said = [[past.question, past.answer] for past in seen.history]
         asked = json.dumps([seen.question, said, seen.options, seen.subtitles], ensure_ascii=False)

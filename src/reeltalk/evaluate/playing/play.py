@@ -129,7 +129,7 @@ class WrongAnswers:
         """An answer that is wrong for a turn; None if the benchmark has none.
 
         Args:
-            script: Whose turn it is.
+            script: The script of the turn.
             step: The turn.
         """
         turn = step.turn
@@ -171,7 +171,7 @@ class FrameSource(Protocol):
 
     @property
     def append_only(self) -> bool:
-        """True where frames are only added from turn to turn."""
+        """True if frames are only added from turn to turn."""
         ...
 
 
@@ -290,7 +290,7 @@ def check_histories(scripts: Iterable[Script], settings: PlaySettings, wrong: Wr
 
 
 def _is_planted(script: Script, index: int, settings: PlaySettings) -> bool:
-    # From 1, as users count turns; after the last turn nobody is told.
+    # From 1, as users count turns. No turn comes after the last one, so its answer is not replaced.
     return settings.shown_history == "corrupted" and index + 1 == settings.corrupt_turn < len(script.steps)
 
 
@@ -351,12 +351,12 @@ def answered_turn(
     """The row of a turn.
 
     Args:
-        script: Whose turn it is.
+        script: The script of the turn.
         step: The turn.
-        model: Who answered.
+        model: Name of the model.
         response: Its response, or the reason why there is none.
         played: How the answer came about.
-        asked: Whether the model was asked; by default where the protocol scores the turn.
+        asked: True if the model was asked. By default, if the protocol scores the turn.
     """
     turn = step.turn
     if asked is None:

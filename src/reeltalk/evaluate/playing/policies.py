@@ -1,6 +1,6 @@
-"""Which moments of a video a turn sees. Each policy is a function of the turns so far and the length of the video.
+"""The moments of a video that a turn sees. Each policy is a function of the turns so far and the length of the video.
 
-No policy is told of later turns, but for the one rate of `FixedRate`, so none can show what is still to come.
+A policy does not know later turns, so it cannot show the future. The exception is the one rate of `FixedRate`.
 """
 
 import math
@@ -19,17 +19,17 @@ class Policy(Protocol):
 
     @property
     def append_only(self) -> bool:
-        """True where what a turn sees begins with all that the turn before it saw, in the same order.
+        """True if the frames of a turn begin with all frames of the turn before, in the same order.
 
-        Then frames can be sent as they come, and what a server has computed of a dialogue so far stays valid.
+        Then frames can be sent as they come, and the prefix cache of a server stays valid.
         """
         ...
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
-        """The moments that the last of the steps sees, each once, none after its question.
+        """The moments that the last step sees, each once, none after its question.
 
         Args:
-            steps: The turns up to the present one, which is the last.
+            steps: The turns up to the current one, which is the last.
             duration_s: Length of the video.
         """
         ...
@@ -37,10 +37,10 @@ class Policy(Protocol):
 
 @dataclass(frozen=True)
 class Uniform:
-    """The middles of equal parts of the visible video. Every turn has its own frames."""
+    """The middles of equal parts of the visible video, chosen anew for each turn."""
 
     frames: int
-    """How many parts."""
+    """Number of parts."""
     append_only: ClassVar[bool] = False
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
@@ -52,7 +52,7 @@ class FirstTurn:
     """Frames spread over the visible video at the first turn, and no later frames (VDAct's protocol)."""
 
     frames: int
-    """How many."""
+    """Number of frames."""
     append_only: ClassVar[bool] = True
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
@@ -61,24 +61,24 @@ class FirstTurn:
 
 @dataclass(frozen=True)
 class FixedRate:
-    """Every so many seconds from the start of the video up to the question."""
+    """A fixed interval from the start of the video up to the question."""
 
     fps: float
     """Frames per second of the grid."""
     every: int = 1
-    """Only each so many-th time of the grid is taken."""
+    """Take every n-th time of the grid."""
     append_only: ClassVar[bool] = True
 
     @classmethod
     def at_most(cls, frames: int, *, fps: float, until_s: float) -> "FixedRate":
-        """The densest such grid that has at most `frames` times in the whole script.
+        """The densest grid that has at most `frames` times in the whole script.
 
-        Thinning at each turn to what the turn can hold would move the frames of the turns before: nothing that a server
-        had computed of them could be used again. So one rate is chosen, by how far the script goes in all, which says
-        nothing of what is seen there.
+        If each turn were thinned separately, the frames of earlier turns would change, and a server could not use its
+        prefix cache. So one rate is chosen from the last moment of the script. That moment reveals nothing of the
+        video.
 
         Args:
-            frames: Times at most.
+            frames: Maximum number of times.
             fps: Rate of the grid before it is thinned.
             until_s: The last moment that any turn may see.
         """
@@ -91,14 +91,14 @@ class FixedRate:
 
 @dataclass(frozen=True)
 class PerClip:
-    """Whole seconds of each clip, from when a turn is about it (SVBench).
+    """Whole seconds of each clip, from the first turn about it (SVBench).
 
-    New frames come after those that were shown before, also where their clip begins earlier: what was sent stays. A
-    turn that names no clip is about what came since the latest moment that a turn before it was about.
+    New frames come after the earlier ones, even if their clip begins earlier: frames that were sent stay. A turn that
+    names no clip is about the time since the latest moment of the turns before it.
     """
 
     frames: int
-    """Frames of a clip, at most."""
+    """Maximum number of frames of a clip."""
     append_only: ClassVar[bool] = True
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
@@ -138,7 +138,7 @@ def policy_of(settings: FrameSettings, steps: Sequence[Step], duration_s: float)
     """The policy for one script.
 
     Args:
-        settings: Its name and numbers.
+        settings: The name and the numbers of the policy.
         steps: All turns of the script.
         duration_s: Length of the video.
     """
@@ -166,11 +166,11 @@ def _uniform_until(until_s: float, frames: int) -> tuple[float, ...]:
 
 
 MOST_GRID: Final = 1 << 53
-"""Beyond this, whole numbers of a grid are no longer told apart."""
+"""Above this, whole numbers of a grid can no longer be distinguished."""
 
 
 def _grid_size(until_s: float, fps: float) -> int:
-    """How many times `index / fps` are not after `until_s`, in the arithmetic that gives those times."""
+    """Number of times `index / fps` up to `until_s`, computed with the same arithmetic as the times."""
     size = min(math.floor(until_s * fps) + 1, MOST_GRID)
     while size > 1 and (size - 1) / fps > until_s:
         size -= 1

@@ -32,21 +32,21 @@ class Step:
     """Position in its unit, from 0."""
     turn: Turn
     asked_at_s: float | None
-    """The moment of the question; None where it is asked after the whole video."""
+    """The moment of the question; None if it is asked after the whole video."""
     clips: tuple[Interval, ...] = ()
     """The clips it is about, in order."""
     answered: bool = True
-    """False where the protocol does not score this turn. It is not asked, and its reference stands in the history,
-    unless all of the history is to be the model's own."""
+    """False if the protocol does not score this turn. It is not asked, and the history holds its reference, unless all
+    of the history is the model's own."""
     task: str | None = None
     source: str | None = None
-    """The chain or dialogue that a step of a path is a turn of; its unit by default."""
+    """The chain or dialogue of a step of a path; its unit by default."""
     understood: bool = True
-    """False where it refers to a turn that its path has skipped, so that nobody can tell what it asks for."""
+    """False if it refers to a turn that its path has skipped, so that its meaning is unclear."""
 
     @property
     def source_id(self) -> str:
-        """The chain or dialogue that it is a turn of."""
+        """The chain or dialogue of the turn."""
         return self.source or self.unit_id
 
 
@@ -62,12 +62,12 @@ class Script:
 Rounds = Literal["all", "mt-video-bench"]
 
 ONE_ABILITY: Final = frozenset({Task.CONTENT_SUMMARY, Task.OBJECT_REFERENCE, Task.MEMORY_RECALL, Task.ANSWER_REFUSAL})
-"""MT-Video-Bench's files of which only the rounds of these abilities are answered; of the other two all are."""
+"""MT-Video-Bench's files in which only the rounds of these abilities are answered. In the other two all are."""
 TEST: Final = "test"
 
 
 PATHS_PER_VIDEO: Final = 5
-"""New paths that are drawn in each video."""
+"""Number of new paths that are drawn in each video."""
 
 
 def make_scripts(
@@ -75,18 +75,18 @@ def make_scripts(
 ) -> list[Script]:
     """Make the scripts that are played, in the order of the benchmark.
 
-    Chains of a video are one script, each chain seeing the video up to its clip's end; every dialogue and every path is
-    a script of its own.
+    The chains of a video are one script; each chain sees the video up to the end of its clip. Every dialogue and every
+    path is a separate script.
 
     Args:
         content: The benchmark.
         settings: Mode, and which split, kinds of units, tasks and turns are played.
-        limit: Scripts at most, the first ones of the benchmark.
-        paths_per_video: New paths that are drawn in each video, where `settings.rejump` is given.
+        limit: Maximum number of scripts, from the first one of the benchmark.
+        paths_per_video: Number of new paths in each video, if `settings.rejump` is given.
 
     Raises:
         BenchmarkError: There is nothing to play.
-        SettingError: The settings name a split, task or kind that there is not.
+        SettingError: The settings name an unknown split, task or kind.
     """
     known: set[str] = {unit.video_id for units in (content.chains, content.dialogues, content.paths) for unit in units}
     videos = _videos(content, settings.split, known)
@@ -99,7 +99,7 @@ def make_scripts(
     found: list[Script] = []
     if "path" in kinds:
         found += _paths(content, settings, paths_per_video, clips, videos)
-    # Chains have no task: they are played beside dialogues of some where both are named.
+    # Chains have no task. They are played too if tasks and chains are both named.
     if "chain" in kinds and (not settings.tasks or {"chain", "dialogue"} <= set(settings.units)):
         found += _chains(content.chains, clips, videos)
     if "dialogue" in kinds:
@@ -178,12 +178,12 @@ def _resolved(
 def draw_new_paths(
     content: Content, settings: PlaySettings, paths_per_video: int = PATHS_PER_VIDEO
 ) -> tuple[list[DialoguePath], PathStatistics]:
-    """New paths of the videos that are played. They land where the benchmark's own paths may, else by the rule.
+    """New paths of the videos that are played. They land where the benchmark allows its own paths to, else by the rule.
 
     Args:
         content: The benchmark.
         settings: The split, and the seed `rejump` that decides the walks.
-        paths_per_video: How many are drawn in each video.
+        paths_per_video: Number of paths in each video.
 
     Raises:
         SettingError: There is no such split, or no seed.
@@ -212,13 +212,13 @@ def draw_new_paths(
             seed=settings.rejump,
             statistics=statistics,
         )
-        # Named apart from the benchmark's own, whatever seed those were drawn with.
+        # Their names differ from those of the benchmark's own paths, with any seed.
         found += [path.model_copy(update={"id": PathId(derive_id("rejump", path.id))}) for path in drawn]
     return found, statistics
 
 
 def _in_time(chains: Iterable[QAChain], clips: dict[str, Interval]) -> list[QAChain]:
-    """In the order of their clips; those without one stay where they are, after the others."""
+    """Chains in the order of their clips. Chains without a clip come last, in their order."""
 
     def start(chain: QAChain) -> float:
         interval = clips.get(chain.clip_id) if chain.clip_id else None
@@ -240,7 +240,7 @@ def _chains(chains: Sequence[QAChain], clips: dict[str, Interval], videos: set[s
         steps: list[Step] = []
         for chain in _in_time(own, clips):
             interval = (clips[chain.clip_id],) if chain.clip_id in clips else ()
-            # A chain's turns are asked when its clip has ended.
+            # The turns of a chain are asked at the end of its clip.
             end_s = interval[0].end_s if interval else None
             for index, turn in enumerate(chain.turns):
                 asked = [at for at in (turn.asked_at_s, end_s) if at is not None]
@@ -286,7 +286,7 @@ def _is_answered(turn: Turn, task: str | None, rounds: Rounds) -> bool:
 
 
 def _asked_at(turn: Turn, intervals: tuple[Interval, ...]) -> float | None:
-    """The time at which a turn of a path is asked: its own, else the end of its clip."""
+    """The time of a turn of a path: its own, else the end of its clip."""
     if turn.asked_at_s is not None:
         return turn.asked_at_s
     return max((interval.end_s for interval in intervals), default=None)
@@ -310,9 +310,9 @@ def available_scripts(
     """The scripts whose videos can be shown, and the videos that are missing.
 
     Args:
-        scripts: What is to be played.
+        scripts: The scripts to play.
         media: Gives the file of a video.
-        skip_missing: Leave out scripts whose video is not available; else they stay.
+        skip_missing: Leave out scripts whose video is not available. Otherwise they stay.
 
     Raises:
         BenchmarkError: Nothing is left.

@@ -27,10 +27,10 @@ class Subtitle:
 
 
 def subtitles_of(clips: Iterable[Clip]) -> tuple[Subtitle, ...]:
-    """The lines of some clips in the order of time, each once: a scene repeats the lines of its shots.
+    """The lines of some clips in the order of time, each once. A scene repeats the lines of its shots.
 
     Args:
-        clips: Of one video.
+        clips: Clips of one video.
 
     Raises:
         BenchmarkError: A line has no words or no times, so it is unclear when it may be shown.

@@ -38,7 +38,7 @@ class ProactiveScores:
 def judge_reply(text: str, moment: Moment) -> int:
     """How right a reply is for a moment, from words alone: 2, 1 or 0.
 
-    2 where it says what a reference says, 1 where it holds that beside something else, or holds it in other company.
+    2 if it says the same as a reference; 1 if it says that and something else, or says it in a different context.
     """
     if agree.agrees(text, moment.references):
         return RIGHT
@@ -67,8 +67,8 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
     """All measures of all models of some logs, pooled over tasks, with intervals by video.
 
     Args:
-        sessions: Of the logs.
-        tasks: That should have been played; sessions of others are left out.
+        sessions: The sessions of the logs.
+        tasks: The tasks that should have been played. Sessions of other tasks are left out.
 
     Raises:
         BenchmarkError: Two logs hold a play of one task by one model, or plays of a model were made with different
@@ -184,7 +184,7 @@ BY_KIND: Final = {
     "missed": "missed",
     "false_alarms_per_hour": "false alarms/h",
 }
-"""Measures that are shown for each kind of task: a narration has far more moments than all other tasks."""
+"""Measures that are shown for each kind of task. A narration has far more moments than all other tasks."""
 
 
 def scores_table(scores: ProactiveScores) -> str:

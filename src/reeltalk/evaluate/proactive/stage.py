@@ -1,6 +1,6 @@
 """Play tasks to a model that may speak without a question, and log events so that a stopped run can continue.
 
-Each frame of a video is handed over when its time has come on the video's own clock.
+The model receives each frame when the video's own clock reaches its time.
 """
 
 import asyncio
@@ -40,14 +40,14 @@ async def play_task(
     *,
     signed: Signature = (),
 ) -> AsyncGenerator[StreamEvent]:
-    """Play a task to a model. Each frame is given when its time has come, and none before.
+    """Play a task to a model. The model receives each frame at its time, and never earlier.
 
     Args:
-        task: What to look out for; its moments are not looked at.
-        watcher: Who follows.
-        frames: Of the video, in the order of time.
+        task: What to look for. Its moments are not used.
+        watcher: The model.
+        frames: Frames of the video, in the order of time.
         pictures: Gives their pictures.
-        signed: What else can move what is said; stands in the first event.
+        signed: Other settings that can change what is said. The first event holds them.
 
     Yields:
         Events in order; the last is `ended`, or `failed` with the reason.
@@ -103,7 +103,7 @@ async def play_task(
     except ModelError as error:
         yield event("failed", str(error))
         return
-    except Exception as error:  # A class of the user's own may raise anything.
+    except Exception as error:  # A user's class may raise any exception.
         yield event("failed", f"{type(error).__name__}: {error}")
         return
     at_s = max(at_s, task.until_s)
@@ -120,7 +120,7 @@ class PlayedTasks:
     played: int
     """Now."""
     before: int
-    """Tasks that an earlier run played before it was stopped."""
+    """Tasks that an earlier run played before it stopped."""
     failed: int
     replies: int
     """Replies that were given now."""
@@ -133,9 +133,9 @@ def choose_tasks(
 
     Args:
         benchmark: Holds them.
-        split: Of the videos; `test` where there is one by default, else all; `all` for all.
-        kinds: Which kinds; all where none is named.
-        limit: The tasks of the first so many videos.
+        split: Split of the videos. The default is `test` if there is one, else all; `all` for all.
+        kinds: Kinds of tasks. The default is all.
+        limit: Use only the tasks of this many videos, from the first one.
 
     Raises:
         BenchmarkError: There are none.
@@ -171,20 +171,21 @@ def play_tasks(
     signed: Signature = (),
     progress: CountProgress | None = None,
 ) -> PlayedTasks:
-    """Play tasks one after the other. Sessions that the log holds already are passed over.
+    """Play tasks one after the other. Sessions that the log already holds are skipped.
 
     Args:
         tasks: In the order in which they are played.
-        watcher: Who follows.
+        watcher: The model.
         frames: Gives frames.
         log: Receives events.
-        signed: What can move what is said beside the watcher; stands in each session's first event.
+        signed: Settings that can change what is said, apart from the watcher. The first event of each session holds
+            them.
         progress: Called with the number of tasks done and of all tasks.
 
     Raises:
         BenchmarkError: A video's file is not available, or the log cannot be written.
-        BudgetError: A limit would be passed; the same command goes on.
-        KeyboardInterrupt: Ctrl-C; the same command goes on with the task that was broken off.
+        BudgetError: A limit would be exceeded; the same command continues.
+        KeyboardInterrupt: Ctrl-C; the same command continues with the task that was interrupted.
     """
     return asyncio.run(_run_and_close(tasks, watcher, frames, log, signed, progress or (lambda done, total: None)))
 
@@ -224,7 +225,7 @@ async def _run(
                 frames.stop()
                 raise
             except InputError as error:
-                # A video that cannot be shown costs its own tasks, not the run.
+                # If a video cannot be shown, its tasks fail and the run continues.
                 log.add(_cannot(task, watcher, str(error), signed))
                 failed += 1
                 progress(done, len(tasks))
@@ -246,7 +247,7 @@ def _script(task: ProactiveTask) -> Script:
 
 
 def _cannot(task: ProactiveTask, watcher: Watcher, reason: str, signed: Signature) -> StreamEvent:
-    """A failed session of one event, with the settings that every session's first event has: scores compare them."""
+    """A failed session of one event. It has the settings of every first event, because scoring compares them."""
     return StreamEvent(
         model=watcher.name,
         session=task.id,

@@ -21,13 +21,13 @@ from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.event_log import EventLog, read_event_log
 
 MEASURE: Final = "timeliness_f1"
-"""The measure that the picked threshold maximises: it counts misses and spam alike."""
+"""The measure that the chosen threshold maximises. It penalises both missed moments and spam."""
 THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 TUNED: Final = "tuned.json"
 
 
 class PickedThreshold(BaseModel):
-    """`tuned.json`: which threshold was picked, and by what."""
+    """`tuned.json`: the threshold that was chosen, and its basis."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,12 +40,12 @@ class PickedThreshold(BaseModel):
     values: dict[str, float | None]
     """The measure at each threshold."""
     settings: ProactiveSettings
-    """With the threshold that was picked."""
+    """With the chosen threshold."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The tasks on which a threshold is picked."""
+    """The tasks on which a threshold is chosen."""
 
     benchmark: str
     split: str
@@ -65,23 +65,23 @@ def tune(
 ) -> PickedThreshold:
     """Play the tasks at each threshold and keep the best.
 
-    What a model says changes what it says later, so each threshold is played, not computed from one play. Stopped, the
-    same call goes on.
+    A reply changes later replies, so the tasks are played again for each threshold. If you stop the call, call it again
+    to continue.
 
     Args:
-        tuning: What it is picked on.
-        model: Tells how ready it is.
+        tuning: The tasks.
+        model: A model that reports its readiness.
         served: Opens the frames of the videos for each threshold.
-        settings: The rest of the rule.
-        out: Folder that keeps the logs, and receives `tuned.json`.
-        thresholds: To try.
-        signed: What else stands in the logs.
+        settings: The other settings of the rule.
+        out: Folder of the logs and of `tuned.json`.
+        thresholds: The thresholds to try.
+        signed: Other settings that the logs hold.
         progress: Called with the number of tasks done and of all tasks, over all thresholds.
 
     Raises:
         BenchmarkError: As `play_tasks`.
-        ModelError: Plays failed: what is left of them does not tell which threshold is best.
-        SettingError: In none of the tasks is anything due.
+        ModelError: Some tasks failed. The others do not show which threshold is best.
+        SettingError: No task has a moment at which a reply is due.
     """
     if not any(task.moments for task in tuning.tasks):
         raise SettingError("nothing is due in any of these tasks, so no threshold is best; tune on other --kinds too")
@@ -106,7 +106,7 @@ def tune(
             )
         [row] = [row for row in scores.summary if row.metric == MEASURE]
         values[f"{threshold:g}"] = row.value
-    # If several are equal, the highest, which speaks least.
+    # Of equal thresholds the highest one: with it the model speaks least.
     best = max(sorted(thresholds), key=lambda threshold: (values[f"{threshold:g}"] or 0.0, threshold))
     picked = PickedThreshold(
         model=model.name,
@@ -128,7 +128,7 @@ def read_tuned(path: Path) -> PickedThreshold:
         path: The file, or the folder that holds it.
 
     Raises:
-        InputError: It is no such file.
+        InputError: It is not such a file.
     """
     file = path / TUNED if path.is_dir() else path
     return parse(PickedThreshold, read_json(file), file=file)

@@ -1,8 +1,8 @@
 """Models that follow a stream and may speak without a question, by name.
 
-These are a streaming model that speaks from a threshold on, any chat model that is polled at each frame, a class of the
-user's own, and two baselines that do not look. StreamingBench polls with the output that it expects in the question, so
-that a model need only read it off. Here the poll holds the instruction, as the task gave it, and nothing else.
+These are a streaming model that speaks from a threshold on, any chat model that is polled at each frame, a user's
+class, and two baselines that do not see the video. StreamingBench puts the expected output into the question that it
+polls with, so a model only has to copy it. Here the poll holds the instruction of the task and nothing else.
 """
 
 import time
@@ -30,7 +30,7 @@ Signature = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Glimpse:
-    """A frame that is on the screen now."""
+    """The frame that is now on the screen."""
 
     at_s: float
     """Its presentation time in seconds."""
@@ -46,7 +46,7 @@ class Observed:
     readiness: float | None
     """From 0 to 1. None if unknown."""
     text: str | None
-    """The reply now; None is silence."""
+    """The reply; None means silence."""
     took_s: float
     """Seconds for the frame."""
     speaking_s: float = 0.0
@@ -58,7 +58,7 @@ class WatchedStream(Protocol):
 
     @property
     def memory_bytes(self) -> int | None:
-        """Bytes that are kept of the stream; None if it is not known."""
+        """Bytes that the model keeps of the stream. None if unknown."""
         ...
 
     async def instruct(self, instruction: str) -> None:
@@ -76,7 +76,7 @@ class WatchedStream(Protocol):
 
 
 class Watcher(Protocol):
-    """A model that follows streams and may speak unasked."""
+    """A model that follows streams and may speak without a question."""
 
     @property
     def name(self) -> str:
@@ -101,8 +101,8 @@ class StreamWatcher:
     """A streaming model that speaks once its readiness reaches a threshold, and is then silent for a while.
 
     Args:
-        model: Tells how ready it is, and what there is to say.
-        threshold: From this readiness on it speaks, 0 to 1.
+        model: Gives its readiness and its replies.
+        threshold: The model speaks at this readiness or above, 0 to 1.
         refractory_s: Seconds of silence after each reply.
     """
 
@@ -154,7 +154,7 @@ class _StreamWatching:
 
 
 class Always:
-    """Repeats its instruction at a fixed interval, whatever happens: the baseline of spam.
+    """Repeats its instruction at a fixed interval, independent of the video: the spam baseline.
 
     Args:
         every_s: Seconds from one reply to the next; above 0.
@@ -180,7 +180,7 @@ class Always:
 
 
 class Never:
-    """Never speaks: the baseline of silence."""
+    """Never speaks: the silence baseline."""
 
     name = "never"
 
@@ -224,7 +224,7 @@ class PollWatcher:
     """Polls a chat model at each frame.
 
     Args:
-        model: Who is asked; its messages hold references of frames in place of pictures.
+        model: The chat model. Its messages hold references of frames in place of pictures.
         frames: Number of latest frames to show.
         close: Closes the model's connections.
     """
@@ -320,9 +320,9 @@ def create_watcher(
         picture: Gives the JPEG files for the picture references in messages.
 
     Raises:
-        SettingError: There is none of the name.
+        SettingError: There is no model of this name.
         ModelError: It cannot be opened.
-        MissingExtraError: What it needs is not installed.
+        MissingExtraError: A package that it needs is not installed.
     """
     kind, colon, name = spec.partition(":")
     if spec == "never":
@@ -341,9 +341,9 @@ def check_rule(watcher: Watcher, *, told: bool, tuned_for: str | None) -> None:
     """Refuse a threshold for a model without readiness, and one that was picked for another model.
 
     Args:
-        watcher: Who follows.
-        told: A threshold or a refractory time was given.
-        tuned_for: The model that they were picked for; None where they were not picked.
+        watcher: The model.
+        told: True if a threshold or a refractory time was given.
+        tuned_for: The model for which they were chosen. None if they were not tuned.
 
     Raises:
         SettingError: The rule does not apply.
@@ -364,7 +364,7 @@ def streaming_model(spec: str) -> StreamingModel:
 
     Raises:
         InputError: The folder holds no such model.
-        SettingError: There is none of the name, or the class has no such methods.
+        SettingError: There is no model of this name, or the class lacks a method.
     """
     kind, colon, name = spec.partition(":")
     if kind == "mini":
@@ -392,7 +392,7 @@ def streaming_model(spec: str) -> StreamingModel:
 
 
 class _Named:
-    """A class of the user's own, named by its file where it has no name itself."""
+    """A user's class. Its name is that of its file if it has none itself."""
 
     def __init__(self, made: StreamingModel, name: str) -> None:
         self._made = made
@@ -404,7 +404,7 @@ class _Named:
 
 
 class _OwnStream:
-    """A stream of the user's own class; its exceptions become errors of the model."""
+    """A stream of a user's class. Its exceptions become errors of the model."""
 
     def __init__(self, own: Stream, name: str) -> None:
         self._own, self._name = own, name
