@@ -210,7 +210,7 @@ class LimitSettings(BaseModel):
     timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
     """Longest wait for one reply."""
     max_retries: Annotated[int, Field(ge=0)] = 5
-    """Minimum number of times that a failed request is sent again; 0 for never."""
+    """Minimum number of times that a request is sent again after a transient failure; 0 for never."""
     give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
     """Longest time without any answer for which requests are sent again to a server that is busy (429), fails (5xx) or
     gives no reply in time; then the command stops. 0: no longer than `max_retries` says."""
@@ -247,7 +247,7 @@ class RetrySettings(BaseModel):
     timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Longest wait for one reply."""
     max_retries: Annotated[int, Field(ge=0)] | None = None
-    """Minimum number of times that a failed request is sent again; 0 for never."""
+    """Minimum number of times that a request is sent again after a transient failure; 0 for never."""
     give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Longest time without any answer for which requests are sent again; then the command stops."""
     backoff_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
