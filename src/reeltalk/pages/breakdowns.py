@@ -1,4 +1,4 @@
-"""The pages of scores over groups of turns, and of times, tokens, frames and memory."""
+"""The page of scores over groups of turns, and the page of times, tokens, frames and memory."""
 
 import re
 from collections import defaultdict
@@ -33,14 +33,14 @@ LENGTH: Final = "video_length"
 ASKED: Final = "asked_at"
 PLOTTED_TIMINGS: Final = ("took_s", "first_token_s", "prompt_tokens", "new_frames", "memory_mib")
 FEW_TIMES: Final = 5
-"""Times scatter far less than scores do, so that a mean over this many already tells something."""
+"""Times vary far less than scores, so a mean over this many is already useful."""
 SETTINGS: Final = ("mode", "history", "policy", "frames", "fps", "size", "prompt", "rounds", "options", "subtitles")
-"""Parts of a signature that say how answers came about, in the order of the table."""
+"""Parts of a signature about how answers were made, in the order of the table."""
 
 
 @dataclass(frozen=True)
 class GroupTable:
-    """One metric over the groups of one kind: a row a group, a column a model."""
+    """One metric over the groups of one kind: one row for each group, one column for each model."""
 
     metric: str
     rows: tuple[tuple[str, tuple[GroupRow | None, ...]], ...]
@@ -57,17 +57,17 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class TimingFigure:
-    """A time, or how much was sent or kept, over turns, lengths of videos, or moments of questions."""
+    """A time or an amount of data, by turn, length of the video, or time of the question."""
 
     metric: str
     title: str
     svg: str
     rows: tuple[tuple[str, tuple[Estimate | None, ...]], ...]
-    """Its numbers: names of positions with each model's, in the leaderboard's order."""
+    """Its numbers: names of positions, with the value of each model in the leaderboard's order."""
 
 
 def group_breakdowns(board: Leaderboard) -> list[Breakdown]:
-    """Tables of judged headlines by kind of group, in the order in which the runs have them.
+    """Tables of judged headlines by kind of group, in the order of the runs' tables.
 
     Raises:
         InputError: A run's table of groups is damaged.
@@ -98,7 +98,7 @@ def group_breakdowns(board: Leaderboard) -> list[Breakdown]:
 
 
 def has_groups(board: Leaderboard) -> bool:
-    """True where some run has numbers of groups that are shown.
+    """True if some run has numbers of groups to show.
 
     Raises:
         InputError: A run's table of groups is damaged.
@@ -121,7 +121,7 @@ def timings_by_length(board: Leaderboard) -> list[TimingFigure]:
 
 
 def timings_by_moment(board: Leaderboard) -> list[TimingFigure]:
-    """Seconds, tokens, frames and memory of an answer by how far the video had gone when it was asked for.
+    """Seconds, tokens, frames and memory of an answer by the time of its question in the video.
 
     Raises:
         InputError: A run's table of groups is damaged.
@@ -130,7 +130,7 @@ def timings_by_moment(board: Leaderboard) -> list[TimingFigure]:
 
 
 def answer_settings_table(board: Leaderboard) -> tuple[list[str], list[tuple[ModelRow, list[str]]]]:
-    """How each model's answers came about: names of settings that some run states, and their values by model."""
+    """How each model's answers were made: names of settings that some run states, and their values by model."""
     stated = [answer_settings(model.run, model.info.model) for model in board.models]
     names = [name for name in SETTINGS if any(name in found for found in stated)]
     rows = [
@@ -140,14 +140,14 @@ def answer_settings_table(board: Leaderboard) -> tuple[list[str], list[tuple[Mod
 
 
 def judge_name(model: ModelRow) -> str | None:
-    """Name of the model that judged a run, where one did."""
+    """Name of the model that judged a run; None if none did."""
     judge = model.run.info.settings.get("judge")
     name = judge.get("judge") if isinstance(judge, dict) else None
     return str(name) if name else None
 
 
 def sort_groups(groups: Iterable[str]) -> list[str]:
-    """Groups as people count them: `<60 s`, `60-180 s`, `>=300 s`, `unknown`; words by the alphabet.
+    """Sort groups: numbers by size, as `<60 s`, `60-180 s`, `>=300 s`, `unknown`; words by the alphabet.
 
     Args:
         groups: Names of groups.
@@ -215,7 +215,7 @@ def _by_seconds(board: Leaderboard, by: str, words: str, axis: str) -> list[Timi
 
 
 def _middle_s(group: str) -> float | None:
-    """Where a group of seconds stands: in its middle, or at its bound where it has one; None for `unknown`."""
+    """Position of a group of seconds: its middle, or its bound if it has only one; None for `unknown`."""
     bounds = [float(number) for number in re.findall(r"[0-9]+(?:\.[0-9]+)?", group)]
     if group.startswith("<"):
         bounds.insert(0, 0.0)
@@ -223,7 +223,7 @@ def _middle_s(group: str) -> float | None:
 
 
 def _says_something(points: Mapping[int, Mapping[int, Estimate]]) -> bool:
-    """False if all values are zero, as the frames of baselines that see none."""
+    """False if all values are zero, such as the frames of baselines that see none."""
     return any(estimate.value for found in points.values() for estimate in found.values())
 
 
@@ -245,9 +245,9 @@ def _known_estimate(point: CurvePoint | GroupRow) -> Estimate:
 
 PAGE: Final = "breakdowns.html"
 ALONG_AN_AXIS: Final = frozenset({"turns", "video_length"})
-"""Groups that have an order, so that lines may join them."""
+"""Groups with an order, so that lines may join their points."""
 MOST_MODELS: Final = 10
-"""With more, the figures of groups are not drawn: nobody tells eleven rows a group apart."""
+"""With more models, the figures of groups are not drawn, because they would not be readable."""
 
 
 def has_breakdowns(site: Site) -> bool:
@@ -286,7 +286,7 @@ def _group_table(site: Site, breakdown: Breakdown, table: GroupTable) -> Markup:
 
 
 def _group_figures(site: Site, breakdown: Breakdown) -> dict[str, Markup]:
-    """Figures of judged headlines, or where there are none of text metrics, that have several groups."""
+    """Figures of judged headlines with several groups; if there are none, of text metrics."""
     judged = [table for table in breakdown.tables if metric_kind(table.metric) == "headline"]
     drawn = {}
     for table in judged or breakdown.tables:
@@ -335,7 +335,7 @@ MEMORY: Final = "memory_mib"
 
 
 def has_times(site: Site) -> bool:
-    """True if some run has a time or a number of tokens, or frames were seen."""
+    """True if some run has times or numbers of tokens, or if frames were seen."""
     cells = [model.cells[column.metric] for model in site.board.models for column in site.board.timings]
     return any(cell is not None and cell.row.value for cell in cells)
 
@@ -371,7 +371,7 @@ def write_times(site: Site) -> None:
 
 
 def _memory_told(board: Leaderboard) -> tuple[list[ModelRow], list[ModelRow]]:
-    """Models that tell what they keep of a video, and those that answered in some time and do not."""
+    """Models that report their memory, and models that have times but do not report it."""
     told, silent = [], []
     for model in board.models:
         if model.cells.get(MEMORY) is not None:

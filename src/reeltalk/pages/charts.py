@@ -1,11 +1,11 @@
-"""Charts of the pages: each function makes a Vega-Lite specification, and `render_chart` draws it as SVG.
+"""Charts of the pages: each function returns a Vega-Lite specification, and `render_chart` draws it as SVG.
 
-vl-convert draws without a browser and without a network. Altair writes the same specifications, but to import it takes
-as long as ten charts, so they are plain dictionaries here, and a test reads them with Altair.
+vl-convert draws without a browser or a network. Altair writes the same specifications, but importing it takes as long
+as ten charts. So the specifications are plain dictionaries, and a test checks them with Altair.
 
-A model has a letter, a colour, a marker and a dash, so that no chart needs colour. Colours are the style sheet's
-variables, as `var(--m0)`, so that a page has its dark mode; they follow Okabe & Ito (2008), darkened until each stands
-out on paper. `on_paper` puts the colours of paper in their place, for a file without a page around it.
+A model has a letter, a colour, a marker and a dash, so charts can be read without colour. Colours are variables of the
+style sheet, such as `var(--m0)`, so that dark mode works. They follow Okabe & Ito (2008), darkened for contrast on
+paper. For figure files, `on_paper` replaces the variables with the colours of the light page.
 """
 
 import json
@@ -36,18 +36,18 @@ SHAPES: Final = (
     "M-.4-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
 )
 MOST_BANDS: Final = 8
-"""With more lines their bands would hide each other, and are not drawn."""
+"""With more lines, bands would hide each other and are not drawn."""
 MOST_LETTERS: Final = 25
-"""Of a bar's label; the table below a chart has all."""
+"""Maximum length of a bar's label; the table below a chart has the full label."""
 MOST_BINS: Final = 14
 SECONDS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
-"""Steps in which lengths are counted."""
+"""Bin widths for lengths in seconds."""
 TAIL: Final = 0.98
-"""Share of the values that the bins cover; the last bin takes the rest, however great."""
+"""Share of the values that the bins cover; the last bin has the rest."""
 ZOOM: Final = 1.25
-"""Pixels of a page for each of a chart's own, where there is room."""
+"""Pixels on a page per pixel of a chart, if there is room."""
 MOST_POLYGONS: Final = 6
-"""More are not told apart in one radar."""
+"""More polygons are not readable in one radar."""
 
 _PAPER: Final = "var(--paper)"
 _INK: Final = "var(--ink)"
@@ -71,7 +71,7 @@ _CONFIG: Final = {
     "rule": {"color": _SOFT},
     "point": {"opacity": 1},
 }  # fmt: skip
-"""Fonts that vl-convert brings, so that letters are as wide on every machine."""
+"""Fonts that vl-convert includes, so that widths of letters are the same on every machine."""
 
 Spec = dict[str, Any]
 _Row = dict[str, Any]
@@ -83,10 +83,10 @@ class Series:
     """One model's line over positions."""
 
     index: int
-    """The model's place in the leaderboard, which decides its letter and looks."""
+    """The model's place in the leaderboard, which determines its letter and style."""
     name: str
     points: Sequence[tuple[int, Estimate]]
-    """By position from 1, in order."""
+    """Position, from 1, and value, in order."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class Stop:
     """One point of a line over seconds."""
 
     at: float
-    """Where on the axis, in seconds."""
+    """Position on the axis, in seconds."""
     name: str
-    """What it stands for, as `60-90 s`, for the chart's tooltips."""
+    """Its name in tooltips, such as `60-90 s`."""
     value: Estimate
 
 
@@ -105,10 +105,10 @@ class TimedSeries:
     """One model's line over seconds."""
 
     index: int
-    """The model's place in the leaderboard, which decides its letter and looks."""
+    """The model's place in the leaderboard, which determines its letter and style."""
     name: str
     stops: Sequence[Stop]
-    """In the order of the axis."""
+    """The points, in the order of the axis."""
 
 
 @dataclass(frozen=True)
@@ -143,17 +143,17 @@ class Spot:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """A model's difference to the one that all are compared with."""
+    """A model's difference to the model that all are compared with."""
 
     index: int
     """The model's place in the leaderboard."""
     name: str
     difference: Estimate | None
-    """None if there is none; then the row says so."""
+    """None if there is none; the row then says so."""
     told: str
     """Its content as text."""
     shown: bool
-    """True if the corrected test tells the two apart; else the marker is hollow."""
+    """True if the corrected test is significant; else the marker is hollow."""
 
 
 @dataclass(frozen=True)
@@ -174,14 +174,14 @@ class HistogramBin:
 
     low: float
     high: float
-    """Not in the bin; infinite in the last one where that is open."""
+    """Upper bound, not in the bin; infinite if the last bin is open."""
     count: int
     whole: bool = False
     """True if only whole numbers are counted."""
 
     @property
     def label(self) -> str:
-        """As `60–120`; of whole numbers `5`, or `4–5`."""
+        """The range, such as `60–120`; for whole numbers `5` or `4–5`."""
         if math.isinf(self.high):
             return f"{self.low:g} and more"
         high = self.high - 1 if self.whole else self.high
@@ -194,7 +194,7 @@ class Axis:
 
     name: str
     note: str
-    """What stands below its name, as `n = 120`."""
+    """The line below its name, such as `n = 120`."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Polygon:
     """One model's values, in the order of the axes."""
 
     index: int
-    """Its place on the leaderboard, which decides its letter and looks."""
+    """Its place on the leaderboard, which determines its letter and style."""
     name: str
     values: Sequence[Estimate | None]
 
@@ -213,7 +213,7 @@ class Dot:
 
     name: str
     percent: float
-    """Of the questions."""
+    """Share of the questions, in per cent."""
     value: Estimate
 
 
@@ -222,10 +222,10 @@ CHARTS: Final[dict[str, Callable[..., str]]] = {}
 
 
 def render_chart(specify: Callable[_Chart, Spec | None]) -> Callable[_Chart, str]:
-    """Make a function that gives a specification one that gives SVG, or an empty text where there is nothing to draw.
+    """Turn a function that returns a specification into one that returns SVG; no specification gives an empty text.
 
     Args:
-        specify: Gives the specification, with a `description` for readers who do not see the chart.
+        specify: Returns the specification, with a `description` as text alternative.
     """
 
     @wraps(specify)
@@ -238,16 +238,16 @@ def render_chart(specify: Callable[_Chart, Spec | None]) -> Callable[_Chart, str
 
 
 def chart_svg(spec: Spec) -> str:
-    """A specification as SVG for a page: its `description` is the chart's label, those of its marks are tooltips.
+    """A specification as SVG for a page: its `description` is the chart's label, and those of marks are tooltips.
 
     Args:
-        spec: In Vega-Lite; a mark that is not to be told has `aria` false.
+        spec: A Vega-Lite specification; marks without a tooltip have `aria` false.
     """
     svg = _draw(json.dumps({"background": None, "padding": 4, "config": _CONFIG, **spec}))
     svg = re.sub(r'<path class="(?:back|fore)ground"[^>]*/>', "", svg)
     svg = re.sub(r"<([a-z]+)( [^<>]*?)?(/?)>([^<]*)", _element, svg)
     _, _, width, height = re.search(r'viewBox="([^"]*)"', svg)[1].split()  # type: ignore[index]
-    # As wide as it needs and no wider, so that letters are as large in every chart of a page.
+    # Each chart has its own width, so that letters have the same size in every chart of a page.
     size = f'width="{ZOOM * float(width):.0f}" viewBox="0 0 {width} {height}"'
     opened = f'<svg {size} role="img" aria-label="{escape_html(spec["description"])}"'
     return f'{opened} class="figure">{svg[svg.index(">") + 1 :]}'
@@ -263,14 +263,14 @@ def _draw(spec: str) -> str:
 
 
 def _element(found: re.Match[str]) -> str:
-    """An element as pages have it: what it tells as a tooltip, without the renderer's classes and last digits."""
+    """An element for pages: with its label as tooltip, rounded numbers, and without the renderer's classes."""
     name, attributes, closed, text = found[1], found[2] or "", found[3], found[4]
     label = re.search(r' aria-label="([^"]*)" role="graphics-symbol"', attributes)
     title = f"<title>{label[1]}</title>" if label else ""
     attributes = re.sub(r' (?:class|role|aria-[a-z]+|pointer-events)="[^"]*"', "", attributes)
     attributes = re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), attributes)
     if name == "text" and " stroke=" in attributes:
-        # A line in the colour of the ground around letters lies below them.
+        # Letters have an outline in the colour of the background, drawn below them.
         attributes += ' paint-order="stroke" stroke-linejoin="round"'
     if closed:
         return f"<{name}{attributes}>{title}</{name}>{text}" if title else f"<{name}{attributes}/>{text}"
@@ -278,7 +278,7 @@ def _element(found: re.Match[str]) -> str:
 
 
 def on_paper(svg: str) -> str:
-    """A chart with the colours of the light page in place of the style sheet's variables."""
+    """A chart with the colours of the light page instead of the style sheet's variables."""
     return re.sub(r"var\(--([\w-]+)\)", lambda found: _palette()[found[1]], svg)
 
 
@@ -306,7 +306,7 @@ def swatch(index: int) -> str:
 
 
 def axis_ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
-    """Round numbers within a range, about as many as wanted, for what Vega-Lite does not draw."""
+    """Round numbers within a range, about as many as wanted, for drawings without Vega-Lite."""
     raw = max(highest - lowest, 1e-9) / wanted
     magnitude = 10.0 ** math.floor(math.log10(raw))
     step = magnitude * next(factor for factor in (1, 2, 5, 10) if factor * magnitude >= raw * 0.7)
@@ -314,7 +314,7 @@ def axis_ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
-# Parts of specifications: layers with rows of their own.
+# Parts of specifications: layers with their own rows.
 
 
 def _layer(mark: Mapping[str, Any], rows: Sequence[_Row], **encoding: Mapping[str, Any]) -> Spec:
@@ -340,7 +340,7 @@ def _pixels(field: str) -> Spec:
 
 
 def _as_is(field: str) -> Spec:
-    """A field whose values are looks themselves."""
+    """A field whose values are used without a scale."""
     return {"field": field, "type": "nominal", "scale": None, "legend": None}
 
 
@@ -390,7 +390,7 @@ _HALO: Final = {"stroke": _PAPER, "strokeWidth": 3}
 def _range_rows(
     found: Iterable[tuple[int, Estimate, _Row]], *, faded: Callable[[Estimate], bool] | None = None
 ) -> list[_Row]:
-    """Rows for `_ranges`, of those estimates that have an interval."""
+    """Rows for `_ranges`, from estimates with an interval."""
     return [
         {
             "low": e.low, "high": e.high, "colour": _colour(index),
@@ -402,7 +402,7 @@ def _range_rows(
 
 
 def _ranges(rows: Sequence[_Row], *, width: float = 2, upright: str = "", across: str = "y") -> Spec:
-    """Intervals as lines: across at heights in pixels, or upright at a field's values."""
+    """Intervals as lines: horizontal at heights in pixels, or vertical at a field's values."""
     mark = {"type": "rule", "strokeCap": "round", "strokeWidth": width}
     looks = {"color": _as_is("colour"), "opacity": _as_is("opacity")}
     if upright:
@@ -411,14 +411,14 @@ def _ranges(rows: Sequence[_Row], *, width: float = 2, upright: str = "", across
 
 
 _WIDE: Final = {"zero": False, "nice": False, "padding": 12}
-"""A scale from the least to the greatest with some room."""
+"""A scale from the smallest to the largest value with some padding."""
 
 
 def _across(field: str = "value", **axis: Any) -> Spec:
     return _value(field, scale=_WIDE, axis={"orient": "bottom", **axis})
 
 
-# Charts with a row a model.
+# Charts with a row for each model.
 
 
 @render_chart
@@ -429,13 +429,13 @@ def whisker_chart(
     band: Estimate | None = None,
     floors: Sequence[float | None] = (),
 ) -> Spec | None:
-    """A marker with its interval for each model, one below the other; empty where no model has a value.
+    """A marker with its interval for each model, one below the other; empty if no model has a value.
 
     Args:
-        rows: Model names with their values; None where there is none.
-        title: What is plotted, for readers who do not see it.
-        band: An estimate whose interval is drawn behind all rows, to compare them with.
-        floors: For each row what knows nothing would get, as a dashed mark; None, or none at all, where nobody knows.
+        rows: Model names with their values; None if there is none.
+        title: Text alternative.
+        band: An estimate whose interval is drawn behind all rows, for comparison.
+        floors: For each row the floor, drawn as a dashed mark; None if it is unknown.
     """
     found = [
         (place, name, estimate, 19 * (place + 0.5))
@@ -471,11 +471,11 @@ def whisker_chart(
 
 @render_chart
 def forest_chart(rows: Sequence[PairedDifference], *, title: str) -> Spec | None:
-    """Differences with their intervals around a line at zero; empty where there are none.
+    """Differences with their intervals around a line at zero; empty if there are none.
 
     Args:
-        rows: The models from above.
-        title: What is plotted, for readers who do not see it.
+        rows: The models, from top to bottom.
+        title: Text alternative.
     """
     placed = [(row, 19 * (place + 0.5)) for place, row in enumerate(rows)]
     found = [(row, row.difference, y) for row, y in placed if row.difference is not None]
@@ -508,8 +508,8 @@ def pair_chart(rows: Sequence[ValuePair], *, title: str, labels: tuple[str, str]
 
     Args:
         rows: The models.
-        title: What is plotted, for readers who do not see it.
-        labels: What the two values are, for the chart's tooltips.
+        title: Text alternative.
+        labels: Names of the two values, for tooltips.
     """
     found = [
         (row, estimate, label, hollow, 26 * (place + 0.5) + aside)
@@ -539,8 +539,8 @@ def group_chart(rows: Sequence[Grouped], *, title: str, few: int) -> Spec | None
     """The models' values with their intervals, group by group; empty without values.
 
     Args:
-        rows: The groups from above.
-        title: What is plotted, for readers who do not see it.
+        rows: The groups, from top to bottom.
+        title: Text alternative.
         few: Values on fewer items are faded.
     """
     line, gap, y = 11.0, 9.0, 0.0
@@ -593,7 +593,7 @@ class _Point:
     value: Estimate
     told: str
     place: int
-    """Points of neighbouring places are joined."""
+    """Points at neighbouring places are joined."""
 
 
 _Lines = Sequence[tuple[int, str, Sequence[_Point]]]
@@ -614,9 +614,9 @@ def curve_chart(
 
     Args:
         series: The lines.
-        title: What is plotted, for readers who do not see it.
-        axis: What the positions are.
-        labels: Names of the positions from 1; their numbers where there are none.
+        title: Text alternative.
+        axis: Name of the axis.
+        labels: Names of the positions from 1; by default their numbers.
         few: Points on fewer items are faded and not joined.
     """
     named = {position: labels[position - 1] if labels else str(position) for s in series for position, _ in s.points}
@@ -630,7 +630,7 @@ def curve_chart(
     ]
     if not named:
         return None
-    # Names are wider than numbers, and keep clear of the ends.
+    # Names are wider than numbers, so they need more room at the ends.
     spare = 0.5 if labels else 0.0
     first, last = min(named) - spare, max(named) + spare
     scale = {"domain": [first, last if last > first else first + 1], "nice": False, "zero": False}
@@ -641,7 +641,7 @@ def curve_chart(
     below = []
     for position in sorted(named)[::every]:
         counts = [e.n for one in series for at, e in one.points if at == position]
-        # Models may have answered different numbers of turns there: the chart then names the largest.
+        # Models may have answered different numbers of turns; the chart shows the largest.
         count = f"{max(counts)}" if min(counts) == max(counts) else f"≤{max(counts)}"
         below.append({"at": position, "name": printable(named[position]), "count": count})
     heads = [{"text": printable(axis), "y": height + 12}, {"text": "n", "y": height + 26}]
@@ -657,15 +657,15 @@ def curve_chart(
 def line_plot(found: Sequence[TimedSeries], *, title: str, axis: str, few: int = 1, log: bool = False) -> Spec | None:
     """Lines over seconds, each interval as a band, each letter at the line's end; empty without stops.
 
-    The axis's distances are true: where groups get wider along it, as those of video time do, a plot by position would
-    bend a straight growth.
+    The axis is proportional. Groups of video time get wider along it, so that linear growth would look curved in a
+    plot by position.
 
     Args:
         found: The lines.
-        title: What is plotted, for readers who do not see it.
-        axis: What the seconds are, as `asked at`; the unit, seconds or minutes, is put behind it.
+        title: Text alternative.
+        axis: Name of the axis, such as `asked at`; the unit, seconds or minutes, is added.
         few: Stops on fewer items are faded and not joined.
-        log: A logarithmic axis of values, on which values of zero stand at its foot.
+        log: Use a logarithmic axis of values; zeros are drawn at its lower end.
     """
     last = max((stop.at for line in found for stop in line.stops), default=None)
     if last is None:
@@ -692,10 +692,10 @@ def line_plot(found: Sequence[TimedSeries], *, title: str, axis: str, few: int =
 
 
 def _lines(lines: _Lines, across: Spec, few: int, *, log: bool = False) -> tuple[list[Spec], float]:
-    """Layers of lines, bands, markers and letters, and the height that they need."""
+    """Layers of lines, bands, markers and letters, and the height of the plot."""
     height = max(202.0, _LETTER_HEIGHT * len(lines))
     solid = [(index, stretch) for index, _, points in lines for stretch in _solid(points, few)]
-    # Bands of points on very few turns would squeeze all else.
+    # Bands of points on very few turns would compress everything else.
     ends = [point.value.value for _, _, points in lines for point in points]
     ends += [end for _, stretch in solid for point in stretch for end in _ends(point.value)]
     positive = [end for end in ends if end > 0]
@@ -765,7 +765,7 @@ def _ends(estimate: Estimate) -> list[float]:
 
 
 def _solid(points: Sequence[_Point], few: int) -> list[list[_Point]]:
-    """The stretches of neighbouring points that rest on enough turns: what a line may join."""
+    """Runs of neighbouring points on enough turns, which a line joins."""
     stretches: list[list[_Point]] = []
     before: int | None = None
     for point in points:
@@ -781,7 +781,7 @@ def _solid(points: Sequence[_Point], few: int) -> list[list[_Point]]:
 def spread_labels(
     heights: Sequence[float], *, lowest: float, highest: float, apart: float = _LETTER_HEIGHT
 ) -> list[float]:
-    """Sorted heights moved apart until letters at them do not overlap, and kept inside the plot."""
+    """Sorted heights, moved apart so that letters do not overlap, and limited to the plot."""
     apart = min(apart, (highest - lowest) / max(len(heights), 1))
     spread: list[float] = []
     for height in heights:
@@ -802,15 +802,15 @@ def spot_chart(found: Sequence[Spot], *, title: str, axis: str) -> Spec | None:
 
     Args:
         found: One for each model; models may share a quantity.
-        title: What is plotted, for readers who do not see it.
-        axis: What the quantity is.
+        title: Text alternative.
+        axis: Name of the quantity.
     """
     if not found:
         return None
     first, last = math.log10(min(spot.at for spot in found)), math.log10(max(spot.at for spot in found))
     margin = max(0.12, (last - first) * 0.06)
     first, last = first - margin, last + margin
-    # Models of about one quantity stand beside each other, and none outside of the plot.
+    # Models with similar quantities are drawn side by side, inside the plot.
     step = (last - first) * 10 / 386
     near: dict[int, list[Spot]] = {}
     for spot in sorted(found, key=lambda spot: spot.index):
@@ -856,13 +856,13 @@ def strip_chart(
     judge: tuple[float, float],
     title: str,
 ) -> Spec | None:
-    """What a judge says of answers that people rate alike: a disc for each value, its area by how many, and the mean.
+    """A judge's scores by people's rating: a disc for each pair of values, with the number as its area, and the mean.
 
     Args:
-        points: What people say, what the judge says, of how many answers.
-        people: From where to where people rate.
-        judge: From where to where the judge does.
-        title: What is plotted, for readers who do not see it.
+        points: Rating by people, score of the judge, number of answers, and model.
+        people: Scale of people.
+        judge: Scale of the judge.
+        title: Text alternative.
     """
     if not points:
         return None
@@ -902,9 +902,9 @@ def mean_chart(
 
     Args:
         models: The means, numbered from 1 in this order.
-        people: Range of the axis of people.
-        judge: Range of the judge's.
-        title: What is plotted, for readers who do not see it.
+        people: Scale of people.
+        judge: Scale of the judge.
+        title: Text alternative.
     """
     x, y = _agreement_axes(
         _around([one.people for one in models], people), _around([one.judge for one in models], judge)
@@ -925,7 +925,7 @@ def mean_chart(
 
 
 def _agreement_axes(people: tuple[float, float], judge: tuple[float, float]) -> tuple[Spec, Spec]:
-    """Axes: people from left to right, the judge from the bottom up."""
+    """The axes: people horizontally, the judge vertically."""
 
     def axis(field: str, scale: tuple[float, float], name: str, pixels: float) -> Spec:
         low, high = scale if scale[1] > scale[0] else (scale[0] - 0.5, scale[1] + 0.5)
@@ -938,14 +938,14 @@ def _agreement_axes(people: tuple[float, float], judge: tuple[float, float]) -> 
 
 
 def _around(values: Sequence[float], scale: tuple[float, float]) -> tuple[float, float]:
-    """A range that holds some values with room about them, within a scale."""
+    """A range around some values, with padding."""
     lowest, highest = min(values), max(values)
     room = (highest - lowest) * 0.15 or (scale[1] - scale[0]) * 0.05 or 1.0
     return lowest - room, highest + room
 
 
 def _step(value: float, scale: tuple[float, float], different: int, most: int = 11) -> float:
-    """The value itself where there are few; else the middle of the step of the scale that it lies in."""
+    """The value itself if there are few different ones; else the middle of its step of the scale."""
     width = (scale[1] - scale[0]) / most
     if different <= most or width <= 0:
         return value
@@ -957,17 +957,17 @@ def _step(value: float, scale: tuple[float, float], different: int, most: int = 
 def frequency_plot(
     index: int, dots: Sequence[Dot], *, title: str, rare_percent: float, overall: float | None
 ) -> Spec | None:
-    """What a model achieves at each tag over how frequent the tag is; rare ones are named.
+    """A model's achievement at each tag by the tag's frequency; rare tags are named.
 
     Args:
         index: The model's place on the leaderboard.
         dots: Its tags.
-        title: What is plotted, for readers who do not see it.
-        rare_percent: Tags left of this are in the shaded part.
-        overall: The model's mean over all questions, drawn across.
+        title: Text alternative.
+        rare_percent: Tags below this frequency are in the shaded part.
+        overall: The model's mean over all questions, drawn as a horizontal line.
 
     Returns:
-        Empty where there are no dots.
+        Empty if there are no dots.
     """
     if not dots:
         return None
@@ -978,11 +978,11 @@ def frequency_plot(
         apart = math.sqrt(percent / most) - math.sqrt((kept[-1] if kept else 0.0) / most)
         if percent <= most and (percent == rare_percent or apart * width > 30):
             kept.append(percent)
-    # The square root gives the rare ones, which the chart is about, room beside the frequent ones.
+    # The square root gives more room to rare tags, the subject of the chart.
     x = _value(
         "at", scale={"type": "sqrt", "domain": [0, most], "nice": False},
         axis={"grid": False, "values": kept, "labelExpr": "datum.value + ' %'", "titleAnchor": "end",
-              "title": "of the questions carry the tag"},
+              "title": "of the questions have the tag"},
     )  # fmt: skip
     y = _value("value", scale={"domain": [0, 100]}, axis={})
     marks = [
@@ -1020,25 +1020,25 @@ def frequency_plot(
 def radar_chart(axes: Sequence[Axis], polygons: Sequence[Polygon], *, title: str) -> Spec | None:
     """Values from 0 to 100 on axes around a centre: a polygon for each model, whiskers for its intervals.
 
-    An axis without a value is a gap in a polygon, never its centre.
+    An axis without a value is a gap in the polygon, not a point at the centre.
 
     Args:
         axes: At least three.
-        polygons: At most `MOST_POLYGONS` are told apart.
-        title: What is plotted, for readers who do not see it.
+        polygons: The models; at most `MOST_POLYGONS` are readable.
+        title: Text alternative.
 
     Returns:
-        Empty where no model has a value.
+        Empty if no model has a value.
     """
     if not any(value is not None for polygon in polygons for value in polygon.values):
         return None
     angles = [2 * math.pi * place / len(axes) for place in range(len(axes))]
     radius, rings = 150.0, (25, 50, 75, 100)
-    # A triangle does not reach as far down as up.
+    # A triangle extends less far down than up.
     low = radius * max(-math.cos(angle) for angle in angles)
 
     def at(angle: float, value: float, aside: float = 0.0) -> _Row:
-        """A place in pixels; `aside` keeps the whiskers of several models on one axis apart."""
+        """A position in pixels; `aside` separates the whiskers of several models on one axis."""
         far = radius * value / 100
         x = radius + far * math.sin(angle) + aside * math.cos(angle)
         return {"x": round(x, 2), "y": round(radius - far * math.cos(angle) + aside * math.sin(angle), 2)}
@@ -1052,7 +1052,7 @@ def radar_chart(axes: Sequence[Axis], polygons: Sequence[Polygon], *, title: str
         for n, angle in enumerate(angles)
         for order, place in enumerate((at(angle, 0), at(angle, 100)))
     ]
-    # Between two axes, where no whisker lies.
+    # Between two axes, where there are no whiskers.
     scale = [{**at(between, ring * math.cos(between)), "text": str(ring)} for ring in rings]
     names = []
     for angle, axis in zip(angles, axes, strict=True):
@@ -1107,7 +1107,7 @@ def radar_chart(axes: Sequence[Axis], polygons: Sequence[Polygon], *, title: str
 
 
 def _ring_stretches(corners: Sequence[_Row | None]) -> list[list[_Row]]:
-    """A closed line where every axis has a value; else the sides between neighbours that both have one."""
+    """A closed line if every axis has a value; else the sides between neighbours with values."""
     whole = [corner for corner in corners if corner is not None]
     if len(whole) == len(corners):
         return [[*whole, whole[0]]]
@@ -1116,7 +1116,7 @@ def _ring_stretches(corners: Sequence[_Row | None]) -> list[list[_Row]]:
 
 
 def _letter_places(polygons: Sequence[Polygon], corners: Sequence[Sequence[_Row]]) -> list[_Row]:
-    """Each polygon's letter at one of its corners, where it is furthest from all other corners and letters."""
+    """Each polygon's letter at the corner that is furthest from all other corners and letters."""
     taken = [(corner["x"], corner["y"]) for own in corners for corner in own]
     rows = []
     for polygon, own in zip(polygons, corners, strict=True):
@@ -1132,8 +1132,8 @@ def _letter_places(polygons: Sequence[Polygon], corners: Sequence[Sequence[_Row]
     return rows
 
 
-# Bars. No chart needs colour: a bar's value stands beside it, inner bars are thinner and fainter, what is rare is an
-# outline.
+# Bars. Charts can be read without colour: a bar's value is next to it, inner bars are thinner and fainter, and rare
+# ones are outlines.
 
 
 def _bar_looks(kind: str) -> _Row:
@@ -1157,13 +1157,13 @@ _DASHED: Final = {"type": "rule", "color": _BOUND, "strokeWidth": 1.2, "strokeDa
 
 @render_chart
 def bar_chart(rows: Sequence[BarRow], *, title: str, bound: float | None = None, bound_name: str = "") -> Spec | None:
-    """Bars from left to right, one below the other; nothing where there are none.
+    """Horizontal bars, one below the other; empty if there are none.
 
     Args:
-        rows: The bars; inner ones stand below the one that they are a part of.
-        title: What is shown, for readers who do not see it.
-        bound: A value at which a dashed line is drawn.
-        bound_name: What that value is.
+        rows: The bars; inner ones follow the bar that they are a part of.
+        title: Text alternative.
+        bound: Value of a dashed line.
+        bound_name: Name of that value.
     """
     if not rows:
         return None
@@ -1196,12 +1196,12 @@ def bar_chart(rows: Sequence[BarRow], *, title: str, bound: float | None = None,
 
 
 def histogram_bins(spread: Spread, *, steps: Sequence[float] = (), whole: bool = False) -> list[HistogramBin]:
-    """Equal parts of the range with how many values lie in each; the last takes a long tail.
+    """Equal bins with their counts; the last one includes a long tail.
 
     Args:
-        spread: The values, none below zero.
-        steps: Widths to choose among; any round number where none is given, or the last is too narrow.
-        whole: True for whole numbers, whose bins are at least one wide.
+        spread: The values, 0 or more.
+        steps: Allowed widths; any round number if none is given, or if the last is too narrow.
+        whole: True for whole numbers; bins are then at least 1 wide.
     """
     if not spread.n:
         return []
@@ -1243,20 +1243,20 @@ def histogram_chart(
     mark_name: str = "",
     width: float = 444,
 ) -> Spec | None:
-    """Bars from below, with how many values lie in each.
+    """Vertical bars with the number of values in each bin.
 
     Args:
         found: From `histogram_bins`.
-        title: What is shown, for readers who do not see it.
-        axis: What is measured.
-        mark: A value at which a dashed line is drawn, where it lies within.
-        mark_name: What that value is.
-        width: Of all bars together, in pixels, where they are many.
+        title: Text alternative.
+        axis: Name of the axis.
+        mark: Value of a dashed line, drawn if it is in the range.
+        mark_name: Name of that value.
+        width: Width of all bars together in pixels, if there are many.
     """
     if not found:
         return None
     bar, height = min(64.0, width / len(found)), 134.0
-    # Letters are about 8 wide on a phone, where the chart is smaller and its letters are not.
+    # On a phone the chart is smaller but its letters are not; they are about 8 wide.
     every = 1 + max(8 * len(each.label) for each in found[: len(found) - 1] or found) // int(bar)
     spare = 1.5 / bar
     rows = [
@@ -1290,11 +1290,11 @@ def histogram_chart(
 
 @render_chart
 def share_chart(rows: Sequence[tuple[str, int]], *, title: str) -> Spec | None:
-    """One bar in parts that add up to all; nothing where there is nothing.
+    """One bar divided into parts; empty if there are none.
 
     Args:
         rows: Names and counts.
-        title: What is shown, for readers who do not see it.
+        title: Text alternative.
     """
     total = sum(count for _, count in rows)
     if not total:
@@ -1326,18 +1326,18 @@ def share_chart(rows: Sequence[tuple[str, int]], *, title: str) -> Spec | None:
 
 @render_chart
 def count_grid(rows: Sequence[tuple[str, Sequence[int]]], heads: Sequence[str], *, title: str) -> Spec | None:
-    """A bar in every cell, all on one scale.
+    """A grid with a bar in every cell, all on one scale.
 
     Args:
         rows: Names, with a count for each column.
         heads: Names of the columns.
-        title: What is shown, for readers who do not see it.
+        title: Text alternative.
     """
     most = max((count for _, counts in rows for count in counts), default=0)
     if not most:
         return None
     width, height = 314.0, 18.0 * len(rows)
-    # A count stands beside its bar.
+    # The count is next to its bar.
     room = 1 - 32 * len(heads) / width
     cells = [
         {

@@ -1,6 +1,6 @@
-"""A cover for several reports: what was done, the estimates of each in one table, and what is weak, in words.
+"""A cover for several reports: the steps taken, one table with the scores of all, and the weaknesses as text.
 
-The sites behind it keep their own pages; the cover links them, and each of their pages the cover.
+The cover links the sites, and each page of the sites links the cover.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,18 +20,18 @@ from reeltalk.store.runs import Run
 PAGE: Final = "index.html"
 SKIP: Final = '<a class="skip" href="#content">Skip to the content</a>\n'
 NAVIGATION: Final = '<nav class="site" aria-label="Pages of this report">\n'
-"""As `base.html` has them on every page."""
+"""The same as in `base.html`."""
 
 
 @dataclass(frozen=True)
 class CoverPart:
-    """A site, or a page of one, behind the cover."""
+    """A site, or a page of a site, that the cover links."""
 
     title: str
     file: str
-    """Relative to the cover, as `streaming/index.html`."""
+    """Relative to the cover, such as `streaming/index.html`."""
     about: str
-    """What it shows, as a sentence."""
+    """A sentence about its content."""
 
 
 @dataclass(frozen=True)
@@ -39,28 +39,28 @@ class Cover:
     """The content of a cover."""
 
     over: str
-    """What it is about, above the title."""
+    """Subject, above the title."""
     title: str
     lead: str
     done: tuple[tuple[str, str], ...]
-    """What was done, in order: a word, and what came of it."""
+    """The steps in order: a word and its result."""
     parts: tuple[CoverPart, ...]
     finding: str
-    """What the table says, in words."""
+    """The result in the table, as text."""
     weak: tuple[str, ...]
-    """What the numbers do not say, a sentence each."""
+    """Limits of the numbers, one sentence each."""
     looking: str = ""
-    """What looking is worth, in words; empty if no run has controls."""
+    """The value of looking, as text; empty if no run has controls."""
 
 
 @dataclass(frozen=True)
 class ControlRow:
-    """A model under a control on the cover; with its videos' own pictures where `control` is None."""
+    """A model under a control; with the videos' own pictures if `control` is None."""
 
     name: str
     control: Control | None
     cells: tuple[tuple[float, Comparison | None] | None, ...]
-    """Its score in each group of runs, and how the own pictures compare with it; None if it did not play there."""
+    """Its score in each group of runs, with the comparison with own pictures; None if it is not in the group."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,17 @@ class CoverRow:
 
     name: str
     floor: str | None
-    """What it does, if it is a baseline that knows nothing; None for others."""
+    """Description of a baseline that does not see the video; None for other models."""
     cells: tuple[Cell | None, ...]
-    """Its number in each group of runs; None if it did not play there."""
+    """Its number in each group of runs; None if it is not in the group."""
 
 
 def cover_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[CoverRow]:
-    """One metric of every model, in each group of runs; those that know nothing come first.
+    """One metric of every model, in each group of runs; floors come first.
 
     Args:
-        groups: Runs whose numbers compare with each other, by what the group is called.
-        metrics: Which, by group, as `typed`.
+        groups: Runs with comparable numbers, by name of the group.
+        metrics: Name of the metric by group, such as `typed`.
     """
     cells: dict[tuple[str, str | None], dict[str, Cell | None]] = {}
     for group, runs in groups.items():
@@ -96,8 +96,8 @@ def control_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]
     """One metric of every model that has controls, with its videos' own pictures and under each control.
 
     Args:
-        groups: Runs whose numbers compare with each other, by what the group is called.
-        metrics: Which, by group, as `typed`.
+        groups: Runs with comparable numbers, by name of the group.
+        metrics: Name of the metric by group, such as `typed`.
     """
     cells: dict[tuple[str, Control | None], dict[str, tuple[float, Comparison | None]]] = {}
     for group, runs in groups.items():
@@ -116,12 +116,12 @@ def control_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]
 
 
 def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> Path:
-    """Write the cover and its style into a folder that holds the sites behind it, whose pages then link the cover.
+    """Write the cover and its style into a folder with the sites, and add links to it in their pages.
 
     Args:
-        cover: What it says.
-        folder: An existing folder, with all sites in folders of its own.
-        groups: Runs whose numbers compare with each other, by what the group is called.
+        cover: Its content.
+        folder: An existing folder with the folders of all sites.
+        groups: Runs with comparable numbers, by name of the group.
         metrics: The metric of its table, by group.
 
     Returns:
@@ -160,7 +160,7 @@ def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]],
 
 
 def _link_back(page: Path, root: str) -> None:
-    """Link the cover in a page's navigation; a site knows of no cover while it is written."""
+    """Add a link to the cover to a page's navigation. A site is written before its cover."""
     text = page.read_text(encoding="utf-8")
     link = f'<a href="{root}{PAGE}">Cover</a>\n'
     if NAVIGATION in text:

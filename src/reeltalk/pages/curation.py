@@ -1,4 +1,4 @@
-"""Pages about a curation: which videos were kept and why not, what they look like, and a page for each video."""
+"""Pages about a curation: accepted and rejected videos with reasons, statistics, and a page for each video."""
 
 import math
 import shutil
@@ -23,12 +23,12 @@ from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VI
 
 WIDTH: Final = 1000
 LEFT: Final = 76
-"""Pixels left of the plots, for their labels."""
+"""Pixels left of the plots, for labels."""
 
 
 @dataclass
 class CuratedVideo:
-    """All that the benchmark holds about one video."""
+    """All data of the benchmark about one video."""
 
     video: Video
     file: str
@@ -40,12 +40,12 @@ class CuratedVideo:
 
     @property
     def duration_s(self) -> float:
-        """Length, 0 where it is not known."""
+        """Length; 0 if unknown."""
         return self.video.duration_s or 0.0
 
     @property
     def decoded(self) -> str | None:
-        """How much of a video that was cut off or is damaged could be decoded; None if nothing is missing."""
+        """The decoded part of a truncated or damaged video, as text; None if nothing is missing."""
         if self.video.decoded_s is None:
             return None
         return f"decoded {self.video.decoded_s:.1f} of {self.duration_s:.1f} s"
@@ -64,13 +64,13 @@ def is_curated(benchmark: Benchmark) -> bool:
 def write_curation(
     benchmark: Benchmark, folder: Path, environment: Environment, *, links: Sequence[tuple[str, str]] = ()
 ) -> Path:
-    """Write the pages: `index.html`, and one for each video that was kept.
+    """Write the pages: `index.html`, and one for each accepted video.
 
     Args:
-        benchmark: What `reeltalk curate` wrote.
+        benchmark: A benchmark that `reeltalk curate` wrote.
         folder: An existing, empty folder.
         environment: Where the templates are.
-        links: What else the site shows: words and pages.
+        links: Other pages of the site: texts and file names.
 
     Returns:
         Path of `index.html`.
@@ -89,7 +89,7 @@ def write_curation(
     template = environment.get_template("curated_video.html")
     for number, video in enumerate(videos):
         sheet = None
-        # An export takes the tables along and leaves the pictures.
+        # An export has the tables without the pictures.
         if video.screening is not None and video.screening.sheet in benchmark.manifest.files:
             assert video.screening.sheet is not None
             sheet = Path(video.screening.sheet).name
@@ -147,20 +147,20 @@ def _with_page(
 
 
 def _funnel(screenings: Iterable[Screening], rejected: Sequence[Rejected]) -> list[tuple[str, int, int, int]]:
-    """For each filter in order: its name, and how many came to it, were rejected, and were not judged by it."""
+    """For each filter in order: its name, and the numbers of videos tested, rejected, and not applied to."""
     came: dict[str, Counter[str]] = defaultdict(Counter)
     for row in screenings:
         for result in row.filters:
             came[result.filter][result.outcome] += 1
     by_filter = sum(counts["rejected"] for counts in came.values())
-    lines = [("readable, and no copy", 0, len(rejected) - by_filter, 0)]
+    lines = [("readable, and not a duplicate", 0, len(rejected) - by_filter, 0)]
     return lines + [
         (name, sum(counts.values()), counts["rejected"], counts["not applied"]) for name, counts in came.items()
     ]
 
 
 def _statistics(videos: Sequence[CuratedVideo]) -> list[tuple[str, str]]:
-    """Histograms as in SVBench's figures 3 and 6 and MT-Video-Bench's figure 3."""
+    """Histograms as in figures 3 and 6 of SVBench and figure 3 of MT-Video-Bench."""
     clips = [clip.interval.duration_s for entry in videos for clip in entry.clips if clip.interval]
     shots = [shot.interval.duration_s for entry in videos for shot in entry.shots]
     return [
@@ -174,7 +174,7 @@ def _statistics(videos: Sequence[CuratedVideo]) -> list[tuple[str, str]]:
 
 
 def _histogram(values: Sequence[float], *, whole: bool = False) -> str:
-    """Counts over equal parts of the range; the mean and the extremes in words."""
+    """A histogram with equal bins, and a line with mean, minimum and maximum."""
     if not values:
         return '<p class="empty">Nothing to show.</p>'
     mean = sum(values) / len(values)
@@ -195,7 +195,7 @@ class _Track:
 
     label: str
     values: list[tuple[float, float, str]]
-    """Time in seconds, value, and the words of a tooltip."""
+    """Time in seconds, value, and tooltip."""
     bound: float | None
     passes_above: bool
     logarithmic: bool = False
@@ -216,7 +216,7 @@ class _Track:
         return _short(self._ends[1])
 
     def below(self, value: float) -> float:
-        """How far a value lies below the upper end of the axis, as a share of its height."""
+        """Distance of a value from the upper end of the axis, as a share of its height."""
         low, high = self._ends
         if self.logarithmic:
             return 1 - math.log1p(max(0.0, value)) / max(1e-9, math.log1p(high))
@@ -224,12 +224,12 @@ class _Track:
 
 
 def draw_video(environment: Environment, entry: CuratedVideo, settings: dict[str, object]) -> Markup:
-    """A video's shots and clips, the measures of its sampled frames, and which were kept, as inline SVG.
+    """A video's shots and clips, the measures of its sampled frames, and its key frames, as inline SVG.
 
     Args:
         environment: Holds the template.
         entry: The video.
-        settings: Those of the curation, with its bounds.
+        settings: Settings of the curation, with its limits.
     """
     duration_s = max(entry.duration_s, 0.1)
     scale = (WIDTH - LEFT - 10) / duration_s

@@ -13,7 +13,7 @@ from reeltalk.pages.charts import SECONDS, BarRow, bar_chart, count_grid, histog
 from reeltalk.schema.labels import Content, Target, Thinking
 
 MOST_BARS: Final = 24
-"""In one figure; its table has all, up to `MOST_ROWS`."""
+"""Maximum number of bars in a figure; its table has all rows, up to `MOST_ROWS`."""
 MOST_ROWS: Final = 200
 MINUTE_S: Final = 60.0
 
@@ -24,22 +24,22 @@ class Panel:
 
     title: str
     like: str
-    """The published figure that shows the same of another data set; empty for none."""
+    """The published figure that shows the same for another data set; may be empty."""
     svg: Markup
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     left_out: int = 0
-    """Rows that the table does not show."""
+    """Number of rows that the table does not show."""
     files: str = ""
-    """Links to the table as files, where these are asked for."""
+    """Links to the table as files, if these are requested."""
 
 
 def video_panels(found: DatasetNumbers) -> list[Panel]:
     """Categories, lengths, scenes, splits, licences and sources of the videos.
 
     Args:
-        found: Numbers of a benchmark; what it has none of has no figure.
+        found: Numbers of a benchmark; a number without data has no figure.
     """
     panels = []
     if found.categories:
@@ -87,7 +87,7 @@ def question_panels(found: DatasetNumbers) -> list[Panel]:
     """How long chains, dialogues, paths, questions and references are, and when questions are asked.
 
     Args:
-        found: Numbers of a benchmark; what it has none of has no figure.
+        found: Numbers of a benchmark; a number without data has no figure.
     """
     panels = []
     for spread, title, like in (
@@ -110,7 +110,7 @@ def question_panels(found: DatasetNumbers) -> list[Panel]:
                 "Part of the video",
                 "Questions",
                 rows,
-                note="By the length of their video; a question at its end belongs to the last tenth.",
+                note="Relative to the length of the video; a question at its end is in the last tenth.",
                 keep_order=True,
             )
         )
@@ -124,7 +124,7 @@ def question_panels(found: DatasetNumbers) -> list[Panel]:
                 "",
                 "Language",
                 "Questions",
-                note="As labelled; a question in Chinese characters without a label counts as zh.",
+                note="By label; a question in Chinese characters without a label counts as zh.",
             )
         )
     return panels
@@ -134,12 +134,12 @@ def bar_panel(counter: Counter[str], title: str, like: str, noun: str, of: str, 
     """A bar for each name, the longest first.
 
     Args:
-        counter: How often each occurs.
-        title: Of the figure.
+        counter: Number of occurrences by name.
+        title: Title of the figure.
         like: The published figure that shows the same.
-        noun: What the names are.
-        of: What is counted.
-        note: A sentence below.
+        noun: Heading of the names.
+        of: Heading of the counts.
+        note: A sentence below the figure.
     """
     return _panel(title, like, noun, of, list(counter.items()), note=note)
 
@@ -171,14 +171,14 @@ def _panel(
 def nested_panel(
     counts: Counter[tuple[str, str]], title: str, like: str, head: tuple[str, str, str], note: str = ""
 ) -> Panel:
-    """Outer bars with a thinner one for each of their parts: two rings, unrolled.
+    """Outer bars, each with a thinner bar for each of its parts, as in a chart of two rings.
 
     Args:
-        counts: By whole and part; the part is empty where none is stated.
-        title: Of the figure.
+        counts: Counts by whole and part; the part is empty if none is stated.
+        title: Title of the figure.
         like: The published figure that shows the same.
-        head: What the wholes are, what the parts are, and what is counted.
-        note: A sentence below.
+        head: Headings of the wholes, the parts and the counts.
+        note: A sentence below the figure.
     """
     totals: Counter[str] = Counter()
     for (name, _), number in counts.items():
@@ -234,7 +234,7 @@ def with_shares(rows: Sequence[tuple[str, int]], total: int) -> tuple[tuple[str,
 
     Args:
         rows: Names and numbers.
-        total: What is all.
+        total: The number that is 100 %.
     """
     return tuple((name, f"{number:,}", f"{100 * number / total:.1f}") for name, number in rows)
 
@@ -246,19 +246,19 @@ NAMED_BY_THE_PAPER: Final = {
     "D-ACT": "VDAct, AVSD",
     "D-AGT": "AVSD",
 }
-"""Question types that VDAct's text names as the most frequent of 60 dialogues each of VDAct and of AVSD; the shares are
-only bars without numbers."""
+"""The most frequent question types in 60 dialogues each of VDAct and of AVSD, by VDAct's text. The paper shows the
+shares only as bars without numbers."""
 
 
 def kind_panels(found: DatasetNumbers) -> list[Panel]:
     """Skills, relations, tasks, checklists, question types and tags.
 
     Args:
-        found: Numbers of a benchmark; what it has none of has no figure.
+        found: Numbers of a benchmark; a number without data has no figure.
     """
     panels = []
     if found.skills:
-        note = "Skills of drafts of rewriting: no question carries one yet." if found.drafted else ""
+        note = "Skills of drafts of rewriting: no question has one yet." if found.drafted else ""
         head = ("Skill", "Relation", "Drafts" if found.drafted else "Questions")
         panels.append(nested_panel(found.skills, "Skills, and their relations", "SVBench figure 3b", head, note))
     if found.relations:
@@ -273,7 +273,7 @@ def kind_panels(found: DatasetNumbers) -> list[Panel]:
             Panel(
                 title,
                 "MT-Video-Bench figure 3",
-                Markup(share_chart(rows, title=f"{title} by the reply they expect")),
+                Markup(share_chart(rows, title=f"{title} by expected reply")),
                 ("Reply", "Items", "%"),
                 with_shares(rows, found.expected.total()),
                 note=f"{format_number(found.expected.total() / found.checklists)} items a checklist on average "
@@ -299,8 +299,8 @@ def _question_types(found: DatasetNumbers) -> Panel:
         tuple(
             (name, f"{n:,}", f"{100 * n / found.typed:.1f}", NAMED_BY_THE_PAPER.get(name, "")) for name, n in ordered
         ),
-        note=f"Of {count_noun(found.typed, 'question')} with a type; one may have several. The paper prints no shares: "
-        "the last column of the table has the types that its text names as the most frequent of VDAct and of AVSD, on "
+        note=f"Of {count_noun(found.typed, 'question')} with a type; one may have several. The paper has no shares: "
+        "the last column of the table has the types that its text names as the most frequent in VDAct and in AVSD, on "
         "60 dialogues each.",
     )
 
@@ -324,16 +324,16 @@ def _tags(found: DatasetNumbers) -> Panel:
         Markup(svg),
         ("Tag", "Kind", "Questions", "%", ""),
         tuple(cells),
-        note=f"Of {count_noun(found.tagged, 'tagged question')}; one may carry several.{named} "
-        "What a model achieves at a rare tag says little.",
+        note=f"Of {count_noun(found.tagged, 'tagged question')}; a question may have several.{named} "
+        "Scores at rare tags are unreliable.",
     )
 
 
 def activity_panels(found: DatasetNumbers) -> list[Panel]:
-    """Activities by category and position, where graphs or names give their category.
+    """Activities by category and position, if graphs or names give their category.
 
     Args:
-        found: Numbers of a benchmark; what it has none of has no figure.
+        found: Numbers of a benchmark; a number without data has no figure.
     """
     if found.graphs is None or not found.graphs.placed.counts:
         return []
@@ -344,9 +344,7 @@ def activity_panels(found: DatasetNumbers) -> list[Panel]:
             "Activities by category and position",
             "VDAct figure 2a",
             Markup(
-                count_grid(
-                    list(placed.items()), heads, title="Activities of each category by position in their scenario"
-                )
+                count_grid(list(placed.items()), heads, title="Activities of each category by position in the scenario")
             ),
             ("Category", *heads),
             tuple((name, *(f"{n:,}" for n in counts)) for name, counts in placed.items()),

@@ -1,7 +1,7 @@
-"""The dialogues of a report: a list to search and sort, a page for each dialogue, and a page that finds turns.
+"""The dialogues of a report: a list to search and sort, a page for each dialogue, and a page to find turns.
 
-A page that was opened from disk may not read a file, but it may run a script. So the rows of long lists are written as
-scripts. Each script holds a slice of the rows as JSON and hands it to `shards.js`.
+A page that was opened from disk may run scripts but not read files. So the rows of long lists are written as scripts.
+Each script has a part of the rows as JSON and passes it to `shards.js`.
 """
 
 import heapq
@@ -45,17 +45,17 @@ from reeltalk.schema.texts import printable
 
 FOLDER: Final = "data"
 MOST_BYTES: Final = 1_000_000
-"""About where a script ends and the next begins; no row is split."""
+"""Approximate maximum size of a script; rows are not split."""
 
 _UNFIT: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
-"""JSON that holds none of these says the same, ends no script element, and opens no comment."""
+"""Characters that are escaped in JSON, so that it cannot end a script element or open a comment."""
 
 
 def script_json(value: Json) -> str:
-    """A value as JSON that can stand in a script, whatever strangers wrote into its strings.
+    """A value as JSON that is safe in a script, with any text in its strings.
 
     Args:
-        value: What `json.dumps` takes. Its texts have gone through `visible`, or may show what is invisible as U+FFFD.
+        value: A value for `json.dumps`. Invisible characters in its texts must be shown before, or may become U+FFFD.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return printable(text).translate(_UNFIT)
@@ -66,12 +66,12 @@ def write_shards(folder: Path, name: str, rows: Iterable[Json], *, most_bytes: i
 
     Args:
         folder: The site's.
-        name: Letters; what the page asks for.
+        name: Name of the list, of letters; the page uses it.
         rows: JSON values.
-        most_bytes: A script that would be longer begins a new one.
+        most_bytes: Size at which a new script begins.
 
     Returns:
-        For each script the number of its first row, from 0.
+        The number of the first row of each script, from 0.
     """
     starts: list[int] = []
     held: list[str] = []
@@ -100,12 +100,12 @@ ROWS: Final = 200
 """Dialogues on a page of the list."""
 LIST: Final = "dialogues.html"
 MOST_CASES: Final = 300
-"""A report with more dialogues has no case-study figure of each: `reeltalk report --dialogue` draws those one wants."""
+"""A report with more dialogues has no case-study figures; `reeltalk report --dialogue` draws single ones."""
 CASE_FRAMES: Final = 4
 
 
 def write_dialogue_pages(site: Site) -> None:
-    """Write `dialogues.html` with as many pages as it needs, and a page or more a dialogue below `dialogues/`.
+    """Write `dialogues.html` on one or more pages, and one or more pages for each dialogue below `dialogues/`.
 
     Args:
         site: The report.
@@ -114,7 +114,7 @@ def write_dialogue_pages(site: Site) -> None:
     write_static(site.folder, ["browser.css", "dialogue.js"])
     board, dialogues = site.board, site.dialogues
     metrics = item_metrics(board, dialogues)
-    # The floor may be a few judged empty answers, of which no run holds a row.
+    # The floor may consist of judged empty answers, which have no rows in a run.
     silent = {
         index
         for index, model in enumerate(board.models)
@@ -160,7 +160,7 @@ def write_dialogue_pages(site: Site) -> None:
 
 
 def _write_case(site: Site, staging: MediaWriter, dialogue: ShownDialogue, metric: str | None) -> str:
-    """Write a dialogue's case-study figure; its address from the dialogue's page."""
+    """Write a dialogue's case-study figure, and return its address from the dialogue's page."""
     turns = dialogue.turns[:MOST_TURNS]
     svg = draw_case(
         f"Dialogue {dialogue.unit_id}, video {dialogue.video_id}",
@@ -205,7 +205,7 @@ def _write_list(site: Site) -> None:
 
 
 def _list_row(dialogue: ShownDialogue, cells: Sequence[tuple[float | None, int]]) -> list[object]:
-    """What the script that searches all pages of the list knows of a dialogue."""
+    """A dialogue's row for the script that searches all pages of the list."""
     means = [[None if mean is None else round(mean, 4), level] for mean, level in cells]
     return [
         printable(dialogue.unit_id),
@@ -217,9 +217,9 @@ def _list_row(dialogue: ShownDialogue, cells: Sequence[tuple[float | None, int]]
 
 
 LISTED: Final = 20
-"""Turns in a list that needs no script."""
+"""Maximum number of turns in a list that needs no script."""
 MOST_LISTS: Final = 12
-"""Models that are set against the best one in such lists."""
+"""Maximum number of models that are compared with the best one in such lists."""
 
 
 @dataclass(frozen=True)

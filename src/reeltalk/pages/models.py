@@ -1,4 +1,4 @@
-"""The pages of models: one that lists what is known of each, and one for each model with its numbers and profile."""
+"""The pages of models: a list of facts about models, and a page for each model with its numbers and profile."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -33,7 +33,7 @@ AXIS: Final = "parameters (thousand millions)"
 
 
 def has_about(site: Site) -> bool:
-    """True if something is said about a model of the report."""
+    """True if there are facts about a model of the report."""
     return any(site.about)
 
 
@@ -92,20 +92,20 @@ def _sizes(site: Site, metric: str) -> Markup:
 
 
 OWN_GROUPS = {"question_type": "vdact.question_type", "skill": "svbench.skill", "task": "task"}
-"""Groups of a run whose labels the page has already, by the vocabulary in which it has them."""
+"""Groups of a run that the page already has as labels, with the vocabulary of the labels."""
 
 
 @dataclass(frozen=True)
 class ReferenceModel:
-    """Another model that stands beside this one."""
+    """Another model that this one is compared with."""
 
     index: int
     what: str
-    """`best`, `next` where this one is the best, or `floor`."""
+    """`best`; `next` if this model is the best; or `floor`."""
 
 
 def write_models(site: Site) -> None:
-    """Write a page a model below `models/`.
+    """Write a page for each model below `models/`.
 
     Args:
         site: The report.
@@ -163,18 +163,18 @@ def write_models(site: Site) -> None:
 
 
 def _beside(site: Site, index: int) -> list[ReferenceModel]:
-    """The best of the others and the floor, where they are measured alike."""
+    """The best of the other models, and the floor, if they are comparable."""
     found = [("best", best_model(site)), ("floor", floor_model(site))]
     there = [ReferenceModel(other, what) for what, other in found if other is not None and other != index]
     if not there or there[0].what != "best":
-        # The page of the best shows who comes next.
+        # The page of the best model shows the next one.
         following = best_model(site, beside=index)
         there = [*([ReferenceModel(following, "next")] if following is not None else []), *there]
     return [other for other in there if are_comparable(site, index, other.index)]
 
 
 def _told(found: tuple[Deviation, ...]) -> list[tuple[str, Deviation]]:
-    """Strengths or weaknesses with what kind of label each is."""
+    """Strengths or weaknesses, with the kind of each label."""
     return [("CogME" if d.vocabulary == "cogme" else title_of_vocabulary(d.vocabulary), d) for d in found]
 
 
@@ -199,7 +199,7 @@ def _curve(site: Site, among: list[int], metric: str, index: int) -> str:
 
 
 def _own(groups: list[Breakdown], site: Site, among: list[int], index: int) -> list[Breakdown]:
-    """The run's own tables by group for the models of the page, without those that the page has from the turns."""
+    """The run's own tables by group for the models of the page, without groups computed from the turns."""
     kept = []
     for breakdown in groups:
         if OWN_GROUPS.get(breakdown.by) in site.turns.groups:

@@ -27,7 +27,7 @@ TICK_STEPS_S: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 LONGEST_STEP_S: Final = 7200
 MOST_TICKS: Final = 9
 GAP_STEPS: Final = 1.8
-"""Sightings further apart than this many usual steps are not joined."""
+"""Sightings further apart than this many usual steps are drawn apart."""
 
 
 @dataclass
@@ -35,18 +35,18 @@ class ShownObject:
     """One identity and its row."""
 
     number: int
-    """From 1, in the order in which they are first seen."""
+    """From 1, in order of the first sighting."""
     entity: str
     class_name: str
     colour: str | None
     caption: str | None
     sightings: list[Sighting]
     picture: str | None = None
-    """File of its best crop, beside the page."""
+    """File of its best crop, next to the page."""
 
     @property
     def key(self) -> str:
-        """The row's place on the page."""
+        """Link target of the row."""
         return f"o{self.number}"
 
 
@@ -63,17 +63,17 @@ class ObjectVideo:
 
     @property
     def sightings(self) -> int:
-        """How many there are of all objects."""
+        """Number of sightings of all objects."""
         return sum(len(shown.sightings) for shown in self.objects)
 
     @property
     def kinds(self) -> Counter[str]:
-        """How many merges and splits."""
+        """Numbers of merges and splits."""
         return Counter(change.kind for change in self.changes)
 
     @property
     def duration_s(self) -> float:
-        """Length, or the last sighting where it is not known."""
+        """Length, or the last sighting if the length is unknown."""
         last = max((s.pts_s for shown in self.objects for s in shown.sightings), default=0.0)
         return max(self.video.duration_s or 0.0, last, 0.1)
 
@@ -91,7 +91,7 @@ def write_objects(benchmark: Benchmark, folder: Path, environment: Environment, 
     """Write the pages: one that lists the videos, and one for each video that has objects.
 
     Args:
-        benchmark: In whose videos objects were sighted.
+        benchmark: A benchmark with sightings.
         folder: The site's folder.
         environment: Where the templates are.
         page: Name of the list.
@@ -183,7 +183,7 @@ def _objects(
 
 def _copy_pictures(benchmark: Benchmark, shown: ObjectVideo, target: Path) -> None:
     for row in shown.objects:
-        # An export takes the tables along and leaves the pictures.
+        # An export has the tables without the pictures.
         if row.picture is None or row.picture not in benchmark.manifest.files:
             row.picture = None
             continue
@@ -214,7 +214,7 @@ def _strip_values(shown: ObjectVideo) -> dict[str, object]:
 
 
 def _runs(shown: ObjectVideo, sightings: Sequence[Sighting]) -> list[list[Sighting]]:
-    """Sightings with none of the frames between them missing, as far as the usual step tells."""
+    """Groups of sightings without a gap of more than `GAP_STEPS` usual steps."""
     times = sorted({s.pts_s for row in shown.objects for s in row.sightings})
     steps = sorted(b - a for a, b in pairwise(times))
     usual = steps[len(steps) // 2] if steps else 1.0

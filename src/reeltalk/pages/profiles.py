@@ -1,4 +1,4 @@
-"""The page of profiles: tables and radars of what each model achieves, by tag and by kind of question."""
+"""The page of profiles: tables and radars of each model's achievement, by tag and by kind of question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ from reeltalk.pages.site import Page, Site, write_static
 PAGE: Final = "profiles.html"
 STYLE = "profiles.css"
 SAME_QUESTIONS = DOES_NOT_TELL_MODELS_APART | {"data"}
-"""Signature parts that may differ between models that are compared on the turns they share."""
+"""Signature parts that may differ between models that are compared on shared turns."""
 
 
 @dataclass(frozen=True)
 class MeasureLine:
-    """What says how right answers are, for some of the models."""
+    """The measure of how right answers are, for some of the models."""
 
     metric: str
     models: list[int]
@@ -44,7 +44,7 @@ class MeasureLine:
 
 @dataclass(frozen=True)
 class ModelPair:
-    """Two models, tag by tag."""
+    """A comparison of two models by tag."""
 
     one: int
     two: int
@@ -52,12 +52,12 @@ class ModelPair:
 
     @property
     def differing(self) -> int:
-        """Tags at which they differ."""
+        """Number of tags with a significant difference."""
         return sum(row.differs for row in self.rows)
 
 
 def has_profiles(site: Site) -> bool:
-    """True where some answer with a score is to a question that carries CogME's tags.
+    """True if some scored answer is to a question with CogME's tags.
 
     Args:
         site: The report.
@@ -107,12 +107,12 @@ def write_profiles(site: Site) -> None:
 
 
 def draw_radars(site: Site, models: Sequence[int], page: str) -> list[tuple[str, Markup]]:
-    """A radar for each of the three components: title and SVG; none where no model has a value.
+    """A radar for each of the three components: title and SVG; empty if no model has a value.
 
     Args:
         site: The report.
-        models: Whose polygons are drawn.
-        page: On which file they stand.
+        models: Places of the models to draw.
+        page: The file with the figures.
     """
     often = frequencies(site.turns)
     drawn = []
@@ -131,12 +131,12 @@ def draw_radars(site: Site, models: Sequence[int], page: str) -> list[tuple[str,
 
 
 def draw_rare(site: Site, index: int, page: str) -> Markup:
-    """One model's achievement at each tag over how frequent the tag is.
+    """The chart of one model's achievement at each tag by the tag's frequency.
 
     Args:
         site: The report.
         index: The model's place.
-        page: On which file it stands.
+        page: The file with the figure.
     """
     often, mine = frequencies(site.turns), site.profiles[index]
     dots = [
@@ -144,7 +144,7 @@ def draw_rare(site: Site, index: int, page: str) -> Markup:
         for tag, share in often.items()
         if (value := mine.weighted[tag]) is not None and share.percent
     ]
-    title = f"What {site.board.models[index].name} achieves at each tag over how frequent the tag is"
+    title = f"Achievement of {site.board.models[index].name} at each tag by the tag's frequency"
     overall = mine.overall.value if mine.overall is not None else None
     svg = frequency_plot(index, dots, title=title, rare_percent=RARE_PERCENT, overall=overall)
     name = f"rare-tags-{key_of(index).lower()}"
@@ -152,7 +152,7 @@ def draw_rare(site: Site, index: int, page: str) -> Markup:
 
 
 def signatures_of(site: Site, models: Sequence[int]) -> list[str]:
-    """Signatures of the numbers by which some models' answers are measured, each once.
+    """Signatures of the measures of some models' answers, each once.
 
     Args:
         site: The report.
@@ -168,19 +168,19 @@ def signatures_of(site: Site, models: Sequence[int]) -> list[str]:
 
 
 def draw_matrices(site: Site, one: int, two: int | None) -> list[Matrix]:
-    """Tags joined with every other vocabulary of the tagged turns.
+    """Matrices of tags by the labels of every other vocabulary of the tagged turns.
 
     Args:
         site: The report.
         one: Place of a model.
-        two: Place of another whose values are subtracted.
+        two: Place of a model whose values are subtracted.
     """
     found = [matrix_of(site.turns, vocabulary, one, two) for vocabulary in site.turns.groups]
     return [matrix for matrix in found if any(cell is not None for _, cells in matrix.rows for cell in cells)]
 
 
 def measure_lines(site: Site) -> list[MeasureLine]:
-    """What says how right the answers are, with its signatures and the models it speaks of.
+    """The measures of how right the answers are, with their signatures and models.
 
     Args:
         site: The report.
@@ -198,7 +198,7 @@ def measure_lines(site: Site) -> list[MeasureLine]:
 
 
 def are_comparable(site: Site, one: int, two: int) -> bool:
-    """True where two models are measured alike: by one measure, from signatures that differ in nothing that moves it.
+    """True if two models have the same measure, with signatures that do not differ in anything that changes it.
 
     Args:
         site: The report.
@@ -214,11 +214,11 @@ def are_comparable(site: Site, one: int, two: int) -> bool:
 
 
 def best_model(site: Site, *, beside: int | None = None) -> int | None:
-    """The model with the highest mean over tagged turns; people, references and oracles only without others.
+    """The model with the highest mean over tagged turns; people, references and oracles only if there are no others.
 
     Args:
         site: The report.
-        beside: Only among those that compare with this one, and not itself.
+        beside: Only search models that are comparable with this one, and not itself.
     """
     there = [index for index, model in enumerate(site.board.models) if model.floor is None and index != beside]
     if beside is not None:
@@ -233,11 +233,11 @@ def best_model(site: Site, *, beside: int | None = None) -> int | None:
 
 
 def floor_model(site: Site, *, beside: int | None = None) -> int | None:
-    """The best of the baselines that know nothing; None where there is none.
+    """The best of the baselines that do not see the video; None if there is none.
 
     Args:
         site: The report.
-        beside: Only among those that compare with this one, and not itself.
+        beside: Only search models that are comparable with this one, and not itself.
     """
     there = [index for index, model in enumerate(site.board.models) if model.floor is not None and index != beside]
     if beside is not None:
@@ -246,7 +246,7 @@ def floor_model(site: Site, *, beside: int | None = None) -> int | None:
 
 
 def shown_models(site: Site) -> list[int]:
-    """The models of the radars: all that have a profile; of many the best and the floor.
+    """The models of the radars: all that have a profile, or the best and the floor if there are many.
 
     Args:
         site: The report.
@@ -262,7 +262,7 @@ def shown_models(site: Site) -> list[int]:
 
 
 def _files(site: Site) -> Markup:
-    """Links to the table of 19 tags as files, where these are asked for."""
+    """Links to the table of 19 tags as files, if these are requested."""
     models = [index for index, mine in enumerate(site.profiles) if mine.overall is not None]
     often = frequencies(site.turns)
     header = ["Tag", "Questions", "Per cent", *(site.board.models[index].name for index in models)]
@@ -281,7 +281,7 @@ def _files(site: Site) -> Markup:
 
 
 def _quoted(site: Site, index: int) -> bool:
-    """False if the measure's number is withheld, as too much of it has no score."""
+    """False if the measure's number is withheld because too many scores are missing."""
     metric = site.turns.measures[index]
     cell = site.board.models[index].cells.get(metric) if metric is not None else None
     return cell is None or not cell.withheld
@@ -300,7 +300,7 @@ def _first_two(site: Site) -> tuple[int | None, int | None]:
 
 
 def _pair(site: Site, one: int, two: int) -> ModelPair:
-    """Two models, the better first."""
+    """A comparison of two models, the better one first."""
     if _overall(site, two) > _overall(site, one):
         one, two = two, one
     return ModelPair(one, two, tag_differences(site.turns, one, two))

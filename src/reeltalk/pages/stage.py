@@ -1,4 +1,4 @@
-"""Write runs or a benchmark as a static site that opens from disk."""
+"""Writes runs or a benchmark as a static site that opens from disk."""
 
 import contextlib
 import gc
@@ -49,7 +49,7 @@ __all__ = [
 def report_pages() -> tuple[Page, ...]:
     """The pages of a report on runs, in the order of its navigation.
 
-    A module of this package that holds `REPORT_PAGES` is found by that alone.
+    Every module of this package with `REPORT_PAGES` is found automatically.
     """
     names = (module.name for module in pkgutil.iter_modules(pages.__path__, f"{pages.__name__}."))
     found = [page for name in names for page in getattr(import_module(name), "REPORT_PAGES", ())]
@@ -66,22 +66,22 @@ def write_report(
 ) -> Path:
     """Write the site.
 
-    The same runs give the same bytes. Figures, style and script are inside; no page asks for anything from a network.
+    The same runs give the same bytes. Figures, style and script are part of the site; no page uses the network.
 
     Args:
-        runs: Runs side by side, in the order of their models on the pages.
+        runs: The runs, in the order of their models on the pages.
         folder: An existing, empty folder.
-        settings: What to show beyond the runs; nothing by default.
-        benchmark: What the runs were played on; its videos, evidence and tags are shown where it is given.
-        executor: Decodes and cuts its videos; by default processes of this machine.
+        settings: What to show in addition to the runs; by default nothing.
+        benchmark: The benchmark of the runs; if given, its videos, evidence and tags are shown.
+        executor: Runs the decoding of videos; by default processes of this machine.
 
     Returns:
         Path of `index.html`.
 
     Raises:
-        BenchmarkError: The runs hold no scores, one contradicts itself, or none of their videos is in the benchmark.
+        BenchmarkError: The runs have no scores, one contradicts itself, or none of their videos is in the benchmark.
         InputError: A run's file is damaged.
-        SettingError: What is said about models is about none of these, or people's ratings match none of the runs.
+        SettingError: The facts are about none of the runs' models, or people's ratings match none of the runs.
     """
     settings = settings or ReportSettings()
     runs, controls = separate_controls(runs)
@@ -91,8 +91,8 @@ def write_report(
         site = Site(folder, board, collect_dialogues(board, verdicts), verdicts, settings, benchmark, executor)
     if settings.about and not any(site.about):
         raise SettingError(
-            f"nothing is said about any model of these runs ({', '.join(model.name for model in board.models)}), only "
-            f"about {', '.join(settings.about)}; name models as the runs do"
+            f"there are no facts about any model of these runs ({', '.join(model.name for model in board.models)}), "
+            f"only about {', '.join(settings.about)}; name models as the runs do"
         )
     site.controls = controls
     site.calibration = run_calibration(runs, settings.human)
@@ -107,7 +107,7 @@ def write_report(
 
 
 def _check_benchmark(benchmark: Benchmark, site: Site) -> None:
-    """Refuse a benchmark that the runs were not played on."""
+    """Reject a benchmark that is not the benchmark of the runs."""
     known = {video.id for video in benchmark.read(VIDEOS)}
     asked = {dialogue.video_id for dialogue in site.dialogues}
     if known and asked and not known & asked:
@@ -119,7 +119,7 @@ def _check_benchmark(benchmark: Benchmark, site: Site) -> None:
 
 @contextlib.contextmanager
 def _nothing_discarded() -> Iterator[None]:
-    """While millions of objects come to stay, looking for those that can be discarded costs more than it frees."""
+    """Pause garbage collection: millions of objects last, so collection costs more than it frees."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -130,7 +130,7 @@ def _nothing_discarded() -> Iterator[None]:
 
 
 def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write the pages about a curation, and those about objects where they were sighted.
+    """Write the pages about a curation, and pages about objects if there are sightings.
 
     The same benchmark gives the same bytes.
 
@@ -158,10 +158,10 @@ def write_scenario_report(
     """Write the pages about scenarios: time lines, states and relations.
 
     Args:
-        title: What the scenarios belong to.
+        title: Name of the set of scenarios.
         scenarios: Which.
         folder: An existing, empty folder.
-        benchmark: Where they come from; the pages about its objects are added where they were sighted.
+        benchmark: Their benchmark; pages about its objects are added if there are sightings.
 
     Returns:
         Path of `index.html`.
@@ -175,7 +175,7 @@ def write_scenario_report(
 
 
 def write_object_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write the pages about objects as a site of their own.
+    """Write the pages about objects as a site.
 
     The same benchmark gives the same bytes.
 
@@ -199,19 +199,19 @@ def write_object_report(benchmark: Benchmark, folder: Path) -> Path:
 
 
 def write_dataset_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write the page about what a benchmark consists of as a site of its own: of one that was merely imported.
+    """Write the page about a benchmark's data as a site, for example for an imported benchmark.
 
     The same benchmark gives the same bytes.
 
     Args:
-        benchmark: Any that holds videos or questions.
+        benchmark: Any benchmark with videos or questions.
         folder: An existing, empty folder.
 
     Returns:
         Path of `index.html`.
 
     Raises:
-        BenchmarkError: It holds neither.
+        BenchmarkError: It has neither.
         InputError: A table or graph is damaged.
     """
     write_static(folder)
@@ -219,7 +219,7 @@ def write_dataset_report(benchmark: Benchmark, folder: Path) -> Path:
 
 
 def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write the pages about construction as a site of their own, with those about objects where they were sighted.
+    """Write the pages about construction as a site, with pages about objects if there are sightings.
 
     Args:
         benchmark: What `reeltalk construct` wrote.
@@ -243,7 +243,7 @@ def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:
 
 
 def _links(benchmark: Benchmark) -> tuple[tuple[str, str], ...]:
-    """What else the site shows: words and pages."""
+    """Other pages of the site: texts and file names."""
     links = []
     if is_constructed(benchmark):
         links.append(("Chains, dialogues and what the checks found", CONSTRUCTION_PAGE))
@@ -253,11 +253,11 @@ def _links(benchmark: Benchmark) -> tuple[tuple[str, str], ...]:
 
 
 def _environment_of(benchmark: Benchmark, first: str | None = None) -> Environment:
-    """Templates whose pages all have the navigation of a benchmark's site.
+    """The templates, with the navigation of a benchmark's site on all pages.
 
     Args:
-        benchmark: What the site is about.
-        first: The page that is its `index.html`, where that is none of an overview.
+        benchmark: The benchmark of the site.
+        first: The page that is its `index.html`, if that is not an overview.
     """
     pages = [("Overview", "index.html")]
     if is_constructed(benchmark):

@@ -1,4 +1,4 @@
-"""The page of settings: runs of one model that differ in one setting, as mode, history or frames."""
+"""The page of settings: runs of one model that differ in one setting, such as mode, history or frames."""
 
 import re
 from collections import Counter, defaultdict
@@ -30,9 +30,9 @@ SWEPT: Final = {
     "options": "Order of options",
     "rounds": "Turns that are answered",
 }
-"""Settings by which runs are set side by side, in the order of the page."""
+"""Settings by which runs are compared, in the order of the page."""
 FOLLOWS: Final = frozenset({"shown", "planted"})
-"""Parts that other settings decide."""
+"""Parts of a signature that follow from other settings."""
 VALUES: Final = (
     "single",
     "dialogue",
@@ -45,9 +45,9 @@ VALUES: Final = (
     "no",
     "yes",
 )
-"""The order of values that are words: those with less history before those with more."""
+"""The order of values that are words: less history before more."""
 SINGLE: Final = "single"
-"""The mode that has no history, so that `history` differs with it."""
+"""The mode without history; in it the part `history` differs too."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Sweep:
 
     setting: str
     name: str
-    """The model's, and what else tells this line from others of the model."""
+    """The model's name, and the settings that distinguish this line from others of the model."""
     values: tuple[str, ...]
-    """Values of the setting in their order; the first is what the others are compared with."""
+    """Values of the setting in order; the others are compared with the first."""
     indices: tuple[int, ...]
-    """For each value the place in the leaderboard."""
+    """The place in the leaderboard for each value."""
     index: int
-    """The place by which figures name it: one that no other line of the setting has, where there is one."""
+    """The place that determines its letter in figures; different from other lines of the setting if possible."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class SweepStep:
 
     value: Estimate | None
     difference: Estimate | None
-    """From the first value; `n` is the number of turns at this value that are compared."""
+    """Difference from the first value; `n` is the number of compared turns at this value."""
     same_turns: bool = True
-    """False if the difference is over other turns about the same videos, as of dialogues and paths."""
+    """False if the difference is over other turns about the same videos, as between dialogues and paths."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class SweptMetric:
 
 
 def find_sweeps(board: Leaderboard) -> list[Sweep]:
-    """Where runs of one model differ in one setting, by setting and in the leaderboard's order.
+    """Find runs of one model that differ in one setting, by setting and in the leaderboard's order.
 
-    Players that know nothing are left out, and of several runs with the same settings all but the first.
+    Baselines that do not see the video are left out, and of several runs with the same settings all but the first.
     """
     stated = [answer_settings(model.run, model.info.model) for model in board.models]
     lines = []
@@ -101,7 +101,7 @@ def find_sweeps(board: Leaderboard) -> list[Sweep]:
             benchmark = str(model.run.info.settings.get("benchmark"))
             histories = [fixed.pop("history", None)] if setting == "mode" else [None]
             if setting == "mode" and own[setting] == SINGLE:
-                # It stands beside whatever history the other modes were told.
+                # This mode is compared with any history of the other modes.
                 histories = list(dict.fromkeys(found.get("history") for found in stated if found.get("mode") != SINGLE))
             for history in histories:
                 key = (model.info.model, benchmark, history, tuple(sorted(fixed.items())))
@@ -117,7 +117,7 @@ def find_sweeps(board: Leaderboard) -> list[Sweep]:
 
 
 def sweep_metrics(board: Leaderboard, lines: Sequence[Sweep]) -> list[list[SweptMetric]]:
-    """For each line every metric that has a value at two of its settings and compares between them.
+    """For each line, every metric with comparable values at two of its settings.
 
     Raises:
         BenchmarkError: A run's tables do not have one order.
@@ -131,7 +131,7 @@ def sweep_metrics(board: Leaderboard, lines: Sequence[Sweep]) -> list[list[Swept
 
 
 _Scores = Mapping[tuple[int, str], Mapping[str, VideoValue]]
-"""By place in the leaderboard and metric, the scores of turns by item."""
+"""Scores of turns by item, by place in the leaderboard and metric."""
 
 
 def _of_metric(board: Leaderboard, line: Sweep, metric: str, scores: _Scores) -> SweptMetric | None:
@@ -160,7 +160,7 @@ def _of_metric(board: Leaderboard, line: Sweep, metric: str, scores: _Scores) ->
 
 
 def _compare(setting: str, signatures: Sequence[str]) -> bool:
-    """True if numbers differ in the setting only, and in what it decides."""
+    """True if signatures differ only in the setting and in parts that follow from it."""
     free = {setting, *FOLLOWS} | ({"history", "subject", "data"} if setting == "mode" else set())
     found = [{name: part for name, part in signature_parts(one).items() if name not in free} for one in signatures]
     return all(parts == found[0] for parts in found)
@@ -169,7 +169,7 @@ def _compare(setting: str, signatures: Sequence[str]) -> bool:
 def _comparable(
     first: Mapping[str, VideoValue], second: Mapping[str, VideoValue]
 ) -> tuple[list[VideoValue], list[VideoValue], bool]:
-    """The scores of turns that both have; where they have few, those of all turns about videos that both have."""
+    """The scores of turns that both have; if these are few, the scores of all turns about videos that both have."""
     common = [item for item in first if item in second]
     if 2 * len(common) >= min(len(first), len(second)):
         return [first[item] for item in common], [second[item] for item in common], True
@@ -179,7 +179,7 @@ def _comparable(
 
 
 def _is_mean(entries: Mapping[str, VideoValue], value: Estimate | None) -> bool:
-    """True if a metric's number is the mean of its turns, so that a difference of means is the one that is meant."""
+    """True if a metric's number is the mean of its turns, so that differences of means are meaningful."""
     if value is None or not entries:
         return False
     mean = sum(entry.value for entry in entries.values()) / len(entries)
@@ -201,7 +201,7 @@ def _scores(board: Leaderboard, indices: set[int]) -> _Scores:
 
 
 def _names(keys: Sequence[tuple[object, ...]]) -> list[str]:
-    """Names of lines: the model's, with the settings in which it has several lines."""
+    """Names of lines: the model's name, with the settings in which it has several lines."""
     names = []
     for model, _, history, fixed in keys:
         others = [key for key in keys if key[0] == model]
@@ -294,7 +294,7 @@ def _table(site: Site, line: Sweep, metrics: list[SweptMetric]) -> Markup:
     signatures = site.signatures_of(*(one.metric for one in metrics), models=line.indices)
     notes = [f"{DIFFERENCES}, not corrected for the number of comparisons."]
     if not all(step.same_turns for one in metrics for step in one.steps):
-        notes.append("Differences over other turns about the same videos where the turns are not the same.")
+        notes.append("If the turns are not the same, the difference is over other turns about the same videos.")
     return site.table(PAGE, f"{line.setting}-{line.name}", header, rows, title, signatures, notes=notes)
 
 

@@ -108,7 +108,7 @@ def test_settings_show_values_and_their_difference(tmp_path: Path, runs: list[Ru
 
 def test_what_is_said_about_other_models_is_an_error(tmp_path: Path, runs: list[Run]) -> None:
     said = ReportSettings(about={"another": ModelAbout(parameters_b=1.0)})
-    with pytest.raises(SettingError, match="nothing is said about any model of these runs"):
+    with pytest.raises(SettingError, match="there are no facts about any model of these runs"):
         report(tmp_path / "site", runs, said)
 
 
