@@ -16,7 +16,7 @@ from scripted_server import serve
 
 ROOT = Path(__file__).parents[1]
 
-pytest_plugins = ("suite_plugin", "counted_tests")
+pytest_plugins = ("suite_plugin", "counted_tests", "own_processes")
 
 
 @pytest.fixture(scope="session")

@@ -67,6 +67,16 @@ import numpy, reeltalk.parallel.feeding, reeltalk.parallel.forking
 for module in sys.argv[2:]:
     importlib.import_module(module)
 """
+OF_TESTS: Final = """
+import contextlib, importlib
+
+folders, modules = sys.argv[2:4]
+sys.path[:0] = folders.split(os.pathsep)
+for module in modules.split():
+    # Not every environment has torch and peft.
+    with contextlib.suppress(ImportError):
+        importlib.import_module(module)
+"""
 LAUNCHER: Final = """
 # Else each run spends most of a second at its end looking for cycles in all that was imported.
 gc.freeze()
@@ -164,6 +174,8 @@ else:
 IMPORTS: Final = """
 import ctypes, fcntl, gc, json, os, resource, runpy, selectors, signal, socket, sys, tempfile, termios
 """
+FOR_TESTS: Final = ("pytest", "page_world", "willing_model", "torch", "peft", "tiny_architectures")
+"""Modules that take long to import, and that many files of tests import."""
 CALLED: Final = re.compile(r'"(reeltalk[\w.]+):\w+"')
 """A function that the package calls in another process."""
 LOOK_FOR_S: Final = 0.1
@@ -435,6 +447,15 @@ def launcher(calls: Launcher | None = None) -> Iterator[Launcher]:
     """
     address = "" if calls is None else calls.address
     with _launching(OF_COMMANDS, str(Path(__file__).parent), address) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def launcher_of_tests() -> Iterator[Launcher]:
+    """What starts runs of pytest in processes that have imported `FOR_TESTS`, while the block lasts."""
+    tools = Path(__file__).parent
+    folders = os.pathsep.join((str(tools), str(tools.parent / "bench")))
+    with _launching(OF_TESTS, folders, " ".join(FOR_TESTS)) as made:
         yield made
 
 

@@ -185,15 +185,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
     if workers > 1:
-        seconds = _seconds(config)
-        items[:] = [item for name in dealt(list(files), seconds, workers) for item in files[name]]
+        together = [name for name, found in files.items() if getattr(found[0], "together", False)]
+        order = dealt(list(files), _seconds(config), workers, together)
+        items[:] = [item for name in order for item in files[name]]
 
 
-def dealt(names: Sequence[str], seconds: dict[str, float], workers: int) -> list[str]:
+def dealt(names: Sequence[str], seconds: dict[str, float], workers: int, together: Sequence[str] = ()) -> list[str]:
     """Files in an order that keeps all workers busy to the end.
 
     Each worker begins with a part of this order, and takes from the end of another's part when it has none left. So a
     part begins with what takes longest, and the parts take about the same time.
+
+    Args:
+        names: The files.
+        seconds: How long a file takes, where that is known.
+        workers: How many workers there are.
+        together: Files for one worker, which begins with them.
     """
 
     def expected(name: str) -> float:
@@ -202,8 +209,8 @@ def dealt(names: Sequence[str], seconds: dict[str, float], workers: int) -> list
 
     parts: list[list[str]] = [[] for _ in range(workers)]
     taken = [0.0] * workers
-    for name in sorted(names, key=lambda name: (-expected(name), name)):
-        least = min(range(workers), key=lambda worker: taken[worker])
+    for name in sorted(names, key=lambda name: (name not in together, -expected(name), name)):
+        least = 0 if name in together else min(range(workers), key=lambda worker: taken[worker])
         parts[least].append(name)
         taken[least] += expected(name)
     return [name for part in parts for name in part]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import own_processes
 import pytest
 import suite_plugin
 
@@ -73,7 +74,47 @@ def test_a_shuffled_order_is_that_of_its_seed(tmp_path: Path) -> None:
 def test_files_are_dealt_so_that_workers_end_together() -> None:
     seconds = {"a": 100.0, "b": 60.0, "c": 50.0, "d": 1.0, "e": 2.0}
     assert suite_plugin.dealt(list(seconds), seconds, 2) == ["a", "e", "d", "b", "c"]
+    assert suite_plugin.dealt(list(seconds), seconds, 2, together=["d", "e"]) == ["e", "d", "b", "c", "a"]
     assert suite_plugin.dealt(["tests/unit/a.py", "tests/integration/b.py"], {}, 1)[0] == "tests/integration/b.py"
+
+
+WITHOUT_TORCH = """
+import launched_runs
+launched_runs.FOR_TESTS = ("pytest",)
+pytest_plugins = ("own_processes",)
+"""
+IN_A_PROCESS = """
+import os
+from pathlib import Path
+
+PROCESS = os.getpid()
+def test_a(): Path("process").write_text(str(PROCESS))
+def test_b(): assert 1 == 2, "so it is"
+"""
+
+
+def test_a_file_of_much_memory_has_a_process_of_its_own_and_fails_with_its_tests(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    file = tmp_path / min(own_processes.FILES)
+    file.parent.mkdir(parents=True)
+    file.write_text(IN_A_PROCESS, encoding="utf-8")
+    (tmp_path / "conftest.py").write_text(WITHOUT_TORCH, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    done = of(tmp_path, "-n", "1")
+    assert "AssertionError: so it is" in done.stdout, done.stdout + done.stderr
+    assert "1 failed, 1 passed" in done.stdout, "the tests of the file"
+    assert f"FAILED {min(own_processes.FILES)}::{own_processes.NAME}" in done.stdout
+    (tmp_path / "process").unlink()
+    for options in (("-n", "0", "-k", "test_a"), ("-n", "1", f"{file}::test_a")):
+        done = of(tmp_path, *options)
+        assert own_processes.NAME not in done.stdout, "without workers and by name as all others"
+        assert "1 passed" in done.stdout
+        (tmp_path / "process").unlink()
+
+
+def test_files_with_processes_of_their_own_count_nothing_that_they_try() -> None:
+    for name in own_processes.FILES:
+        assert "reliability" not in (ROOT / name).read_text(encoding="utf-8"), f"{name}: its counts would be lost"
 
 
 @pytest.mark.parametrize("variable", ["HOME", *suite_plugin.XDG])
