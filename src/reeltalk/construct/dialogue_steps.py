@@ -68,7 +68,7 @@ def single_scenes(
     Args:
         video_id: The video.
         clips: Its clips in order of time.
-        captions: Captions by clip. A clip without one stays a scene of its own.
+        captions: Captions by clip. A clip without one becomes a separate scene.
         settings: Thresholds.
         writer: Signature of the writer of the captions.
         alike: Compares two captions; by their words by default.
@@ -201,7 +201,7 @@ def _judged_alike(writer: JudgesScenes, video: Video, gates: list[GateResult]) -
 
 
 def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str, str]) -> list[GateResult]:
-    """Propose a category for a video without one: that of most clips, or the most frequent words of their captions.
+    """Propose a category for a video without one: the category of most clips, or the most frequent words of captions.
 
     The proposal is flagged as not verified, and never written into the video.
     """

@@ -280,7 +280,7 @@ def read_correct(runs: Sequence[Path], settings: DifficultySettings) -> dict[str
         for answer, scores in rows:
             if (answer.model, answer.item_id) != (scores.model, scores.item_id):
                 raise BenchmarkError(
-                    f"{path}: the scores of '{scores.model}' for '{scores.item_id}' stand beside the answer of "
+                    f"{path}: the scores of '{scores.model}' for '{scores.item_id}' are next to the answer of "
                     f"'{answer.model}' to '{answer.item_id}'; score the answers again"
                 )
             score = scores.scores.get(settings.metric)

@@ -1,6 +1,6 @@
 """The graphs of a video by clip, and question chains from them: each turn depends on the answer before it (SVBench).
 
-Facts record what a question and its answer tell, so that no later turn asks for something already told.
+Facts record the information in a question and its answer, so that no later turn asks for it again.
 """
 
 import random
@@ -133,7 +133,7 @@ def asked_facts(question: Question) -> frozenset[KnownFact]:
 
 
 def known_facts(question: Question) -> frozenset[KnownFact]:
-    """All facts known after the question was asked and answered: those of the answer and those of the question."""
+    """All facts known after the question and its answer: the facts of both."""
     told: set[KnownFact] = set(asked_facts(question))
     for event in question.evidence:
         shown = question.kind not in ("times", "things_count", "what_else", "duration") or len(question.evidence) == 1

@@ -39,7 +39,7 @@ class StatementForms(BaseModel):
 
 @dataclass(frozen=True)
 class Statement:
-    """An answer as a clause of its own."""
+    """An answer as a complete clause."""
 
     about: str
     """The question as a clause, for example `where the person puts the mug`."""

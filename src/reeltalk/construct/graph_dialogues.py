@@ -150,7 +150,7 @@ class DialogueMaker:
         shown: bool = False,
         without: Sequence[Question] = (),
     ) -> tuple[Question, bool] | None:
-        """Choose a question of a least asked kind that nothing said so far answers; tell if it refers to the last one.
+        """Choose a question of a rare kind that nothing said so far answers; True if it refers to the last question.
 
         Args:
             follow: True to refer to the last question, False not to, None for either.

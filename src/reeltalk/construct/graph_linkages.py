@@ -87,7 +87,7 @@ class ChainPair:
 
     Args:
         part: Both clips.
-        boundary: The order of the later clip's first event among those of both.
+        boundary: The order of the later clip's first event among the events of both clips.
         before: The earlier chain.
         after: The later chain.
     """

@@ -64,7 +64,7 @@ class LeakSettings(BaseModel):
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """Chance at which a fair mixture of answers is taken for a habit; over all forms together, and per turn blind."""
     min_support: Annotated[int, Field(ge=1)] = 5
-    """Other videos with a like question (blind), or turns of a form in other videos (habit), needed to tell."""
+    """Least number of other videos with a similar question (blind), or of turns of a form in other videos (habit)."""
     likeness: Annotated[float, Field(gt=0, le=1)] = 0.85
     """Least cosine similarity at which a question of another video counts as the same question."""
     coverage: Annotated[float, Field(gt=0, le=1)] = 0.6

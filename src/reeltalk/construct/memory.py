@@ -2,7 +2,7 @@
 
 MT-Video-Bench's bank (arXiv 2510.17722, section 3.2) uses captions and visual similarity. This one also uses position:
 a *place* is a map of the objects in one view. The bank finds the place that a frame shows and the pan or zoom since
-then, so it tells two equal chairs apart by where they stand. An object at no known position is either a known object
+then, so it distinguishes two equal chairs by their positions. An object at no known position is either a known object
 that is *loose* (it moved, or it is missing from its position) or a new one.
 
 A *track* is an object at a place. An identity has one or more tracks. Two identities merge if they look alike and were
@@ -222,7 +222,7 @@ class MemoryBank:
         """Take a frame.
 
         Args:
-            pts_s: Its time in seconds, later than that of the frame before.
+            pts_s: Its time in seconds, later than the frame before.
             picture: The appearance of the whole frame.
             objects: The objects in it.
 

@@ -47,7 +47,7 @@ MADE_BY: Final = "made_by"
 
 
 class ObjectSettings(BaseModel):
-    """How objects are found and told apart."""
+    """How objects are found and distinguished."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -79,7 +79,7 @@ def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
     if spec is None and run.benchmark.rows(KNOWN_BOXES) and any(run.benchmark.media.names()):
         spec = "known"
     if spec is None:
-        warnings.append("objects: passed over, since no --detector is given and no boxes are known")
+        warnings.append("objects: skipped, since no --detector is given and no boxes are known")
         return {}
     describe = _Describe(run.writer) if run.settings.object_captions else None
     report = sight_objects(
@@ -92,7 +92,9 @@ def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
     )
     warnings += [f"objects: {warning}" for warning in report.warnings]
     if describe is not None and describe.unwritten:
-        warnings.append(f"objects: {describe.unwritten:,} captions are unwritten; class, colour and place stand there")
+        warnings.append(
+            f"objects: {describe.unwritten:,} captions are unwritten; class, colour and place are used instead"
+        )
     return dict(report.counts)
 
 

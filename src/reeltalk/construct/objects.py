@@ -155,7 +155,7 @@ def describe_box(class_name: str, colour: str, box: Box) -> str:
 
 
 def group_frames(frames: Sequence[FrameBoxes], *, most_boxes: int) -> Iterator[list[FrameBoxes]]:
-    """Consecutive frames in groups of at most `most_boxes` boxes; a frame with more boxes is a group of its own."""
+    """Consecutive frames in groups of at most `most_boxes` boxes; a frame with more boxes is a separate group."""
     part: list[FrameBoxes] = []
     count = 0
     for frame in frames:

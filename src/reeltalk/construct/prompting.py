@@ -1,6 +1,6 @@
 """Asks a language model with the prompts of one language, and gets a record back.
 
-Text from a video, a person or another model stands between two lines of equals signs and cannot contain such a line. A
+Text from a video, a person or another model is put between two lines of equals signs, and cannot contain such a line. A
 model that sees no images gets the objects that a detector found, as text.
 
 Prompts contain worked examples about another, invented video. The JSON replies in a prompt are examples; if there are
@@ -54,7 +54,7 @@ MAY_LACK: Final = {
     name: frozenset({"seen", "advice"})
     for name in ("caption", "chain", "dialogue", "quality", "rewrite", "suitability")
 }
-"""Fields that a user's own prompt may omit: images are sent beside the text, and advice is about earlier attempts."""
+"""Fields that a user's own prompt may omit: images are sent with the text, and advice is about earlier attempts."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _with_manual(found: Prompts) -> Prompts:
 
 
 def prompts(language: Language, folder: Path | None = None) -> Prompts:
-    """All prompts of a language by name: those of a folder, and ours for the rest.
+    """All prompts of a language by name: a folder's prompts, and ours for the rest.
 
     The prompt for tags begins with the manual that people tag by.
 
@@ -143,7 +143,7 @@ class PromptedModel:
         return self.prompts[name].fill(**fields)
 
     def refused(self, name: str, kind: type[T], texts: Callable[[T], Sequence[str]]) -> Callable[[T], str | None]:
-        """A function that tells why a draft must be refused because it copies an example; it returns None if not.
+        """A function that returns the reason to refuse a draft that copies an example, or None.
 
         Args:
             name: Name of the prompt with the examples.
@@ -176,7 +176,7 @@ class PromptedModel:
             name: Name of the prompt.
             kind: Type of the record.
             seen: Fills the prompt's `{seen}`.
-            images: Images to send without a text of their own.
+            images: Images to send without a text about them.
             data: Foreign text by field.
             parts: Our own text by field.
             before: The conversation to continue.
@@ -268,7 +268,7 @@ def examples_in(prompt: Prompt, kind: type[T]) -> tuple[T, ...]:
 
 
 def quoted_in(prompt: Prompt) -> tuple[str, ...]:
-    """The quoted texts in a prompt, for examples told in prose.
+    """The quoted texts in a prompt, for examples in prose.
 
     Args:
         prompt: Any prompt.

@@ -1,7 +1,7 @@
 """The quality loop around a writer: write, lint, judge, send back. Then turns that need no video are removed.
 
 SVBench sends a chain with an overall quality below 90 of 100 back to revision (arXiv 2502.10810). Here the writer
-revises it a few times; a chain that still fails is kept, with a flag for a person. A chain or dialogue is also sent
+revises it a few times; a chain that still fails stays, with a flag for a person. A chain or dialogue is also sent
 back if a question can be answered without the video. `remove_leaks` removes such turns that remain, or the whole unit
 if its rules would be broken.
 """
@@ -114,7 +114,7 @@ def write_checked_chain(
 ) -> tuple[QAChain | None, list[GateResult]]:
     """Write a chain about a clip, and send it back while it fails the checks.
 
-    If no attempt passes, the best one is kept; of equal ones the latest.
+    If no attempt passes, the best one is returned; of equal ones the latest.
 
     Args:
         writer: Writes and judges.

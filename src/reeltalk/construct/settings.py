@@ -1,4 +1,4 @@
-"""Settings of `reeltalk construct` and `reeltalk tag`. Defaults are those of the papers where a paper names a value."""
+"""Settings of `reeltalk construct` and `reeltalk tag`. If a paper names a value, it is the default."""
 
 from pathlib import Path
 from typing import Annotated, Final, Literal

@@ -1,7 +1,7 @@
 """The construct stage: runs the steps in order. Steps share data through the benchmark's tables only.
 
-A step is skipped if its inputs, settings, writer and version are those of the last run. Replies of a model are cached,
-so a step that was interrupted repeats at most the calls that were in progress.
+A step is skipped if its inputs, settings, writer and version are the same as in the last run. Replies of a model are
+cached, so a step that was interrupted repeats at most the calls that were in progress.
 """
 
 import hashlib

@@ -255,7 +255,7 @@ class VisibleEvent:
 def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEvent]:
     """Events without what may not be shown yet.
 
-    Places are withheld too: where people draw links or add labels, a place tells what they did.
+    Places are withheld too: for drawn links and added labels, the place reveals the work.
     """
     units = _units(session, {row.subject for row in rows if row.kind not in TEAM_EVENTS})
     found = []

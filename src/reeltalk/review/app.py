@@ -137,7 +137,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    # The disk is full or the database cannot be reached. Nothing was changed, and the browser keeps what was typed.
+    # The disk is full or the database cannot be reached. Nothing was changed, and the browser stores the typed text.
     # This may concern every request of a minute, so each writes one line only.
     sys.stderr.write(f"{request.method} {request.url.path}: {error}\n")
     message = "the server cannot store anything at the moment; what you typed stays in this browser and is sent again"
@@ -217,7 +217,7 @@ def run_server(
         create_app(project, address),
         http="httptools",
         ws="none",
-        # Only named proxies may tell the client's address; anybody else could send any address.
+        # Only named proxies may report the client's address; others could send any address.
         proxy_headers=bool(address.proxies),
         forwarded_allow_ips=list(address.proxies),
         log_level="warning",

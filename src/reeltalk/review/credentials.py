@@ -49,7 +49,7 @@ def hash_password(password: str, cost: HashCost = STRONG) -> str:
 
 @cache
 def decoy_hash() -> str:
-    """Verified when nobody has the name, so that the time of an answer does not tell who is on the team."""
+    """Verified when nobody has the name, so that the time of an answer does not reveal who is on the team."""
     return hash_password(secrets.token_hex(16))
 
 

@@ -1,7 +1,7 @@
 """A review project and its database: SQLite by default, PostgreSQL by address, with the same guarantees on both.
 
 A commit that was acknowledged is durable: SQLite writes ahead and waits for the disk (`synchronous=FULL`), PostgreSQL
-is told to. Writers take turns, since every change appends to one chain of events. Readers never wait, and see one
+is configured to do so. Writers take turns, since every change appends to one chain of events. Readers never wait, and see one
 snapshot of the database from their first query to their last.
 """
 
@@ -259,7 +259,7 @@ class ProjectSettings(BaseModel):
 
 
 def folder_of(benchmark: Path) -> Path:
-    """The folder beside a benchmark that holds its review."""
+    """The folder next to a benchmark that holds its review."""
     resolved = benchmark.resolve()
     return resolved.with_name(resolved.name + FOLDER_ENDING)
 
@@ -280,7 +280,7 @@ class ReviewProject:
 
         Args:
             benchmark: The benchmark's folder. It need not exist for commands that only read the database.
-            folder: Where the review keeps its files; by default beside the benchmark.
+            folder: Where the review keeps its files; by default next to the benchmark.
             url: The database's address; by default a SQLite file in `folder`.
 
         Raises:

@@ -12,7 +12,7 @@ class ApiError(ReeltalkError):
 
     Args:
         message: What is wrong and what to do next.
-        code: The error's name for scripts; by default that of the class.
+        code: The error's name for scripts; by default the name of the class.
         field: The field of the request that is wrong, if it is one.
         more: More entries of the JSON answer, such as the current revision.
     """

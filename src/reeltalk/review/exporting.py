@@ -1,4 +1,4 @@
-"""A whole project as JSON Lines, and back: what people did, by whom and when, on any database.
+"""Exports a whole project as JSON Lines and restores it: the work of people with authors and times, on any database.
 
 Passwords, invitations, sessions, tokens and request keys are never exported. People in a restored project can sign in
 after an operator has given them a new password (`reeltalk review invite --reset`).
@@ -165,13 +165,11 @@ def read_export_manifest(folder: Path) -> ExportManifest:
     for name, entry in manifest.files.items():
         file = folder / name
         if not file.is_file():
-            raise InputError("listed in the manifest but missing", file=file, hint="copy the export anew")
+            raise InputError("listed in the manifest but missing", file=file, hint="copy the export again")
         with file.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
         if found != entry.sha256:
-            raise InputError(
-                "damaged: its hash differs from that in the manifest", file=file, hint="copy the export anew"
-            )
+            raise InputError("damaged: its hash differs from the manifest", file=file, hint="copy the export again")
     return manifest
 
 
@@ -203,7 +201,7 @@ def restore_project(database: Database, folder: Path, *, progress: TableProgress
     return manifest
 
 
-_AGAIN: Final = "nothing was restored; export the project again where it came from"
+_AGAIN: Final = "nothing was restored; export the original project again"
 
 
 def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, progress: TableProgress) -> None:

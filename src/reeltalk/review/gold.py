@@ -227,7 +227,7 @@ class GoldOutcome(StrEnum):
     """What an annotator did at one place of gold."""
 
     CAUGHT = "caught"
-    """Rejected for a fitting reason, or edited where the fault is."""
+    """Rejected for a fitting reason, or edited in the faulty field."""
     NOTICED = "noticed"
     """Rejected or edited, for another reason or elsewhere."""
     MISSED = "missed"

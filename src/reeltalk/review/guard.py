@@ -41,7 +41,7 @@ class Address:
     behind_https: bool = False
     """True if a proxy in front of it speaks HTTPS with browsers."""
     proxies: tuple[str, ...] = ()
-    """Addresses and networks of trusted proxies, which tell the client and the scheme of a request."""
+    """Addresses and networks of trusted proxies, which report the client and the scheme of a request."""
 
     def answers_to(self, host: str) -> bool:
         """True if a request's `Host` header names this server."""
@@ -180,7 +180,7 @@ HTTPS_ALONE: Final = (b"strict-transport-security", b"max-age=31536000")
 LARGEST_BODY: Final = 2 << 20
 """Bytes of a request body. A turn's texts have a few hundred thousand at most."""
 JSON_ALONE: Final = ("/api/", "/media/")
-"""Path prefixes with JSON errors, whoever asks."""
+"""Path prefixes with JSON errors for every client."""
 
 
 class Guard:

@@ -338,7 +338,7 @@ def import_benchmark(
     reload: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ImportReport:
-    """Import a benchmark into a project, or what has changed in it since the last import.
+    """Import a benchmark into a project, or its changes since the last import.
 
     Args:
         project: The project.

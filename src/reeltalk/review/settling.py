@@ -169,7 +169,7 @@ def disputed_places(session: Session, unit: UnitRow, task: ReviewTask) -> list[s
 
 
 def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: str, value: Json) -> Json:
-    """An adjudicator's decision about a place: somebody's work by its assignment, or a value of their own.
+    """An adjudicator's decision about a place: somebody's work by its assignment, or the adjudicator's own value.
 
     Args:
         session: The database.
@@ -239,7 +239,7 @@ def unsettle(change: Transaction, unit: UnitRow) -> None:
     change.record("unsettle", unit.id, before={"state": unit.state}, after={"state": OPEN})
     unit.state = OPEN
     for row in _adjudicators(session, unit, "working", "submitted", LAPSED):
-        # The adjudicator keeps what they wrote, and looks at it again when all work is in.
+        # The decisions of the adjudicator stay. They must be checked again when all work is in.
         row.submitted_at = None
         _set_state(change, row, LAPSED if row.state == LAPSED else WAITING, "wait")
         for entry in session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id)):
@@ -394,13 +394,13 @@ def sides(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dic
 
 
 def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bool) -> dict[str, Json]:
-    """Everything that the page shows besides the adjudicator's own decisions.
+    """Everything that the page shows except the adjudicator's own decisions.
 
     Args:
         session: The database.
         unit: A complete unit.
         task: Its task.
-        names: Also tell who A and B are.
+        names: Also show the names of A and B.
     """
     open_places = disputed_places(session, unit, task)
     found = sides(session, unit)

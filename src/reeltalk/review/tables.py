@@ -161,7 +161,7 @@ class QueueRow(Base):
 
 
 class UnitRow(Base):
-    """A unit of work: what one person opens at a time. People read it as *task*."""
+    """A unit of work, which one person opens at a time. Pages call it a *task*."""
 
     __tablename__ = "units"
 

@@ -4,7 +4,7 @@ The database counts progress when it is asked for. Computing the statistics take
 one object serves a project, reads only the events since its last computation, and pauses between computations. Pages
 get the latest result with its time.
 
-Agreement compares blind work: what people submitted when all work on a unit first was in. Returned work was done again
+Agreement compares blind work: the versions that were submitted when all work on a unit first was in. Returned work was done again
 by somebody who knew the adjudicator's opinion, so its first version counts. Incomplete units and gold are left out.
 """
 
@@ -76,11 +76,11 @@ class PersonProgress:
     name: str
     role: str
     done: int
-    """Units handed in."""
+    """Units submitted."""
     turns: int
-    """Turns handed in."""
+    """Turns submitted."""
     open: int
-    """Units begun or returned, and not handed in."""
+    """Units begun or returned, and not submitted."""
     returned: int
     """How often work came back."""
     settled: int
@@ -93,7 +93,7 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
     Args:
         session: The database.
         seen_by: Id of the annotator who looks. Their gold then counts like any unit that only they work on, so that the
-            numbers do not tell which units were gold. Without one, gold does not count.
+            numbers do not reveal which units were gold. Without one, gold does not count.
     """
     taken = exists().where(
         AssignmentRow.unit_id == UnitRow.id, AssignmentRow.role == ANNOTATOR, AssignmentRow.state != LAPSED

@@ -45,7 +45,7 @@ _READ_AT_ONCE: Final = 2000
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked, and what is wrong."""
+    """The checked parts and the problems."""
 
     events: int
     people: int

@@ -74,7 +74,7 @@ def page(request: Request, template: str, person: User | None, *, status: int = 
     Args:
         request: The request.
         template: The template's name, as `home.html`. It gets `person`, `project`, `here` (the address), `paths` (all
-            addresses of the application) and `navigation` besides the values.
+            addresses of the application) and `navigation`, in addition to the values.
         person: Who looks; None if nobody is signed in.
         status: The HTTP status.
         **values: Values for the template.
@@ -163,7 +163,7 @@ def login_limiter(request: Request) -> tuple[LoginLimiter, str]:
 def link_to(request: Request, path: str) -> str:
     """A link of this application to give to somebody else.
 
-    It uses the host name of this request, which the server was told to answer to.
+    It uses the host name of this request, under which the server may answer.
     """
     scheme = "https" if address_of_server(request).behind_https else request.url.scheme
     return f"{scheme}://{request.headers.get('host', 'localhost')}{path}"
@@ -285,7 +285,7 @@ def check_csrf(request: Request, person: User, token: str) -> None:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Reject a change that a page of another site asks for. Browsers send one of two headers that tell.
+    """Reject a change that a page of another site requests. Browsers send one of two headers that show it.
 
     Raises:
         Forbidden: It comes from another site.

@@ -33,7 +33,7 @@ def own_work(session: Session, person_id: str, assignment_id: str) -> tuple[Assi
     """An assignment of the person who asks, with its unit and task.
 
     Raises:
-        NotFound: There is none with this id, or it belongs to somebody else. The answer does not tell which.
+        NotFound: There is none with this id, or it belongs to somebody else. The answer is the same in both cases.
     """
     assignment = session.get(AssignmentRow, assignment_id)
     if assignment is None or assignment.person_id != person_id:

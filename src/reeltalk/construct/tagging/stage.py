@@ -344,7 +344,7 @@ def read_corrections(path: Path) -> list[Correction]:
         except ValidationError as error:
             raise input_error(error, file=path, line=number, place="") from None
         if (place := (row.unit, row.unit_id, row.turn_index)) in found:
-            raise InputError("the turn stands in the list twice", file=path, line=number, value=list(place))
+            raise InputError("the turn is in the list twice", file=path, line=number, value=list(place))
         found[place] = row
     if not found:
         raise InputError("a list without lines", file=path, hint="'reeltalk tag BENCH --doubts' writes one")

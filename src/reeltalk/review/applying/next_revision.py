@@ -1,8 +1,8 @@
 """The next revision of a benchmark while it is built: settled work from the database, changed rows, reviews, counts.
 
 Each time reviews are applied, the benchmark's revision grows by one. Every settled place adds a `Review` whose `extra`
-holds the turn's place in the first draft and what the turn became. So the benchmark alone tells which turns review took
-out or rewrote; nobody needs the database to know what was applied.
+holds the turn's place in the first draft and its fate. So the benchmark alone shows which turns the review removed or
+rewrote; the database is not needed for that.
 """
 
 import hashlib
@@ -218,7 +218,7 @@ PLACE: Final = "place"
 WORDING: Final = "wording"
 """Hash of the turn's new wording, if the review settled and changed it."""
 RESULT: Final = "result"
-"""Hash of the settled value. It tells that the value was applied."""
+"""Hash of the settled value. It shows that the value was applied."""
 SETTLED: Final = "settled"
 """How the place was settled; only in the one review of a place that counted."""
 

@@ -1,6 +1,6 @@
 """Apply: settled work becomes the next revision of a benchmark, in one write, or not at all.
 
-Applying again changes nothing: each settled place adds a review that tells that it was applied.
+Applying again changes nothing: each settled place adds a review, which shows that it was applied.
 """
 
 import shutil
@@ -109,7 +109,7 @@ def apply_reviews(
                     f"{source.path} was changed by something else since the import; 'reeltalk review {source.path} "
                     "--reload' takes the changes over, or pass --into another copy"
                 )
-        progress("collecting what was settled")
+        progress("collecting settled work")
         made = next_revision(content, session)
         left = undecided_counts(session)
         chain = session.scalars(select(ChainRow)).one_or_none()
@@ -194,7 +194,7 @@ def _refuse_contradictions(before: Content, after: Content) -> None:
         shown = "; ".join(f"{finding.where}: {finding.problem}" for finding in new[:SHOWN])
         more = f"; and {len(new) - SHOWN:,} more" if len(new) > SHOWN else ""
         raise BrokenInvariantError(
-            f"what was settled contradicts the benchmark: {shown}{more}; nothing was applied. Return the work, so that "
+            f"the settled work contradicts the benchmark: {shown}{more}; nothing was applied. Return the work, so that "
             "it is corrected"
         )
 

@@ -126,7 +126,7 @@ def _keep(
     there: Turn | None,
     new: Turn | None,
 ) -> None:
-    """Count a decision, and keep who made it and what was removed."""
+    """Count a decision, and store its author and the removed turns."""
     decision, key = Decision(settled.value["decision"]), (unit.target_table, unit.target_id)
     made.counts[f"turns {_PAST_TENSE[decision]}"] += 1
     effects: list[FieldEdit] = []

@@ -1,4 +1,4 @@
-"""Joining, signing in and out, resetting a password, and the page of one's own account."""
+"""Joining, signing in and out, resetting a password, and the account page."""
 
 import asyncio
 import sys
@@ -90,7 +90,7 @@ async def sign_in(
     limiter, address = login_limiter(request)
     compared = people.sign_in_name(name)
     try:
-        # Whoever waits takes no thread: others' work goes on beside any number of tries.
+        # A waiting try occupies no thread, so the work of others continues during any number of tries.
         await asyncio.sleep(limiter.hit(compared, address))
         cookie = await run_in_threadpool(_new_session, request, project, name, password)
     except (Unauthorized, TooManyRequests) as error:
@@ -130,7 +130,7 @@ def _new_session(request: Request, project: ReviewProject, name: str, password: 
     with project.database.reading() as session:
         row = people.find_by_password(session, name, password)
     with transaction(project.database, row.id) as change:
-        # Who signs in anew in this browser leaves nobody signed in behind.
+        # A new sign-in in this browser ends the session before it.
         people.end_session(change, project.secret, cookie_of(request) or "")
         return people.start_session(change, project.secret, row.id)
 

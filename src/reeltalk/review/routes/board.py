@@ -89,7 +89,7 @@ def show_pair(
     second: str,
     person: Annotated[User, require(Action.SEE_TEAM)],
 ) -> Response:
-    """Agreement of two people in one queue, and where they differ."""
+    """Agreement of two people in one queue, and the places where they disagree."""
     cache = team_stats_of(request)
     stats = cache.latest()
     with project.database.reading() as session:

@@ -29,7 +29,7 @@ from reeltalk.store.media import MediaStore
 def may_see(session: Session, person: User, sha256: str) -> bool:
     """True if a person may watch a video.
 
-    People who see results or manage the project may watch all videos. Others may watch those of units that they were
+    People who see results or manage the project may watch all videos. Others may watch the videos of units that they were
     given and of dialogues in which they answer. Whoever asks about a video without knowing it gets none of it, whatever
     their role: this is the only way to a video's bytes.
 
@@ -68,7 +68,7 @@ RANGE: Final = re.compile(rb"bytes=(?:(\d{1,18})-(\d{0,18})|-\d{1,18})")
 """A single byte range. A request for several ranges, or with an invalid one, gets the whole file, as RFC 9110 allows:
 players ask for one, and many small ones would cost more than they fetch."""
 CACHING: Final = "private, max-age=3600"
-"""Only in the person's own browser: others may not see what they may."""
+"""Only the person's own browser may cache it, since other people may lack the right to see it."""
 Viewer = Annotated[User, require(Action.LOOK)]
 
 

@@ -217,7 +217,7 @@ def redo(request: Request, project: ProjectHere, assignment_id: str, person: Wor
 
 @router.post("/api/work/{assignment_id}/submit")
 def submit(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Submit the work, and tell where to go on."""
+    """Submit the work, and return the address of the next."""
 
     def do(change: Transaction) -> Json:
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)

@@ -1,12 +1,12 @@
 // @ts-check
-/** The results of construction's checks of a turn in plain words, the important ones first, and the turn's links. */
+/** The results of construction's checks of a turn, the important ones first, and the links of the turn. */
 
 import { button, byId, clock, element, fill, sentence } from "./elements.js";
 
 /** @typedef {import("./workapi.js").Check} Check */
 /** @typedef {import("./workapi.js").Link} Link */
 
-/** What a check asks, by its name without the step it belongs to; the longest name that begins a check's name counts. */
+/** The question of a check, by its name without the step. The longest matching beginning of a name counts. */
 const ASKED = Object.freeze({
   "leak.blind": "Can it be answered without the video?",
   "leak.history": "Does an earlier turn give the answer away?",
@@ -36,14 +36,14 @@ const OUTCOMES = Object.freeze(
 );
 const ORDER = Object.keys(OUTCOMES);
 
-/** True if somebody should look. @param {Check} check */
+/** True if a person should look at it. @param {Check} check */
 export function isFlagged(check) {
   return check.outcome === "flagged" || check.outcome === "dropped";
 }
 
 /**
  * @param {Check[]} checks
- * @returns {HTMLElement} A list, flagged ones first; what passed is folded.
+ * @returns {HTMLElement} A list, flagged checks first; passed ones are folded.
  */
 function checkList(checks) {
   if (!checks.length) return element("p", { class: "soft small" }, "This turn was not checked.");
@@ -100,7 +100,7 @@ function question(gate) {
 }
 
 /**
- * @param {Link[]} links Of one turn.
+ * @param {Link[]} links The links of one turn.
  * @param {(time_s: number) => void} seek
  */
 function linkList(links, seek) {
@@ -122,7 +122,7 @@ function linkList(links, seek) {
 }
 
 /**
- * What is known about one turn: its checks, those of its whole unit, its links.
+ * Draws the checks of a turn, the checks of its unit, and its links.
  * @param {import("./workapi.js").Content} content
  * @param {string} place
  * @param {(time_s: number) => void} seek

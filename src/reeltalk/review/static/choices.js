@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Labels to tick, which the page has already; where the vocabulary is open, others can be typed.
+ * Check boxes for labels, which are in the page already. In an open vocabulary other labels can be typed.
  *
  *     const relations = new Choices(fieldset, (labels) => …);
  *     relations.show(["Events", "Weather"]);
@@ -9,7 +9,7 @@
 import { element } from "./elements.js";
 
 export class Choices {
-  /** @param {HTMLElement} place Holds check boxes, and a text field where others can be typed. @param {(labels: string[]) => void} changed */
+  /** @param {HTMLElement} place Holds check boxes, and a text field if other labels can be typed. @param {(labels: string[]) => void} changed */
   constructor(place, changed) {
     this._place = place;
     this._known = new Set(this._boxes.map(({ value }) => value));
@@ -40,7 +40,7 @@ export class Choices {
     return [...this._place.querySelectorAll("input")].filter(({ type }) => type === "checkbox");
   }
 
-  /** The labels that are ticked, in the order of the page. */
+  /** The ticked labels, in the order of the page. */
   read() {
     return this._boxes.filter(({ checked }) => checked).map(({ value }) => value);
   }
@@ -61,7 +61,7 @@ export class Choices {
     }
   }
 
-  /** Ticks the n-th label of the page, or takes its tick away. @param {number} n */
+  /** Ticks the n-th label of the page, or removes the tick. @param {number} n */
   toggle(n) {
     this._boxes[n]?.click();
   }

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What can be computed about a rewritten later question: whether it speaks of the earlier turn, and whether the turns
- * around it still make sense. Findings help a person to look; they decide nothing.
+ * Checks of a rewritten later question: does it refer to the earlier turn, and do the turns around it still make sense?
+ * The findings are hints for a person. They decide nothing.
  */
 
 /** @typedef {{question: string, references?: string[]}} Turn */
@@ -9,14 +9,14 @@
 /**
  * @typedef {object} Around
  * @property {Turn} source The earlier turn.
- * @property {Turn} target The later turn in its own words.
+ * @property {Turn} target The later turn in its original words.
  * @property {Turn | undefined} before The turn before the later one in its chain.
  * @property {Turn | undefined} after The turn after it.
- * @property {{question: string, problems: string[]}[]} drafts Drafts of the rewriting, with what their writer found.
- * @property {{name: string, question: string}[]} others Other links' words for the same later turn.
+ * @property {{question: string, problems: string[]}[]} drafts Drafts of the rewriting, with the problems that their writer found.
+ * @property {{name: string, question: string}[]} others The questions of other links to the same later turn.
  */
 
-/** Words that carry no topic. English; in other languages fewer things are found, and none wrongly. */
+/** English words that carry no topic. In other languages the checks find less, but nothing wrong. */
 const PLAIN = new Set(
   `a an the is are was were be been being do does did done has have had of in on at to for from with by as and or not no
   he she it they him her them his its their this that these those there then here what which who whom whose when where why
@@ -24,12 +24,12 @@ const PLAIN = new Set(
   same still earlier later scene scenes video question turn you we i happens happen comes come goes go than into out up
   down over under all both each other another if whether would could can will may might about just right`.split(/\s+/),
 );
-/** Words that point to what was said or shown before. */
+/** Words that refer to something said or shown before. */
 const BACK = /\b(earlier|before|previous(ly)?|again|first scene|last scene|both scenes|two scenes|still|same|since|already|other|former|back|compared|change[ds]?|differ(s|ent|ence)?|more|less|fewer|now|then)\b/i;
 const POINTS = /\b(it|its|he|she|him|her|they|them|that|this|those|these|there|then|one)\b/i;
 const IS_LATIN = /[a-z]/i;
 
-/** @param {Wording} wording @param {Around} around @returns {string[]} In plain words; empty where nothing was found. */
+/** @param {Wording} wording @param {Around} around @returns {string[]} Findings as sentences; empty if there are none. */
 export function problemsOf(wording, around) {
   if (wording.question === null) return [];
   const { question } = wording;
@@ -63,7 +63,7 @@ function references(question, answer, { source, target, before, after }) {
   const asked = topics(question);
   const speaks = [...asked].some((word) => said.has(word));
   if (!speaks && !BACK.test(question)) {
-    found.push("It refers to nothing of the earlier turn: no word of it, and none such as “before”, “again” or “both scenes”.");
+    found.push("It does not refer to the earlier turn: it shares no word with it, and has no word such as “before”, “again” or “both scenes”.");
   }
   if (!before && !speaks && POINTS.test(question)) {
     found.push("It says “it”, “he” or the like, and is the first turn of its chain.");
@@ -83,7 +83,7 @@ function answerOf({ references: given }) {
   return given?.[0] ?? "";
 }
 
-/** Words that carry a topic, without the endings that English adds. @param {string} text */
+/** Words that carry a topic, without English endings. @param {string} text */
 function topics(text) {
   const words = text.toLowerCase().match(/\p{L}{3,}/gu) ?? [];
   return new Set(words.filter((word) => !PLAIN.has(word)).map(stem));
@@ -94,7 +94,7 @@ function stem(word) {
   return word.length > 4 ? word.replace(/(ing|ed|es|s)$/, "").replace(/(.)\1$/, "$1") : word;
 }
 
-/** Letters and digits alone, so that a comma makes no other question. @param {string} text */
+/** Letters and digits only, so that a comma makes no difference. @param {string} text */
 function plain(text) {
   return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).join(" ");
 }

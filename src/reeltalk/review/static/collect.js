@@ -9,7 +9,7 @@ import { bindButtons, watch } from "./watching.js";
 import { RefusedError, SignedOutError, ask, makeKey } from "./workapi.js";
 
 const POLL_MS = 1500;
-/** Retries after the session has ended. Only signing in helps. */
+/** Pause between retries after the session has ended. The person must sign in again. */
 const SIGNED_OUT_MS = 15_000;
 const root = byId("dialogue-work", HTMLElement);
 const role = root.dataset.role ?? "";
@@ -49,7 +49,7 @@ function show(found) {
   const asked = Math.ceil(found.messages.length / 2);
   const left = found.least_turns - Math.floor(found.messages.length / 2);
   const need = left > 0 ? `, at least ${left} more to go` : "";
-  const turn = found.state !== "live" ? "The dialogue is finished." : found.your_turn ? "It is your turn." : "The other is writing.";
+  const turn = found.state !== "live" ? "The dialogue is finished." : found.your_turn ? "It is your turn." : "The other person is writing.";
   fill(byId("progress", HTMLElement), `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${need}.`);
   if (found.note) notify(`It was sent back: ${found.note}`);
   const live = found.state === "live";
@@ -57,7 +57,7 @@ function show(found) {
   text.disabled = !live;
   const last = found.messages.at(-1);
   correct.hidden = !live || !last || last.position % 2 !== own;
-  correct.textContent = correcting === null ? "Correct what I said last" : "Do not correct it";
+  correct.textContent = correcting === null ? "Correct my last message" : "Cancel the correction";
   const finish = document.getElementById("finish");
   if (finish instanceof HTMLButtonElement) finish.disabled = !live || found.messages.length % 2 === 1 || left > 0;
   const activities = document.getElementById("activities");
@@ -73,7 +73,7 @@ function draw() {
 /** @param {string} state @param {string} message @param {...Element} more */
 function tellState(state, message, ...more) {
   const place = byId("save-state", HTMLElement);
-  // A link that is made anew at every try cannot be clicked.
+  // A link that is replaced at every retry cannot be clicked.
   if (place.dataset.told === message) return;
   place.dataset.told = message;
   place.className = `save-state ${state}`;
@@ -102,7 +102,7 @@ function keep() {
     if (text.value || pending) localStorage.setItem(store, JSON.stringify({ text: text.value, pending }));
     else localStorage.removeItem(store);
   } catch {
-    // The browser keeps nothing; what is typed is on the page.
+    // The browser stores nothing; the text is still on the page.
   }
 }
 
@@ -131,7 +131,7 @@ async function look() {
   try {
     const found = await ask(path);
     waitUntil_ms = 0;
-    // An answer of the server that was lost: the message is there all the same.
+    // Only the server's answer was lost: it has the message.
     if (pending && found.messages[pending.position]?.text === pending.text) landed();
     show(found);
     tellState("saved", "Connected");
@@ -177,7 +177,7 @@ async function post() {
   if (isRefused) await look();
 }
 
-// On a small screen what was said comes first; the examples are one tap away.
+// On a small screen the dialogue comes first, and the examples are folded.
 if (matchMedia("(max-width: 60rem)").matches) byId("kinds-fold", HTMLDetailsElement).open = false;
 recall();
 text.addEventListener("input", keep);
@@ -191,7 +191,7 @@ correct.addEventListener("click", () => {
   const isOn = correcting === null;
   correcting = isOn ? last.position : null;
   text.value = isOn ? last.text : "";
-  correct.textContent = isOn ? "Do not correct it" : "Correct what I said last";
+  correct.textContent = isOn ? "Cancel the correction" : "Correct my last message";
   keep();
   draw();
   text.focus();
@@ -209,7 +209,7 @@ function poll() {
   if (!document.hidden && Date.now() >= waitUntil_ms) void look();
 }
 
-/** Now, without waiting for the timer. */
+/** Runs now, without waiting for the timer. */
 function hurry() {
   waitUntil_ms = 0;
   poll();
@@ -220,7 +220,7 @@ setInterval(poll, POLL_MS);
 window.addEventListener("online", hurry);
 window.addEventListener("focus", hurry);
 document.addEventListener("visibilitychange", hurry);
-// A page that was opened offline has its video as soon as it knows which one that is.
+// A page that was opened offline loads its video as soon as it knows which one.
 while (!now) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 const playback = role === "correspondent" ? watch(now.video ?? null).playback : null;
 const keys = new Keys([
@@ -228,7 +228,7 @@ const keys = new Keys([
   { name: "write", label: "Write", group: "Write", keys: ["w"], act: () => text.focus() },
   { name: "leave", label: "Leave the field", group: "Write", keys: ["Escape"], act: () => text.blur() },
   ...(playback ? videoActions(playback) : []),
-  { name: "keys", label: "This page of keys", group: playback ? "Video" : "Write", keys: ["?"], act: () => keys.open() },
+  { name: "keys", label: "Show the keys", group: playback ? "Video" : "Write", keys: ["?"], act: () => keys.open() },
 ]);
 bindButtons(keys);
 document.documentElement.dataset.ready = "true";

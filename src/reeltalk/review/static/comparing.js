@@ -1,5 +1,5 @@
 // @ts-check
-/** The comparison of a turn's fields: with nothing, with the draft, or with the last revision that was decided otherwise. */
+/** Compares a turn's fields with nothing, with the draft, or with the last revision that differs. */
 
 import { byId, messageOf } from "./elements.js";
 import { say } from "./notices.js";
@@ -16,7 +16,7 @@ export class Comparison {
   constructor(form) {
     this._form = form;
     this._select = byId("compare", HTMLSelectElement);
-    /** Counts what was asked for, so that an answer that comes late is not shown. */
+    /** Counts requests, so that a late answer is not shown. */
     this._asked = 0;
     this._history = "";
     /** @type {TurnValue | null} */
@@ -31,7 +31,7 @@ export class Comparison {
     void this._show();
   }
 
-  /** Another turn. @param {string} history Address of its versions. @param {TurnValue} draft */
+  /** Shows another turn. @param {string} history Address of its versions. @param {TurnValue} draft */
   turn(history, draft) {
     this._history = history;
     this._draft = draft;
@@ -43,7 +43,7 @@ export class Comparison {
     if (this._select.value === "last") void this._show();
   }
 
-  /** Shows what differs from a version that was saved elsewhere. @param {TurnValue} value */
+  /** Shows the differences from a version that was saved elsewhere. @param {TurnValue} value */
   against(value) {
     this._asked++;
     this._form.compare(value);

@@ -47,7 +47,7 @@ export function drawStrip(place, turns, current, go) {
 /**
  * @param {HTMLElement} place
  * @param {Shown[]} turns
- * @param {number} current Those before it are shown.
+ * @param {number} current The turns before it are shown.
  * @param {(turn: number) => void} go
  */
 export function drawDialogue(place, turns, current, go) {

@@ -40,7 +40,7 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
  */
 
-/** The unit is held for its annotator while the page is open. */
+/** Interval at which the page renews the lease of the unit. */
 const LEASE_EVERY_MS = 5 * 60_000;
 const OPEN_STATES = ["working", "returned", "lapsed"];
 

@@ -8,8 +8,8 @@ import { diffWords } from "./worddiff.js";
 /**
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} name
- * @param {Record<string, string | number | boolean | undefined>} [attributes] `class` and all others as in HTML; true
- *   gives an empty attribute, false and undefined none.
+ * @param {Record<string, string | number | boolean | undefined>} [attributes] Names as in HTML; true gives an
+ *   empty attribute, false and undefined give none.
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[T]}
  */
@@ -28,7 +28,7 @@ function isChild(child) {
 }
 
 /**
- * A button that does something; `key` names the action whose key is shown beside it.
+ * A button with a click handler.
  * @param {string} text
  * @param {() => void} act
  * @param {Record<string, string | number | boolean | undefined>} [attributes]
@@ -58,7 +58,7 @@ export function fill(place, ...children) {
 }
 
 /**
- * What changed from one text to another, with words that are gone and words that are new.
+ * The changes from one text to another, with removed and added words marked.
  * @param {string} before
  * @param {string} after
  * @returns {HTMLElement}
@@ -69,7 +69,7 @@ export function changes(before, after) {
     if (kind === "same") shown.append(text);
     else {
       const mark = element(kind === "gone" ? "del" : "ins", {}, text);
-      // Some screen readers say nothing of the two elements.
+      // Some screen readers do not announce these elements.
       mark.prepend(element("span", { class: "unseen" }, kind === "gone" ? " gone: " : " new: "));
       shown.append(mark);
     }
@@ -78,7 +78,7 @@ export function changes(before, after) {
 }
 
 /**
- * A moment of a video as people write it: `0:12.3`, `1:02:03.4`.
+ * A time of a video as text: `0:12.3`, `1:02:03.4`.
  * @param {number} time_s
  */
 export function clock(time_s) {
@@ -88,13 +88,13 @@ export function clock(time_s) {
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${seconds}` : `${minutes}:${seconds}`;
 }
 
-/** A message as a sentence; messages of the server begin small and end without a full stop. @param {string} message */
+/** A message as a sentence. The server's messages begin in lower case and have no full stop. @param {string} message */
 export function sentence(message) {
   const text = message.trim();
   return text && `${text[0].toUpperCase()}${text.slice(1)}${/[.!?。！？]['"’”)]?$/.test(text) ? "" : "."}`;
 }
 
-/** What an error says, as a sentence. @param {unknown} error */
+/** The message of an error as a sentence. @param {unknown} error */
 export function messageOf(error) {
   return sentence(error instanceof Error ? error.message : String(error));
 }

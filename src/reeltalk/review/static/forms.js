@@ -16,7 +16,7 @@ for (const form of document.querySelectorAll("form")) {
   });
 }
 
-// A page that the browser brings back from memory has its forms unsent.
+// If the browser restores the page from memory, its forms can be sent again.
 window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form")) delete form.dataset.sent;
 });
@@ -33,7 +33,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
       await navigator.clipboard.writeText(field.value);
       copied = true;
     } catch {
-      // Without HTTPS a browser gives no clipboard; what is selected can be copied with the keyboard.
+      // Without HTTPS there is no clipboard; the selected text can be copied with the keyboard.
     }
     const said = document.getElementById(`${field.id}-said`);
     if (said !== null) said.textContent = copied ? "Copied." : "Selected. Press Ctrl+C to copy.";

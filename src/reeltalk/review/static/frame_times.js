@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Times of a video's frames: from frames to times and back.
+ * Converts between the frames of a video and their times.
  *
- * Two clocks: the video's, on which the first frame is at 0, as in the benchmark; and the browser's `currentTime`, which
- * may start elsewhere. Names of values on the browser's clock begin with `clock`.
+ * There are two clocks. On the video's clock the first frame is at 0, as in the benchmark. The browser's `currentTime` may
+ * start at another value; names of values on that clock begin with `clock`.
  */
 
 /** @typedef {{start_s: number, end_s: number}} Interval */
@@ -14,7 +14,7 @@ const HAIR_S = 2e-6;
 const ONE_FRAME_S = 0.04;
 
 export class FrameTimes {
-  /** @param {number[]} pts_s Presentation times of all frames on the browser's clock, rising. */
+  /** @param {number[]} pts_s Presentation times of all frames on the browser's clock, ascending. */
   constructor(pts_s) {
     this.pts_s = pts_s;
   }
@@ -28,22 +28,22 @@ export class FrameTimes {
     return this.pts_s[0] ?? 0;
   }
 
-  /** @param {number} n The nearest number of a frame that there is. */
+  /** The nearest number of an existing frame. @param {number} n */
   inside(n) {
     return Math.min(Math.max(Math.round(n) || 0, 0), this.count - 1);
   }
 
-  /** @param {number} n When a frame appears, in seconds from the first. */
+  /** The time at which a frame appears, in seconds from the first frame. @param {number} n */
   timeOf(n) {
     return this.count ? this.pts_s[this.inside(n)] - this.clockStart : 0;
   }
 
-  /** @param {number} time_s The frame on the screen at a time, in seconds from the first frame. */
+  /** The frame on the screen at a time. @param {number} time_s Seconds from the first frame. */
   frameAt(time_s) {
     return this.count ? this.at(time_s + this.clockStart) : 0;
   }
 
-  /** @param {number} clock_s The last frame whose time is not after the moment. */
+  /** The last frame whose time is not after the moment. @param {number} clock_s */
   at(clock_s) {
     let low = 0;
     let high = this.count;
@@ -55,7 +55,7 @@ export class FrameTimes {
     return low;
   }
 
-  /** @param {number} clock_s A frame's own time as the browser tells it, which containers and browsers round. */
+  /** The frame whose time is nearest. @param {number} clock_s A frame's time as the browser reports it, rounded by containers and browsers. */
   nearest(clock_s) {
     const frame = this.at(clock_s);
     if (frame + 1 === this.count) return frame;
@@ -63,9 +63,9 @@ export class FrameTimes {
   }
 
   /**
-   * When a frame ends, on the browser's clock.
+   * The end of a frame, on the browser's clock.
    * @param {number} n
-   * @param {number} duration The browser's for the whole video; may be NaN or infinite.
+   * @param {number} duration The browser's duration of the video; may be NaN or infinite.
    */
   clockEnd(n, duration) {
     if (n + 1 < this.count) return this.pts_s[n + 1];

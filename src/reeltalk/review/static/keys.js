@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Keys of a page: a map from keys to actions that people can change, and the page of keys that `?` opens.
+ * Keys of a page: people can change which key does what, and `?` opens the list of keys.
  *
  *     const actions = [{name: "accept", label: "Accept and go on", group: "Decide", keys: ["a"], act: () => …}];
  *     const keys = new Keys(actions, () => "deciding");
  *
- * A key is written `a`, `Shift+A`, `Ctrl+Enter` (which Command is too), `Alt+ArrowLeft`, `?`. Keys without Ctrl or Alt do
- * nothing while one types, but Escape; with Alt held (on a Mac: Control) they work there too. They work wherever the focus
- * is, since they are heard before any element.
+ * A key is written `a`, `Shift+A`, `Ctrl+Enter` (also Command), `Alt+ArrowLeft`, `?`. In a text field only Escape and keys
+ * with Ctrl or Alt work; hold Alt (on a Mac: Control) to use the others there. Keys work wherever the focus is, since the
+ * page handles them before any element.
  */
 
 import { button, element, fill } from "./elements.js";
@@ -15,31 +15,31 @@ import { button, element, fill } from "./elements.js";
 /**
  * @typedef {object} Action
  * @property {string} name
- * @property {string} label What it does, as people read it.
+ * @property {string} label Its effect, as text for people.
  * @property {string} group
- * @property {string[]} keys By default.
- * @property {(key: string) => void} act Gets the key that was pressed.
- * @property {string} [mode] Where it is meant for one mode of the page only; in another the key may do something else.
- * @property {() => boolean} [when] False where it does nothing at the moment.
- * @property {boolean} [typing] False where its keys belong to the text while one types, as Ctrl+Z does.
- * @property {string} [range] How its keys are shown together, as `1–9`; they cannot be changed then.
- * @property {boolean} [repeats] True where a key that is held does it again.
+ * @property {string[]} keys Default keys.
+ * @property {(key: string) => void} act Called with the pressed key.
+ * @property {string} [mode] The only mode of the page in which it works; in another the key may do something else.
+ * @property {() => boolean} [when] False if it has no effect at the moment.
+ * @property {boolean} [typing] False if a text field handles its keys itself, as Ctrl+Z.
+ * @property {string} [range] Its keys as a range, as `1–9`; such keys cannot be changed.
+ * @property {boolean} [repeats] True if it repeats while the key is held.
  */
 
 const STORE = "reeltalk.keys";
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "Meta", "AltGraph", "CapsLock", "Fn", "Dead", "Process"]);
-/** Elements that do something of their own with these keys. */
+/** Elements that handle these keys themselves. */
 const OWN_KEYS = "button, a[href], summary, select, input, [role=slider]";
 
 export class Keys {
-  /** @param {Action[]} actions @param {() => string} [mode] The page's mode now. */
+  /** @param {Action[]} actions @param {() => string} [mode] Returns the current mode of the page. */
   constructor(actions, mode = () => "") {
     this.actions = actions;
     this._mode = mode;
     /** @type {{changed: Record<string, string[]>, off: boolean}} */
     this._own = { changed: {}, off: false, ...readOwn() };
-    /** @type {Action | null} The action whose new key is being waited for. */
+    /** @type {Action | null} The action that waits for a new key. */
     this._asking = null;
     this.dialog = element("dialog", { class: "keys-page", "aria-labelledby": "keys-title" });
     document.body.append(this.dialog);
@@ -47,7 +47,7 @@ export class Keys {
       this._asking = null;
     });
     window.addEventListener("keydown", (event) => this._hear(event), { capture: true });
-    // A button that was clicked with the mouse keeps the focus, and with it Space and Enter: give them back.
+    // A button that was clicked keeps the focus and would get Space and Enter, so it is blurred.
     document.addEventListener("click", ({ detail }) => {
       const focused = document.activeElement;
       if (detail === 0 || !(focused instanceof HTMLElement) || focused.closest("dialog")) return;
@@ -56,12 +56,12 @@ export class Keys {
     this.label();
   }
 
-  /** The keys of an action now. @param {Action} action */
+  /** The current keys of an action. @param {Action} action */
   keysOf(action) {
     return this._own.changed[action.name] ?? action.keys;
   }
 
-  /** Writes its key into every element that carries `data-key`, the name of an action. */
+  /** Writes the key into every element with `data-key`, the name of an action. */
   label() {
     for (const place of document.querySelectorAll("[data-key]")) {
       const action = this.actions.find(({ name }) => name === place.getAttribute("data-key"));
@@ -76,7 +76,7 @@ export class Keys {
     }
   }
 
-  /** Opens the page of keys. */
+  /** Opens the list of keys. */
   open() {
     this._draw();
     if (!this.dialog.open) this.dialog.showModal();
@@ -125,7 +125,7 @@ export class Keys {
     );
   }
 
-  /** A new key for the action that waits for one. @param {KeyboardEvent} event */
+  /** Gives the pressed key to the action that waits for one. @param {KeyboardEvent} event */
   _take(event) {
     event.preventDefault();
     event.stopPropagation();
@@ -154,7 +154,7 @@ export class Keys {
     try {
       localStorage.setItem(STORE, JSON.stringify(this._own));
     } catch {
-      // They are kept until the page is left.
+      // The keys are kept until the page is closed.
     }
     this.label();
   }
@@ -187,7 +187,7 @@ export class Keys {
         "p",
         { class: "key-options" },
         element("label", { for: "keys-off" }, off, " Only keys with Ctrl or Alt"),
-        button("Set all back", () => this._reset(), { class: "quiet" }),
+        button("Reset all keys", () => this._reset(), { class: "quiet" }),
       ),
     );
     /** @type {HTMLElement | null} */ (this.dialog.querySelector(`[data-changes="${focused}"]`))?.focus();
@@ -236,16 +236,16 @@ export class Keys {
   _reset() {
     this._own = { changed: {}, off: false };
     this._keep();
-    this._draw("All keys are as they were.");
+    this._draw("All keys have their default again.");
   }
 }
 
-/** As `Shift+A`. @param {KeyboardEvent} event */
+/** The name of a pressed key, as `Shift+A`. @param {KeyboardEvent} event */
 export function spelling(event) {
   let { key } = event;
-  // On keyboards of other scripts the place of the key counts.
+  // On keyboards of other scripts the position of the key counts.
   if (key.length === 1 && key.charCodeAt(0) > 126 && /^Key[A-Z]$/.test(event.code)) key = event.code.slice(3).toLowerCase();
-  // AltGr writes characters; some systems tell it as Ctrl and Alt.
+  // AltGr types characters; some systems report it as Ctrl and Alt.
   const writes = event.getModifierState("AltGraph");
   const parts = [];
   if ((event.ctrlKey || event.metaKey) && !writes) parts.push("Ctrl");
@@ -256,7 +256,7 @@ export function spelling(event) {
   return parts.join("+");
 }
 
-/** As people read it. @param {string} key */
+/** A key as text for people. @param {string} key */
 function spell(key) {
   const said = key
     .replace("Escape", "Esc")

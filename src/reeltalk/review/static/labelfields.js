@@ -1,12 +1,12 @@
 // @ts-check
-/** Labels of a turn by vocabulary. Vocabularies are open: known labels are offered, any other may be typed. */
+/** Labels of a turn by vocabulary. Known labels are suggested; any other label can be typed. */
 
 import { button, element, fill } from "./elements.js";
 import { vocabularyName } from "./turnvalue.js";
 
 export class LabelFields {
   /**
-   * @param {Record<string, string[]>} known Labels to offer, by vocabulary.
+   * @param {Record<string, string[]>} known Labels to suggest, by vocabulary.
    * @param {() => void} changed
    */
   constructor(known, changed) {
@@ -106,7 +106,7 @@ export class LabelFields {
   }
 }
 
-/** Labels of the unit and of the vocabularies that are known. @param {import("./workapi.js").Content} content */
+/** Labels of the unit and of the known vocabularies. @param {import("./workapi.js").Content} content */
 export function knownLabels(content) {
   /** @type {Record<string, string[]>} */
   const known = {};

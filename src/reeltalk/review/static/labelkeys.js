@@ -5,7 +5,7 @@ import { videoActions } from "./videokeys.js";
 
 /** @typedef {import("./keys.js").Action} Action */
 
-/** @param {import("./labels.js").Labels} screen @param {string} keys Of the labels, in the order of the page. @returns {Action[]} */
+/** @param {import("./labels.js").Labels} screen @param {string} keys Keys of the labels, in the order of the page. @returns {Action[]} */
 export function labelActions(screen, keys) {
   const labels = [...document.querySelectorAll("[data-vocabulary] input[type=checkbox]")].map((box, n) => ({
     name: `${box.closest("[data-vocabulary]")?.getAttribute("data-vocabulary")}.${/** @type {HTMLInputElement} */ (box).value}`,
@@ -15,8 +15,8 @@ export function labelActions(screen, keys) {
     act: () => screen.toggle(n),
   }));
   return [
-    { name: "accept", label: "Done with the turn, and go on", group: "Decide", keys: ["Enter", "Ctrl+Enter"], act: () => screen.decide("accept") },
-    { name: "skip", label: "Cannot be labelled: skip, and go on", group: "Decide", keys: ["x"], act: () => screen.decide("skip") },
+    { name: "accept", label: "Done with the turn, and continue", group: "Decide", keys: ["Enter", "Ctrl+Enter"], act: () => screen.decide("accept") },
+    { name: "skip", label: "Cannot be labelled: skip, and continue", group: "Decide", keys: ["x"], act: () => screen.decide("skip") },
     { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => screen.work.step("undo"), typing: false },
     { name: "redo", label: "Redo", group: "Decide", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => screen.work.step("redo"), typing: false },
     { name: "submit", label: "Submit", group: "Decide", keys: ["Shift+F"], act: () => screen.submit() },
@@ -27,9 +27,9 @@ export function labelActions(screen, keys) {
     { name: "manual", label: "Open or close the manual", group: "Turns", keys: ["m"], act: () => screen.toggleManual() },
     { name: "leave", label: "Leave a field", group: "Turns", keys: ["Escape"], act: () => screen.leave() },
     ...labels,
-    { name: "to-evidence", label: "Go to the evidence, then to the next of it", group: "Video", keys: ["v"], act: () => screen.toEvidence() },
+    { name: "to-evidence", label: "Go to the evidence, then to the next interval", group: "Video", keys: ["v"], act: () => screen.toEvidence() },
     { name: "play-scenes", label: "Play the evidence", group: "Video", keys: ["p"], act: () => screen.playScenes() },
     ...videoActions(screen.playback),
-    { name: "keys", label: "This page of keys", group: "Video", keys: ["?"], act: () => screen.keys.open() },
+    { name: "keys", label: "Show the keys", group: "Video", keys: ["?"], act: () => screen.keys.open() },
   ];
 }

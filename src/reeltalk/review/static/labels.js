@@ -18,7 +18,7 @@ import { EditSession, openWork } from "./edit_session.js";
 /** @typedef {import("./labelvalue.js").Proposal} Proposal */
 
 const MARKS = Object.freeze({ accept: "✓", edit: "✓", skip: "–" });
-/** As the strip of turns knows decisions. */
+/** Decisions in the form of the strip of turns. */
 const KINDS = Object.freeze({ accept: "accepted", edit: "edited", skip: "skipped", none: "undecided" });
 
 export class Labels {
@@ -31,9 +31,9 @@ export class Labels {
     this._proposals = reply.unit.content.proposals;
     this._fields = [...document.querySelectorAll("[data-vocabulary]")].map((field) => /** @type {HTMLElement} */ (field));
     this.vocabularies = this._fields.map(vocabularyOf);
-    /** Which turn is shown. */
+    /** Index of the shown turn. */
     this.current = 0;
-    /** Where this person was, until the page is there. */
+    /** The last position of this person, until the page is ready. */
     this._was = lastSpot(reply.assignment.id);
     this.work = new EditSession(reply, {
       what: "turn",
@@ -52,12 +52,12 @@ export class Labels {
     this.keys = new Keys(labelActions(this, byId("manual", HTMLElement).dataset.keys ?? ""), () => "labels");
   }
 
-  /** The place that is shown. */
+  /** The shown place. */
   get place() {
     return this._places[this.current];
   }
 
-  /** Goes on where this person was. */
+  /** Continues at the last position. */
   async open() {
     this._listen();
     const spot = await this.work.open();
@@ -71,7 +71,7 @@ export class Labels {
     this.work.resume(spot);
   }
 
-  // ---- going about -------------------------------------------------------------------------------------------------
+  // ---- navigation ------------------------------------------------------------------------------------------------
 
   /** @param {number} n */
   go(n) {
@@ -141,7 +141,7 @@ export class Labels {
     place.scrollTop = place.scrollHeight;
   }
 
-  /** How likely a tagger found each label, and what it could not say. */
+  /** The tagger's probability of each label, or the reason why there is none. */
   _drawProposals() {
     const proposals = this._proposals[this.place] ?? {};
     for (const field of this._fields) {
@@ -161,7 +161,7 @@ export class Labels {
     }
   }
 
-  /** What changes with every key: the ticks, the decision, the numbers of the turns. */
+  /** Draws the parts that change with every key: the ticks, the decision, the numbers of the turns. */
   _draw() {
     const value = /** @type {LabelsValue} */ (this.work.value(this.place));
     for (const field of this._fields) {
@@ -205,7 +205,7 @@ export class Labels {
 
   // ---- changing ----------------------------------------------------------------------------------------------------
 
-  /** Ticks the n-th label of the page, or takes its tick away. @param {number} n */
+  /** Ticks the n-th label of the page, or removes the tick. @param {number} n */
   toggle(n) {
     if (!this.work.isOpen) return;
     const boxes = this._fields.flatMap((field) => [...field.querySelectorAll("input")]);
@@ -213,14 +213,14 @@ export class Labels {
     if (!box) return;
     box.checked = !box.checked;
     this._ticked(box);
-    say(`${box.value}: ${box.checked ? "given" : "taken away"}.`);
+    say(`${box.value}: ${box.checked ? "added" : "removed"}.`);
   }
 
   /** @param {HTMLInputElement} box */
   _ticked(box) {
     const at = this._fields.findIndex((field) => field.contains(box));
     const { name, most } = this.vocabularies[at];
-    // Where there is exactly one, another takes its place.
+    // If exactly one label is allowed, the new one replaces it.
     if (most === 1 && box.checked) {
       for (const other of this._fields[at].querySelectorAll("input")) other.checked = other === box;
     }
@@ -303,7 +303,7 @@ export class Labels {
     else say("This turn has no evidence.");
   }
 
-  /** Plays the turn's evidence part by part; of a turn without any, the scenes of its unit. */
+  /** Plays the turn's evidence part by part; without evidence, the scenes of its unit. */
   playScenes() {
     const parts = this._evidence.filter(({ start_s, end_s }) => end_s > start_s);
     this.playback.playParts(parts.length ? parts : this.playback.clips);
@@ -317,7 +317,7 @@ export class Labels {
         if (target instanceof HTMLInputElement) this._ticked(target);
       });
     }
-    // A box that was ticked has the focus; Enter means the same there as everywhere.
+    // A ticked box has the focus. Enter has its usual meaning there too.
     byId("fields", HTMLElement).addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement)) return;
       event.preventDefault();
@@ -326,7 +326,7 @@ export class Labels {
     this._note.addEventListener("input", () => {
       grow(this._note);
       const value = /** @type {LabelsValue} */ (this.work.value(this.place));
-      // A note says nothing about the labels: what was decided stays so.
+      // A note does not change the labels, so the decision stays.
       this._put({ ...value, note: this._note.value }, false);
     });
     this._note.addEventListener("focusout", () => this.work.hurry());

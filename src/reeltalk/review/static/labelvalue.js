@@ -31,7 +31,7 @@ export function startOf(turn, proposals, vocabularies) {
   return { decision: null, labels, note: "" };
 }
 
-/** What is wrong with the number of labels, or null. @param {LabelsValue} value @param {Vocabulary[]} vocabularies */
+/** The problem with the number of labels, or null. @param {LabelsValue} value @param {Vocabulary[]} vocabularies */
 export function lackOf({ labels }, vocabularies) {
   for (const { name, title, least, most } of vocabularies) {
     const { length } = labels[name] ?? [];

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Two chains side by side with their links drawn between them. On a narrow screen the chains stand below one another, and
- * the list of links tells what the lines would.
+ * Two chains side by side with lines for their links. On a narrow screen one chain is below the other, and the list of
+ * links replaces the lines.
  *
  *     const board = new LinkBoard(place, pair, relations);
  *     board.addEventListener("pick", ({detail}) => …);     // {side, turn}
@@ -16,7 +16,7 @@ import { endsOf } from "./linkvalue.js";
 /** @typedef {import("./linkvalue.js").Chain} Chain */
 /** @typedef {import("./linkvalue.js").LinkValue} LinkValue */
 /** @typedef {"before" | "after"} Side */
-/** @typedef {{side: Side, at: number, source: number | null, target: number | null}} Picking Which turn comes next, and what was picked. */
+/** @typedef {{side: Side, at: number, source: number | null, target: number | null}} Picking The side of the next turn, and the turns that were picked. */
 /** @typedef {{place: string, value: LinkValue}} Drawn */
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -57,7 +57,7 @@ export class LinkBoard extends EventTarget {
   }
 
   /**
-   * Brings a turn into sight. Where the chains stand below one another, one looks at the link, and the page stays.
+   * Scrolls to a turn. If one chain is below the other, the page does not scroll, since people look at the link.
    * @param {Side} side @param {number} index @param {boolean} [always]
    */
   reveal(side, index, always = false) {
@@ -110,7 +110,7 @@ export class LinkBoard extends EventTarget {
         element("p", { class: "answer-text" }, turn.references?.[0] ?? "", " ", time),
       ),
     );
-    // The whole turn is a target for the mouse; keys have its button.
+    // The mouse can click the whole turn; the keyboard uses its button.
     made.addEventListener("click", ({ target }) => {
       if (!(target instanceof Element && target.closest("button"))) this._pick(side, n);
     });
@@ -127,7 +127,7 @@ export class LinkBoard extends EventTarget {
     const box = this._place.getBoundingClientRect();
     this._lines.setAttribute("width", String(box.width));
     this._lines.setAttribute("height", String(box.height));
-    // The one that is shown comes last, and so lies above all others.
+    // The shown link is drawn last, above all others.
     const order = [...links].sort((one, other) => Number(one.place === current) - Number(other.place === current));
     const drawn = order.flatMap((link) => this._line(link, link.place === current && !picking, box));
     this._lines.replaceChildren(...drawn);

@@ -5,11 +5,11 @@ import { videoActions } from "./videokeys.js";
 
 /** @typedef {import("./keys.js").Action} Action */
 
-/** While a link is drawn. */
+/** Mode while a link is drawn. */
 export const PICKING = "picking";
-/** While a link is shown. */
+/** Mode while a link is shown. */
 export const LINK = "link";
-/** While there is none. */
+/** Mode without a link. */
 export const EMPTY = "empty";
 
 /** @param {import("./links.js").Board} screen @returns {Action[]} */
@@ -17,13 +17,13 @@ export function linkActions(screen) {
   const { panel } = screen;
   const numbers = Array.from({ length: 9 }, (_, n) => `${n + 1}`);
   return [
-    { name: "pick", label: "Take a turn by its number", group: "While drawing", keys: numbers, range: "1–9", act: (key) => screen.pick(Number(key) - 1), mode: PICKING },
+    { name: "pick", label: "Select a turn by its number", group: "While drawing", keys: numbers, range: "1–9", act: (key) => screen.pick(Number(key) - 1), mode: PICKING },
     { name: "pick-up", label: "The turn above", group: "While drawing", keys: ["ArrowUp", "k"], act: () => screen.movePick(-1), mode: PICKING, repeats: true },
     { name: "pick-down", label: "The turn below", group: "While drawing", keys: ["ArrowDown", "j"], act: () => screen.movePick(1), mode: PICKING, repeats: true },
-    { name: "pick-this", label: "Take it", group: "While drawing", keys: ["Enter"], act: () => screen.pick(), mode: PICKING },
+    { name: "pick-this", label: "Select it", group: "While drawing", keys: ["Enter"], act: () => screen.pick(), mode: PICKING },
     { name: "draw", label: "Draw a link", group: "Links", keys: ["n"], act: () => screen.startPicking() },
-    { name: "keep", label: "Keep the link, and go on", group: "Links", keys: ["a", "Ctrl+Enter"], act: () => screen.decide("keep"), mode: LINK },
-    { name: "delete", label: "Delete the link, and go on", group: "Links", keys: ["x", "Delete"], act: () => screen.decide("delete"), mode: LINK },
+    { name: "keep", label: "Keep the link, and continue", group: "Links", keys: ["a", "Ctrl+Enter"], act: () => screen.decide("keep"), mode: LINK },
+    { name: "delete", label: "Delete the link, and continue", group: "Links", keys: ["x", "Delete"], act: () => screen.decide("delete"), mode: LINK },
     { name: "relation", label: "Its relation", group: "Links", keys: numbers.slice(0, 6), range: "1–6", act: (key) => panel.setRelation(Number(key) - 1), mode: LINK },
     { name: "relation-other", label: "Another relation", group: "Links", keys: ["e"], act: () => panel.focus("relation"), mode: LINK },
     { name: "skills", label: "Skills", group: "Links", keys: ["g"], act: () => panel.focus("skills"), mode: LINK },
@@ -37,13 +37,13 @@ export function linkActions(screen) {
     { name: "methods", label: "Ways to rewrite it", group: "The later question", keys: ["m"], act: () => panel.focus("methods"), mode: LINK },
     { name: "question", label: "Rewrite the question", group: "The later question", keys: ["q"], act: () => panel.focus("question"), mode: LINK },
     { name: "answer", label: "Rewrite the answer", group: "The later question", keys: ["w"], act: () => panel.focus("answer"), mode: LINK },
-    { name: "own-words", label: "Back to its own words", group: "The later question", keys: ["r"], act: () => panel.useOwnWords(), mode: LINK },
+    { name: "own-words", label: "Restore the original words", group: "The later question", keys: ["r"], act: () => panel.useOwnWords(), mode: LINK },
     { name: "fits", label: "It fits the turns around it", group: "The later question", keys: ["c"], act: () => panel.toggleFits(), mode: LINK },
     { name: "note", label: "Note", group: "The later question", keys: ["t"], act: () => panel.focus("note"), mode: LINK },
     { name: "leave", label: "Leave a field; stop drawing", group: "Links", keys: ["Escape"], act: () => screen.leave() },
     { name: "play-scenes", label: "Play the earlier scene, then the later one", group: "Video", keys: ["p"], act: () => screen.playScenes() },
     { name: "to-evidence", label: "Go to the earlier turn's evidence, then to the later one's", group: "Video", keys: ["v"], act: () => screen.toEvidence() },
     ...videoActions(screen.playback),
-    { name: "keys", label: "This page of keys", group: "Video", keys: ["?"], act: () => screen.keys.open() },
+    { name: "keys", label: "Show the keys", group: "Video", keys: ["?"], act: () => screen.keys.open() },
   ];
 }

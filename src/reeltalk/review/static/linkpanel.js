@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The link that is shown: its two turns, relations, skills, how the later question is rewritten, and whether that fits the
- * turns around it.
+ * The shown link: its two turns, relations, skills, the rewriting of the later question, and whether it fits the turns
+ * around it.
  *
  *     const panel = new LinkPanel(pair);
  *     panel.show("2-0", value, others);
@@ -17,7 +17,7 @@ import { grow } from "./turnform.js";
 /** @typedef {import("./linkvalue.js").LinkValue} LinkValue */
 /** @typedef {import("./linkvalue.js").Pair} Pair */
 /** @typedef {import("./linkvalue.js").Draft} Draft */
-/** @typedef {{name: string, question: string}} Other Another link's words for the same later turn. */
+/** @typedef {{name: string, question: string}} Other The question of another link to the same later turn. */
 
 export class LinkPanel extends EventTarget {
   /** @param {Pair} pair */
@@ -29,7 +29,7 @@ export class LinkPanel extends EventTarget {
     this._value = { decision: null, relations: [], skills: [], method: null, question: null, references: null, fits: false, note: "" };
     /** @type {Other[]} */
     this._others = [];
-    /** Which draft comes next. */
+    /** Index of the next draft. */
     this._draft = 0;
     this.relations = new Choices(byId("relations", HTMLElement), (relations) => this._change({ relations }));
     this.skills = new Choices(byId("skills", HTMLElement), (skills) => this._change({ skills }));
@@ -57,15 +57,15 @@ export class LinkPanel extends EventTarget {
     this._draw();
   }
 
-  // ---- what one does -----------------------------------------------------------------------------------------------
+  // ---- actions ----------------------------------------------------------------------------------------------------
 
-  /** Makes a relation the only one. @param {number} n From 0, as the page has them. */
+  /** Makes a relation the only one. @param {number} n From 0, in the order of the page. */
   setRelation(n) {
     const box = byId("relations", HTMLElement).querySelectorAll("input[type=checkbox]")[n];
     if (box instanceof HTMLInputElement) this._change({ relations: [box.value] });
   }
 
-  /** Starts from the next draft that a machine wrote; false where there is none. */
+  /** Starts from the next draft that a machine wrote; false if there is none. */
   takeDraft() {
     const drafts = this._drafts;
     if (!drafts.length) return false;
@@ -74,7 +74,7 @@ export class LinkPanel extends EventTarget {
     return true;
   }
 
-  /** Goes back to the later turn's own words. */
+  /** Restores the original words of the later turn. */
   useOwnWords() {
     this._change({ question: null, references: null, method: null, fits: false });
   }
@@ -115,7 +115,7 @@ export class LinkPanel extends EventTarget {
     };
   }
 
-  /** Drafts of the relations that the link has; all where it has none of theirs. @returns {Draft[]} */
+  /** Drafts of the link's relations; all drafts if none match. @returns {Draft[]} */
   get _drafts() {
     const all = this._pair.rewrites[this._place] ?? [];
     const fitting = all.filter(({ relation }) => this._value.relations.includes(relation));
@@ -136,7 +136,7 @@ export class LinkPanel extends EventTarget {
   _put(changed, now) {
     Object.assign(this._value, changed, { decision: null });
     if ("relations" in changed) this._drawDrafts();
-    // Not while one types: the field would lose its caret.
+    // Not while somebody types: the field would lose its caret.
     if (now && "question" in changed) this._drawWording();
     this._draw();
     this.dispatchEvent(new CustomEvent("typed", { detail: { value: structuredClone(this._value), now } }));
@@ -172,7 +172,7 @@ export class LinkPanel extends EventTarget {
         element("p", { class: "asked-text" }, turn.question),
         element("p", { class: "answer-text" }, turn.references?.[0] ?? ""),
       );
-    fill(byId("linked", HTMLElement), line("Earlier turn", source), line("Later turn, in its own words", target));
+    fill(byId("linked", HTMLElement), line("Earlier turn", source), line("Later turn, in its original words", target));
   }
 
   _drawDrafts() {
@@ -206,14 +206,14 @@ export class LinkPanel extends EventTarget {
       byId("wording", HTMLElement),
       field("question", "Later question", question ?? target.question),
       ...answers.map((text, n) => field(`reference-${n}`, n ? `Answer ${n + 1}` : "Answer", text)),
-      button("Back to its own words", () => this.useOwnWords(), { id: "own-words", class: "quiet", "data-key": "own-words" }),
+      button("Restore the original words", () => this.useOwnWords(), { id: "own-words", class: "quiet", "data-key": "own-words" }),
     );
     for (const area of byId("wording", HTMLElement).querySelectorAll("textarea")) grow(area);
     if (focused && byId("wording", HTMLElement).querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused)?.focus();
     this.dispatchEvent(new CustomEvent("drawn"));
   }
 
-  /** All but the fields in which one types. */
+  /** Draws everything but the text fields. */
   _draw() {
     const { relations, skills, method, question, fits } = this._value;
     this.relations.show(relations);

@@ -24,7 +24,7 @@ export class Board {
   constructor(reply) {
     /** @type {Pair} */
     this.pair = reply.unit.content;
-    /** @type {string | null} The link that is shown. */
+    /** @type {string | null} The shown link. */
     this.current = null;
     /** @type {Picking | null} */
     this.picking = null;
@@ -35,7 +35,7 @@ export class Board {
       nameOf,
       spot: () => (this._was ?? { place: this.current ?? BOARD, time_s: this.playback.time_s }),
     });
-    /** Where this person was, until the page is there. */
+    /** The last position of this person, until the page is ready. */
     this._was = lastSpot(reply.assignment.id);
     this._drafted = new Set(this.pair.linkages.map(({ place }) => place));
     this._relations = [...byId("relations", HTMLElement).querySelectorAll("input[type=checkbox]")].map(
@@ -50,7 +50,7 @@ export class Board {
     this.keys = new Keys(linkActions(this), () => (this.picking ? PICKING : this.current === null ? EMPTY : LINK));
   }
 
-  /** Goes on where this person was. */
+  /** Continues at the last position. */
   async open() {
     this._listen();
     const spot = await this.work.open();
@@ -64,7 +64,7 @@ export class Board {
     this.work.resume(spot);
   }
 
-  /** The links that there are, in the order of their turns; one that a person drew and deleted is gone. */
+  /** The links in the order of their turns, without those that a person drew and deleted. */
   get links() {
     return this.work.places
       .filter((place) => place !== BOARD)
@@ -72,7 +72,7 @@ export class Board {
       .sort((one, other) => endsOf(one)[0] - endsOf(other)[0] || endsOf(one)[1] - endsOf(other)[1]);
   }
 
-  // ---- going about -------------------------------------------------------------------------------------------------
+  // ---- navigation ------------------------------------------------------------------------------------------------
 
   /** @param {number} step */
   go(step) {
@@ -121,7 +121,7 @@ export class Board {
     this.work.moved();
   }
 
-  /** Other links' words for the same later turn. @param {string} place */
+  /** The questions of other links to the same later turn. @param {string} place */
   _others(place) {
     return this.links
       .filter((other) => other !== place && endsOf(other)[1] === endsOf(place)[1])
@@ -130,7 +130,7 @@ export class Board {
       .map(({ name, value }) => ({ name, question: value.question }));
   }
 
-  /** Everything but the fields. */
+  /** Draws everything but the fields. */
   _draw() {
     const shown = this.links.map((place) => ({ place, value: /** @type {LinkValue} */ (this.work.value(place)) }));
     this.board.draw({ links: shown, current: this.current, picking: this.picking });
@@ -190,7 +190,7 @@ export class Board {
     this._draw();
   }
 
-  /** Takes a turn of the chain from which one is picked next: the one that is pointed at, or by its index. @param {number} [turn] */
+  /** Picks a turn of the next chain: the selected one, or the one with an index. @param {number} [turn] */
   pick(turn) {
     if (this.picking) this._picked(this.picking.side, turn ?? this.picking.at);
   }
@@ -300,7 +300,7 @@ export class Board {
 
   // ---- the video ---------------------------------------------------------------------------------------------------
 
-  /** Plays the earlier chain's scene, then the later one's; of chains without scenes, what their turns show. */
+  /** Plays the scene of the earlier chain, then of the later one; the evidence of the turns if there are no scenes. */
   playScenes() {
     const parts = [this.pair.before, this.pair.after].flatMap(({ clips, turns }) => {
       if (clips.length) return clips;

@@ -7,11 +7,11 @@
 
 /**
  * @typedef {object} LinkValue
- * @property {"keep" | "delete" | null} decision Null while it is being worked on.
+ * @property {"keep" | "delete" | null} decision Null without a decision.
  * @property {string[]} relations
  * @property {string[]} skills
  * @property {string | null} method Of the rewriting catalogue.
- * @property {string | null} question The later turn as it is asked by this link; null in its own words.
+ * @property {string | null} question The later question in the words of this link; null for its original words.
  * @property {string[] | null} references
  * @property {boolean} fits
  * @property {string} note
@@ -22,16 +22,16 @@
  * @typedef {{relation: string, method: string, skill: string, question: string, references: string[], problems: string[]}} Draft
  */
 /**
- * @typedef {object} Pair What a unit holds.
+ * @typedef {object} Pair The content of a unit.
  * @property {Scene[]} clips
  * @property {Scene[]} scenes
  * @property {Chain} before
  * @property {Chain} after
- * @property {{place: string, source: number, target: number, relations: string[]}[]} linkages Links that were drafted.
+ * @property {{place: string, source: number, target: number, relations: string[]}[]} linkages Drafted links.
  * @property {Record<string, Draft[]>} rewrites
  */
 
-/** The place that says that all links are there. */
+/** The place for the statement that all links are there. */
 export const BOARD = "board";
 
 export const DECIDED = Object.freeze({ keep: "Kept", delete: "Deleted" });
@@ -42,14 +42,14 @@ export function endsOf(place) {
   return [source, target];
 }
 
-/** @param {string} place As people read it. */
+/** The name of a place for people. @param {string} place */
 export function nameOf(place) {
   if (place === BOARD) return "All links";
   const [source, target] = endsOf(place);
   return `Link ${source + 1} → ${target + 1}`;
 }
 
-/** A link as it was drafted, undecided; fields in the order in which the server keeps them. @param {Pair} pair @param {string} place */
+/** The draft of a link, undecided; fields in the order of the server. @param {Pair} pair @param {string} place */
 export function startOf(pair, place) {
   if (place === BOARD) return { decision: null, links: [], note: "" };
   const drafted = pair.linkages.find((link) => link.place === place);
@@ -82,14 +82,14 @@ export function linesOf(place, value) {
     ["Relations", link.relations.join(", ")],
     ["Skills", link.skills.join(", ")],
     ["Method", link.method ?? ""],
-    ["Question", link.question ?? "In its own words"],
+    ["Question", link.question ?? "In its original words"],
     ["Answer", (link.references ?? []).join("\n")],
     ["Fits", link.fits ? "Yes" : ""],
     ["Note", link.note],
   ];
 }
 
-/** What must be done before a link can be kept, or null. @param {LinkValue} link */
+/** The task to do before a link can be kept, or null. @param {LinkValue} link */
 export function lackOf(link) {
   if (!link.relations.length) return "Say how the two turns are related: press the number of a relation.";
   if (link.question === null) return null;

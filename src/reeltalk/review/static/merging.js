@@ -1,5 +1,5 @@
 // @ts-check
-/** Two versions of one place from two windows: both are shown beside the draft, and the person chooses. */
+/** Shows the versions of two windows next to the draft, and lets the person choose. */
 
 import { button, changes, element, fill } from "./elements.js";
 
@@ -8,8 +8,8 @@ import { button, changes, element, fill } from "./elements.js";
 
 /**
  * @param {HTMLDialogElement} dialog
- * @param {{name: string, draft: Lines, mine: Lines, theirs: Lines}} versions `name`: of the place, as `Turn 2`.
- * @returns {Promise<Choice>} Escape means to edit, which loses nothing.
+ * @param {{name: string, draft: Lines, mine: Lines, theirs: Lines}} versions `name`: name of the place, as `Turn 2`.
+ * @returns {Promise<Choice>} Escape gives `edit`, which loses nothing.
  */
 export function askWhich(dialog, { name, draft, mine, theirs }) {
   return new Promise((resolve) => {
@@ -19,7 +19,7 @@ export function askWhich(dialog, { name, draft, mine, theirs }) {
       choice = chosen;
       dialog.close();
     };
-    // Whoever types on presses no button by that.
+    // The heading gets the focus, so that somebody who is typing presses no button.
     const heading = element("h2", { id: "merge-title", tabindex: "-1" }, `${name} was saved elsewhere too`);
     fill(
       dialog,

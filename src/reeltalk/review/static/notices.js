@@ -1,14 +1,14 @@
 // @ts-check
-/** Messages of the page: spoken by screen readers, or above the work for everybody. */
+/** Messages of the page: for screen readers, or above the work for everybody. */
 
 import { button, byId, element } from "./elements.js";
 
-/** @param {string} text To people who hear the page. */
+/** @param {string} text Spoken by screen readers. */
 export function say(text) {
   byId("said", HTMLElement).textContent = text;
 }
 
-/** @param {string} text To everybody, until the next; an empty text takes the last one away. */
+/** @param {string} text Shown until the next message; an empty text removes it. */
 export function notify(text) {
   const place = byId("notices", HTMLElement);
   place.querySelector(".passing")?.remove();

@@ -1,32 +1,31 @@
 // @ts-check
 /**
- * Keeps what was typed until the server has it: in the browser's storage, through reloads, lost connections and sessions
- * that have ended.
+ * Stores typed text in the browser until the server has it: through reloads, lost connections and ended sessions.
  *
  *     const outbox = new Outbox(assignment, (place, save, key) => ask(…));
- *     await outbox.open({"0": 3});             // revisions that the server has; sends what an earlier page left
+ *     await outbox.open({"0": 3});             // the server's revisions; sends what an earlier page could not save
  *     outbox.put("0", value);                  // saved after a second without another put
- *     outbox.put("0", value, {now: true});     // saved as soon as it can be
+ *     outbox.put("0", value, {now: true});     // saved as soon as possible
  *     await outbox.settle();                   // true once everything is saved
  *
  * Events (CustomEvent): `state` {state, waiting, message}; `saved` {place, reply, newer}; `conflict` {place, mine, current};
  * `refused` {place, message, field}.
  *
- * One save is under way at a time, and the saves of one place are in order. A save keeps its key however often it is
- * sent, so that the server makes the change once. Each tab has a store of its own; what a closed tab left is taken over
- * by the next that opens the same work.
+ * One save runs at a time, and the saves of one place are in order. A save has the same key in every retry, so the server
+ * makes the change once. Each tab has its own store. The next tab that opens the same work takes over the store of a
+ * closed tab.
  */
 
 import { RefusedError, SignedOutError, UnreachedError, makeKey } from "./workapi.js";
 
 /** @typedef {{key: string, revision: number, value: any}} Sent */
 /**
- * @typedef {object} Slot What waits at one place.
- * @property {number} revision What the server had when it was typed.
- * @property {Sent | null} sent Under way, or to be sent again with its key.
- * @property {{value: any} | null} next Typed since.
- * @property {{revision: number, value: any} | null} conflict What the server has instead.
- * @property {boolean} refused The server does not want it as it is.
+ * @typedef {object} Slot The unsaved text of one place.
+ * @property {number} revision The server's revision when the text was typed.
+ * @property {Sent | null} sent Being sent, or to be sent again with its key.
+ * @property {{value: any} | null} next Typed since then.
+ * @property {{revision: number, value: any} | null} conflict The server's version, if it differs.
+ * @property {boolean} refused True if the server refused the value.
  */
 /** @typedef {"saved" | "saving" | "offline" | "signed-out" | "conflict" | "refused" | "closed"} State */
 /** @typedef {(place: string, save: {revision: number, value: any}, key: string) => Promise<any>} Send */
@@ -34,7 +33,7 @@ import { RefusedError, SignedOutError, UnreachedError, makeKey } from "./workapi
 const IDLE_MS = 1000;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 20_000;
-/** How long other tabs have to say that they are there. */
+/** Time for other tabs to answer that they are open. */
 const ROLL_CALL_MS = 150;
 const PREFIX = "reeltalk.outbox.";
 
@@ -45,29 +44,29 @@ export class Outbox extends EventTarget {
     this._prefix = `${PREFIX}${assignment}.`;
     this._send = send;
     this._tab = "";
-    /** @type {Map<string, Slot>} In the order in which they are sent. */
+    /** @type {Map<string, Slot>} In the order of sending. */
     this._slots = new Map();
-    /** @type {Map<string, number>} Revision of each place that the server has. */
+    /** @type {Map<string, number>} The server's revision of each place. */
     this._known = new Map();
     this._busy = false;
     this._opened = false;
-    /** False where the browser keeps nothing, as some do in private windows. */
+    /** False if the browser stores nothing, as in some private windows. */
     this.kept = true;
     this._tries = 0;
     /** @type {{state: State, message: string}} */
     this._trouble = { state: "saved", message: "" };
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
-    /** @type {Set<string>} Places that are not yet due. */
+    /** @type {Set<string>} Places whose text waits for more typing. */
     this._idle = new Set();
-    /** True where a tab that is gone left something for a place at which something waits here too. */
+    /** True if a closed tab left text for a place that has unsaved text here too. */
     this._passedOver = false;
     this._channel = new BroadcastChannel(this._prefix);
   }
 
   /**
-   * Begins to save; what earlier pages could not save comes first.
-   * @param {Record<string, number>} revisions What the server has.
+   * Starts saving, first the text that earlier pages could not save.
+   * @param {Record<string, number>} revisions The server's revisions by place.
    */
   async open(revisions) {
     for (const [place, revision] of Object.entries(revisions)) this._known.set(place, revision);
@@ -83,32 +82,32 @@ export class Outbox extends EventTarget {
     void this._drain();
   }
 
-  /** What was typed at a place and is not saved, or undefined. @param {string} place @returns {any} */
+  /** The unsaved value of a place, or undefined. @param {string} place @returns {any} */
   typed(place) {
     const slot = this._slots.get(place);
     return slot?.next ? slot.next.value : slot?.sent?.value;
   }
 
-  /** What stands against what was typed at a place, or null. @param {string} place */
+  /** The server's version in a conflict at a place, or null. @param {string} place */
   conflict(place) {
     return this._slots.get(place)?.conflict ?? null;
   }
 
-  /** The places at which something is not saved. */
+  /** The places with unsaved text. */
   get places() {
     return [...this._slots.keys()];
   }
 
-  /** How many places are not saved. */
+  /** Number of places with unsaved text. */
   get waiting() {
     return this._slots.size;
   }
 
   /**
-   * Keeps a value, and saves it.
+   * Stores a value, and saves it.
    * @param {string} place
    * @param {any} value JSON.
-   * @param {{now?: boolean}} [options] `now`: without waiting for more to be typed.
+   * @param {{now?: boolean}} [options] `now`: without waiting for more typing.
    */
   put(place, value, { now = false } = {}) {
     const slot = this._slots.get(place) ?? {
@@ -125,14 +124,14 @@ export class Outbox extends EventTarget {
     if (now) this._idle.delete(place);
     else this._idle.add(place);
     this._tell();
-    // Where the server was not reached, it is tried again when it is due, however much is typed meanwhile.
+    // After a failure the next retry keeps its time, however much is typed meanwhile.
     if (this._tries) return;
     clearTimeout(this._timer);
     if (now) void this._drain();
     else this._timer = setTimeout(() => this.hurry(), IDLE_MS);
   }
 
-  /** Sends what would have waited for more to be typed. */
+  /** Sends now, without waiting for more typing. */
   hurry() {
     this._idle.clear();
     return this._drain();
@@ -141,7 +140,7 @@ export class Outbox extends EventTarget {
   /**
    * Ends a conflict.
    * @param {string} place
-   * @param {any} value What shall stand; undefined keeps what the server has.
+   * @param {any} value The value to save; undefined keeps the server's version.
    */
   resolve(place, value) {
     const slot = this._slots.get(place);
@@ -154,12 +153,12 @@ export class Outbox extends EventTarget {
     void this._drain();
   }
 
-  /** The server has other revisions now, as after an undo. @param {Record<string, {revision: number}>} entries */
+  /** Takes new revisions of the server, as after an undo. @param {Record<string, {revision: number}>} entries */
   learn(entries) {
     for (const [place, { revision }] of Object.entries(entries)) this._known.set(place, revision);
   }
 
-  /** Saves everything; true once it is, false where that is not possible now. */
+  /** Saves everything; returns true if all is saved, false if that is not possible now. */
   async settle() {
     do {
       await this.hurry();
@@ -197,7 +196,7 @@ export class Outbox extends EventTarget {
     return undefined;
   }
 
-  /** @param {string} place @returns {Promise<boolean>} True where the next may be sent. */
+  /** @param {string} place @returns {Promise<boolean>} True if the next place can be sent. */
   async _save(place) {
     const slot = /** @type {Slot} */ (this._slots.get(place));
     slot.sent ??= { key: makeKey(), revision: slot.revision, value: slot.next?.value };
@@ -211,7 +210,7 @@ export class Outbox extends EventTarget {
       slot.sent = null;
       slot.revision = reply.revision;
       this._known.set(place, reply.revision);
-      // To the end: other places wait too.
+      // The place moves to the end of the queue, since other places wait too.
       this._slots.delete(place);
       if (slot.next) this._slots.set(place, slot);
       this._store();
@@ -238,7 +237,7 @@ export class Outbox extends EventTarget {
     if (error.code === "stale_save" && error.body?.current) {
       const { current } = error.body;
       if (JSON.stringify(current.value) === JSON.stringify(mine)) {
-        // Somebody who is of the same mind is no conflict.
+        // An equal value is no conflict.
         slot.conflict = current;
         this.resolve(place, undefined);
         this._emit("saved", { place, reply: { ...current, stale: null }, newer: false });
@@ -287,12 +286,12 @@ export class Outbox extends EventTarget {
     }
   }
 
-  /** Finds out which tab this is, and takes over what tabs left that are gone. */
+  /** Finds the identity of this tab, and takes over the text of closed tabs. */
   async _takeOver() {
     const present = await this._callRoll();
     if (!this._tab) {
       const before = read(sessionStorage, PREFIX);
-      // A tab that was made a copy of another has its session's storage too.
+      // A duplicated tab has a copy of the session storage.
       this._tab = before && !present.has(before) ? before : makeKey();
       this._channel.onmessage = ({ data }) => {
         if (data.ask) this._channel.postMessage({ here: this._tab });
@@ -317,7 +316,7 @@ export class Outbox extends EventTarget {
     this._store();
   }
 
-  /** @returns {Promise<Set<string>>} The other tabs that have this work open. */
+  /** @returns {Promise<Set<string>>} The other tabs with this work open. */
   async _callRoll() {
     /** @type {Set<string>} */
     const present = new Set();

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The video of a unit with its bar and its controls. Where the video cannot be played its reason stands in its place, and
- * all that needs no picture works: the bar then moves a time that fields can take.
+ * The video of a unit with its bar and its controls. If the video cannot be played, the page shows the reason instead. All
+ * controls that need no picture still work: the bar then moves a time that fields can take.
  */
 
 import { byId, clock, element, fill, sentence } from "./elements.js";
@@ -24,7 +24,7 @@ export class Playback extends EventTarget {
     this._doing = byId("video-doing", HTMLElement);
     this._speed = byId("video-speed", HTMLElement);
     this.player = new Player(byId("video", HTMLVideoElement));
-    /** Where the video cannot be played: the time that the bar points at. */
+    /** The time at which the bar points if the video cannot be played. */
     this._silent_s = 0;
     this.plays = false;
     this._clips = content.clips;
@@ -72,7 +72,7 @@ export class Playback extends EventTarget {
     this._tell();
   }
 
-  /** Where the video is, in seconds from its first frame. */
+  /** Current time in seconds from the first frame. */
   get time_s() {
     return this.plays ? this.player.time_s : this._silent_s;
   }
@@ -86,7 +86,7 @@ export class Playback extends EventTarget {
     }
   }
 
-  /** @param {number} seconds Forward, or back where it is below 0. */
+  /** @param {number} seconds Forward; backward if negative. */
   jump(seconds) {
     return this.seek(Math.min(Math.max(0, this.time_s + seconds), this._duration_s || Infinity));
   }
@@ -106,7 +106,7 @@ export class Playback extends EventTarget {
     this.player.rate = SPEEDS[Math.min(Math.max(at + direction, 0), SPEEDS.length - 1)];
   }
 
-  /** Plays the clip in which the video is over and over, or stops doing so. */
+  /** Starts or stops a loop over the current clip. */
   toggleLoop() {
     if (this.player.looping) {
       this.player.clearIntervals();
@@ -124,7 +124,7 @@ export class Playback extends EventTarget {
     else if (parts[0]) void this.seek(parts[0].start_s);
   }
 
-  /** Lets the bar show the whole video, or this unit's part of it. */
+  /** Switches the bar between the whole video and this unit's part of it. */
   toggleBar() {
     this.bar.toggle();
     this._nameZoom();
@@ -134,7 +134,7 @@ export class Playback extends EventTarget {
     byId("zoom", HTMLElement).firstChild?.replaceWith(this.bar.isClose ? "Whole video" : "This part");
   }
 
-  /** What is shown of a unit where one asks for its scenes and a turn has no evidence of its own. */
+  /** The scenes of a unit, played for a turn without evidence. */
   get clips() {
     return this._clips;
   }

@@ -1,47 +1,47 @@
 // @ts-check
 /**
- * Plays a video by its frames: every seek lands on the frame that was asked for, and a step is exactly one frame.
+ * Plays a video by its frames: every seek ends on the requested frame, and a step is exactly one frame.
  *
  *     import { Player } from "./player.js";
  *     const player = new Player(document.querySelector("video"));
  *     const { pts_s } = await (await fetch("/media/SHA/frames")).json();
  *     await player.load("/media/SHA", pts_s);
  *     await player.seek(12.5);                      // the frame that is on the screen at 12.5 s
- *     await player.step(-1);                        // one frame back; also while an earlier seek is on its way
+ *     await player.step(-1);                        // one frame back, also during an earlier seek
  *     player.playIntervals([{ start_s: 3, end_s: 8 }], { loop: true });
  *
- * Times are seconds of the video as the benchmark counts them: 0 is the first frame. The browser's own clock may start
- * elsewhere (`pts_s[0]`); nothing outside this file needs to know. Intervals are half-open, `[start_s, end_s)`.
+ * Times are seconds of the video as the benchmark counts them: 0 is the first frame. The browser's own clock may start at
+ * another value (`pts_s[0]`); no other file needs to know it. Intervals are half-open, `[start_s, end_s)`.
  *
- *     load(src, pts_s)          a video and the presentation times of its frames; rejects where it will not play
- *     unload()                  lets go of the video
- *     seek(time_s)              to the frame on the screen at that time; gives the frame's number once it is shown
+ *     load(src, pts_s)          a video and the presentation times of its frames; rejects if it cannot be played
+ *     unload()                  releases the video
+ *     seek(time_s)              to the frame on the screen at that time; resolves to its number once it is shown
  *     seekFrame(n)              to a frame by its number, from 0
- *     step(n)                   pauses and goes n frames forward (back where n < 0)
- *     play() pause() toggle()   go on within the intervals that are set
- *     playIntervals(list, o)    plays parts one after the other, `o.loop` over and over; `o.play: false` only sets them
- *     clearIntervals()          plays on without bounds
+ *     step(n)                   pauses and moves n frames forward (backward if n < 0)
+ *     play() pause() toggle()   plays within the intervals, if there are any
+ *     playIntervals(list, o)    plays parts one after the other, in a loop with `o.loop`; `o.play: false` only sets them
+ *     clearIntervals()          removes the intervals; the video plays on
  *     frameAt(time_s)           number of the frame on the screen at a time
- *     timeOf(n)                 when frame n appears
- *     frame time_s              what is on the screen now
- *     frames duration_s         how many there are; when the last one ends
+ *     timeOf(n)                 time at which frame n appears
+ *     frame time_s              frame on the screen now
+ *     frames duration_s         number of frames; end of the last one
  *     rate paused intervals looping
  *
  * Events (CustomEvent, dispatched on the player):
  *
- *     frame       {frame, time_s}               another frame is on the screen
- *     state       {paused, rate}                it started, stopped, or changed its speed
+ *     frame       {frame, time_s}               another frame is shown
+ *     state       {paused, rate}                playback started, stopped, or changed its speed
  *     interval    {index, interval}             a part of the list begins
- *     intervals   {intervals, loop}             the list changed; it is dropped by a seek to outside of it
- *     end         {}                            the list, or the video, was played to its end
- *     problem     {message}                     the video stopped working; the message is for people
+ *     intervals   {intervals, loop}             the list changed; a seek to a time outside of it clears it
+ *     end         {}                            the list or the video ended
+ *     problem     {message}                     the video failed; the message is for people
  */
 
 import { FrameTimes } from "./frame_times.js";
 
 /** @typedef {import("./frame_times.js").Interval} Interval */
 
-/** Longest wait for a frame to be shown after its seek: a video that stands shows it, one that plays may pass it over. */
+/** Longest wait for a frame after its seek. A paused video shows the frame; a playing one may skip it. */
 const SHOWN_MS = { paused: 3000, playing: 400 };
 const SLOWEST = 0.1;
 const FASTEST = 8;
@@ -50,31 +50,31 @@ export class Player extends EventTarget {
   /** @param {HTMLVideoElement} video */
   constructor(video) {
     super();
-    /** The element; controls of its own are left to the page. */
+    /** The video element. The page draws the controls. */
     this.video = video;
     this._times = new FrameTimes([]);
     this._frame = 0;
-    /** @type {number | null} Frame that was told last. */
+    /** @type {number | null} Frame of the last event. */
     this._told = null;
     /** @type {Interval[]} */
     this._intervals = [];
     this._loop = false;
     this._index = 0;
-    /** @type {number | null} Frame that the last seek asked for, until it is shown. */
+    /** @type {number | null} Frame that the last seek requested, until it is shown. */
     this._wanted = null;
-    /** @type {number | null} Frame on which a seek ended, until the video plays again: what is there need not be sought. */
+    /** @type {number | null} Frame on which a seek ended, until the video plays again. Another seek to it is not needed. */
     this._still = null;
     /** @type {Promise<number> | null} */
     this._chase = null;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
     this._loads = 0;
-    /** Ends the wait for a video that is no longer wanted. */
+    /** Ends the wait for a video that is no longer needed. */
     this._abandon = () => {};
     /** @type {number | null} The browser's time of the frame that it showed last. */
     this._shownClock_s = null;
     this._hasCallback = "requestVideoFrameCallback" in video;
-    /** @type {Set<(clock_s: number) => void>} Who waits for a frame. */
+    /** @type {Set<(clock_s: number) => void>} Called with the time of each shown frame. */
     this._waiting = new Set();
     for (const name of ["play", "pause", "ratechange"]) {
       video.addEventListener(name, () => this._tell("state", { paused: this.paused, rate: this.rate }));
@@ -90,10 +90,10 @@ export class Player extends EventTarget {
   }
 
   /**
-   * Opens a video; what was open before is let go of.
+   * Opens a video and releases the one before.
    * @param {string} src
-   * @param {number[]} pts_s Presentation times of all frames as the browser counts them, rising.
-   * @returns {Promise<void>} Once the first frame is there.
+   * @param {number[]} pts_s Presentation times of all frames as the browser counts them, ascending.
+   * @returns {Promise<void>} Resolves once the first frame is shown.
    */
   async load(src, pts_s) {
     if (!pts_s.length) throw new Error("The times of this video's frames are not known.");
@@ -110,7 +110,7 @@ export class Player extends EventTarget {
         else if (video.error) reject(new Error(problemOf(video)));
         else resolve(undefined);
       };
-      // Not `emptied`: letting go of the video before tells that, too, and only after this.
+      // Not `emptied`: releasing the video before fires that event too, and only after this.
       video.addEventListener("loadeddata", done);
       video.addEventListener("error", done);
       this._abandon = done;
@@ -120,7 +120,7 @@ export class Player extends EventTarget {
     await this.seekFrame(0);
   }
 
-  /** Lets go of the video and of all that was set for it. */
+  /** Releases the video and resets the player. */
   unload() {
     this._loads++;
     this._abandon();
@@ -140,22 +140,22 @@ export class Player extends EventTarget {
     }
   }
 
-  /** How many frames the video has. */
+  /** Number of frames of the video. */
   get frames() {
     return this._times.count;
   }
 
-  /** Number of the frame on the screen, from 0; while a seek is on its way, of the frame that it asked for. */
+  /** Number of the frame on the screen, from 0; during a seek, of the requested frame. */
   get frame() {
     return this._wanted ?? this._frame;
   }
 
-  /** When the frame on the screen appeared, in seconds from the first frame. */
+  /** Time of the frame on the screen, in seconds from the first frame. */
   get time_s() {
     return this.timeOf(this.frame);
   }
 
-  /** When the last frame ends, in seconds from the first frame. */
+  /** End of the last frame, in seconds from the first frame. */
   get duration_s() {
     if (!this.frames) return 0;
     return this._times.clockEnd(this.frames - 1, this.video.duration) - this._times.clockStart;
@@ -169,12 +169,12 @@ export class Player extends EventTarget {
     return this.video.playbackRate;
   }
 
-  /** Speed: 1 is the video's own, 0.1 to 8. */
+  /** Speed, 0.1 to 8; 1 is normal. */
   set rate(value) {
     this.video.playbackRate = Math.min(Math.max(value, SLOWEST), FASTEST);
   }
 
-  /** The parts that are played; empty where there are no bounds. */
+  /** The parts that are played; empty if the whole video is played. */
   get intervals() {
     return this._intervals;
   }
@@ -184,7 +184,7 @@ export class Player extends EventTarget {
   }
 
   /**
-   * When a frame appears, in seconds from the first frame.
+   * Time at which a frame appears, in seconds from the first frame.
    * @param {number} n
    */
   timeOf(n) {
@@ -201,8 +201,8 @@ export class Player extends EventTarget {
 
   /**
    * Goes to the frame that is on the screen at a time.
-   * @param {number} time_s Seconds from the first frame; beyond either end gives the first or the last frame.
-   * @returns {Promise<number>} The frame that is shown: that of the latest call, where others came in between.
+   * @param {number} time_s Seconds from the first frame; a time before or after the video gives its first or last frame.
+   * @returns {Promise<number>} The frame that is shown: the one of the latest call, if there were others meanwhile.
    */
   seek(time_s) {
     return this.seekFrame(this.frameAt(time_s));
@@ -221,7 +221,7 @@ export class Player extends EventTarget {
   }
 
   /**
-   * Pauses and goes some frames forward or back, counted from the frame that was asked for last.
+   * Pauses and moves some frames forward or backward, counted from the frame that was requested last.
    * @param {number} n
    */
   step(n) {
@@ -229,7 +229,7 @@ export class Player extends EventTarget {
     return this.seekFrame(this.frame + n);
   }
 
-  /** Plays, from the start where the end was reached. */
+  /** Plays; from the start if the end was reached. */
   async play() {
     if (!this.frames) return;
     if (!this._intervals.length) {
@@ -251,8 +251,8 @@ export class Player extends EventTarget {
 
   /**
    * Plays parts of the video one after the other, and stops on the last frame of the last one.
-   * @param {Interval[]} intervals In seconds from the first frame; what lies outside the video is cut off.
-   * @param {{loop?: boolean, play?: boolean}} [options] `loop`: over and over; `play`: start now (as by default).
+   * @param {Interval[]} intervals In seconds from the first frame; parts outside the video are cut off.
+   * @param {{loop?: boolean, play?: boolean}} [options] `loop`: in a loop; `play`: start now (the default).
    */
   async playIntervals(intervals, { loop = false, play = true } = {}) {
     const end = this.duration_s;
@@ -268,7 +268,7 @@ export class Player extends EventTarget {
     if (play) await this._start();
   }
 
-  /** Plays on without bounds. */
+  /** Removes the intervals. The video plays on. */
   clearIntervals() {
     clearTimeout(this._timer);
     if (!this._intervals.length) return;
@@ -290,7 +290,7 @@ export class Player extends EventTarget {
     return this._chase;
   }
 
-  /** One seek at a time: what is asked for meanwhile replaces what was asked for before. */
+  /** Runs one seek at a time. A new request replaces an earlier one that has not begun. */
   async _pursue() {
     while (this._wanted !== null) {
       const frame = this._wanted;
@@ -306,7 +306,7 @@ export class Player extends EventTarget {
 
   /**
    * @param {number} frame
-   * @returns {Promise<boolean>} False where the video was let go of, or failed.
+   * @returns {Promise<boolean>} False if the video was released or failed.
    */
   async _jump(frame) {
     const { video } = this;
@@ -329,7 +329,7 @@ export class Player extends EventTarget {
         resolve(undefined);
       };
       for (const name of ["seeked", "error", "emptied"]) video.addEventListener(name, done);
-      // To the middle: whatever way a browser rounds, that is inside of the frame.
+      // The middle of the frame is inside it, however a browser rounds.
       this._still = null;
       video.currentTime = (this._times.pts_s[frame] + this._times.clockEnd(frame, video.duration)) / 2;
     });
@@ -358,12 +358,12 @@ export class Player extends EventTarget {
     video.requestVideoFrameCallback(hear);
   }
 
-  /** @param {number} clock_s @param {boolean} own Whether that is a frame's own time, or any moment. */
+  /** @param {number} clock_s @param {boolean} own True for a frame's own time, false for any moment. */
   _look(clock_s, own) {
     if (!this.frames || this._wanted !== null || this.video.seeking) return;
     const frame = own ? this._times.nearest(clock_s) : this._times.at(clock_s);
     if (!this.video.paused) this._watch(frame, clock_s);
-    // The clock runs ahead of the screen: it tells the frame only where nothing better does.
+    // The clock runs ahead of the screen, so it counts only if there is no better source.
     if (this._wanted === null && (own || !this._hasCallback || document.hidden)) this._show(frame);
   }
 
@@ -453,7 +453,7 @@ export class Player extends EventTarget {
     try {
       await this.video.play();
     } catch (error) {
-      // A pause that comes before the first frame ends the promise; it is no problem.
+      // A pause before the first frame rejects the promise. That is no problem.
       if (/** @type {DOMException} */ (error).name !== "AbortError") {
         this._tell("problem", { message: "The browser does not let the video play. Press play again." });
       }

@@ -14,7 +14,7 @@ import { bindButtons, watch } from "./watching.js";
 /** @typedef {{marks: Record<string, number | null>, note: string}} Rating */
 /** @typedef {{turn_index: number, question: string, references: string[], answer: string, asked_at_s: number | null, options: string[] | null}} Answer */
 
-/** The place of marks that are about all answers together. */
+/** The place of marks for all answers together. */
 const WHOLE = "whole";
 
 class RatingScreen {
@@ -26,7 +26,7 @@ class RatingScreen {
     this._answers = reply.unit.content.turns;
     this._places = reply.places;
     this.current = 0;
-    /** Which criterion the next key rates. */
+    /** The criterion that the next key rates. */
     this._criterion = 0;
     this._was = lastSpot(reply.assignment.id);
     this.work = new EditSession(reply, {
@@ -65,8 +65,8 @@ class RatingScreen {
       { name: "submit", label: "Submit", group: "Rate", keys: ["f"], act: () => this._submit() },
       { name: "leave", label: "Leave a field", group: "Rate", keys: ["Escape"], act: () => this.go(this.current) },
       ...videoActions(this.playback),
-      { name: "to-asked", label: "Go to when it is asked", group: "Video", keys: ["t"], act: () => this._toAsked() },
-      { name: "keys", label: "This page of keys", group: "Video", keys: ["?"], act: () => keys.open() },
+      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this._toAsked() },
+      { name: "keys", label: "Show the keys", group: "Video", keys: ["?"], act: () => keys.open() },
     ]);
     bindButtons(keys);
     await this._opened;
@@ -74,7 +74,7 @@ class RatingScreen {
     this.work.resume(spot);
   }
 
-  /** @param {string} place @returns {Rating} A copy, which may be changed. */
+  /** @param {string} place @returns {Rating} A copy that can be changed. */
   _rating(place) {
     const { marks, note } = this.work.value(place);
     return { marks: { ...marks }, note };
@@ -154,7 +154,7 @@ class RatingScreen {
 
   _toAsked() {
     const at_s = this._answers.find(({ turn_index }) => String(turn_index) === this._places[this.current])?.asked_at_s ?? null;
-    if (at_s === null) say("This answer has no time at which its question is asked.");
+    if (at_s === null) say("The question of this answer has no time.");
     else void this.playback.seek(at_s);
   }
 

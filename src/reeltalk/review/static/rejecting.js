@@ -44,7 +44,7 @@ export class RejectPanel extends EventTarget {
     return !this._panel.hidden;
   }
 
-  /** What is ticked and written. */
+  /** The ticked reasons and the note. */
   read() {
     return { reasons: this._boxes.filter(({ checked }) => checked).map(({ value }) => value), note: this._note.value };
   }
@@ -62,14 +62,14 @@ export class RejectPanel extends EventTarget {
     this._panel.scrollIntoView({ block: "nearest" });
   }
 
-  /** Without a decision; what was ticked and written stays. */
+  /** Closes without a decision; the reasons and the note stay. */
   close() {
     if (!this.isOpen) return;
     this._panel.hidden = true;
     this.dispatchEvent(new CustomEvent("cancel"));
   }
 
-  /** Ticks the nth reason, or takes its tick away. @param {number} n From 0. */
+  /** Ticks the n-th reason, or removes the tick. @param {number} n From 0. */
   tick(n) {
     const box = this._boxes[n];
     if (!box) return;
@@ -82,7 +82,7 @@ export class RejectPanel extends EventTarget {
     const { reasons, note } = this.read();
     if (!reasons.length) this._problem.textContent = "Tick at least one reason.";
     else if (reasons.includes("other") && !note.trim()) {
-      this._problem.textContent = "Say in the note what the other reason is.";
+      this._problem.textContent = "Write the other reason into the note.";
       this._note.focus();
     } else {
       this._panel.hidden = true;

@@ -6,18 +6,18 @@
  * @property {string} place
  * @property {number | null} time_s
  * @property {string} [field] Id of the field in which somebody types.
- * @property {number} [from] Where the caret is, or what is selected.
+ * @property {number} [from] Start of the selection, or the caret.
  * @property {number} [to]
  */
 
 const PREFIX = "reeltalk.spot.";
 const KEEP_MS = 300;
 
-/** Keeps, from now on, where somebody is. */
+/** Stores the position of a person while they work. */
 export class SpotKeeper {
   /**
    * @param {string} assignment
-   * @param {Element} within Holds the fields.
+   * @param {Element} within The element with the fields.
    * @param {() => Pick<Spot, "place" | "time_s">} here
    */
   constructor(assignment, within, here) {
@@ -27,13 +27,13 @@ export class SpotKeeper {
     this._timer = 0;
     document.addEventListener("selectionchange", () => this.soon());
     window.addEventListener("pagehide", () => this.keep());
-    // What a page that comes back from the browser's cache shows may be long past.
+    // A page from the browser's cache may be out of date.
     window.addEventListener("pageshow", ({ persisted }) => {
       if (persisted) location.reload();
     });
   }
 
-  /** Keeps it in a moment, however often it is asked to. */
+  /** Stores the position after a moment, once for several calls. */
   soon() {
     this._timer ||= window.setTimeout(() => this.keep(), KEEP_MS);
   }
@@ -43,11 +43,11 @@ export class SpotKeeper {
     this._timer = 0;
     const text = JSON.stringify({ ...this._here(), ...caretIn(this._within) });
     try {
-      // The tab's own first; another tab, or the next day's, begins where the last one was.
+      // Each tab has its own position; a new tab starts at the last one of any tab.
       sessionStorage.setItem(PREFIX + this._assignment, text);
       localStorage.setItem(PREFIX + this._assignment, text);
     } catch {
-      // Nothing is lost but the way back.
+      // Only the position is lost.
     }
   }
 }
@@ -69,7 +69,7 @@ export function forgetSpot(assignment) {
     sessionStorage.removeItem(PREFIX + assignment);
     localStorage.removeItem(PREFIX + assignment);
   } catch {
-    // There was none.
+    // There is no storage, so there is no position.
   }
 }
 
@@ -86,7 +86,7 @@ export function putCaret({ field, from, to }) {
   const found = field ? document.getElementById(field) : null;
   if (!(found instanceof HTMLTextAreaElement || found instanceof HTMLInputElement)) return false;
   found.focus();
-  // Fields for numbers have no caret that a script may set.
+  // Scripts cannot set the caret of number fields.
   if (from !== undefined && found.selectionStart !== null) found.setSelectionRange(from, to ?? from);
   return true;
 }

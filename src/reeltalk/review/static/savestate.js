@@ -1,5 +1,5 @@
 // @ts-check
-/** The state of the typed text, always visible: saved, saving, or waiting in this browser, and why. */
+/** Shows if the typed text is saved, is being saved, or waits in this browser, and why. */
 
 import { byId, element, fill, sentence } from "./elements.js";
 
@@ -11,7 +11,7 @@ function count(n, what) {
 }
 
 export class SaveState {
-  /** @param {(text: string) => void} say Tells people who do not see the page. @param {string} [what] A place of the unit. */
+  /** @param {(text: string) => void} say Speaks to screen readers. @param {string} [what] A place of the unit. */
   constructor(say, what = "turn") {
     this._what = what;
     this._place = byId("save-state", HTMLElement);
@@ -32,10 +32,10 @@ export class SaveState {
       refused: `Not saved: ${sentence(message)}`,
       closed: `Not saved: ${sentence(message)} What you typed stays in this browser.`,
     }[state];
-    // A link that is made anew at every try cannot be clicked.
+    // A link that is replaced at every retry cannot be clicked.
     if (this._shown === `${text}${kept}`) return;
     this._shown = `${text}${kept}`;
-    // A link of its own tab: this page, and all that is typed in it, stays.
+    // The link opens a new tab, so this page and its text stay.
     const signIn = element("a", { href: "/sign-in", target: "_blank", rel: "opener" }, "Sign in in a new tab");
     const lost = !kept && state !== "saved" && element("strong", {}, " This browser cannot keep your work. Do not close the page.");
     fill(this._place, element("span", { class: "state-dot", "aria-hidden": "true" }), text, " ", state === "signed-out" && signIn, lost);

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The bar below the video: scenes, a mark for every turn and every link, and the playhead. A click or its own keys seek.
+ * The bar below the video: scenes, a mark for every turn and every link, and the playhead. Clicks and keys on the bar seek.
  *
  *     const bar = new SceneBar(place, {duration_s, scenes, clips, turns, links}, (time_s) => player.seek(time_s));
  *     bar.move(12.5);
@@ -11,16 +11,16 @@ import { clock, element } from "./elements.js";
 
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {import("./workapi.js").Scene} Scene */
-/** @typedef {{asked_at_s: number | null, evidence: Interval[]}} Times What of a turn is shown. */
+/** @typedef {{asked_at_s: number | null, evidence: Interval[]}} Times The shown times of a turn. */
 /** @typedef {{place: string, label: string, at_s: number}} LinkMark */
 
-/** A unit that is shorter than this share of its video is shown larger than the whole. */
+/** For a unit shorter than this share of its video, the bar first shows the unit only. */
 const SMALL_SHARE = 0.6;
-/** What is shown on both sides of a unit, as a share of its length. */
+/** The margin on both sides of a unit, as a share of its length. */
 const MARGIN = 0.08;
 const STEP_S = 1;
 const LEAP_S = 10;
-/** Turns asked nearer to one another than this share of the bar stand on top of one another. */
+/** Turns that are closer than this share of the bar share one mark. */
 const NEAR_SHARE = 0.022;
 
 export class SceneBar {
@@ -37,7 +37,7 @@ export class SceneBar {
     this._turn = 0;
     const [from, to] = this._span();
     const whole = shown.duration_s;
-    /** True where only the unit's part of the video is shown. */
+    /** True while only the unit's part of the video is shown. */
     this.isClose = whole > 0 && to - from < SMALL_SHARE * whole;
     this._head = element("div", { class: "playhead" });
     this._track = element("div", { class: "track" });
@@ -45,7 +45,7 @@ export class SceneBar {
       class: "bar",
       role: "slider",
       tabindex: "0",
-      "aria-label": "Place in the video",
+      "aria-label": "Position in the video",
       "aria-valuemin": 0,
     });
     this._slider.append(this._track);
@@ -58,20 +58,20 @@ export class SceneBar {
     this.draw();
   }
 
-  /** Shows the unit's part of the video, or all of it. */
+  /** Switches between the unit's part of the video and all of it. */
   toggle() {
     this.isClose = !this.isClose;
     this.draw();
     return this.isClose;
   }
 
-  /** Other times of the turns. @param {Times[]} turns */
+  /** Updates the times of the turns. @param {Times[]} turns */
   update(turns) {
     this._shown.turns = turns;
     this.draw();
   }
 
-  /** Shows which turn is under review. @param {number} turn */
+  /** Marks the turn under review. @param {number} turn */
   mark(turn) {
     this._turn = turn;
     this.draw();
@@ -171,7 +171,7 @@ export class SceneBar {
     return [from, to];
   }
 
-  /** What part of the video the bar shows. @returns {Interval} */
+  /** The part of the video that the bar shows. @returns {Interval} */
   _bounds() {
     const [from, to] = this._span();
     const whole = Math.max(this._shown.duration_s, to, 0.001);

@@ -1,5 +1,5 @@
 // @ts-check
-/** The test: one question after the other; what was given stands, and nothing after a question's moment is shown. */
+/** The test: one question after the other. Given answers stay, and the video stops at the time of the question. */
 
 import { byId, clock, element, fill } from "./elements.js";
 import { Keys } from "./keys.js";
@@ -14,19 +14,19 @@ import { RefusedError, ask } from "./workapi.js";
 /** @typedef {{question: string, options: string[] | null, until_s: number | null}} Question */
 /** @typedef {{text: string, choice: number | null, given: boolean}} Answer */
 
-/** How long the next question is waited for before it is asked for again. */
+/** Wait before the next question is requested again. */
 const AGAIN_MS = 3000;
 
 class TestScreen {
   /** @param {import("./edit_session.js").Reply} reply */
   constructor(reply) {
-    /** @type {Question[]} Those that were asked; the next comes with the answer to the last. */
+    /** @type {Question[]} The questions so far; the next one comes after the last answer. */
     this._questions = reply.unit.content.turns;
     this._isStream = reply.unit.content.mode === "streaming";
     this._was = lastSpot(reply.assignment.id);
     this._count = reply.places.length;
     this._path = `/api/work/${encodeURIComponent(reply.assignment.id)}`;
-    /** True while the next question is on its way. */
+    /** True while the next question is requested. */
     this._fetching = false;
     this.work = new EditSession(reply, {
       what: "answer",
@@ -55,10 +55,10 @@ class TestScreen {
       { name: "choose", label: "Choose an option", group: "Answer", keys: Array.from({ length: 9 }, (_, n) => `${n + 1}`), range: "1–9", act: (key) => this._choose(Number(key) - 1) },
       { name: "answer", label: "Write", group: "Answer", keys: ["w"], act: () => document.getElementById("answer-text")?.focus() },
       { name: "leave", label: "Leave the field", group: "Answer", keys: ["Escape"], act: () => byId("test-title", HTMLElement).focus({ preventScroll: true }) },
-      { name: "submit", label: "Hand the test in", group: "Answer", keys: ["f"], act: () => this._submit() },
+      { name: "submit", label: "Submit the test", group: "Answer", keys: ["f"], act: () => this._submit() },
       ...videoActions(this.playback),
-      { name: "to-asked", label: "Go to the question's moment", group: "Video", keys: ["t"], act: () => this._toAsked() },
-      { name: "keys", label: "This page of keys", group: "Video", keys: ["?"], act: () => keys.open() },
+      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this._toAsked() },
+      { name: "keys", label: "Show the keys", group: "Video", keys: ["?"], act: () => keys.open() },
     ]);
     bindButtons(keys);
     this._goOn();
@@ -74,13 +74,13 @@ class TestScreen {
     return { text, choice, given };
   }
 
-  /** The question to be answered; as many as there are once all are. */
+  /** Index of the question to answer; the number of questions once all are answered. */
   get _current() {
     for (let n = 0; n < this._count; n++) if (!this._answer(n).given) return n;
     return this._count;
   }
 
-  /** True while the answer that was given last is not with the server, or its question not here. */
+  /** True until the server has the last answer and the next question is here. */
   get _isWaiting() {
     const at = this._current;
     return at < this._count ? this._questions[at] === undefined : this.work.outbox.waiting > 0;
@@ -98,14 +98,14 @@ class TestScreen {
     if (!question || !this.work.isOpen) return;
     const answer = this._answer(at);
     if (question.options ? answer.choice === null : !answer.text.trim()) {
-      notify(question.options ? "Choose one of the options." : "Write an answer; that you do not know is one too.");
+      notify(question.options ? "Choose one of the options." : "Write an answer. You may write that you do not know.");
       return;
     }
     this.work.put(String(at), { ...answer, given: true }, { now: true });
     this._draw();
   }
 
-  /** Draws what stands now, and fetches the next question once the server has the answer before it. */
+  /** Draws the page, and requests the next question once the server has the last answer. */
   async _goOn() {
     const at = this._current;
     if (this._fetching || at >= this._count || this._questions[at] || this.work.outbox.waiting) {
@@ -130,7 +130,7 @@ class TestScreen {
     }
   }
 
-  /** Keeps the video from showing what comes after the question. */
+  /** Stops the video at the time of the question. */
   _holdBack() {
     const until_s = this._until_s;
     if (until_s === null || this.playback.time_s <= until_s) return;
@@ -138,14 +138,14 @@ class TestScreen {
     void this.playback.seek(until_s);
   }
 
-  /** While the next question is on its way, as far as the last one allowed. */
+  /** While the next question is requested, the bound of the last one stays. */
   get _until_s() {
     const at = Math.min(this._current, this._questions.length - 1);
     return this._current >= this._count ? null : (this._questions[at]?.until_s ?? null);
   }
 
   _toAsked() {
-    if (this._until_s === null) say("This question has no time of its own.");
+    if (this._until_s === null) say("This question has no time.");
     else void this.playback.seek(this._until_s);
   }
 
@@ -154,7 +154,7 @@ class TestScreen {
       notify(`Question ${this._current + 1} of ${this._count} is still to be answered.`);
       return;
     }
-    void this.work.submit({ question: "Hand the test in?", summary: `All ${this._count} questions are answered.`, places: [] });
+    void this.work.submit({ question: "Submit the test?", summary: `All ${this._count} questions are answered.`, places: [] });
   }
 
   // ---- drawing -----------------------------------------------------------------------------------------------------

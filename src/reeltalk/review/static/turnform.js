@@ -5,9 +5,9 @@
  *     const form = new TurnForm(place, {known: {"cogme.target": ["Object"]}, seek: (time_s) => …});
  *     form.show(value);
  *     form.addEventListener("typed", () => save(form.read()));
- *     form.setStart(12.4);              // of the evidence interval that is chosen
+ *     form.setStart(12.4);              // of the selected evidence interval
  *
- * Times are seconds of the video, as the benchmark counts them, to the millisecond.
+ * Times are seconds of the video, as the benchmark counts them, rounded to milliseconds.
  */
 
 import { button, changes, clock, element, fill } from "./elements.js";
@@ -27,7 +27,7 @@ export class TurnForm extends EventTarget {
     this._place = place;
     this._seek = settings.seek;
     this._value = startOf({});
-    /** @type {TurnValue | null} What differences are shown against. */
+    /** @type {TurnValue | null} The version with which the fields are compared. */
     this._against = null;
     /** Index of the evidence interval that keys set. */
     this.chosen = 0;
@@ -46,17 +46,17 @@ export class TurnForm extends EventTarget {
     this._draw();
   }
 
-  /** What the fields say, with the decision, the reasons and the note that it was shown with. @returns {TurnValue} */
+  /** The values of the fields, with the decision, reasons and note of the shown value. @returns {TurnValue} */
   read() {
     return structuredClone(this._value);
   }
 
-  /** The evidence as the fields say it. */
+  /** The evidence in the fields. */
   get evidence() {
     return this._value.evidence;
   }
 
-  /** Shows what differs from another version; null shows none. @param {TurnValue | null} against */
+  /** Shows the differences from another version; none for null. @param {TurnValue | null} against */
   compare(against) {
     this._against = against;
     this._drawChanges();
@@ -79,7 +79,7 @@ export class TurnForm extends EventTarget {
     this._redraw();
   }
 
-  /** Sets where the chosen interval starts; makes one where there is none. @param {number} time_s */
+  /** Sets the start of the selected interval; adds one if there is none. @param {number} time_s */
   setStart(time_s) {
     const start_s = rounded(time_s);
     const interval = this._value.evidence[this.chosen];
@@ -91,7 +91,7 @@ export class TurnForm extends EventTarget {
     }
   }
 
-  /** Sets where the chosen interval ends. @param {number} time_s */
+  /** Sets the end of the selected interval. @param {number} time_s */
   setEnd(time_s) {
     const end_s = rounded(time_s);
     const interval = this._value.evidence[this.chosen];
@@ -103,14 +103,14 @@ export class TurnForm extends EventTarget {
     }
   }
 
-  /** @param {number} time_s Where it starts and, until that is set, ends. */
+  /** @param {number} time_s Its start and, until another is set, its end. */
   addInterval(time_s) {
     this._value.evidence.push({ start_s: rounded(time_s), end_s: rounded(time_s) });
     this.chosen = this._value.evidence.length - 1;
     this._redraw();
   }
 
-  /** Chooses the next interval, and tells which. @returns {Interval | null} */
+  /** Selects the next interval and returns it. @returns {Interval | null} */
   chooseNext() {
     const { length } = this._value.evidence;
     if (!length) return null;
@@ -150,7 +150,7 @@ export class TurnForm extends EventTarget {
     this._typed();
   }
 
-  /** Says that an interval ends before it starts, which cannot be saved. @param {number} n */
+  /** Reports an interval that ends before it starts; it cannot be saved. @param {number} n */
   _sayOrder(n) {
     const { start_s, end_s } = this._value.evidence[n];
     const wrong = end_s < start_s;
@@ -264,8 +264,8 @@ export class TurnForm extends EventTarget {
         "div",
         { class: "row" },
         timeField("asked-at", "asked", 0, asked_at_s),
-        keyed(button("Now", () => this._wantNow("asked"), { class: "second", "aria-label": "Asked now: take the time of the video" }), "asked-here"),
-        asked_at_s !== null && button(clock(asked_at_s), () => this._seek(asked_at_s), { class: "quiet", "aria-label": "Go to when it is asked" }),
+        keyed(button("Now", () => this._wantNow("asked"), { class: "second", "aria-label": "Asked now: use the time of the video" }), "asked-here"),
+        asked_at_s !== null && button(clock(asked_at_s), () => this._seek(asked_at_s), { class: "quiet", "aria-label": "Go to the time of the question" }),
       ),
     );
   }
@@ -303,7 +303,7 @@ export class TurnForm extends EventTarget {
     this._seek(this._value.evidence[n].start_s);
   }
 
-  /** Asks whoever knows the video's time to set it here. @param {"asked" | "start" | "end" | "interval"} what */
+  /** Requests the current time of the video for a field. @param {"asked" | "start" | "end" | "interval"} what */
   _wantNow(what) {
     this.dispatchEvent(new CustomEvent("now", { detail: { what } }));
   }
@@ -348,7 +348,7 @@ export class TurnForm extends EventTarget {
   }
 }
 
-/** @param {HTMLButtonElement} made @param {string} action Its key is shown in it. */
+/** @param {HTMLButtonElement} made @param {string} action Its key is shown in the button. */
 function keyed(made, action) {
   made.dataset.key = action;
   return made;
@@ -370,18 +370,18 @@ function timeField(id, field, index, value, label) {
   });
 }
 
-/** @param {HTMLInputElement | HTMLTextAreaElement} field What it says; 0 where that is no time. */
+/** @param {HTMLInputElement | HTMLTextAreaElement} field Its time; 0 if the text is no time. */
 function seconds(field) {
   const time_s = Number.parseFloat(field.value);
   return Number.isFinite(time_s) ? Math.max(0, time_s) : 0;
 }
 
-/** @param {number} time_s To the millisecond. */
+/** Rounded to milliseconds. @param {number} time_s */
 function rounded(time_s) {
   return Math.max(0, Math.round(time_s * 1000) / 1000);
 }
 
-/** As high as its text. @param {HTMLTextAreaElement} area */
+/** Fits the height to the text. @param {HTMLTextAreaElement} area */
 export function grow(area) {
   area.style.height = "auto";
   area.style.height = `${area.scrollHeight + 2}px`;

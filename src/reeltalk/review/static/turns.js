@@ -29,7 +29,7 @@ export class Screen {
     this.places = reply.places;
     this.drafts = this.places.map((_, n) => startOf(content.turns[n] ?? {}));
     this.current = 0;
-    /** Where this person was, until the page is there. */
+    /** The last position of this person, until the page is ready. */
     this._was = lastSpot(reply.assignment.id);
     this.work = new EditSession(reply, {
       what: "turn",
@@ -52,19 +52,19 @@ export class Screen {
     this.keys = new Keys(turnActions(this), () => (this.panel.isOpen ? REJECTING : DECIDING));
   }
 
-  /** What stands at each turn. @returns {TurnValue[]} */
+  /** The value of each turn. @returns {TurnValue[]} */
   get values() {
     return this.places.map((place) => this.work.value(place));
   }
 
-  /** Goes on where this person was. */
+  /** Continues at the last position. */
   async open() {
     this._listen();
     const spot = await this.work.open();
     for (const name of ["fields", "decisions"]) {
       byId(name, HTMLFieldSetElement).disabled = !this.work.isOpen;
     }
-    // On a small screen the fields come first; what was said before is one tap away.
+    // On a small screen the fields come first, and the dialogue is folded.
     byId("dialogue-fold", HTMLDetailsElement).open = !matchMedia("(max-width: 60rem)").matches;
     const at = this.places.indexOf(spot?.place ?? "");
     this.show(at >= 0 ? at : Math.max(0, this.places.findIndex((_, n) => this.needs(n))));
@@ -74,12 +74,12 @@ export class Screen {
     this.work.resume(at >= 0 ? spot : null);
   }
 
-  /** True where a turn has no decision, or one that must be looked at again. @param {number} n */
+  /** True if a turn has no decision, or one that must be checked again. @param {number} n */
   needs(n) {
     return this.work.needs(this.places[n]);
   }
 
-  // ---- going about -------------------------------------------------------------------------------------------------
+  // ---- navigation ------------------------------------------------------------------------------------------------
 
   /** @param {number} n */
   go(n) {
@@ -121,7 +121,7 @@ export class Screen {
     this.work.moved();
   }
 
-  /** Everything but the fields: numbers, the dialogue, the decision. */
+  /** Draws everything but the fields: numbers, the dialogue, the decision. */
   _drawState() {
     const { values } = this;
     const shown = this.places.map((place, n) => ({
@@ -147,7 +147,7 @@ export class Screen {
 
   // ---- changing ----------------------------------------------------------------------------------------------------
 
-  /** Keeps what was typed; the turn then needs a decision anew. */
+  /** Saves the typed text. The turn then needs a new decision. */
   typed() {
     const value = { ...this.form.read(), ...this.panel.read(), decision: null };
     this._set(value, { now: false });
@@ -185,7 +185,7 @@ export class Screen {
     }
   }
 
-  /** Keeps a decision though an earlier turn was changed. */
+  /** Keeps a decision after an earlier turn was changed. */
   stillRight() {
     if (!this.work.isStale(this.places[this.current])) return;
     this._set({ ...this.values[this.current] }, { now: true });

@@ -1,11 +1,11 @@
 // @ts-check
-/** What a person makes of a turn: its start from the draft, and how two of them differ. */
+/** A person's version of a turn: its start from the draft, and the comparison of two versions. */
 
 import { clock } from "./elements.js";
 
 /** @typedef {import("./workapi.js").TurnValue} TurnValue */
 
-/** Why a turn is rejected, as the server knows it and as people read it. */
+/** Reasons for a rejection: the server's name and the text for people. */
 export const REASONS = Object.freeze({
   not_in_video: "Not in the video",
   ambiguous: "Ambiguous",
@@ -18,7 +18,7 @@ export const REASONS = Object.freeze({
   other: "Other (say which in the note)",
 });
 
-/** Decisions as people read them. */
+/** Decisions as text for people. */
 export const DECIDED = Object.freeze({
   accept: "Accepted",
   edit: "Edited",
@@ -46,12 +46,12 @@ export function startOf(turn) {
   };
 }
 
-/** How a turn that is decided so, or not yet, is called in the page's style. @param {import("./workapi.js").Decision | null} decision */
+/** The CSS class of a decision, or of none. @param {import("./workapi.js").Decision | null} decision */
 export function kindOf(decision) {
   return decision ? DECIDED[decision].toLowerCase() : "undecided";
 }
 
-/** A value as two windows may have typed it differently. @param {TurnValue} value @returns {[string, string][]} */
+/** A value as labelled lines, to compare the versions of two windows. @param {TurnValue} value @returns {[string, string][]} */
 export function linesOf(value) {
   /** @type {[string, string][]} */
   const lines = [
@@ -75,7 +75,7 @@ export function reasonName(reason) {
   return Object.entries(REASONS).find(([name]) => name === reason)?.[1] ?? reason;
 }
 
-/** A vocabulary as people read it: `cogme.target` is `CogME target`. @param {string} name */
+/** The name of a vocabulary for people: `cogme.target` is `CogME target`. @param {string} name */
 export function vocabularyName(name) {
   const [system, ...rest] = name.split(".");
   const systems = /** @type {Record<string, string>} */ ({
@@ -87,7 +87,7 @@ export function vocabularyName(name) {
   return [systems[system] ?? system, ...rest].join(" ").replaceAll("_", " ");
 }
 
-/** True where nothing but the decision differs. @param {TurnValue} one @param {TurnValue} other */
+/** True if at most the decision differs. @param {TurnValue} one @param {TurnValue} other */
 export function isSameWork(one, other) {
   return sorted({ ...one, decision: null }) === sorted({ ...other, decision: null });
 }
@@ -99,9 +99,9 @@ function sorted(value) {
 }
 
 /**
- * What was decided of how many turns, as people read it.
+ * The number of turns by decision, as text for people.
  * @param {{decision: string | null}[]} values All decided.
- * @param {Record<string, string>} [names] Of the decisions.
+ * @param {Record<string, string>} [names] Names of the decisions.
  */
 export function countDecided(values, names = DECIDED) {
   const counts = Object.entries(names)

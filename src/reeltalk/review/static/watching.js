@@ -1,11 +1,11 @@
 // @ts-check
-/** A video beside work without scenes and evidence: rating, the test, and live dialogues. */
+/** The video of screens without scenes and evidence: rating, the test, and live dialogues. */
 
 import { Playback } from "./playback.js";
 
 /** @typedef {import("./keys.js").Keys} Keys */
 
-/** @param {any} video As the server tells of it, or null. @returns {{playback: Playback, opened: Promise<void>}} */
+/** @param {any} video As the server describes it, or null. @returns {{playback: Playback, opened: Promise<void>}} */
 export function watch(video, time_s = 0) {
   const whole = { id: "whole video", start_s: 0, end_s: video?.duration_s ?? 0 };
   const unit = { video, content: { clips: [], scenes: video ? [whole] : [], links: [], turns: [] } };

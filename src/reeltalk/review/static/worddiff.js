@@ -1,26 +1,26 @@
 // @ts-check
 /**
- * What changed between two texts, word by word; where a script puts no spaces between words, character by character.
+ * The differences between two texts, word by word; in scripts without spaces between words, character by character.
  *
  *     diffWords("the red car", "the blue car")
  *     // [{kind: "same", text: "the "}, {kind: "gone", text: "red"}, {kind: "new", text: "blue"}, {kind: "same", text: " car"}]
  *
- * The pieces of kinds `same` and `gone` make up the old text, those of `same` and `new` the new one.
+ * The pieces `same` and `gone` together are the old text; `same` and `new` are the new text.
  */
 
 /** @typedef {{kind: "same" | "gone" | "new", text: string}} Piece */
 
-/** Han, kana, Thai and their like by character; other letters and digits by run; spaces by run; all else by itself. */
+/** Han, kana, Thai and similar scripts by character; runs of other letters and digits; runs of spaces; other characters one by one. */
 const TOKENS =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]|[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}]+)*|\s+|[^]/gu;
 
-/** Cells of the table beyond which what differs is shown as one piece: 4 million take about 20 ms and 16 MB. */
+/** Largest table. Beyond it the whole difference is one piece: 4 million cells take about 20 ms and 16 MB. */
 const MOST_CELLS = 4e6;
 
 /**
  * @param {string} before
  * @param {string} after
- * @returns {Piece[]} Never two of one kind in a row, none empty.
+ * @returns {Piece[]} No two neighbours of one kind, and no empty piece.
  */
 export function diffWords(before, after) {
   const old = split(before);
@@ -45,7 +45,7 @@ export function split(text) {
 }
 
 /**
- * The longest common subsequence, by the table that textbooks give (Wagner and Fischer, 1974).
+ * The longest common subsequence, by dynamic programming (Wagner and Fischer, 1974).
  * @param {Piece[]} pieces
  * @param {string[]} old
  * @param {string[]} now
@@ -58,7 +58,7 @@ function middle(pieces, old, now) {
     push(pieces, "new", now.join(""));
     return;
   }
-  // longest[i * columns + j]: how long the longest common subsequence of old[i:] and now[j:] is.
+  // longest[i * columns + j]: length of the longest common subsequence of old[i:] and now[j:].
   const longest = new Uint32Array(rows * columns);
   for (let i = rows - 2; i >= 0; i--) {
     for (let j = columns - 2; j >= 0; j--) {

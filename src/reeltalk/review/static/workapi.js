@@ -1,13 +1,13 @@
 // @ts-check
-/** Requests to the server, with errors for refusals, an unreachable server, and an ended session. */
+/** Requests to the server, with errors for a refusal, an unreachable server, and an ended session. */
 
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {"accept" | "edit" | "reject" | "skip"} Decision */
 
 /**
- * What somebody made of one turn.
+ * A person's version of one turn.
  * @typedef {object} TurnValue
- * @property {Decision | null} decision Null while it is being typed.
+ * @property {Decision | null} decision Null while the person types.
  * @property {string} question
  * @property {string[]} references
  * @property {number | null} asked_at_s
@@ -29,14 +29,14 @@
  */
 
 /**
- * The draft and all that is shown with it.
+ * The draft and everything shown with it.
  * @typedef {object} Content
  * @property {"chain" | "dialogue"} unit
  * @property {string} id
- * @property {Scene[]} clips Those of the unit.
- * @property {Scene[]} scenes Those of the whole video.
+ * @property {Scene[]} clips Clips of the unit.
+ * @property {Scene[]} scenes Scenes of the whole video.
  * @property {Partial<TurnValue>[]} turns
- * @property {Record<string, Check[]>} checks By turn; those of the whole unit are under `unit`.
+ * @property {Record<string, Check[]>} checks By turn; `unit` has the checks of the whole unit.
  * @property {Link[]} links
  * @property {Record<string, string[]>} [vocabularies] Known labels.
  */
@@ -77,7 +77,7 @@ const KEPT_ALIVE_CHARACTERS = 15_000;
 
 /**
  * @param {string} path
- * @param {{method?: string, body?: unknown, key?: string}} [request] `key`: the same for every try of one change.
+ * @param {{method?: string, body?: unknown, key?: string}} [request] `key`: the same for every retry of one change.
  * @returns {Promise<any>}
  * @throws {UnreachedError | RefusedError}
  */
@@ -85,7 +85,7 @@ export async function ask(path, request = {}) {
   try {
     return await askOnce(path, request);
   } catch (error) {
-    // After signing in again in another tab this page's token is that of a session that has ended.
+    // After a new sign-in in another tab, this page's token belongs to a session that has ended.
     if (!(error instanceof RefusedError) || !error.code.startsWith("csrf") || !(await renewToken())) throw error;
     return askOnce(path, request);
   }
@@ -125,20 +125,20 @@ async function askOnce(path, { method = "GET", body, key }) {
   throw new RefusedError(response.status, answer);
 }
 
-/** Takes the token of the session that is on now. */
+/** Gets the token of the current session. */
 async function renewToken() {
   const own = document.querySelector(TOKEN);
   const response = await fetch("/api/session", { credentials: "same-origin" }).catch(() => null);
   if (!own || !response?.ok) return false;
   const { csrf, person } = await response.json();
   const known = document.querySelector('meta[name="person"]')?.getAttribute("content");
-  // Somebody else who signed in meanwhile must not get what was typed here as their own.
+  // If somebody else signed in meanwhile, the text typed here must not be saved as theirs.
   if (!csrf || csrf === own.getAttribute("content") || (known && known !== person)) return false;
   own.setAttribute("content", csrf);
   return true;
 }
 
-/** A new key for a change. (`crypto.randomUUID` is there on secure pages only, a server in one's own network is none.) */
+/** A new key for a change. (`crypto.randomUUID` exists on secure pages only; a server in a local network may have none.) */
 export function makeKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A form for a value of any kind of work, made from the value itself: texts, numbers, lists, labels, stretches of time.
- * What it cannot show it keeps as it is; whether the whole makes sense is for the server to say.
+ * A form for a value of any kind of work, built from the value: texts, numbers, lists, labels, intervals. Fields that it
+ * cannot show stay unchanged. The server checks the value.
  */
 
 import { element, fill } from "./elements.js";
@@ -11,8 +11,8 @@ import { element, fill } from "./elements.js";
 export class WritingForm {
   /**
    * @param {HTMLFormElement} form
-   * @param {Record<string, string[]>} choices What fields may hold, where that is a closed list.
-   * @param {string[]} order The fields that come first.
+   * @param {Record<string, string[]>} choices The allowed values of fields with a closed list.
+   * @param {string[]} order Names of the fields that come first.
    * @param {(value: Value) => void} changed
    */
   constructor(form, choices, order, changed) {
@@ -45,7 +45,7 @@ export class WritingForm {
    */
   _field(within, name, path) {
     const value = within[name];
-    // Names inside a field, as those of vocabularies, are the benchmark's own.
+    // Names inside a field, such as vocabularies, are shown as the benchmark has them.
     const label = path === name ? nice(name) : name;
     const choices = this._choices[path];
     if (choices) return this._choice(within, name, label, choices);
@@ -105,7 +105,7 @@ export class WritingForm {
   }
 }
 
-/** Stretches of time, or null where a line is none. @param {string} text */
+/** Intervals, or null if a line is not an interval. @param {string} text */
 function spans(text) {
   const found = text
     .split("\n")
@@ -115,7 +115,7 @@ function spans(text) {
   return found.map((match) => ({ start_s: Number(match?.[1]), end_s: Number(match?.[2]) }));
 }
 
-/** A field's name as people read it. @param {string} name */
+/** The name of a field for people. @param {string} name */
 export function nice(name) {
   const words = name.replace(/_s$/, " (s)").replaceAll("_", " ");
   return words[0].toUpperCase() + words.slice(1);

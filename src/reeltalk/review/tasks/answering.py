@@ -95,7 +95,7 @@ class AnswerTask(ReviewTask):
         """Given answers and later questions are locked."""
         given = _given(values)
         if int(place) < given:
-            return "this answer was given, and stands: the questions after it rest on it"
+            return "this answer was given and cannot be changed: the questions after it depend on it"
         return "this question was not asked yet" if int(place) > given else None
 
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:

@@ -1,6 +1,6 @@
 """Rating: people give marks to models' answers without knowing which model wrote them.
 
-The scales are those of published judges, so that people and judges can be compared, or your own.
+The scales come from published judges, so that people and judges can be compared, or from you.
 """
 
 import hashlib
@@ -94,7 +94,7 @@ RATING: Final = RatingScale(
 
 @cache
 def rating_scales() -> dict[str, RatingScale]:
-    """The scales that come with reeltalk, by name: those of protocols that people can rate by, and `rating`."""
+    """The scales that come with reeltalk, by name: the scales of protocols that people can use, and `rating`."""
     found = [_of_protocol(protocol) for protocol in protocols().values() if protocol.rating]
     return {scale.name: scale for scale in (*found, RATING)}
 

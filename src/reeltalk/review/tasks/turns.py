@@ -21,7 +21,7 @@ M = TypeVar("M", bound=BaseModel)
 
 LONGEST_TEXT: Final = 20_000
 UNIT: Final = "unit"
-"""Key of the checks of a whole unit, beside those of its turns."""
+"""Key of the checks of a whole unit, next to the keys of its turns."""
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 
 
@@ -148,7 +148,7 @@ class TurnsTask(ReviewTask):
         )
 
     def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
-        """All later turns: each rests on what was said before."""
+        """All later turns, since each depends on the turns before it."""
         return [str(index) for index in range(int(place) + 1, len(content["turns"]))]
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
