@@ -1,8 +1,8 @@
 """A review project and its database: SQLite by default, PostgreSQL by address, with the same guarantees on both.
 
 A commit that was acknowledged is durable: SQLite writes ahead and waits for the disk (`synchronous=FULL`), PostgreSQL
-is configured to do so. Writers take turns, since every change appends to one chain of events. Readers never wait, and see one
-snapshot of the database from their first query to their last.
+is configured to do so. Writers take turns, since every change appends to one chain of events. Readers never wait, and
+see one snapshot of the database from their first query to their last.
 """
 
 import contextlib

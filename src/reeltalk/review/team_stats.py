@@ -4,8 +4,9 @@ The database counts progress when it is asked for. Computing the statistics take
 one object serves a project, reads only the events since its last computation, and pauses between computations. Pages
 get the latest result with its time.
 
-Agreement compares blind work: the versions that were submitted when all work on a unit first was in. Returned work was done again
-by somebody who knew the adjudicator's opinion, so its first version counts. Incomplete units and gold are left out.
+Agreement compares blind work: the versions that were submitted when all work on a unit first was in. Returned work was
+done again by somebody who knew the adjudicator's opinion, so its first version counts. Incomplete units and gold are
+left out.
 """
 
 import contextlib

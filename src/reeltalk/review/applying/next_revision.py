@@ -1,8 +1,8 @@
 """The next revision of a benchmark while it is built: settled work from the database, changed rows, reviews, counts.
 
 Each time reviews are applied, the benchmark's revision grows by one. Every settled place adds a `Review` whose `extra`
-holds the turn's place in the first draft and its fate. So the benchmark alone shows which turns the review removed or
-rewrote; the database is not needed for that.
+holds the turn's place in the first draft and the outcome. So the benchmark alone shows which turns the review removed
+or rewrote; the database is not needed for that.
 """
 
 import hashlib

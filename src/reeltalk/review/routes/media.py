@@ -29,9 +29,9 @@ from reeltalk.store.media import MediaStore
 def may_see(session: Session, person: User, sha256: str) -> bool:
     """True if a person may watch a video.
 
-    People who see results or manage the project may watch all videos. Others may watch the videos of units that they were
-    given and of dialogues in which they answer. Whoever asks about a video without knowing it gets none of it, whatever
-    their role: this is the only way to a video's bytes.
+    People who see results or manage the project may watch all videos. Others may watch the videos of their units
+    and of dialogues in which they answer. An investigator does not get the video until the dialogue is approved,
+    whatever their role. There is no other way to a video's bytes.
 
     Args:
         session: The database.
