@@ -1,4 +1,4 @@
-"""CogME's Agent I, simulated: does the profile find the published accuracies again, with intervals that hold?
+"""CogME's Agent I, simulated: does the profile find the published accuracies, with intervals that contain them?
 
 The paper (arXiv 2107.09847) publishes five of the 19 accuracies of its Agent I, the overall accuracy, and which four
 tags lie under 5 %. Everything else here is simulated and says so: how frequent the other tags are, which tags occur

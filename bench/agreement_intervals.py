@@ -1,4 +1,4 @@
-"""How often the 95 % intervals of BLEU, METEOR, CIDEr, means of means, kappa, alpha and correlations hold the truth.
+"""How often 95 % intervals of BLEU, METEOR, CIDEr, means of means, kappa, alpha and correlations hold the true value.
 
 Every interval is the one that `MetricResult.interval`, `measure_interval`, `cohen_kappa`, `krippendorff_alpha` and
 `correlations` give. A trial is a new benchmark: videos, their sizes, and their turns. All truths are known.

@@ -1,4 +1,4 @@
-"""What an evaluation costs beside the model's own work, against a bare asyncio client that sends the same calls.
+"""The cost of an evaluation without the model's own work, against a bare asyncio client that sends the same calls.
 
 Each load is played in a process of its own, to a server in another one. CPU is user and system time of the client's
 process, its threads included; both sides send the same bytes, which is checked, and take turns.

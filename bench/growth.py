@@ -1,4 +1,4 @@
-"""What work costs as it grows: 10 to 1,000 videos, and 1,000 to 50,000 turns.
+"""How the cost of work grows: 10 to 1,000 videos, and 1,000 to 50,000 turns.
 
 Every command runs in a process of its own; CPU seconds are user and system time of it and of what it starts, so that
 they hold on a busy machine. The exponent is the slope between the two largest sizes on logarithmic axes, of what was

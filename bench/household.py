@@ -1,4 +1,4 @@
-"""How the baselines stand to each other on turns that need the video, with paired, video-clustered differences.
+"""The baselines compared on turns that need the video, with paired, video-clustered differences.
 
 Films a household, writes question chains and dialogues about it, plays them to every baseline and to the graph, and
 compares neighbours in the order blind, history, frames, oracle on turns that need the video: those that the checks of

@@ -1,4 +1,4 @@
-"""How often the 95 % intervals of reeltalk hold the truth, on simulated benchmarks of 4 to 135 videos.
+"""How often the 95 % intervals of reeltalk contain the true value, on simulated benchmarks of 4 to 135 videos.
 
 Means: turns of one video resemble each other by a correlation; their values are right or wrong, ratings from 0 to 10,
 or anything between 0 and 1. Every turn has the same expected value, whatever its video and however long that is, and

@@ -1,4 +1,4 @@
-"""Does the corrected mean of a judge cover the truth? Simulated studies over a grid of judges, dependence and labels.
+"""Does the interval of a judge's corrected mean hold the true value? Simulated judges, dependence and labels.
 
 People find an answer right or wrong (0 or 1), and the judge passes it or not, with one chance where it is right and
 another where it is wrong. All three chances differ from video to video by a beta distribution whose intraclass

@@ -1,4 +1,4 @@
-"""Whether reeltalk-mini as it is exported answers as the network that was trained, on questions about filmed videos.
+"""Does the exported reeltalk-mini answer like the trained network, on questions about filmed videos?
 
 Logits of each answer's first word and all words of it are compared; the torch side reads every sequence in one piece.
 """

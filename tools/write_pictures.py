@@ -57,7 +57,7 @@ class Drawing:
 
 
 def data_flow() -> str:
-    """From videos to a report: which stage writes what."""
+    """The stages from videos to a report, and their files."""
     drawing = Drawing(330, "Videos are curated, constructed, reviewed and frozen; models are evaluated and judged")
 
     def thing(x: float, y: float, name: str, below: str, width: float = 112) -> None:
@@ -77,7 +77,7 @@ def data_flow() -> str:
         stage(x, 44, name)
         drawing.arrow(f"M{x - 9} 57H{x - 1}")
         drawing.arrow(f"M{x + 84} 57H{x + 93}")
-    thing(648, 34, "revision", "settled by people")
+    thing(648, 34, "revision", "reviewed by people")
     drawing.arrow("M704 80V128")
     drawing.text(694, 109, "freeze", anchor="end")
     thing(648, 130, "release", "does not change")
@@ -85,9 +85,9 @@ def data_flow() -> str:
     drawing.text(0, 160, "world film: a household whose", size=12, more=' fill-opacity=".8"')
     drawing.text(0, 175, "every fact is known", size=12, more=' fill-opacity=".8"')
 
-    drawing.text(0, 224, "A run: a folder beside it", size=14, more=' font-weight="600"')
+    drawing.text(0, 224, "A run: a separate folder", size=14, more=' font-weight="600"')
     thing(0, 262, "site", "pages to read")
-    thing(216, 262, "scores", "and what has none")
+    thing(216, 262, "scores", "and unscored turns")
     thing(432, 262, "answers", "frames seen, times")
     for x, name in ((122, "report"), (338, "judge"), (554, "evaluate")):
         stage(x, 272, name)
@@ -102,7 +102,7 @@ def data_flow() -> str:
 
 
 def what_is_seen() -> str:
-    """Which frames may be seen at a turn, in dialogue and in streaming mode."""
+    """The visible frames of a turn in each mode."""
     drawing = Drawing(352, "In dialogue mode a turn sees up to the end of its clip, in streaming mode up to its moment")
     left, second_px = 92.0, 10.8
     clips = ((0, 20), (20, 42), (42, 60))
@@ -131,19 +131,19 @@ def what_is_seen() -> str:
     drawing.text(0, 92, "dialogue", size=14, more=' font-weight="600"')
     film(76, 41)
     moment(76, 41.65, "all turns of clip 2")
-    told(76, "told before: the turns of clip 1, and of clip 2 so far")
+    told(76, "history: the turns of clip 1, and of clip 2 so far")
     drawing.text(0, 192, "streaming", size=14, more=' font-weight="600"')
     film(176, 26)
     moment(176, 27.65, "a turn of a path")
-    told(176, "told before: the turns of the path so far; new frames come between turns")
+    told(176, "history: the turns of the path so far; new frames come between turns")
     drawing.text(0, 292, "single", size=14, more=' font-weight="600"')
     film(276, 41)
     moment(276, 41.65, "each turn of clip 2")
-    told(276, "told before: nothing")
+    told(276, "history: none")
     drawing.box(at(0), 334, 14, 14, f'fill="{BLUE}"', radius=2)
-    drawing.text(at(0) + 20, 346, "may be seen", size=12)
+    drawing.text(at(0) + 20, 346, "visible", size=12)
     drawing.box(at(12), 334, 14, 14, 'fill="none" stroke="currentColor" stroke-opacity=".5"', radius=2)
-    drawing.text(at(12) + 20, 346, "lies in the future: never handed out", size=12)
+    drawing.text(at(12) + 20, 346, "in the future: never shown", size=12)
     return str(drawing)
 
 
