@@ -1,4 +1,4 @@
-"""How far a judge goes with people: on answers, within each model, and on models; and how far people go with people."""
+"""Agreement of a judge with people on answers, within each model, and on models; and of people with each other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Names = NDArray[np.str_]
 
 MOST_CATEGORIES: Final = 11
-"""A scale from 0 to 10 has eleven levels; what has more is no set of categories."""
+"""A scale from 0 to 10 has eleven levels; scales with more are not categories."""
 FEWEST_MODELS: Final = 3
 NO_MARK: Final = "people rate on another scale, and it has no pass mark; --pass-mark gives one"
 NO_MODEL: Final = "in no model do both vary over three answers or more"
@@ -36,7 +36,7 @@ class Correlations:
     spearman: Statistic
     pearson: Statistic
     models: int
-    """Models that it rests on."""
+    """Number of models."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Categories:
     """Agreement of a judge and people as categories."""
 
     how: str
-    """`same scale`, or `pass` where each passes an answer from its own mark on."""
+    """`same scale`, or `pass` if each has its own pass mark."""
     people_pass: float | None
     judge_passes: float | None
     raw: Statistic
     kappa: Statistic
     linear: Statistic | None
-    """Weighted by distance; None for pass and fail, where all weights are one."""
+    """Kappa weighted by distance; None for pass and fail, where all weights are one."""
     quadratic: Statistic | None
 
 
@@ -70,7 +70,7 @@ class Levels:
 
     answers: Correlations
     within: Correlations
-    """The mean of the models' own correlations: what is left once it does not help to know whose answer it is."""
+    """The mean of the correlations within each model; here a judge gains nothing by knowing which model answered."""
     models: Correlations
     means: tuple[ModelMeans, ...]
 
@@ -79,10 +79,10 @@ def agreement_levels(people: Floats, judge: Floats, models: Names, draws: Draws)
     """Correlations at all levels.
 
     Args:
-        people: (N,) what people say.
-        judge: (N,) what the judge says of the same answers.
-        models: (N,) whose each answer is.
-        draws: Of the answers' videos.
+        people: (N,) people's ratings.
+        judge: (N,) the judge's values of the same answers.
+        models: (N,) model of each answer.
+        draws: Samples of the answers' videos.
     """
     names = sorted(set(models.tolist()))
     rows = [models == name for name in names]
@@ -119,7 +119,7 @@ def _within(people: Floats, judge: Floats, rows: Sequence[NDArray[np.bool_]], dr
 
 
 def _mean_of_defined(drawn: Floats) -> Floats:
-    """(R,) means over (M, R), in each draw over those that are defined there."""
+    """(R,) means over the defined values of (M, R) in each draw."""
     there = np.isfinite(drawn)
     sums = np.where(there, drawn, 0).sum(axis=0)
     means: Floats = np.where(there.any(axis=0), sums / np.maximum(there.sum(axis=0), 1), np.nan)
@@ -127,7 +127,7 @@ def _mean_of_defined(drawn: Floats) -> Floats:
 
 
 def _of_models(people: Floats, judge: Floats, rows: Sequence[NDArray[np.bool_]], draws: Draws) -> Correlations:
-    """Correlations of the models' means. The models are those that there are; drawn are their videos."""
+    """Correlations of the models' means. The models are fixed; their videos are resampled."""
     count = len(rows)
     first = np.array([people[row].mean() for row in rows])
     second = np.array([judge[row].mean() for row in rows])
@@ -156,7 +156,7 @@ def _of_models(people: Floats, judge: Floats, rows: Sequence[NDArray[np.bool_]],
 def _defined(kind: Coefficient, first: Floats, second: Floats) -> float:
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return np.nan
-    # SciPy takes a hundred times as long for so few numbers.
+    # SciPy is a hundred times slower for so few numbers.
     if kind == "kendall":
         a, b = np.sign(first[:, None] - first), np.sign(second[:, None] - second)
         scale = np.sqrt(np.abs(a).sum() * np.abs(b).sum())
@@ -171,17 +171,17 @@ def _defined(kind: Coefficient, first: Floats, second: Floats) -> float:
 def agreement_categories(
     people: Floats, judge: Floats, draws: Draws, *, people_pass: float | None, judge_passes: float | None
 ) -> Categories | str:
-    """Agreement as categories: on the judge's own scale where people used the same, else as pass and fail.
+    """Agreement as categories: on the judge's own scale if people used the same, else as pass and fail.
 
     Args:
-        people: (N,) what people say.
-        judge: (N,) what the judge says.
-        draws: Of the answers' videos.
-        people_pass: From this value on people pass an answer.
-        judge_passes: From this value on the judge does; None where nobody knows.
+        people: (N,) people's ratings.
+        judge: (N,) the judge's values.
+        draws: Samples of the answers' videos.
+        people_pass: People pass an answer from this value.
+        judge_passes: The judge passes an answer from this value; None if unknown.
 
     Returns:
-        Why there is none, where the scales differ and the judge has no pass mark.
+        The agreement; or the reason for none, if the scales differ and the judge has no pass mark.
     """
     if _same_scale(people, judge):
         return Categories(
@@ -213,12 +213,12 @@ def pair_differences(
     """Differences of judges' Spearman correlations with people, each pair on the answers that both scored.
 
     Args:
-        judges: Of each judge (N,) values and (N,) where it has one.
-        people: (N,) what people say.
-        draws: Of the answers' videos.
+        judges: For each judge (N,) values, and (N,) True if it has one.
+        people: (N,) people's ratings.
+        draws: Samples of the answers' videos.
 
     Returns:
-        Pairs of places, (P,) differences, and (R, P) the same in each draw. Pairs without a difference are left out.
+        Pairs of indices, (P,) differences, and (R, P) differences in each draw; only pairs with a difference.
     """
     known: dict[tuple[int, bytes], tuple[float, Floats] | None] = {}
 
@@ -247,12 +247,12 @@ def pair_differences(
 def replacement_test(
     ratings: Floats, draws: Draws, judge: Floats | None = None
 ) -> tuple[Statistic, tuple[tuple[int, float | None], ...], Floats | None]:
-    """How far one person goes with the mean of all others, on the answers that both rated; the mean over persons.
+    """Agreement of one person with the mean of all others, on answers that both rated; averaged over people.
 
     Args:
-        ratings: (N, P) what each person says; NaN where nothing.
-        draws: Of the answers' videos.
-        judge: (N,) what a judge says, NaN where nothing: then the judge stands in each person's place in turn.
+        ratings: (N, P) ratings of each person; NaN if missing.
+        draws: Samples of the answers' videos.
+        judge: (N,) values of a judge, NaN if missing; if given, the judge takes each person's place in turn.
 
     Returns:
         Spearman's rho with its interval, each person's with how many answers it rests on, and (R,) the mean in each

@@ -1,8 +1,8 @@
 """Can you trust this judge? Judges, rules and text metrics compared with people who rated some of the same answers.
 
-`calibrate` computes everything as plain data; pages, tables and files show it. Models' means are given as a judge has
-them, as people have them, and corrected. Floors and references are no part of any correlation: a judge that only told
-them from answers would look good.
+`calibrate` computes everything as plain data; pages, tables and files show it. Models' means are given by the judge, by
+people, and corrected. Floors and references are not part of any correlation: a judge that only recognised these would
+look good.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ from reeltalk.store.runs import Run
 Floats = NDArray[np.float64]
 Scale = tuple[float, float]
 
-ONE_RATING: Final = "people gave one rating only, so their scale is not known; give it with --scale LOW:HIGH"
+ONE_RATING: Final = "all ratings by people are equal, so their scale is unknown; give it with --scale LOW:HIGH"
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class CorrectedMean:
 
     model: str
     judged: int
-    """Answers that the judge scored."""
+    """Number of answers that the judge scored."""
     judge: float | None
     """The judge's mean over all of them, stretched onto people's scale; None if it scored none."""
     people: MeanInterval | None
-    """From the labels alone; None if there are none."""
+    """The mean of the labels alone; None if there are none."""
     corrected: CorrectedInterval
 
     @property
     def worth(self) -> float | None:
-        """How many labels alone would give an interval as narrow; None without two intervals."""
+        """Number of labels that would give an equally narrow interval alone; None without two intervals."""
         people, both = self.people, self.corrected
         if people is None or people.low is None or people.high is None or both.low is None or both.high is None:
             return None
@@ -65,13 +65,13 @@ class CorrectedMean:
 
 @dataclass(frozen=True)
 class Landmark:
-    """Where answers of known worth come to stand on a judge's scale."""
+    """The position of references, floors or a model on a judge's scale."""
 
     name: str
     role: str
     """`reference`, `floor` or `model`."""
     share: float
-    """Mean place on the judge's scale: 0 its lowest, 1 its highest."""
+    """Mean position on the judge's scale: 0 is its lowest value, 1 its highest."""
     low: float | None
     high: float | None
     n: int
@@ -89,12 +89,12 @@ def corrected_means(
     """Each model's mean three ways, on people's scale.
 
     Args:
-        scorer: The judge; for its own mean its scale is stretched onto that of people, end to end.
+        scorer: The judge; for its own mean, its scale is stretched onto people's scale.
         answers: All answers.
-        people: What people say, by answer.
-        models: Which.
-        scale: Of people.
-        whole: True where people rated whole dialogues, False for turns.
+        people: People's ratings, by answer.
+        models: Names of the models.
+        scale: People's scale.
+        whole: True if people rated whole dialogues, False for turns.
     """
     own = scorer.scale or _span(scorer)
     width = own[1] - own[0] or 1.0
@@ -114,15 +114,15 @@ def corrected_shares(
     people_pass: float,
     whole: bool,
 ) -> tuple[CorrectedMean, ...]:
-    """Each model's share of right answers; nothing where the judge says more than pass or fail.
+    """Each model's share of right answers; empty if the judge has more than pass and fail.
 
     Args:
         scorer: The judge.
         answers: All answers.
-        people: What people say, by answer.
-        models: Which.
-        people_pass: From this value on people pass an answer.
-        whole: True where people rated whole dialogues, False for turns.
+        people: People's ratings, by answer.
+        models: Names of the models.
+        people_pass: People pass an answer from this value.
+        whole: True if people rated whole dialogues, False for turns.
     """
     if len(set(scorer.values.values())) != 2:
         return ()
@@ -144,7 +144,7 @@ def _by_model(
     judged: Callable[[float], float],
     labelled: Callable[[Place], float],
 ) -> tuple[CorrectedMean, ...]:
-    """Each model's mean: what `judged` makes of the judge's values, and `labelled` of people's, on one scale."""
+    """Each model's mean, with `judged` applied to the judge's values and `labelled` to people's, on one scale."""
     found = []
     for model in models:
         places = _places(scorer, answers, model, whole)
@@ -181,13 +181,13 @@ def landmarks(
     answers: Mapping[Place, RatedAnswer],
     roles: Mapping[str, str],
 ) -> tuple[Landmark, ...]:
-    """Where references, floors and models come to stand on a judge's scale, the highest first.
+    """Positions of references, floors and models on a judge's scale, the highest first.
 
     Args:
         scorer: The judge.
-        runs: Of a floor that is judged only in passing, as the empty answers of every run, they hold a mean alone.
+        runs: The runs. Some floors, such as the empty answers of every run, only have a mean there.
         answers: All answers.
-        roles: What each model is: `reference`, `floor` or `model`.
+        roles: Role of each model: `reference`, `floor` or `model`.
     """
     scale = scorer.scale
     if scale is None:
@@ -224,19 +224,19 @@ SEED: Final = 17
 
 
 class CalibrationSettings(BaseModel):
-    """How judges are compared with people."""
+    """Settings of the comparison of judges with people."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     resamples: Annotated[int, Field(ge=100, le=100_000)] = RESAMPLES
-    """Draws of the videos behind each interval."""
+    """Number of resamples of videos behind each interval."""
     seed: Annotated[int, Field(ge=0)] = SEED
     scale: tuple[float, float] | None = None
-    """From where to where people rate; what they used where it is not given."""
+    """People's scale; by default the range of their ratings."""
     people_pass: float | None = None
-    """From this value on people pass an answer; the middle of their scale where it is not given."""
+    """People pass an answer from this value; by default the middle of their scale."""
     passes: dict[str, float] = Field(default_factory=dict)
-    """The same of judges, by protocol, criterion or metric, where it is not the known one."""
+    """Pass marks of judges by protocol, criterion or metric, if they differ from the known ones."""
 
     @model_validator(mode="after")
     def _scale_goes_up(self) -> "CalibrationSettings":
@@ -256,20 +256,20 @@ class AgreementPair:
 
 @dataclass(frozen=True)
 class People:
-    """How far people agree with each other."""
+    """Agreement of people with each other."""
 
     raters: tuple[str, ...]
     items: int
-    """Answers that people rated and that the runs hold."""
+    """Number of rated answers that are in the runs."""
     several: int
-    """Those that more than one rated."""
+    """Number of answers with more than one rating."""
     alpha: dict[str, Statistic]
-    """Krippendorff's, by what differences of ratings are taken to mean."""
+    """Krippendorff's alpha, by level of measurement."""
     pairs: tuple[AgreementPair, ...]
     ceiling: Statistic
-    """Spearman's rho of one person with the mean of the others; the mean over persons."""
+    """Spearman's rho of one person with the mean of the others, averaged over people."""
     each: tuple[tuple[str, int, float | None], ...]
-    """The same of each person, with how many answers it rests on."""
+    """The same for each person, with the number of answers."""
 
 
 @dataclass(frozen=True)
@@ -285,23 +285,23 @@ class JudgeAgreement:
     levels: Levels
     categories: Categories | None
     no_categories: str | None
-    """Why there are none."""
+    """Why there are none; None if there are some."""
     in_place: Statistic | None
-    """Its rho in the place of each person in turn, which compares with the people's ceiling; None for one person."""
+    """Its rho in the place of each person in turn, comparable with the people's ceiling; None for one person."""
     not_told_apart: tuple[str, ...]
-    """Others whose correlation on the same answers does not surely differ from its own."""
+    """Other judges whose correlation on the same answers does not differ significantly."""
     bias: Bias
     means: tuple[CorrectedMean, ...]
     shares: tuple[CorrectedMean, ...]
-    """Shares of right answers; empty if the judge says more than pass or fail."""
+    """Shares of right answers; empty if the judge has more than pass and fail."""
     landmarks: tuple[Landmark, ...]
     points: tuple[tuple[float, float, int, str], ...]
-    """What people say, what it says, of how many answers, of which model: for figures."""
+    """For figures: rating by people, score of the judge, number of answers, model."""
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """One thing that people rated."""
+    """One criterion that people rated."""
 
     criterion: str
     whole: bool
@@ -312,23 +312,23 @@ class Dimension:
     models: tuple[str, ...]
     people: People
     judges: tuple[JudgeAgreement, ...]
-    """The highest Spearman correlation on answers first; those without one last."""
+    """By Spearman correlation on answers, the highest first; judges without one last."""
     left_out: tuple[tuple[str, str], ...]
-    """Judges that could not be compared, and why."""
+    """Judges that could not be compared, with reasons."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """All of it."""
+    """The whole comparison of judges with people."""
 
     dimensions: tuple[Dimension, ...]
     sources: tuple[str, ...]
-    """Where ratings were read."""
+    """Sources of the ratings."""
     ratings: int
     unmatched: int
-    """Ratings of answers that the runs do not hold."""
+    """Number of ratings of answers that are not in the runs."""
     apart: int
-    """Ratings of floors and references, which are no part of correlations."""
+    """Number of ratings of floors and references, which are not part of correlations."""
     empty: int
     not_applicable: int
     resamples: int
@@ -336,7 +336,7 @@ class Calibration:
 
 
 MOST_PAIRS: Final = 45
-"""Ten people make so many pairs; of more people only the agreement of all together is shown."""
+"""The pairs of ten people; of more people only the agreement of all together is shown."""
 NAMED: Final = 5
 
 
@@ -348,17 +348,17 @@ def calibrate(
     *,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Calibration:
-    """Compare everything that scored answers with people.
+    """Compare all judges, rules and metrics with people.
 
     Args:
-        runs: Those that `found` was read from.
-        human: What people say.
+        runs: The runs that `found` was read from.
+        human: People's ratings.
         found: Answers and scores.
-        settings: How.
-        progress: Told what is being computed.
+        settings: Settings of the comparison.
+        progress: Called with the name of the current step.
 
     Raises:
-        SettingError: No rating is of an answer in the runs, nothing scored those answers, or a pass mark is of nothing.
+        SettingError: No rating is of an answer in the runs, nothing scored them, or a pass mark has an unknown name.
     """
     _refuse_unknown_marks(settings, found)
     models = found.competing
@@ -368,7 +368,7 @@ def calibrate(
     counted = [rating for rating in matched if rating.place[0] in models]
     if not counted:
         raise SettingError(
-            f"all {len(matched):,} ratings are of floors or references, which say nothing about how a judge ranks "
+            f"all {len(matched):,} ratings are of floors or references, which do not show how a judge ranks "
             "answers; rate answers of models"
         )
     by_criterion: dict[tuple[str, bool], list[HumanRating]] = {}
@@ -383,7 +383,7 @@ def calibrate(
             "no judge and no metric scored any answer that people rated; "
             + "; ".join(f"{name}: {why}" for name, why in dimensions[0].left_out[:NAMED])
             if dimensions[0].left_out
-            else "the runs hold no scores of single answers; judge them with 'reeltalk judge' first"
+            else "the runs have no scores of single answers; judge them with 'reeltalk judge' first"
         )
     return Calibration(
         dimensions,
@@ -403,7 +403,7 @@ def _refuse_unknown_marks(settings: CalibrationSettings, found: JudgedRuns) -> N
     for name in settings.passes:
         if name not in there:
             raise SettingError(
-                f"--pass-mark {name}: nothing of that name scored an answer; there are human, "
+                f"--pass-mark {name}: no judge of that name scored an answer; known are human, "
                 f"{', '.join(sorted(there))}"
             )
 
@@ -504,7 +504,7 @@ def _with_values(
 
 
 def _not_told_apart(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, int]]:
-    """Pairs, either way round, whose correlations were compared and do not surely differ."""
+    """Pairs, in both orders, whose correlations do not differ significantly."""
     values = [task.values_of(scorer) for scorer in scorers]
     pairs, differences, drawn = pair_differences(
         [(value, np.isfinite(value)) for value in values], task.means, task.draws
@@ -529,7 +529,7 @@ def _people(raters: Sequence[str], matrix: Floats, draws: Draws) -> People:
         for first, second in combinations(range(len(raters)), 2):
             rows = present[:, first] & present[:, second]
             own, a, b = draws.subset(rows), matrix[rows, first], matrix[rows, second]
-            # Of a scale without levels a kappa would say nothing.
+            # On a continuous scale kappa is not useful.
             if rows.any() and len(np.unique(np.concatenate([a, b]))) <= MOST_CATEGORIES:
                 quadratic = cohen_kappa(a, b, own, weights="quadratic")
                 pairs.append(
@@ -551,7 +551,7 @@ def _people(raters: Sequence[str], matrix: Floats, draws: Draws) -> People:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What all judges of one dimension are compared with."""
+    """The ratings with which all judges of one dimension are compared."""
 
     runs: Sequence[Run]
     found: JudgedRuns
@@ -568,11 +568,11 @@ class _Task:
     draws: Draws
 
     def values_of(self, scorer: Scorer) -> Floats:
-        """(N,) what it says of the rated answers, NaN where nothing."""
+        """(N,) its values of the rated answers; NaN if there is none."""
         return np.array([scorer.values.get(place, np.nan) for place in self.places])
 
     def compare(self, scorer: Scorer, progress: Callable[[str], None]) -> JudgeAgreement:
-        """One judge beside people."""
+        """Compare one judge with people."""
         progress(f"{self.criterion}: {scorer.name}")
         values = self.values_of(scorer)
         rows = np.isfinite(values)

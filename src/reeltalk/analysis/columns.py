@@ -23,19 +23,19 @@ FLOORS: Final = {
     "baseline:yes": "always says yes",
     "baseline:copied-question": "gives the question back",
 }
-"""Baselines that know nothing of the video or the question, by the source of their answers."""
+"""The floors: baselines without knowledge of the video or the question, by the source of their answers."""
 ORACLE: Final = "oracle"
-"""Where answers are from that were read off the facts of the video."""
+"""Source of answers that were computed from the facts of the video."""
 REFERENCE: Final = "baseline:reference"
-"""Where answers are from that are the references themselves."""
+"""Source of answers that are the references themselves."""
 HUMAN: Final = "human:"
-"""How the source of people's answers begins, and the judge of people's ratings."""
+"""Prefix of the source of people's answers, and of the judge of people's ratings."""
 BASELINES: Final = ("baseline:", ORACLE, HUMAN)
 SAID_BY_A_MODEL: Final = frozenset(
     {"baseline", "oracle", "prompt", "sampling", "shown", "policy", "frames", "fps", "size", "quality", "model"}
     | {"weights", "memory", "choices", "knows"}
 )
-"""Signature parts that a baseline has otherwise than a model, or not at all, and is compared with one all the same."""
+"""Signature parts that baselines may lack or have different values of, and are still compared with models."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Column:
     metric: str
     kind: Kind
     of: str | None = None
-    """The measure next to which this one is shown: `clair` for `clair.compat`."""
+    """The measure next to which this one is shown, such as `clair` for `clair.compat`."""
 
     @property
     def direction(self) -> Direction:
@@ -54,10 +54,10 @@ class Column:
 
 
 def info_of(metric: str) -> MetricInfo | None:
-    """What is known of a metric; None for one of another program, or of a user's own that no run describes.
+    """The description of a metric; None for metrics of other programs, and for a user's own without description.
 
     Args:
-        metric: Its name, as `mtv.compat.summary`.
+        metric: Its name, such as `mtv.compat.summary`.
     """
     return TEXT_METRICS.get(metric) or _TIMINGS.get(metric) or measure_info(metric)
 
@@ -66,7 +66,7 @@ def metric_kind(metric: str) -> Kind:
     """The table of a metric.
 
     Args:
-        metric: Its name, as `mtv.compat.summary`.
+        metric: Its name, such as `mtv.compat.summary`.
     """
     if metric in _TIMINGS:
         return "timing"
@@ -81,7 +81,7 @@ def metric_kind(metric: str) -> Kind:
 
 
 def direction_of(metric: str) -> Direction:
-    """Whether more of a metric is better; a floor, a spread, a time and an official script's figure say neither."""
+    """Whether higher or lower is better; neither for a floor, a spread, a time and a number of an official script."""
     info = info_of(metric)
     if info is None:
         return "neither" if metric_kind(metric) in ("compat", "floor") else "higher"
@@ -89,26 +89,26 @@ def direction_of(metric: str) -> Direction:
 
 
 def fixed_of(metric: str) -> str:
-    """The measure that a figure of an official script, or a floor, stands beside."""
+    """The measure that a number of an official script, or a floor, belongs to."""
     return ".".join(part for part in metric.split(".") if part not in (COMPAT, FLOOR))
 
 
 def metric_scale(metric: str) -> str:
-    """From where to where a judged measure goes; empty for one that has no such scale."""
+    """The scale of a judged measure as text; empty if it has none."""
     info = None if metric in TEXT else info_of(metric)
     return info.scale if info is not None else ""
 
 
 def share_of(metric: str, value: float) -> float | None:
-    """Where a value of one turn lies on its metric's scale, from 0 to 1.
+    """Position of the value of one turn on its metric's scale, from 0 to 1.
 
     Args:
         metric: A text metric or a judged measure.
         value: Its value of a turn.
 
     Returns:
-        None for a measure that has no such scale, as a time or the turn of the first error. CIDEr has no upper bound
-        that answers reach: it is divided by 10 and cut at 1.
+        None for a measure without a scale, such as a time or the turn of the first error. CIDEr has no practical upper
+        bound: it is divided by 10 and limited to 1.
     """
     if metric in TEXT:
         # A negative cosine says no less than none.
@@ -118,10 +118,10 @@ def share_of(metric: str, value: float) -> float | None:
 
 
 def span_of(metric: str) -> float | None:
-    """How wide a metric's scale is, so that a hundredth of it is a point; None for one without a scale.
+    """Width of a metric's scale; a point is a hundredth of it. None without a scale.
 
     Args:
-        metric: A text metric or a judged measure. CIDEr's is 10, as in `share_of`.
+        metric: A text metric or a judged measure. The width of CIDEr is 10, as in `share_of`.
     """
     if metric in TEXT:
         return TEXT_METRICS[metric].high
@@ -130,10 +130,10 @@ def span_of(metric: str) -> float | None:
 
 
 def digits_of(metric: str | None, value: float) -> int:
-    """Digits after the point of a value, as tables print it.
+    """Number of decimals of a value in tables.
 
     Args:
-        metric: Its metric, where it has one.
+        metric: Its metric, if it has one.
         value: The value.
     """
     info = None if metric is None else info_of(metric)
@@ -141,18 +141,18 @@ def digits_of(metric: str | None, value: float) -> int:
 
 
 def metric_title(metric: str) -> str:
-    """How a metric is written for people; the names of another program's stay as they are."""
+    """The title of a metric; names from other programs are unchanged."""
     info = info_of(metric)
     return metric if info is None else info.title
 
 
 def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
-    """The columns of a table: measures in their order, what stands beside one right after it.
+    """The columns of a table: measures in order, each followed by the columns that belong to it.
 
     Args:
-        metrics: All metrics there are.
-        kinds: Which of them; those of kind `compat` and `floor` follow the measure that they belong to, and are left
-            out where it is not in the table.
+        metrics: All metrics.
+        kinds: Kinds to include. `compat` and `floor` follow the measure that they belong to, and are left out if
+            it is not in the table.
     """
     wanted, there = set(kinds), list(metrics)
     beside = [metric for metric in there if metric_kind(metric) in wanted & {"compat", "floor"}]
@@ -167,7 +167,7 @@ def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
 
 
 def floor_of(info: ModelInfo) -> str | None:
-    """What a baseline that knows nothing does; None for all others."""
+    """Description of a floor; None for other models."""
     return FLOORS.get(info.source)
 
 
@@ -182,7 +182,7 @@ def is_reference(info: ModelInfo) -> bool:
 
 
 def competes(info: ModelInfo) -> bool:
-    """True for what may be called the best: models are measured against people, references, floors and the oracle."""
+    """True for models that may be the best; false for people, references, floors and the oracle."""
     return not (floor_of(info) or is_human(info) or is_reference(info) or info.source == ORACLE)
 
 
@@ -192,12 +192,12 @@ def is_baseline(info: ModelInfo) -> bool:
 
 
 def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: frozenset[str]) -> list[str]:
-    """Signature parts in which numbers of one metric differ, so that they do not compare.
+    """Signature parts in which numbers of one metric differ, so that they are not comparable.
 
     The floor stands beside all others, also where it rests on a sample of their turns.
 
     Args:
-        rows: The numbers, with whose they are.
+        rows: The numbers, with their models.
         ignored: Parts that may differ.
     """
     parts = [
@@ -215,7 +215,7 @@ def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: froze
 
 
 def answer_settings(run: Run, model: str) -> dict[str, str]:
-    """How a model's answers came about, as its run has it: mode, history, frames and so on, by name."""
+    """How a model's answers were made, from its run: mode, history, frames and so on, by name."""
     signed = run.info.settings.get("signed")
     found = signed.get(model) if isinstance(signed, dict) else None
     pairs = found if isinstance(found, list) else []
@@ -223,7 +223,7 @@ def answer_settings(run: Run, model: str) -> dict[str, str]:
 
 
 def signature_parts(signature: str) -> dict[str, str]:
-    """What a signature says, by name; its first word is the `subject`."""
+    """The parts of a signature by name; its first word is the `subject`."""
     try:
         parsed = Signature.parse(signature)
     except ValueError:

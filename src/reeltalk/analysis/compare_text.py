@@ -1,4 +1,4 @@
-"""Comparisons as text for a terminal, JSON, CSV, LaTeX or Markdown. No value stands without its interval."""
+"""Comparisons as text for a terminal, JSON, CSV, LaTeX or Markdown. Every value has its interval."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
@@ -29,15 +29,15 @@ def render_comparisons(found: Comparisons, format: CompareFormat) -> str:
     """Comparisons as text.
 
     Args:
-        found: Which.
-        format: `text` for a terminal; `json` and `csv` have a row a comparison with all that is known of it; `latex`,
+        found: The comparisons.
+        format: `text` for a terminal; `json` and `csv` have a row for each comparison with all its fields; `latex`,
             which needs booktabs, and `markdown` are tables for papers.
     """
     return _RENDERERS[format](found)
 
 
 def method_lines(found: Comparisons) -> list[str]:
-    """How the numbers came about, in sentences."""
+    """The methods of the comparisons, as sentences."""
     settings = found.settings
     percent = f"{settings.confidence * 100:g} %"
     methods = {row.method for row in found.rows if row.p is not None}
@@ -48,11 +48,11 @@ def method_lines(found: Comparisons) -> list[str]:
             "of freedom)."
         )
     if "linearised clustered t" in methods:
-        lines.append("Measures of the whole file, as BLEU, are tested by what each turn moves them by, to first order.")
+        lines.append("Measures of the whole file, such as BLEU, are tested by the first-order effect of each turn.")
     largest = max((row.family for row in found.rows), default=0)
     if largest > 1:
         if settings.correction == "none":
-            lines.append("No p value is corrected, so some winners may be there by chance.")
+            lines.append("No p value is corrected, so some winners may be due to chance.")
         else:
             lines.append(
                 f"Corrected by {TITLES[settings.correction]} over all pairs of competing models on the same metric"
@@ -68,7 +68,7 @@ def method_lines(found: Comparisons) -> list[str]:
 
 
 def comparison_records(found: Comparisons) -> list[dict[str, object]]:
-    """A record a comparison, with the names of `FIELDS`."""
+    """A record for each comparison, with the names of `FIELDS`."""
     return [_record(found, row) for row in found.rows]
 
 

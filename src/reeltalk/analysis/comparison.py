@@ -1,6 +1,6 @@
-"""Is A better? Models against each other on the turns that both answered, with tests clustered by source video.
+"""Compares pairs of models on the turns that both answered, with tests clustered by source video.
 
-Two numbers compare where both are there, both are scored in one way, and hardly any turn has no score.
+Two numbers are comparable if both exist, both are scored in the same way, and few turns lack a score.
 """
 
 import dataclasses
@@ -46,13 +46,13 @@ class CompareSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metrics: tuple[str, ...] = ()
-    """Names on the leaderboard; all judged headlines and text metrics where none is named."""
+    """Names on the leaderboard; by default all judged headlines and text metrics."""
     by: str | None = None
-    """Compare within each group of turns instead, as `task` or `question_type`."""
+    """Compare within each group of turns, such as `task` or `question_type`."""
     correction: Correction = "holm"
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     target_power: float = Field(default=POWER, gt=0.5, lt=1)
-    """How surely the smallest detectable difference would be found."""
+    """Power for the smallest detectable difference."""
     anyway: bool = False
     """Also compare numbers that were scored in different ways."""
     unpaired: bool = False
@@ -66,27 +66,27 @@ class CompareSettings(BaseModel):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Items that a comparison does not rest on."""
+    """Numbers of items that are left out of a comparison, by reason."""
 
     only_first: int = 0
-    """That the second model was not asked."""
+    """Items that the second model was not asked."""
     only_second: int = 0
     asked_otherwise: int = 0
-    """That both were asked, in other words, or with other references or options."""
+    """Items that both were asked in different words, or with different references or options."""
     unscored_first: int = 0
-    """Without a score of the first model alone."""
+    """Items without a score of the first model only."""
     unscored_second: int = 0
     unscored_both: int = 0
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of all items left out."""
         return sum(dataclasses.astuple(self))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of two models, over all turns or those of a group. The difference is the first less the second."""
+    """One metric of two models, over all turns or over a group. The difference is the first minus the second."""
 
     metric: str
     first: int
@@ -94,10 +94,10 @@ class Comparison:
     second: int
     group: str | None = None
     problem: str | None = None
-    """Why there is nothing to say; then all that follows is empty."""
+    """Why there is no comparison; the fields after it are then empty."""
     method: Method = "clustered t"
     first_value: float | None = None
-    """Over the turns compared, so that it may differ from the leaderboard's."""
+    """Mean over the compared turns, which may differ from the leaderboard's."""
     second_value: float | None = None
     difference: float | None = None
     low: float | None = None
@@ -108,20 +108,20 @@ class Comparison:
     corrected_p: float | None = None
     """Corrected over the family; `p` itself for a pair outside it."""
     family: int = 0
-    """How many p values the family of its metric has; 0 for a pair outside it."""
+    """Number of p values in the family of its metric; 0 for a pair outside it."""
     detectable: float | None = None
-    """The smallest difference that a test of this one comparison would find with the power asked for."""
+    """The smallest difference that a test of this comparison alone finds with the target power."""
     items: int = 0
     item: str = "turn"
     videos: int = 0
     icc: float | None = None
     design_effect: float | None = None
     wins: int = 0
-    """Items on which the first has more."""
+    """Number of items on which the first has more."""
     ties: int = 0
     losses: int = 0
     net: ClusteredEstimate | None = None
-    """Wins less losses, as a share of items, -1 to 1."""
+    """Wins minus losses, as a share of items, -1 to 1."""
     left_out: LeftOut = LeftOut()
     withheld: str | None = None
     """Why no winner may be named."""
@@ -146,7 +146,7 @@ class Comparison:
         return ", ".join(f"{count:,} {words}" for count, words in parts if count)
 
     def winner(self, alpha: float) -> int | None:
-        """The place of the model that is better, or has more where more is not better; None if none is shown."""
+        """The place of the better model, or of the higher value if neither is better; None without a winner."""
         if self.difference is None or self.corrected_p is None or self.withheld or self.corrected_p >= alpha:
             return None
         return self.first if self.difference > 0 else self.second
@@ -154,7 +154,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """All comparisons that were asked for."""
+    """All requested comparisons."""
 
     board: Leaderboard
     models: tuple[int, ...]
@@ -162,7 +162,7 @@ class Comparisons:
     rows: tuple[Comparison, ...]
     settings: CompareSettings
     aside: tuple[int, ...] = ()
-    """Floors, the oracle, references and people, where they were not asked for."""
+    """Floors, the oracle, references and people, if they were not requested."""
 
     def verdict(self, row: Comparison) -> str:
         """The result of a comparison as text."""
@@ -188,12 +188,12 @@ class Comparisons:
 
 
 def format_signed(metric: str, value: float) -> str:
-    """A difference with its sign, in the metric's digits."""
+    """A difference with its sign and the metric's number of decimals."""
     return f"{value:+z,.{digits_of(metric, 0.0)}f}"
 
 
 def format_p(p: float | None) -> str:
-    """A p value as one quotes it."""
+    """A p value as text."""
     return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
@@ -206,14 +206,14 @@ SAID_ONLY: Final = frozenset({"subject", "v"})
 
 
 def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool = False) -> tuple[str | None, list[str]]:
-    """Why two numbers cannot be compared, if so, and notes on what else their signatures differ in.
+    """Why two numbers cannot be compared (None if they can), and notes on other differences of their signatures.
 
-    What models were shown and told may differ: it may be what is compared. How they were scored may not.
+    The input of the models may differ, because it may be the subject of the comparison. The scoring may not.
 
     Args:
         models: The two.
-        metric: Of which both have a number.
-        anyway: Make a note of what would forbid it.
+        metric: A metric with a number of both.
+        anyway: Turn the reason against a comparison into a note.
     """
     cells = [model.cells[metric] for model in models]
     pairs = [(model.info, cell.row) for model, cell in zip(models, cells, strict=True) if cell is not None]
@@ -260,7 +260,7 @@ def not_scored(models: Sequence[ModelRow], metric: str) -> str | None:
 
 
 def withheld(models: Sequence[ModelRow], metric: str) -> str | None:
-    """Why no winner may be named; None if one may. Those that are missing are seldom like those that are there."""
+    """Why no winner may be named; None if one may. Items without a score often differ from the others."""
     for model in models:
         cell = model.cells[metric]
         if cell is not None and cell.withheld:
@@ -269,7 +269,7 @@ def withheld(models: Sequence[ModelRow], metric: str) -> str | None:
 
 
 CORPUS: Final = frozenset(METRICS["bleu"])
-"""Measures of a whole file that can be computed anew: what each turn adds follows from its texts."""
+"""Measures of a whole file that can be recomputed from the texts of each turn."""
 
 
 @dataclass(frozen=True)
@@ -285,14 +285,14 @@ class PairComparer:
         return self.turns.board
 
     def refuse_strangers(self, first: int, second: int) -> None:
-        """Refuse two models of which nothing can be laid side by side.
+        """Reject two models without comparable turns.
 
         Args:
             first: Place of a model.
             second: Of another.
 
         Raises:
-            BenchmarkError: They have no turn in common, or none asked alike.
+            BenchmarkError: They have no turn in common, or none that was asked in the same way.
         """
         a, b = self.turns.asked[:, first], self.turns.asked[:, second]
         if self.settings.unpaired or not a.any() or not b.any() or ((a == b) & (a > 0)).any():
@@ -314,7 +314,7 @@ class PairComparer:
         Args:
             metric: By its name on the leaderboard.
             first: Place of a model.
-            second: Of the model that is taken from it.
+            second: Place of the model that is subtracted.
 
         Raises:
             SettingError: The turns have no such groups.
@@ -400,7 +400,7 @@ class PairComparer:
     def _against_fixed(
         self, sheet: ScoreMatrix, blank: Comparison, within: Bools, silent: Sequence[bool]
     ) -> Comparison:
-        """A model against a number without turns, as that of a baseline that knows nothing."""
+        """A model compared with a number without turns, such as the number of a floor."""
         models = [self.board.models[index] for index in (blank.first, blank.second)]
         if all(silent) or not sheet.is_mean or self.settings.by is not None:
             names = " and ".join(repr(model.name) for model, quiet in zip(models, silent, strict=True) if quiet)
@@ -464,7 +464,7 @@ class PairComparer:
         return self._with(found, estimate)
 
     def _corpus(self, sheet: ScoreMatrix, blank: Comparison, there: Bools) -> Comparison:
-        """A measure of the whole file: tested by what each turn moves it by."""
+        """A measure of the whole file, tested by the effect of each turn."""
         found_of = self.turns.corpus(sheet.metric)
         parts = [found_of[index] for index in (blank.first, blank.second)]
         if any(part is None for part in parts):
@@ -545,16 +545,16 @@ def compare_models(
 ) -> Comparisons:
     """Compare pairs of models.
 
-    The p values of one metric are one family: those of all pairs of competing models on the leaderboard, whichever of
-    them are asked for. So a pair has the same corrected p in every table that is made of the same runs. Pairs with a
-    floor, the oracle, the references or people are outside the family; their p values are not corrected.
+    The p values of one metric are one family: all pairs of competing models on the leaderboard, whether requested or
+    not. So a pair has the same corrected p in every table of the same runs. Pairs with a floor, the oracle, the
+    references or people are outside the family; their p values are not corrected.
 
     Args:
-        board: Models side by side.
+        board: The leaderboard.
         settings: What to compare.
-        models: Places of the models to compare, in order. By default all competing models, or all models where fewer
-            than two compete.
-        strict: Refuse models that have no turn in common; else their comparison says so.
+        models: Places of the models to compare, in order. By default all competing models, or all models if fewer than
+            two compete.
+        strict: Reject models without a common turn; otherwise their comparison has the problem.
 
     Raises:
         BenchmarkError: There are no two models, or two have no turn in common.
@@ -586,7 +586,7 @@ def _of_metric(comparer: PairComparer, metric: str, chosen: Sequence[int], famil
     for first, second in combinations(chosen, 2):
         swapped = (second, first) in in_family
         pair = (second, first) if swapped else (first, second)
-        # A pair that is asked for the other way round is computed anew, so that its difference has the right sign.
+        # A pair in the other order is computed again, so that its difference has the right sign.
         rows = in_family[pair] if pair in in_family and not swapped else comparer.compare(metric, first, second)
         for place, row in enumerate(rows):
             if pair in in_family:

@@ -1,4 +1,4 @@
-"""What a benchmark consists of, as numbers: those behind the statistics figures of four papers.
+"""Statistics of a benchmark: the numbers in the statistics figures of four papers.
 
 Tables are read once, a row at a time, and graphs once. `pages.dataset_figures` draws the numbers.
 """
@@ -31,12 +31,12 @@ from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, PATHS, REV
 
 NOT_STATED: Final = "not stated"
 TENTHS: Final = 10
-"""Parts of a video by which the moments of questions are counted."""
+"""Number of parts of a video by which the times of questions are counted."""
 
 
 @dataclass
 class Spread:
-    """How often each value occurs."""
+    """Number of occurrences of each value."""
 
     counts: Counter[float] = field(default_factory=Counter)
 
@@ -46,7 +46,7 @@ class Spread:
 
     @property
     def n(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return self.counts.total()
 
     @property
@@ -56,7 +56,7 @@ class Spread:
 
     @property
     def median(self) -> float | None:
-        """The lower one of two in the middle; None if there are none."""
+        """The median, the lower of two middle values; None if there are none."""
         place, wanted = 0, (self.n + 1) // 2
         for value in sorted(self.counts):
             place += self.counts[value]
@@ -75,7 +75,7 @@ class Spread:
         return max(self.counts, default=None)
 
     def share_above(self, bound: float) -> float | None:
-        """Percent of the values that are greater; None if there are none."""
+        """Share of the values above a bound, in per cent; None if there are none."""
         return 100 * sum(count for value, count in self.counts.items() if value > bound) / self.n if self.n else None
 
 
@@ -90,7 +90,7 @@ class GraphNumbers:
     scenario: GraphCounts | None
     """Means over scenarios; None if no video's clips have graphs."""
     placed: Placements
-    """Activities of each category that stand first, second and so on."""
+    """Activities of each category by position in their scenario."""
 
 
 @dataclass
@@ -100,17 +100,17 @@ class DatasetNumbers:
     name: str
     videos: int = 0
     seconds: Spread = field(default_factory=Spread)
-    """Lengths of the videos whose length is known."""
+    """Known lengths of videos."""
     categories: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Videos by category and sub-category, which is empty where none is stated."""
+    """Videos by category and sub-category, which is empty if none is stated."""
     splits: Counter[str] = field(default_factory=Counter)
     licences: Counter[str] = field(default_factory=Counter)
     sources: Counter[str] = field(default_factory=Counter)
-    """Videos by where they come from; of an address its host."""
+    """Videos by source; for an address its host."""
     clips: int = 0
     scenes: int = 0
     scenes_a_video: Spread = field(default_factory=Spread)
-    """Single scenes of each video that has some; clips where the benchmark has no scenes."""
+    """Number of scenes of each video with scenes; clips if the benchmark has no scenes."""
     chains: int = 0
     chains_a_video: Spread = field(default_factory=Spread)
     chain_turns: Spread = field(default_factory=Spread)
@@ -126,31 +126,31 @@ class DatasetNumbers:
     asked_videos: int = 0
     """Videos with a chain or dialogue."""
     languages: Counter[str] = field(default_factory=Counter)
-    """Turns by language, as labelled; of others, whether they are in Chinese letters."""
+    """Turns by language, from the label; without a label, from Chinese characters."""
     question_words: Spread = field(default_factory=Spread)
     answer_words: Spread = field(default_factory=Spread)
-    """Of preferred references."""
+    """Words of preferred references."""
     options: int = 0
-    """Turns that offer a choice."""
+    """Turns with answer options."""
     moments: int = 0
-    """Turns that say when they are asked."""
+    """Turns with a time at which they are asked."""
     asked_at: Counter[int] = field(default_factory=Counter)
-    """Turns by the tenth of their video, from 0, at whose end or within which they are asked."""
+    """Turns by the tenth of their video in which they are asked, or at whose end, from 0."""
     evidence_s: Spread = field(default_factory=Spread)
-    """Lengths of stretches in which an answer is to be seen, to a tenth of a second."""
+    """Lengths of evidence intervals, to a tenth of a second."""
     question_types: Counter[str] = field(default_factory=Counter)
     typed: int = 0
     """Turns with a question type; a turn may have several."""
     skills: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Turns by skill and relation, which is empty where none is stated."""
+    """Turns by skill and relation, which is empty if none is stated."""
     drafted: bool = False
-    """True if `skills` are those of drafts of rewriting, as no turn carries one."""
+    """True if `skills` are from drafts of rewriting, because no turn has one."""
     tags: Counter[str] = field(default_factory=Counter)
     tagged: int = 0
-    """Turns that carry CogME's tags."""
+    """Turns with CogME's tags."""
     checklists: int = 0
     expected: Counter[bool] = field(default_factory=Counter)
-    """Items of checklists by whether a good answer gets *Yes*."""
+    """Checklist items by whether a good answer gets *Yes*."""
     constructed: bool = False
     reviewed: bool = False
     table_3: DialogueCounts | None = None
@@ -165,12 +165,12 @@ class DatasetNumbers:
 
     @property
     def qa_pairs(self) -> int:
-        """Questions as the papers count them: those of chains where there are any, else those of dialogues."""
+        """Questions as counted in the papers: questions of chains if there are any, else of dialogues."""
         return self.turns_in_chains or self.turns_in_dialogues
 
     @property
     def is_streaming(self) -> bool:
-        """True if questions can be asked in step with the video: along paths, or each at its moment."""
+        """True if questions can be asked while the video plays: along paths, or each at its time."""
         return self.paths > 0 or (self.turns > 0 and self.moments == self.turns)
 
     @property
@@ -185,20 +185,20 @@ class DatasetNumbers:
 
 
 def count_noun(number: int, noun: str) -> str:
-    """A number with its noun, as `1 video` or `1,353 videos`.
+    """A number with its noun, such as `1 video` or `1,353 videos`.
 
     Args:
-        number: How many.
-        noun: Of what, in the singular.
+        number: The number.
+        noun: The noun in the singular.
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def format_number(value: float | None) -> str:
-    """A number as people read it: whole, or with two digits after the point; a dash for none.
+    """A number as text: whole, or with two decimals; a dash for None.
 
     Args:
-        value: Any.
+        value: Any number, or None.
     """
     if value is None:
         return "–"
@@ -207,20 +207,20 @@ def format_number(value: float | None) -> str:
 
 TAG_VOCABULARIES: Final = ("cogme.target", "cogme.content", "cogme.thinking")
 CATEGORY_VOCABULARIES: Final = (("video_mme.domain", "video_mme.sub_category"),)
-"""Turns' labels that say what their video is about: category, sub-category."""
+"""Labels of turns that give the category and sub-category of their video."""
 SUB_CATEGORY_FIELDS: Final = ("sub_category", "subcategory")
-"""Names under which a source keeps a video's sub-category, in `extra`."""
+"""Names of a video's sub-category in `extra`."""
 
 _CHINESE: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 
 def count_text_words(text: str) -> int:
-    """How many words a text has: what stands between spaces; of a text with Chinese, each character counts."""
+    """Number of words of a text, separated by spaces; in a text with Chinese, each character counts."""
     return count_words(text) if _CHINESE.search(text) else split_words(text)
 
 
 def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
-    """Count a benchmark, a row of a table at a time.
+    """Count a benchmark, reading one row at a time.
 
     Args:
         benchmark: Imported, curated, constructed or filmed.
@@ -263,7 +263,7 @@ def count_dataset(benchmark: Benchmark) -> DatasetNumbers:
     for path in benchmark.read(PATHS):
         found.paths += 1
         found.path_turns.add(len(path.steps))
-        # On a path a question may be worded anew, and then it carries a skill.
+        # On a path a question may be reworded, and then it has a skill.
         for step in path.steps:
             if step.turn is not None:
                 _count_skills(found, step.turn)
@@ -334,7 +334,7 @@ def _count_graphs(benchmark: Benchmark, videos: Iterable[str], clips: dict[str, 
 def _count_skills(found: DatasetNumbers, turn: Turn) -> None:
     relations = turn.labels.get("svbench.relation", ()) or ("",)
     for skill in turn.labels.get("svbench.skill", ()):
-        # Under one relation only, so that the parts of a skill add up to it.
+        # Count one relation only, so that the parts of a skill add up to it.
         found.skills[skill, relations[0]] += 1
 
 

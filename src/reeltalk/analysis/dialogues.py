@@ -29,17 +29,17 @@ class UnitContext:
     """One chain, path or dialogue."""
 
     turns: tuple[Turn | None, ...]
-    """None for a turn of a path whose chain is not there."""
+    """None for a turn of a path whose chain is missing."""
     clip_ids: tuple[str, ...]
 
 
 @dataclass
 class BenchmarkContext:
-    """All dialogues, chains and paths of a benchmark, with its videos and clips. Holds its dialogues in memory."""
+    """All dialogues, chains and paths of a benchmark in memory, with its videos and clips."""
 
     videos: dict[str, Video] = field(default_factory=dict)
     clips: dict[str, list[tuple[str, Interval]]] = field(default_factory=dict)
-    """By video, in the order of time: names and intervals of those whose interval is known."""
+    """Names and known intervals of clips by video, in order of time."""
     units: dict[tuple[str, str], UnitContext] = field(default_factory=dict)
     """By kind (`chain`, `path` or `dialogue`) and id."""
 
@@ -60,7 +60,7 @@ class BenchmarkContext:
 
         Args:
             unit: `chain`, `path` or `dialogue`.
-            unit_id: Which.
+            unit_id: Its id.
             index: The turn's place, from 0.
         """
         found = self.units.get((unit, unit_id))
@@ -91,7 +91,7 @@ def read_context(benchmark: Benchmark) -> BenchmarkContext:
         for step in path.steps:
             unit = found.units.get((step.ref.unit, step.ref.unit_id))
             own = unit.turns[step.ref.turn_index] if unit and step.ref.turn_index < len(unit.turns) else None
-            # A turn that is worded anew may leave out what stays as it is.
+            # A reworded turn may leave out unchanged fields.
             turns.append(step.turn if step.turn is not None and step.turn.evidence else own or step.turn)
             about += unit.clip_ids if unit else ()
         found.units["path", path.id] = UnitContext(tuple(turns), tuple(dict.fromkeys(about)))
@@ -104,12 +104,12 @@ NEAR_ZERO_FOR_ONE_ANSWER: Final = frozenset({"bleu_2", "bleu_3", "bleu_4"})
 HEAT_LEVELS: Final = 5
 
 LONGEST_TEXT: Final = 8_000
-"""Characters of one text that a page shows; what a model repeats for ever is not read to its end."""
+"""Maximum length of a text on a page; some models repeat themselves endlessly."""
 PAGE_CHARACTERS: Final = 450_000
-"""From where on a dialogue goes on on another page. A character takes up to three bytes, or five where it is escaped,
-so that a page stays below 2 MB for all but texts made to exceed it."""
+"""Characters after which a dialogue continues on another page. A character takes up to three bytes, or five if escaped,
+so a page stays below 2 MB except for texts made to exceed it."""
 CELL_CHARACTERS: Final = 400
-"""What stands around an answer, or around one score of a judge."""
+"""Characters of markup around an answer, or around one score of a judge."""
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class ShownAnswer:
     """None if the model's run has no answer to the turn."""
     state: AnswerState = AnswerState.ANSWERED
     other_question: str | None = None
-    """The question as this model was asked, where it is not the one shown."""
+    """The question that this model was asked, if it differs from the one shown."""
     other_references: tuple[str, ...] | None = None
     scores: dict[str, float] = field(default_factory=dict)
     reason: str | None = None
@@ -128,7 +128,7 @@ class ShownAnswer:
     facts: tuple[str, ...] = ()
     """How the answer was produced: frames, history, times, tokens."""
     frames_s: tuple[float, ...] = ()
-    """When the frames were that the model saw."""
+    """Times of the frames that the model saw."""
     verdicts: Sequence[ShownVerdict] = ()
     """The judges' verdicts."""
 
@@ -162,11 +162,11 @@ class ShownTurn:
     """The choices in the benchmark's order, and whether each is right."""
     checklist: tuple[ChecklistItem, ...] = ()
     unit: str = "dialogue"
-    """What the turn is one of: a chain, a path or a dialogue."""
+    """The kind of unit: `chain`, `path` or `dialogue`."""
     index: int = 0
     """From 0, as the run has it."""
     file: str = ""
-    """The page below `dialogues/` on which it stands."""
+    """Its page below `dialogues/`."""
 
 
 @dataclass(slots=True)
@@ -178,10 +178,10 @@ class ShownDialogue:
     file: str
     turns: list[ShownTurn]
     verdicts: list[Sequence[ShownVerdict]] = field(default_factory=list)
-    """What judges said of each model's answers as a whole, in the leaderboard's order."""
+    """Verdicts on each model's answers as a whole, in the leaderboard's order."""
 
     def means(self, metric: str) -> list[float | None]:
-        """Each model's mean over those turns that have a score; None if none has, or where it is withheld."""
+        """Each model's mean over the turns with a score; None if there are none, or if it is withheld."""
         means: list[float | None] = []
         for index in range(len(self.turns[0].answers)):
             found = [turn.answers[index].scores[metric] for turn in self.turns if metric in turn.answers[index].scores]
@@ -193,11 +193,11 @@ class ShownDialogue:
 def collect_dialogues(
     board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None
 ) -> list[ShownDialogue]:
-    """All dialogues, in the order of their names. Holds all answers of the runs in memory.
+    """All dialogues in order of their names, with all answers of the runs in memory.
 
     Args:
         board: The models, with their runs.
-        verdicts: What `verdicts_of` gives for each run, by the run's `id`.
+        verdicts: The result of `verdicts_of` for each run, by the run's `id`.
 
     Raises:
         BenchmarkError: A run contradicts itself.
@@ -207,7 +207,7 @@ def collect_dialogues(
     judged = verdicts or {}
     for run in {id(model.run): model.run for model in board.models}.values():
         places = {model.info.model: index for index, model in enumerate(board.models) if model.run is run}
-        # Of equal null rows of several runs the board shows one.
+        # The board shows equal floors of several runs once.
         known = {info.model for info in run.info.models}
         scores = {(row.model, row.item_id): row.scores for row in run.item_scores()}
         said = judged.get(id(run), {})
@@ -251,26 +251,26 @@ def collect_dialogues(
 
 
 def limit_text(text: str) -> str:
-    """A text as a page shows it: one that is very long is cut, which is said where it ends."""
+    """A text for a page: a very long text is cut, with a note at its end."""
     if len(text) <= LONGEST_TEXT:
         return text
     return f"{text[:LONGEST_TEXT]} … [{len(text) - LONGEST_TEXT:,} more characters are in the run's files]"
 
 
 def _lay_out(dialogue: ShownDialogue) -> None:
-    """Give each turn the page on which it stands: one for all of them, or several where that grew too large."""
+    """Assign each turn to a page: one page for all, or several if it would be too large."""
     pages, size = 1, 0
     for turn in dialogue.turns:
         length = _length(turn)
         if size and size + length > PAGE_CHARACTERS:
             pages, size = pages + 1, 0
         size += length
-        # A hashed name has 16 characters after its dot, so that none of them is one of these.
+        # Hashed names have 16 characters after the dot, so they never equal these.
         turn.file = dialogue.file if pages == 1 else f"{dialogue.file.removesuffix('.html')}.part{pages}.html"
 
 
 def _length(turn: ShownTurn) -> int:
-    """About how many characters a turn takes on its page."""
+    """Approximate number of characters of a turn on its page."""
     texts = [turn.question, *turn.references, *(option for option, _ in turn.options)]
     texts += [item.question for item in turn.checklist]
     length = sum(map(len, texts))
@@ -296,10 +296,10 @@ def scored_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> li
 
 
 def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
-    """Metrics to show in columns beside each answer; what judges gave stands below it with their reasons.
+    """Metrics to show in columns for each answer; judges' scores are shown below it with explanations.
 
     Args:
-        board: In whose order they stand.
+        board: The leaderboard, for their order.
         dialogues: All dialogues.
     """
     known = scored_metrics(board, dialogues)
@@ -318,7 +318,7 @@ def mean_metric(metrics: Sequence[str]) -> str | None:
 
 
 def heat_levels(rows: Sequence[Sequence[float | None]]) -> list[list[int]]:
-    """For each value the fifth of all values that it lies in, from 0 for the lowest; 0 where there is none."""
+    """The fifth of all values in which each value is, from 0 for the lowest; 0 without a value."""
     values = [value for row in rows for value in row if value is not None]
     if len(set(values)) < 2:
         return [[0 for _ in row] for row in rows]
@@ -398,13 +398,13 @@ def _in_order(turns: dict[str, ShownTurn]) -> list[ShownTurn]:
 
 
 def _file_names(dialogues: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A file name for every dialogue: safe on every system, and its own where case does not count."""
+    """A file name for every dialogue: safe on every system, and unique even if case is ignored."""
     shared = {unit_id for unit_id, count in Counter(unit_id for unit_id, _ in dialogues).items() if count > 1}
     names = {}
     for unit_id, video_id in dialogues:
         plain = re.sub(r"[^a-z0-9_-]", "_", unit_id.lower())[:80]
         if plain != unit_id or plain in RESERVED_NAMES or unit_id in shared:
-            # A dot stands in no plain name, so a hashed one never meets it.
+            # A plain name has no dot, so it never equals a hashed one.
             plain += "." + hashlib.sha256(f"{unit_id}\n{video_id}".encode()).hexdigest()[:16]
         names[unit_id, video_id] = f"{plain}.html"
     return names

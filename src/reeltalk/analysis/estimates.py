@@ -14,7 +14,7 @@ from reeltalk.metrics.uncertainty import mean_interval
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
 FEW: Final = 30
-"""A number that rests on fewer turns says little: charts draw it faded and join no line to it."""
+"""A number on fewer turns is unreliable: charts draw it faded and without a line to it."""
 DIFFERENCES: Final = "Differences: t intervals clustered by source video (CR2, Imbens-Kolesár degrees of freedom)"
 
 
@@ -27,7 +27,7 @@ class Estimate:
     high: float | None
     n: int = 0
     videos: int | None = None
-    """Source videos that it rests on; None if a run of an older version does not say."""
+    """Number of source videos; None in runs of older versions."""
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
@@ -36,7 +36,7 @@ class Estimate:
 
 
 class VideoValue(NamedTuple):
-    """A number of one turn, and the video that it is about."""
+    """A number of one turn, with its video."""
 
     video_id: str
     value: float
@@ -47,7 +47,7 @@ def mean_estimate(entries: Sequence[VideoValue], scale: tuple[float, float] | No
 
     Args:
         entries: Numbers of turns.
-        scale: Lowest and highest value that a turn can have; None where there are no such bounds.
+        scale: Lowest and highest possible value of a turn; None without bounds.
     """
     if not entries:
         return None
@@ -58,18 +58,18 @@ def mean_estimate(entries: Sequence[VideoValue], scale: tuple[float, float] | No
 def difference_estimate(
     first: Sequence[VideoValue], second: Sequence[VideoValue], *, paired: bool = False
 ) -> Estimate | None:
-    """Mean of the second less that of the first, with a 95 % interval clustered by video; `n` counts both.
+    """Mean of the second minus mean of the first, with a 95 % interval clustered by video; `n` counts both.
 
-    What a video gives to both does not widen the interval.
+    An effect of a video on both does not widen the interval.
 
     Args:
         first: Numbers of turns.
         second: Numbers of the same turns, or of others about the same videos.
-        paired: True where both hold the same turns in the same order; the difference is then tested as `compare` does.
+        paired: True if both have the same turns in the same order; the difference is then tested as in `compare`.
 
     Returns:
-        None where one of them is empty; without an interval where one of them is about a single video, or where no
-        video differs from another.
+        None if one of them is empty; without an interval if one of them is about a single video, or if no video differs
+        from another.
     """
     if not first or not second:
         return None
@@ -88,7 +88,7 @@ def difference_estimate(
 
 
 def quantity_of(model: ModelRow, cell: Cell | None) -> TableCell:
-    """A number of the leaderboard; its n stands beside it where it is not the model's number of turns."""
+    """A number of the leaderboard, with its n if that is not the model's number of turns."""
     if cell is None:
         return None
     row = cell.row
@@ -106,7 +106,7 @@ def quantity_of(model: ModelRow, cell: Cell | None) -> TableCell:
 
 
 def quantity(found: Estimate | GroupRow | CurvePoint | None, metric: str | None, *, signed: bool = False) -> TableCell:
-    """A value with its interval and n, of a group, a position or a comparison."""
+    """A table cell with value, interval and n, of a group, a position or a comparison."""
     if found is None:
         return None
     withheld = isinstance(found, GroupRow | CurvePoint) and found.over_scored is not None
@@ -117,7 +117,7 @@ def quantity(found: Estimate | GroupRow | CurvePoint | None, metric: str | None,
 
 
 def by_model(board: Leaderboard, metrics: Sequence[str]) -> tuple[list[str], list[list[TableCell]]]:
-    """Header and rows of a table with a row a model and a column a metric."""
+    """Header and rows of a table with a row for each model and a column for each metric."""
     header = ["Model", *(metric_title(metric) for metric in metrics), "n"]
     rows: list[list[TableCell]] = [
         [model.name, *(quantity_of(model, model.cells[metric]) for metric in metrics), model.info.items]
@@ -127,7 +127,7 @@ def by_model(board: Leaderboard, metrics: Sequence[str]) -> tuple[list[str], lis
 
 
 def by_metric(board: Leaderboard, metrics: Iterable[str]) -> tuple[list[str], list[list[TableCell]]]:
-    """Header and rows of a table with a row a metric and a column a model."""
+    """Header and rows of a table with a row for each metric and a column for each model."""
     header = ["Number", "Scale", *(model.name for model in board.models)]
     rows: list[list[TableCell]] = [
         [

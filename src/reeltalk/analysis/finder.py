@@ -1,4 +1,4 @@
-"""Every turn as a row of small values by which a page finds it: who is right, which judges disagree, what failed."""
+"""Every turn as a row of values for the finder page: right and wrong models, disagreement of judges, failures."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ QUESTION_CHARACTERS: Final = 220
 ANSWER_CHARACTERS: Final = 280
 REASON_CHARACTERS: Final = 160
 MOST_LABELS: Final = 400
-"""Values of all labels among which one can choose; the rarer ones of a benchmark that has more are left out."""
+"""Maximum number of label values to choose from; rarer ones are left out."""
 HUMAN: Final = "human:"
 
 STATES: Final = {
@@ -34,7 +34,7 @@ STATES: Final = {
 
 @dataclass
 class FoundTurn:
-    """One turn as the finder knows it."""
+    """One turn in the finder."""
 
     dialogue: int
     """Place among all dialogues."""

@@ -1,6 +1,6 @@
-"""What people say of answers, from a run, from rows of scores or from a sheet; and the blank sheet for them to fill in.
+"""People's ratings of answers, from a run, from rows of scores or from a sheet; and blank sheets.
 
-A blank sheet is drawn over models and videos, in an order that tells nothing, and names no model.
+A blank sheet has answers of all models and videos in random order, and names no model.
 """
 
 import csv
@@ -26,16 +26,16 @@ from reeltalk.store.tables import read_rows
 from reeltalk.store.text_tables import write_csv
 
 COLUMNS: Final = ("model", "unit_id", "turn_index", "criterion", "rater", "value")
-"""Columns of a sheet; `item` may stand in place of the first three."""
+"""Columns of a sheet; `item` may replace the first three."""
 ITEM: Final = "item"
 DOES_NOT_APPLY: Final = frozenset({"n/a", "na", "-", "–"})
-"""Values that say that a criterion does not apply."""
+"""Values that mean that a criterion does not apply."""
 MOST_TURNS: Final = 100_000
 
 
 @dataclass(frozen=True)
 class HumanRating:
-    """What one person says of one answer on one criterion."""
+    """The rating of one answer on one criterion by one person."""
 
     place: Place
     criterion: str
@@ -45,17 +45,17 @@ class HumanRating:
 
 @dataclass(frozen=True)
 class HumanRatings:
-    """Ratings with what was counted while they were read."""
+    """Ratings, with counts of rows that are not ratings."""
 
     ratings: tuple[HumanRating, ...]
     sources: tuple[str, ...]
     empty: int = 0
-    """Rows of sheets that nobody filled in."""
+    """Number of rows of sheets that are not filled in."""
     not_applicable: int = 0
 
 
 def item_code(place: Place) -> str:
-    """The name of an answer on a blinded sheet, which does not tell whose it is.
+    """The name of an answer on a blinded sheet, which does not reveal its model.
 
     Args:
         place: Model, unit and turn.
@@ -64,16 +64,16 @@ def item_code(place: Place) -> str:
 
 
 def human_ratings(runs: Sequence[Run], files: Sequence[Path], places: Iterable[Place]) -> HumanRatings:
-    """All ratings by people: those in the runs, and those in files.
+    """Read all ratings by people, from runs and files.
 
     Args:
-        runs: Their tables `scores/judged-*.jsonl` may hold rows whose judge is `human:NAME`.
-        files: JSON Lines of such rows, or sheets in CSV.
-        places: Of all answers in the runs, by which a sheet's item codes are known again.
+        runs: The runs; their tables `scores/judged-*.jsonl` may have rows whose judge is `human:NAME`.
+        files: Files of such rows in JSON Lines, or sheets in CSV.
+        places: Places of all answers in the runs, to decode the item codes of sheets.
 
     Raises:
-        InputError: A file is damaged, a row is no person's, or two rows rate the same thing; names line and field.
-        SettingError: There are no ratings at all.
+        InputError: A file is damaged, a row is not by a person, or two rows rate the same answer; names line and field.
+        SettingError: There are no ratings.
     """
     found: dict[tuple[Place, str, str], tuple[HumanRating, str]] = {}
     counted = {"empty": 0, "n/a": 0}
@@ -127,12 +127,12 @@ def human_ratings(runs: Sequence[Run], files: Sequence[Path], places: Iterable[P
 
 
 def says_human(path: Path) -> bool:
-    """True where a table of scores has rows by people.
+    """True if a table of scores has rows by people.
 
     Args:
         path: A run's `scores/judged-*.jsonl`.
     """
-    # Looked for in the bytes: parsing every row of every judge would cost more than the rest of a page.
+    # Search the bytes: parsing every row of every judge would take longer than the rest of a page.
     with path.open("rb") as stream:
         return any(b'"human:' in line for line in stream)
 
@@ -171,7 +171,7 @@ def _in_sheet(file: Path, codes: Mapping[str, Place]) -> Iterator[tuple[int, Hum
     coded = ITEM in names
     needed = (ITEM, *COLUMNS[3:]) if coded else COLUMNS
     if twice := [name for name in dict.fromkeys(names) if name in needed and names.count(name) > 1]:
-        raise InputError(f"column {twice[0]!r} is there twice", file=file, line=1, hint="delete one of the two")
+        raise InputError(f"column {twice[0]!r} appears twice", file=file, line=1, hint="delete one of the two")
     if missing := [name for name in needed if name not in names]:
         raise InputError(
             f"column {missing[0]!r} is missing", file=file, line=1, value=",".join(names) or None,
@@ -199,14 +199,14 @@ def _rated(cells: Mapping[str, str], file: Path, line: int, codes: Mapping[str, 
         if not cell and name != "turn_index":
             raise InputError(f"{name} is empty", file=file, line=line, place=name, hint="fill it in")
     try:
-        # Spreadsheets of half the world write 2,5.
+        # Many spreadsheets write 2,5 for 2.5.
         value = float(cells["value"].replace(",", "."))
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
         raise InputError(
             "not a number", file=file, line=line, place="value", value=cells["value"],
-            hint="write a number, nothing where nobody rated, or n/a where the criterion does not apply",
+            hint="write a number, nothing if nobody rated, or n/a if the criterion does not apply",
         )  # fmt: skip
     if codes is not None:
         place = codes.get(cells[ITEM])
@@ -220,7 +220,7 @@ def _rated(cells: Mapping[str, str], file: Path, line: int, codes: Mapping[str, 
         if index and not (index.isascii() and index.isdigit() and int(index) < MOST_TURNS):
             raise InputError(
                 "not the number of a turn, from 0", file=file, line=line, place="turn_index", value=index,
-                hint="leave it empty where the whole dialogue was rated",
+                hint="leave it empty if the whole dialogue was rated",
             )  # fmt: skip
         place = (cells["model"], cells["unit_id"], int(index) if index else None)
     return HumanRating(place, cells["criterion"], cells["rater"], value)
@@ -230,29 +230,29 @@ SHEET_COLUMNS: Final = (
     ITEM, "video_id", "asked_at_s", "before", "question", "references", "answer", "criterion", "rater", "value",
 )  # fmt: skip
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a cell that a spreadsheet takes for a formula and runs."""
+"""Beginnings of a cell that a spreadsheet runs as a formula."""
 
 
 def rating_sheet(runs: Sequence[Run], *, items: int, seed: int, criteria: Sequence[str]) -> str:
-    """A sheet as CSV, a row for each drawn answer and criterion; `rater` and `value` are for people to fill in.
+    """A blank sheet as CSV, with a row for each selected answer and criterion; people fill in `rater` and `value`.
 
-    Every model has as many answers as any other, give or take one, and to the same turns where it answered them, so
-    that models are compared on equal questions. They are of as many videos as can be: one turn a video before a second
-    of any. Rows are mixed, and none names its model; `reeltalk calibrate` knows an answer again by `item`, with the
-    same runs. Floors and references are not drawn.
+    All models have the same number of answers, within one, to the same turns if they answered them, so that they are
+    compared on equal questions. The sheet covers as many videos as possible: one turn of every video before a second
+    turn of any. Rows are shuffled, and none names its model; `reeltalk calibrate` finds an answer by its `item`, with
+    the same runs. Floors and references are not on the sheet.
 
     Args:
-        runs: Whose answers.
-        items: How many answers.
-        seed: Decides which, and their order.
-        criteria: What people shall rate.
+        runs: The runs with the answers.
+        items: Number of answers.
+        seed: Seed of the selection and the order.
+        criteria: Criteria to rate.
 
     Raises:
-        SettingError: The runs hold no answers to rate.
+        SettingError: The runs have no answers to rate.
     """
     turns = _answered(runs)
     if not turns:
-        raise SettingError("the runs hold no answers of models to rate, so there is nothing to put on a sheet")
+        raise SettingError("the runs have no answers of models to rate, so a sheet would be empty")
     before = _histories(turns)
     drawn = _drawn(turns, items, seed)
     rows = []
@@ -277,7 +277,7 @@ def _answered(runs: Sequence[Run]) -> list[AnsweredTurn]:
 
 
 def _histories(turns: Sequence[AnsweredTurn]) -> dict[tuple[str, str, int], str]:
-    """What was asked before each turn, with the references: what the question may point to."""
+    """The earlier questions before each turn with their references, which the question may refer to."""
     units: dict[tuple[str, str], list[AnsweredTurn]] = defaultdict(list)
     for turn in turns:
         units[turn.model, turn.unit_id].append(turn)
@@ -314,6 +314,6 @@ def _chance(seed: int, what: str, turn: AnsweredTurn) -> bytes:
 
 
 def _inert(cell: str) -> str:
-    """A cell that no spreadsheet runs; a stranger's answer may begin as a formula does."""
+    """A cell that no spreadsheet runs; an answer may begin like a formula."""
     shown = printable(cell)
     return f"'{shown}" if shown.startswith(FORMULA) else shown

@@ -1,9 +1,9 @@
-"""What a judge rewards beside what people reward: length, place in the dialogue, shown options, its own kind.
+"""Biases of a judge: length, position in the dialogue, place of the right option, and its own model family.
 
-Each check is a correlation over answers, and the same with what people say held equal: what is left then is the judge's
-own. Where nobody rated, the words shared with the reference are held in their place. These rest on all answers that a
-judge scored, often tens of thousands; so draws of the videos keep the ranks that answers have among all, and only the
-intervals of the comparison with people rank anew.
+Each check is a correlation over answers, and the partial correlation given people's ratings, which shows the judge's
+own bias. If nobody rated, the words shared with the reference take the place of ratings. These correlations use all
+answers that a judge scored, often tens of thousands. So resamples of the videos keep the ranks among all answers; only
+the intervals of the comparison with people rank again.
 """
 
 import re
@@ -26,34 +26,34 @@ FOLLOWS: Final = "one of the two follows from what is held equal"
 
 @dataclass(frozen=True)
 class BiasCheck:
-    """One thing that should not move a score."""
+    """A property of answers that should not change their score."""
 
     what: str
     """`length`, `position` or `option`."""
     judge: Statistic
-    """Spearman's rho of the judge's scores with it, over all answers that it scored."""
+    """Spearman's rho of the judge's scores with the property, over all answers that it scored."""
     people: Statistic | None
-    """The same of people's ratings, over what they rated."""
+    """The same for people's ratings, over the rated answers."""
     beyond_people: Statistic | None
-    """The judge's, with people's ratings held equal."""
+    """The judge's partial correlation, given people's ratings."""
     beyond_overlap: Statistic | None
-    """The judge's, with the words shared with the reference held equal, over all answers that it scored."""
+    """The judge's partial correlation, given the words shared with the reference, over all answers that it scored."""
 
 
 @dataclass(frozen=True)
 class SelfPreference:
-    """Whether a judge likes answers of its own family."""
+    """Whether a judge prefers answers of its own model family."""
 
     family: str
     own: tuple[str, ...]
-    """Models whose name has the family's."""
+    """Models whose name has the name of the family."""
     difference: Statistic
-    """How much more it gives them than people do, beside what it gives the others; in standard deviations."""
+    """How much more it gives them than people do, compared with the other models; in standard deviations."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How far rounds of one judge differ."""
+    """Differences between rounds of one judge."""
 
     items: int
     """Answers with several rounds."""
@@ -65,7 +65,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Bias:
-    """All that was looked for in one judge."""
+    """All bias checks of one judge."""
 
     checks: tuple[BiasCheck, ...]
     self_preference: SelfPreference | None
@@ -79,13 +79,13 @@ def bias(
     *,
     models: frozenset[str],
 ) -> Bias:
-    """Look for what else moves a judge.
+    """Check a judge for biases.
 
     Args:
         scorer: The judge.
         answers: All answers.
-        people: What people say, by answer.
-        models: Whose answers count.
+        people: People's ratings, by answer.
+        models: Models whose answers count.
     """
     places = [place for place in scorer.values if place in answers and place[0] in models]
     if not places:
@@ -133,7 +133,7 @@ def _rank_correlation(first: Floats, second: Floats, rows: NDArray[np.bool_], dr
 
 
 def _beyond(judged: Floats, trait: Floats, held: Floats, rows: NDArray[np.bool_], draws: Draws) -> Statistic:
-    """The rank correlation of judge and trait with a third thing held equal."""
+    """The partial rank correlation of judge and trait, given a third variable."""
     own = draws.subset(rows)
     pairs = ((judged[rows], trait[rows]), (judged[rows], held[rows]), (trait[rows], held[rows]))
     reason = next((why for x, y in pairs if (why := undefined_reason(x, y))), None)

@@ -1,4 +1,4 @@
-"""What the pages show, as plain data: rows and columns, best values, what was counted, and which numbers compare."""
+"""The leaderboard as plain data: rows and columns, best values, counts, and which numbers are comparable."""
 
 import hashlib
 import re
@@ -26,12 +26,12 @@ from reeltalk.schema.runs import CurvePoint, GroupRow, ModelInfo, SummaryRow, is
 from reeltalk.store.runs import INFO, SUMMARY, Run
 
 DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
-"""Signature parts that may differ between models whose numbers still compare."""
+"""Signature parts that may differ between comparable numbers."""
 
 RESERVED_NAMES: Final = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )
-"""Names that Windows keeps for devices, with any ending."""
+"""Names that Windows reserves for devices, with any extension."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ class Cell:
 
     row: SummaryRow
     reason: str | None
-    """Why there is no number."""
+    """Why there is no number; None if there is one."""
     is_best: bool
-    """True for the highest of several values that compare; the lowest, where less is better."""
+    """True for the highest of several comparable values, or the lowest if less is better."""
     may_equal_best: bool
-    """True if the 95 % intervals do not tell it from the best value: they overlap, or one of the two is missing."""
+    """True if its 95 % interval overlaps the interval of the best value, or one of the two is missing."""
 
     @property
     def withheld(self) -> bool:
-        """True if a number over what was scored is not quoted, as too many items are unscored."""
+        """True if the number is not quoted because too many items are unscored."""
         return self.row.value is None and self.row.over_scored is not None
 
     @property
     def due(self) -> int:
-        """Items that should have a score."""
+        """Number of items that should have a score."""
         return self.row.n + self.row.unscored
 
 
@@ -67,7 +67,7 @@ class ModelRow:
     cells: dict[str, Cell | None]
     """By metric; None if the model's run does not have the metric."""
     curves: dict[str, list[CurvePoint]]
-    """By metric, in the order of turn positions; withheld ones too."""
+    """By metric, in order of turn positions; includes withheld points."""
 
     def quoted_curve(self, metric: str) -> list[CurvePoint]:
         """The points of a metric's curve that are not withheld."""
@@ -75,16 +75,16 @@ class ModelRow:
 
     @property
     def page(self) -> str:
-        """File of its own page below the report's folder: a name that is safe on every system, and no other model's."""
+        """File of its page below the report's folder: a unique name that is safe on every system."""
         plain = re.sub(r"[^a-z0-9_-]", "_", self.name.lower())[:80]
         if plain != self.name or plain in RESERVED_NAMES:
-            # A dot stands in no plain name, so a hashed one never meets it.
+            # A plain name has no dot, so it never equals a hashed one.
             plain += "." + hashlib.sha256(self.name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return f"models/{plain}.html"
 
     @property
     def floor(self) -> str | None:
-        """What it does, if it is a baseline that knows nothing; None for all others."""
+        """Description of a baseline that does not see the video; None for other models."""
         return floor_of(self.info)
 
     @property
@@ -105,7 +105,7 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class SignatureLine:
-    """A distinct signature, and the numbers that carry it."""
+    """A distinct signature, and the numbers that have it."""
 
     number: int
     """From 1, in the order of the table's numbers."""
@@ -116,7 +116,7 @@ class SignatureLine:
 
 @dataclass(frozen=True)
 class UnscoredLine:
-    """A metric without a value, why, and for which models."""
+    """A metric without a value, with reason and models."""
 
     metric: str
     reason: str
@@ -125,29 +125,29 @@ class UnscoredLine:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Models of all runs side by side."""
+    """Models of all runs."""
 
     metrics: list[str]
     models: list[ModelRow]
     mixed: dict[str, list[str]]
-    """Metrics whose numbers do not compare between models, with the signature parts that differ."""
+    """Metrics whose numbers are not comparable between models, with the signature parts that differ."""
     signatures: dict[str, SignatureLine]
     """By signature."""
     unscored: list[UnscoredLine]
 
     @property
     def judged(self) -> list[Column]:
-        """The first table: judged measures, beside each what the official script makes of it, and its floor."""
+        """The first table: judged measures, each with the value of the official script and its floor."""
         return columns(self.metrics, ("headline", "compat", "floor"))
 
     @property
     def begins_with_texts(self) -> bool:
-        """True if text metrics come before the judged measures: all of these are cautioned against."""
+        """True if text metrics come before the judged measures, because all of these have cautions."""
         return bool(self.texts) and all(measure_caution(column.metric) for column in self.judged)
 
     @property
     def cautions(self) -> list[str]:
-        """Why measures of the first table are no results, each reason once."""
+        """Cautions about measures of the first table, each once."""
         return list(dict.fromkeys(filter(None, (measure_caution(column.metric) for column in self.judged))))
 
     @property
@@ -162,7 +162,7 @@ class Leaderboard:
 
     @property
     def details(self) -> list[tuple[str, list[str]]]:
-        """Every judged metric by its family, the official script's and withheld ones too."""
+        """Every judged metric by family, including official scripts and withheld numbers."""
         found: dict[str, list[str]] = {}
         for metric in self.metrics:
             if metric_kind(metric) not in ("text", "timing"):
@@ -171,12 +171,12 @@ class Leaderboard:
 
     @property
     def plotted(self) -> list[str]:
-        """Metrics that have figures: headlines and text metrics."""
+        """Metrics with figures: headlines and text metrics."""
         return [metric for metric in self.metrics if metric_kind(metric) in ("headline", "text")]
 
     @property
     def floors(self) -> list[ModelRow]:
-        """Baselines that know nothing of the question."""
+        """The floors: baselines without knowledge of the video or the question."""
         return [model for model in self.models if model.floor is not None]
 
     @property
@@ -190,36 +190,36 @@ class Leaderboard:
         return any(cell.withheld for cell in cells if cell)
 
     def floor(self, metric: str, run: Run) -> float | None:
-        """The highest value of the baselines that know nothing: those of the run if it has some, else of all runs."""
+        """The highest value of the floors: of the run's floors if it has some, else of all runs."""
         own = [model for model in self.floors if model.run is run] or (self.floors if metric not in self.mixed else [])
         found = [cell.row.value for model in own if (cell := model.cells[metric]) is not None]
         return max((value for value in found if value is not None), default=None)
 
     @property
     def subjects(self) -> list[str]:
-        """What was scored, as `vdact.answers`: usually one."""
+        """Subjects of the runs, such as `vdact.answers`; usually one."""
         return list(dict.fromkeys(model.run.info.subject for model in self.models))
 
     @property
     def clusters(self) -> int:
-        """Source videos behind the intervals: those of the largest run."""
+        """Number of source videos behind the intervals, of the largest run."""
         return max(model.run.info.clusters for model in self.models)
 
     @property
     def has_best(self) -> bool:
-        """True if some column has a value that is called the highest."""
+        """True if some column has a best value."""
         return any(cell.is_best for model in self.models for cell in model.cells.values() if cell)
 
     @property
     def mixed_together(self) -> list[tuple[list[str], list[str]]]:
-        """Metrics whose numbers do not compare, grouped by the signature parts that differ."""
+        """Metrics whose numbers are not comparable, grouped by the signature parts that differ."""
         groups: dict[tuple[str, ...], list[str]] = {}
         for metric, parts in self.mixed.items():
             groups.setdefault(tuple(parts), []).append(metric)
         return [(metrics, list(parts)) for parts, metrics in groups.items()]
 
     def naming(self, models: Sequence[str]) -> str:
-        """Some of the models as words: `all models` where none is left out."""
+        """Names of models as text; `all models` if none is left out."""
         return "all models" if len(models) == len(self.models) > 1 else ", ".join(models)
 
     @property
@@ -231,7 +231,7 @@ class Leaderboard:
 
 
 def _shown(runs: Sequence[Run]) -> list[tuple[int, ModelInfo, dict[str, SummaryRow]]]:
-    """The models by their run's place, those that know nothing last, and of equal null rows of several runs one."""
+    """The models by place of their run, floors last; equal floors of several runs appear once."""
     models: list[tuple[int, ModelInfo, dict[str, SummaryRow]]] = []
     floors: list[tuple[int, ModelInfo, dict[str, SummaryRow]]] = []
     for place, run in enumerate(runs):
@@ -246,15 +246,15 @@ def _shown(runs: Sequence[Run]) -> list[tuple[int, ModelInfo, dict[str, SummaryR
 
 
 def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
-    """Put the models of several runs side by side.
+    """Build the leaderboard of several runs.
 
-    A model name that stands in several runs gets its run's name behind it.
+    If several runs have the same model name, the run's name is added to it.
 
     Raises:
         BenchmarkError: No run has a number or a reason for none, or a run contradicts itself.
     """
     if not any(run.summary for run in runs):
-        raise BenchmarkError("the runs hold no scores, so there is nothing to report; score some answers first")
+        raise BenchmarkError("the runs have no scores, so there is nothing to report; score some answers first")
     found_metrics = dict.fromkeys(row.metric for run in runs for row in run.summary)
     metrics = sorted(found_metrics, key=lambda metric: bool(measure_caution(metric)))
     shown = _shown(runs)
@@ -294,17 +294,17 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
 
 
 def format_value(value: float, metric: str | None = None) -> str:
-    """A value with four digits after the point, below the width of any interval seen so far; two from 10 on.
+    """A value with four decimals, or two from 10 on.
 
     Args:
         value: The value.
-        metric: Its metric; those from 0 to 100, and tokens and frames, have two digits whatever their value.
+        metric: Its metric. Metrics from 0 to 100, tokens and frames always have two decimals.
     """
     return f"{value:,.{digits_of(metric, value)}f}"
 
 
 def key_of(index: int) -> str:
-    """The letter by which figures name the model at that place of the leaderboard: A to Z, then AA, AB."""
+    """The letter of the model at a place of the leaderboard: A to Z, then AA, AB."""
     letters = ""
     index += 1
     while index:
@@ -314,7 +314,7 @@ def key_of(index: int) -> str:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """The names, those that came before with a number behind them."""
+    """The names; repeated names get a number."""
     taken: set[str] = set()
     distinct = []
     for name in names:
@@ -353,7 +353,7 @@ def _curves(run: Run, model: str) -> dict[str, list[CurvePoint]]:
 
 
 def _best(rows: list[SummaryRow], direction: Direction) -> SummaryRow | None:
-    """The row with the best value, where there are several to be best of."""
+    """The row with the best value; None if there are not several values."""
     scored = [(row.value, row) for row in rows if row.value is not None]
     if len(scored) < 2 or direction == "neither":
         return None
@@ -396,7 +396,7 @@ def why_no_value(run: Run, row: SummaryRow | GroupRow) -> str:
 
 
 def format_reasons(row: SummaryRow) -> str:
-    """Why items of a number are unscored, as `the model gave no answer: timed out: 3; there is no reference: 1`."""
+    """Reasons for unscored items, such as `the model gave no answer: timed out: 3; there is no reference: 1`."""
     return "; ".join(f"{reason}: {count:,}" for reason, count in row.reasons.items())
 
 

@@ -1,4 +1,4 @@
-"""How many videos a benchmark needs: from a pilot's scatter to the smallest difference that would be found."""
+"""How many videos a benchmark needs, from the variance in a pilot."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.schema.texts import printable
 
 POINTS: Final = (1.0, 2.0, 5.0)
-"""Differences that are planned for where none is named, in hundredths of the metric's scale."""
+"""Default differences of a plan, in hundredths of the metric's scale."""
 
 
 @dataclass(frozen=True)
 class SamplePlan:
-    """What one comparison, as a pilot, says about larger ones."""
+    """A plan from one comparison as a pilot."""
 
     metric: str
     first: str
@@ -36,13 +36,13 @@ class SamplePlan:
     difference: float
     """The same in the metric's unit."""
     power_now: float
-    """How surely it is found with the videos there are."""
+    """Power with the current number of videos."""
     videos_needed: int | None
     """None if it would be more than a million."""
 
 
 def make_plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[SamplePlan]:
-    """A plan for each comparison and difference; where there is no interval or no scale there is none.
+    """A plan for each comparison and difference, except comparisons without interval or scale.
 
     Args:
         found: The pilot.

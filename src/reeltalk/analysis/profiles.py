@@ -22,12 +22,12 @@ COMPONENTS: Final = (
     ("Content", tuple(tag.value for tag in Content)),
     ("Thinking", tuple(tag.value for tag in Thinking)),
 )
-"""The three radars: what a question is about, what it asks of that, and how far one must think."""
+"""The three radars: target, content and thinking of a question."""
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far a part lies from the whole, in percentage points, with an interval of that difference."""
+    """Difference between a group and all turns in percentage points, with its interval."""
 
     vocabulary: str
     label: str
@@ -44,64 +44,64 @@ class ModelProfile:
     index: int
     """Its place on the leaderboard."""
     weighted: Mapping[str, Estimate | None]
-    """Points earned of points possible by tag, in per cent."""
+    """Share of the possible points by tag, in per cent."""
     unweighted: Mapping[str, Estimate | None]
     """Mean credit by tag."""
     overall: Estimate | None
     """Mean credit of all its tagged turns."""
     asked: int
-    """Tagged turns that it was asked."""
+    """Number of tagged turns that it was asked."""
     rank_correlation: float | None
-    """Spearman's, between how frequent tags are and what it achieves at them."""
+    """Spearman's rho between frequency of tags and achievement at them."""
     labels: Mapping[str, Mapping[str, Estimate | None]]
     """Mean credit by vocabulary and label, over all turns, tagged or not."""
     strengths: tuple[Deviation, ...]
-    """Tags and labels on at least 30 turns at which it does better than in all; the furthest first."""
+    """Tags and labels on at least 30 turns with better scores than overall; the largest difference first."""
     weaknesses: tuple[Deviation, ...]
 
 
 @dataclass(frozen=True)
 class Frequency:
-    """How many of the tagged questions carry a tag."""
+    """Number and share of tagged questions with a tag."""
 
     questions: int
     percent: float | None
-    """None if no question carries any tag."""
+    """None if no question has any tag."""
 
     @property
     def rare(self) -> bool:
-        """True for a tag that occurs, but on less than 5 % of the questions."""
+        """True for a tag on some, but less than 5 % of the questions."""
         return self.percent is not None and 0 < self.percent < RARE_PERCENT
 
 
 @dataclass(frozen=True)
 class TagDifference:
-    """What one model achieves more than another at a tag, on the turns that both have a score for."""
+    """Achievement of one model minus another at a tag, on the turns that both have a score for."""
 
     tag: str
     found: Estimate | None
-    """None if both have no turn in common; in percentage points."""
+    """The difference in percentage points; None without common turns."""
     corrected: float | None
-    """p among 19 comparisons, after Holm."""
+    """p, corrected for 19 comparisons by Holm's method."""
 
     @property
     def differs(self) -> bool:
-        """True if chance alone would hardly have any of the 19 differ like this."""
+        """True if the corrected p is significant."""
         return self.corrected is not None and self.corrected < 0.05
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Tags joined with the labels of another vocabulary."""
+    """Achievement by tag and by label of another vocabulary."""
 
     vocabulary: str
     labels: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Estimate | None, ...]], ...]
-    """By tag; None if no turn that carries both has a score."""
+    """By tag; None if no turn with both has a score."""
 
 
 def frequencies(turns: TaggedTurns) -> dict[str, Frequency]:
-    """How frequent each of the 19 tags is among all tagged questions; the shares add up to more than 100."""
+    """Frequency of each of the 19 tags among tagged questions; the shares add up to more than 100."""
     total = int(turns.tagged.sum())
     counts = turns.tags.sum(axis=0)
     return {
@@ -117,7 +117,7 @@ def model_profiles(turns: TaggedTurns) -> list[ModelProfile]:
 
 
 def tag_differences(turns: TaggedTurns, one: int, two: int) -> list[TagDifference]:
-    """What a model achieves more than another at each tag, weighted, over the turns that both have a score for.
+    """Weighted achievement of a model minus another at each tag, over the turns that both have a score for.
 
     Args:
         turns: All turns.
@@ -146,13 +146,13 @@ def tag_differences(turns: TaggedTurns, one: int, two: int) -> list[TagDifferenc
 
 
 def matrix_of(turns: TaggedTurns, vocabulary: str, one: int, two: int | None = None) -> Matrix:
-    """Weighted achievement at each tag among the turns of each label, or how far two models are apart there.
+    """Weighted achievement by tag and label, or the difference of two models.
 
     Args:
         turns: All turns.
-        vocabulary: Whose labels are the columns.
+        vocabulary: The vocabulary of the columns.
         one: Place of a model.
-        two: Place of another, to subtract: over the turns that both have a score for.
+        two: Place of a model to subtract, over the turns that both have a score for.
     """
     groups = turns.groups[vocabulary]
     labels = tuple(groups)
@@ -177,8 +177,8 @@ def best_of(profiles: Sequence[ModelProfile], among: Sequence[int]) -> int | Non
     """The model with the highest mean credit.
 
     Args:
-        profiles: Of all models.
-        among: Which count.
+        profiles: Profiles of all models.
+        among: Places of the candidates.
     """
     known = [(found.overall.value, -index) for index in among if (found := profiles[index]).overall is not None]
     return -max(known)[1] if known else None
@@ -217,7 +217,7 @@ def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> 
 def _weighted_mean(
     turns: TaggedTurns, credit: Floats, weights: Floats, kept: Flags, scale: tuple[float, float] | None = SCALE
 ) -> Estimate | None:
-    """Points earned of points possible in per cent, over some turns, with its interval; None over no turns."""
+    """Share of the possible points in per cent over some turns, with its interval; None without turns."""
     rows = np.flatnonzero(kept)
     if not len(rows):
         return None
@@ -226,7 +226,7 @@ def _weighted_mean(
 
 
 def _labels(turns: TaggedTurns, model: int) -> tuple[dict[str, dict[str, Estimate | None]], list[Deviation]]:
-    """Mean credit by label; and how far each tag and label lies from the mean of its own kind of turns."""
+    """Mean credit by label; and the difference of each tag and label from the mean of its kind of turns."""
     credit = turns.credit[:, model]
     known = ~np.isnan(credit)
     labels: dict[str, dict[str, Estimate | None]] = {}
@@ -237,7 +237,7 @@ def _labels(turns: TaggedTurns, model: int) -> tuple[dict[str, dict[str, Estimat
             continue
         deviations += _deviation(turns, "cogme", tag, turns.at_tag(tag)[:, model], flags, credit, turns.tagged & known)
     for vocabulary, groups in turns.groups.items():
-        # A vocabulary that only some turns have is compared with those, not with turns of another kind.
+        # If only some turns have a vocabulary, its labels are compared with these turns only.
         whole = known & np.column_stack(list(groups.values())).any(axis=1)
         labels[vocabulary] = {}
         for label, flags in groups.items():
@@ -252,7 +252,7 @@ def _labels(turns: TaggedTurns, model: int) -> tuple[dict[str, dict[str, Estimat
 def _deviation(
     turns: TaggedTurns, vocabulary: str, label: str, at: Floats, flags: Flags, credit: Floats, whole: Flags
 ) -> list[Deviation]:
-    """How far the mean over a group lies from that over all, where an interval can be told; else nothing."""
+    """Difference between the mean over a group and over all, if it has an interval; else empty."""
     inside = flags & whole & ~np.isnan(at)
     if not inside.any():
         return []

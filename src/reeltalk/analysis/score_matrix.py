@@ -1,7 +1,7 @@
-"""One metric's values of all models on the same turns or dialogues, from which comparisons are made.
+"""One metric's values of all models on the same turns or dialogues; the input of comparisons.
 
-A run does not say how the leaderboard's number follows from single values. So this module tries the known ways, as the
-mean over turns or over dialogues, and takes one only if it gives every model's number.
+A run does not state how the leaderboard's number is computed from single values. So this module tries the known ways,
+such as the mean over turns or over dialogues, and uses one only if it gives every model's number.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,18 +25,18 @@ Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
 Nesting = Literal["items", "units", "tasks", "kinds"]
-"""Whether items are averaged at once, within dialogues first, or besides within tasks or kinds of units."""
+"""Whether items are averaged directly, first within dialogues, or also within tasks or kinds of units."""
 
 KIND: Final = "kind"
 TURN: Final = "turn"
 TASK: Final = "task"
 ANSWER_TYPE: Final = "answer_type"
-"""The type of the answer, of turns that have a key."""
+"""Group by type of the answer, for turns with a key."""
 
 
 @dataclass(frozen=True)
 class TurnPlace:
-    """Where a turn, or a unit, stands."""
+    """The position and labels of a turn or a unit."""
 
     video_id: str
     unit: str
@@ -49,7 +49,7 @@ class TurnPlace:
 
 @dataclass(frozen=True)
 class ScoreMatrix:
-    """One metric: a row an item, a column a model."""
+    """One metric, with a row for each item and a column for each model."""
 
     metric: str
     values: Floats
@@ -58,9 +58,9 @@ class ScoreMatrix:
     """(N,)"""
     nesting: Nesting
     is_mean: bool
-    """True if the leaderboard's number is the mean of these values, nested so."""
+    """True if the leaderboard's number is the mean of these values with this nesting."""
     item: str = "turn"
-    """What a row is: a turn, or the chain, path or dialogue that a judge saw at once."""
+    """The item of a row: a turn, or a chain, path or dialogue judged as a whole."""
 
     @property
     def videos(self) -> NDArray[np.str_]:
@@ -70,12 +70,12 @@ class ScoreMatrix:
 
 @dataclass(frozen=True)
 class AveragedRows:
-    """What a number is the mean of, after averaging within units: its rows with their video, stratum and values."""
+    """The rows of a mean after averaging within units, with video, stratum and values."""
 
     videos: NDArray[np.str_]
     strata: Ints
     weights: Floats
-    """What the mean of each stratum counts; they add up to 1."""
+    """Weight of the mean of each stratum; the sum is 1."""
     values: dict[str, Floats]
 
     def mean(self, name: str) -> float:
@@ -88,9 +88,9 @@ def average_units(sheet: ScoreMatrix, there: Bools, values: Mapping[str, Floats]
     """Average values as the leaderboard does, up to the last mean.
 
     Args:
-        sheet: Says how they are nested.
-        there: (N,) which items count; at least one.
-        values: (N,) arrays by name, finite where items count.
+        sheet: The matrix, which has the nesting.
+        there: (N,) True for items to include; at least one.
+        values: (N,) arrays by name, finite for included items.
     """
     chosen = np.flatnonzero(there)
     places = [sheet.places[row] for row in chosen.tolist()]
@@ -110,7 +110,7 @@ def average_units(sheet: ScoreMatrix, there: Bools, values: Mapping[str, Floats]
 
 
 def leaderboard_number(model: ModelRow, metric: str) -> float | None:
-    """A model's number of the leaderboard, also where it is withheld."""
+    """A model's number of the leaderboard, even if it is withheld."""
     cell = model.cells[metric]
     if cell is None:
         return None
@@ -146,9 +146,9 @@ def turn_groups(place: TurnPlace, by: str) -> Sequence[str]:
 
 
 SAME: Final = 1e-9
-"""Relative difference of a mean and a leaderboard's number that are the same number."""
+"""Maximum relative difference between a mean and an equal number of the leaderboard."""
 SCALES: Final = (1.0, 10.0, 100.0)
-"""By what tables multiply a judge's marks."""
+"""Factors between a judge's marks and numbers in tables."""
 
 
 @dataclass
@@ -158,7 +158,7 @@ class Turns:
     board: Leaderboard
     places: list[TurnPlace] = field(default_factory=list)
     asked: Ints = field(default_factory=lambda: np.zeros((0, 0), np.intp))
-    """(N, M) which wording of the question each model was asked, from 1; 0 where it was not asked."""
+    """(N, M) number of the wording that each model was asked, from 1; 0 if it was not asked."""
     _rows: dict[str, int] = field(default_factory=dict)
     _sheets: dict[str, ScoreMatrix | None] = field(default_factory=dict)
     _values: dict[str, Floats] = field(default_factory=dict)
@@ -178,7 +178,7 @@ class Turns:
         return turns
 
     def sheet(self, metric: str) -> ScoreMatrix | None:
-        """A metric's values, or None where the runs hold none of single items."""
+        """A metric's values; None if the runs have no values of single items."""
         if metric not in self._sheets:
             self._sheets[metric] = self._make_sheet(metric)
         return self._sheets[metric]
@@ -187,14 +187,14 @@ class Turns:
         """(N,) true for items that both models were asked in the same words.
 
         Args:
-            sheet: Whose items.
+            sheet: The matrix of the items.
             first: Place of a model in the leaderboard.
-            second: Of another.
+            second: Place of another model.
         """
         alike: Bools = (self.asked[:, first] == self.asked[:, second]) & (self.asked[:, first] > 0)
         if sheet.item == TURN:
             return alike
-        # A unit is judged as a whole: one turn asked otherwise, or of one model alone, makes it another unit.
+        # A unit is judged as a whole: if one turn differs, or only one model has it, the units are not the same.
         anywhere = (self.asked[:, first] > 0) | (self.asked[:, second] > 0)
         spoiled = {
             (p.unit, p.unit_id) for p, a, there in zip(self.places, alike, anywhere, strict=True) if there and not a
@@ -202,14 +202,14 @@ class Turns:
         return np.array([(place.unit, place.unit_id) not in spoiled for place in sheet.places], bool)
 
     def groups(self, sheet: ScoreMatrix, by: str) -> dict[str, Bools]:
-        """Which items belong to each group; an item may belong to several.
+        """The items of each group; an item may belong to several.
 
         Args:
-            sheet: Whose items.
+            sheet: The matrix of the items.
             by: `task`, `kind`, `turn`, `answer_type`, or labels as `question_type` or `svbench.skill`.
 
         Raises:
-            SettingError: No item has such labels; names those there are.
+            SettingError: No item has such labels; the message names the existing ones.
         """
         found: dict[str, set[int]] = {}
         rows = range(len(sheet.places)) if sheet.item == TURN else []
@@ -224,24 +224,22 @@ class Turns:
                 for group in of_unit.get((place.unit, place.unit_id), ()):
                     found.setdefault(group, set()).add(row)
         if not found and not any(turn_groups(place, by) for place in self.places):
-            raise SettingError(
-                f"--by {by}: no turn carries it; these turns can be told apart by {', '.join(self.kinds())}"
-            )
+            raise SettingError(f"--by {by}: no turn has it; these turns can be grouped by {', '.join(self.kinds())}")
         return {group: np.isin(np.arange(len(sheet.places)), sorted(rows)) for group, rows in found.items()}
 
     def kinds(self) -> list[str]:
-        """What turns can be grouped by."""
+        """Names by which turns can be grouped."""
         labels = {name for place in self.places for name, values in place.labels.items() if values}
         return [TURN, KIND, *([TASK] if any(place.task for place in self.places) else []), *sorted(labels)]
 
     def corpus(self, metric: str) -> list[tuple[Ints, MetricResult] | None]:
-        """For each model the rows of its scored turns and a text metric of the whole file, computed anew.
+        """For each model the rows of its scored turns and a text metric of the whole file, computed again.
 
         Args:
             metric: One of `bleu_1` to `bleu_4`.
 
         Returns:
-            None for models for which the leaderboard's number does not come out.
+            None for models for which the result differs from the leaderboard's number.
         """
         wanted = next(name for name, produced in METRICS.items() if metric in produced)
         if wanted not in self._corpora:
@@ -333,7 +331,7 @@ class Turns:
         return None
 
     def _comes_out(self, sheet: ScoreMatrix) -> bool:
-        """True if every model's number is the mean of its values, nested so."""
+        """True if every model's number is the mean of its values with this nesting."""
         some = False
         for column, model in enumerate(self.board.models):
             told = leaderboard_number(model, sheet.metric)
@@ -378,10 +376,10 @@ class Turns:
 
 
 def score_column(board: Leaderboard, name: str) -> int:
-    """The place of a model by its name on the leaderboard, or its own where one model alone has it.
+    """The place of a model by its name on the leaderboard, or by its own name if it is unique.
 
     Raises:
-        BenchmarkError: There is none, or there are several; names those there are.
+        BenchmarkError: There is none, or there are several; the message names the models.
     """
     shown = [index for index, model in enumerate(board.models) if model.name == name]
     own = shown or [index for index, model in enumerate(board.models) if model.info.model == name]
@@ -409,7 +407,7 @@ def _same(value: float, told: float) -> bool:
 
 
 def _language(run: Run) -> Language:
-    """The language that a run's text metrics were told to take."""
+    """The language setting of a run's text metrics."""
     settings = run.info.settings
     judging = settings.get("judging")
     said = settings.get("language") or (judging.get("language") if isinstance(judging, dict) else None)

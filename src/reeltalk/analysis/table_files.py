@@ -25,31 +25,31 @@ TABLE_NAMES: Final[dict[TablesFormat, str]] = {"latex": "LaTeX", "markdown": "Ma
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number in a table for papers, with what is needed to quote it."""
+    """A number in a table for papers, with its interval and n."""
 
     value: float | None
-    """None if there is none; `missing` says why in a word or two."""
+    """None if there is none; `missing` gives a short reason."""
     low: float | None = None
     """Lower end of the 95 % interval."""
     high: float | None = None
     n: int | None = None
-    """Items that it rests on; None if that says nothing."""
+    """Number of items; None if it is not shown."""
     metric: str | None = None
-    """Decides the number of digits; four after the point without one, two from 10 on."""
+    """Determines the number of decimals; without a metric four, or two from 10 on."""
     is_best: bool = False
     may_equal_best: bool = False
     missing: str = "not scored"
     signed: bool = False
-    """True for a difference, which is written with its sign."""
+    """True for a difference, written with its sign."""
     videos: int | None = None
-    """Source videos that it rests on; None if that is unknown."""
+    """Number of source videos; None if unknown."""
 
     def __str__(self) -> str:
-        """The value alone, as pages write it."""
+        """The value alone, as on pages."""
         return self.missing if self.value is None else self.write(self.value)
 
     def write(self, value: float) -> str:
-        """A value with as many digits as pages give it."""
+        """A value with as many decimals as on pages."""
         return f"{value:{'+' if self.signed else ''},.{digits_of(self.metric, value)}f}"
 
     @property
@@ -65,10 +65,10 @@ TableCell = str | int | float | Quantity | None
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table that is written beside its page."""
+    """A table that is also written as a file."""
 
     file: str
-    """Name without ending."""
+    """Name without extension."""
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[TableCell, ...], ...]
@@ -80,9 +80,9 @@ def render_rows(table: TableFile, format: TablesFormat) -> str:
     """A table as text.
 
     Args:
-        table: Its rows are as long as its header.
+        table: The table; its rows are as long as its header.
         format: `latex` needs booktabs, and has the signatures as comments; `markdown` has them below; `csv` has one
-            header row, numbers as they are, their interval and n in columns of their own, and a column of signatures.
+            header row, full numbers, their interval and n in separate columns, and a column of signatures.
     """
     return _RENDERERS[format](table)
 
@@ -91,9 +91,9 @@ def write_table_files(folder: Path, tables: Sequence[TableFile], formats: Sequen
     """Write tables, and `index.md`, which lists them.
 
     Args:
-        folder: Is made.
-        tables: Which.
-        formats: As which files each.
+        folder: The folder; it is created.
+        tables: The tables.
+        formats: File formats of each table.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["# Tables", ""]
@@ -202,7 +202,7 @@ def _csv(table: TableFile) -> str:
 
 
 def _warning(cells: Iterable[TableCell]) -> str | None:
-    """A warning where numbers rest on few videos."""
+    """A warning if numbers rest on few videos."""
     return few_videos_warning(cell.videos for cell in cells if isinstance(cell, Quantity) and cell.value is not None)
 
 

@@ -1,9 +1,8 @@
-"""Tells experiment trackers of runs: trackio, Weights & Biases, MLflow. Each works without a network.
+"""Sends runs to experiment trackers: trackio, Weights & Biases, MLflow. Each works without a network.
 
-A tracker gets a model's numbers, its curves, its groups, and how all came about. A number that is withheld, or that
-nothing could be scored for, is not told; how many items have a score, and how many should have one and have none,
-always is. What was told before is not told again: a run has an identifier from its numbers. A telling that fails
-half-way is taken back.
+A tracker gets a model's numbers, curves, groups and settings. Withheld or missing numbers are not sent, but the numbers
+of scored and unscored items always are. A run has an identifier from its numbers, so nothing is sent twice. If sending
+fails half-way, it is undone.
 """
 
 import hashlib
@@ -28,23 +27,23 @@ GROUP_COLUMNS: Final = ("metric", "by", "group", "value", "low", "high", "n", "u
 
 @dataclass(frozen=True)
 class TrackedModel:
-    """One model of a run, as a tracker knows runs."""
+    """One model of a run, as one run of a tracker."""
 
     id: str
-    """From what is told: the same numbers have the same, whenever and wherever they are tracked."""
+    """A hash of the content: equal numbers always have the same identifier."""
     name: str
     numbers: dict[str, float]
-    """`metric`, and beside it `metric/low`, `metric/high`, `metric/n`, `metric/unscored`."""
+    """`metric`, with `metric/low`, `metric/high`, `metric/n`, `metric/unscored`."""
     curves: tuple[tuple[int, dict[str, float]], ...]
     """Turns from 1, each with `turn/metric`, `turn/metric/low` and so on."""
     groups: tuple[tuple[str | int | float | None, ...], ...]
     """Rows of `GROUP_COLUMNS`."""
     settings: dict[str, str]
-    """What all signatures have in common, and what the run was; names and texts."""
+    """Common parts of all signatures, and facts about the run, by name."""
     signatures: dict[str, str]
     """By metric."""
     withheld: dict[str, str]
-    """Metrics whose number is not told, and why."""
+    """Metrics whose number is not sent, with the reason."""
 
 
 def tracked_models(run: Run, *, models: Sequence[str] = (), name: str | None = None) -> list[TrackedModel]:
@@ -121,7 +120,7 @@ def _told(name: str, value: float | None, low: float | None, high: float | None,
 
 
 def _in_common(signatures: Sequence[str]) -> dict[str, str]:
-    """Parts that all signatures have with one value, as `data` and `history`."""
+    """Parts with the same value in all signatures, such as `data` and `history`."""
     parts = [dict(part.split(":", 1) for part in text.split("|")[1:] if ":" in part) for text in signatures]
     if not parts:
         return {}
@@ -131,7 +130,7 @@ def _in_common(signatures: Sequence[str]) -> dict[str, str]:
 Tracker = Literal["trackio", "wandb", "mlflow"]
 Told = Literal["told", "known"]
 TAG: Final = "reeltalk.id"
-"""By which MLflow finds a run again."""
+"""Tag by which a run is found in MLflow."""
 SQLITE: Final = "sqlite:///"
 MLFLOW_BATCH: Final = 500
 """Metrics in one request; MLflow takes 1,000."""
@@ -141,27 +140,27 @@ DONE: Final = "reeltalk-told"
 
 @dataclass(frozen=True)
 class TrackerLog:
-    """Where runs are told to."""
+    """The tracker that runs are sent to."""
 
     tracker: Tracker
     project: str = "reeltalk"
     where: str | None = None
     """trackio: a Space OWNER/NAME, or a server's address; wandb: the folder of offline runs; mlflow: a tracking URI."""
     online: bool = False
-    """wandb: send it at once, in place of keeping it for `wandb sync`."""
+    """wandb: send at once, instead of storing it for `wandb sync`."""
     report: Path | None = None
-    """A report's folder that is kept with every run."""
+    """A report's folder that is stored with every run."""
 
 
 def send_runs(models: Sequence[TrackedModel], telling: TrackerLog) -> list[Told]:
-    """Tell a tracker of each model.
+    """Send each model to a tracker.
 
     Args:
-        models: Whom to tell of.
-        telling: Whom to tell, and where.
+        models: The models.
+        telling: The tracker and its location.
 
     Returns:
-        For each whether it was told, or known before.
+        For each model whether it was sent, or known before.
 
     Raises:
         MissingExtraError: The tracker is not installed.
@@ -169,7 +168,7 @@ def send_runs(models: Sequence[TrackedModel], telling: TrackerLog) -> list[Told]
         TrackerError: The tracker refused, or could not be reached.
     """
     if telling.report is not None and not telling.report.is_dir():
-        raise SettingError(f"--report {telling.report} is no folder; 'reeltalk report RUN --out DIR' writes one")
+        raise SettingError(f"--report {telling.report} is not a folder; 'reeltalk report RUN --out DIR' writes one")
     if telling.online and telling.tracker != "wandb":
         raise SettingError(f"--online is for wandb; {telling.tracker} goes to where --where says")
     teller = _TELLERS[telling.tracker]
@@ -192,7 +191,7 @@ def _tell_mlflow(model: TrackedModel, telling: TrackerLog) -> Told:
     from mlflow.entities import Metric, Param
     from mlflow.tracking import MlflowClient
 
-    # A client of its own, so that a run of the caller's stays what it was.
+    # A separate client, so that a run of the caller is unaffected.
     client = MlflowClient(tracking_uri=telling.where)
     experiment = client.get_experiment_by_name(telling.project)
     experiment_id = (
@@ -228,7 +227,7 @@ def _tell_mlflow(model: TrackedModel, telling: TrackerLog) -> Told:
 
 
 def _beside_database(where: str | None) -> str | None:
-    """Where files go that belong to runs of a SQLite database; MLflow's own default is the folder one works in."""
+    """Folder of the files of runs in a SQLite database; MLflow's default is the current folder."""
     if where is None or not where.startswith(SQLITE):
         return None
     return (Path(where.removeprefix(SQLITE)).resolve().parent / "mlartifacts").as_uri()
@@ -250,7 +249,7 @@ def _tell_wandb(model: TrackedModel, telling: TrackerLog) -> Told:
                 return "known"
             shutil.rmtree(offline)
     folder.mkdir(parents=True, exist_ok=True)
-    # Nothing of the machine, its programs or the folder one works in belongs to a benchmark's numbers.
+    # Facts about the machine, its programs or the current folder are not part of a benchmark's numbers.
     settings = wandb.Settings(
         console="off",
         disable_code=True,

@@ -23,16 +23,16 @@ from reeltalk.store.runs import ANSWERS, ITEMS, Run
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES, PATHS
 
 RIGHT: Final = 0.5
-"""An answer with more credit is right, as in the measures that `evaluate` writes."""
+"""An answer with more credit is right, as in the measures of `evaluate`."""
 
 
 @dataclass(frozen=True)
 class ScoredTurn:
-    """One model's answer to one turn as numbers, without its words."""
+    """The scores of one model's answer to one turn, without its text."""
 
     model: str
     item_id: str
-    """By which turns of two models are set side by side."""
+    """The key for comparing turns of two models."""
     video_id: str
     unit_id: str
     turn_index: int
@@ -40,24 +40,24 @@ class ScoredTurn:
     task: str | None
     labels: dict[str, tuple[str, ...]]
     scores: dict[str, float]
-    """By metric; one that has no value here is absent."""
+    """By metric; metrics without a value are absent."""
     planted: bool = False
-    """True if the turns after it were told a wrong answer in place of this one."""
+    """True if the history of later turns has a wrong answer instead of this one."""
 
     def credit(self, metric: str) -> float | None:
-        """How right the answer is, from 0 to 1, by a metric; None if it has no value here or no such scale."""
+        """How right the answer is by a metric, from 0 to 1; None without a value or scale."""
         value = self.scores.get(metric)
         return None if value is None else share_of(metric, value)
 
 
 def credit_metric(metrics: Iterable[str]) -> str | None:
-    """Which of some metrics says best how right an answer is.
+    """Select the metric that best measures how right an answer is.
 
     Args:
-        metrics: Those that have values of single turns.
+        metrics: Metrics with values of single turns.
 
     Returns:
-        The most exact of those that say so, else any other judged one, else a text metric; None where none has a
+        The most exact measure of correctness, else any other judged one, else a text metric; None if none has a
         scale.
     """
     there = [metric for metric in metrics if share_of(metric, 0.0) is not None]
@@ -67,7 +67,7 @@ def credit_metric(metrics: Iterable[str]) -> str | None:
 
 
 def scored_turns(run: Run) -> Iterator[ScoredTurn]:
-    """Every answer of a run with its scores, model by model, a row at a time.
+    """Every answer of a run with its scores, model by model, read one row at a time.
 
     Args:
         run: The run.
@@ -80,7 +80,7 @@ def scored_turns(run: Run) -> Iterator[ScoredTurn]:
     found = run.item_scores()
     for answer in run.answers():
         key = (answer.model, answer.item_id)
-        # Both tables have one order, so that this dictionary stays empty; another program may have written another.
+        # Both tables have the same order, so this dictionary stays empty unless another program wrote them.
         while key not in scores:
             row = next(found, None)
             if row is None:
@@ -112,7 +112,7 @@ TASK: Final = "task"
 RELATION: Final = "svbench.relation"
 TASK_LABEL: Final = "mt_video_bench.task"
 MOST_LABELS: Final = 30
-"""A vocabulary with more is no grouping but a field of free text."""
+"""A vocabulary with more labels is treated as free text, not as groups."""
 VOCABULARY_TITLES: Final = {
     "svbench.skill": "SVBench's skills",
     "vdact.question_type": "VDAct's question types",
@@ -133,59 +133,59 @@ class TaggedTurns:
     """N turns, M models."""
 
     names: tuple[str, ...]
-    """(N,) dialogue and turn, to find them again."""
+    """(N,) dialogue and turn."""
     videos: tuple[str, ...]
     """(N,) source video of each turn."""
     weights: Floats
-    """(N,) 1 to 3 by the way of thinking; 0 where a turn has none and so no place in the profile."""
+    """(N,) 1 to 3 by the way of thinking; 0 if a turn has none and is not in the profile."""
     tags: Flags
-    """(N, 19) in the order of `TAGS`; all False where a turn has no way of thinking."""
+    """(N, 19) in the order of `TAGS`; all False if a turn has no way of thinking."""
     groups: Mapping[str, Mapping[str, Flags]]
     """Other vocabularies, by name: (N,) for each label."""
     credit: Floats
-    """(N, M) 0 to 1; NaN where a model has no score."""
+    """(N, M) 0 to 1; NaN if a model has no score."""
     tag_credit: Mapping[str, Floats]
-    """(N, M) credit at one tag where a rubric tells it; NaN where it does not. Without an entry for most tags."""
+    """(N, M) credit at one tag, if a rubric gives it; else NaN. Most tags have no entry."""
     asked: Flags
     """(N, M) whether the model was asked."""
     measures: tuple[str | None, ...]
-    """(M,) what says how right each model's answers are; None if nothing does."""
+    """(M,) measure of how right each model's answers are; None if there is none."""
     unscored: Flags | None = None
-    """(N, M) where a model should have a score and has none; nowhere by default."""
+    """(N, M) True if a model should have a score and has none; by default none."""
     from_benchmark: int = 0
-    """Turns whose tags are the benchmark's."""
+    """Number of turns with tags from the benchmark."""
     without_thinking: int = 0
-    """Turns with a target or content and no way of thinking: they cannot be weighted and are left out."""
+    """Number of turns with a target or content but no way of thinking; these cannot be weighted and are left out."""
     crowded: tuple[str, ...] = field(default=())
     """Vocabularies with too many labels to group by."""
 
     @cached_property
     def video_codes(self) -> NDArray[np.intp]:
-        """(N,) the source video of each turn as a number, which is quicker to group by than its name."""
+        """(N,) the source video of each turn as a number, for faster grouping."""
         return np.unique(np.asarray(self.videos), return_inverse=True)[1]
 
     @property
     def tagged(self) -> Flags:
-        """(N,) whether a turn has its place in the profile."""
+        """(N,) True if a turn is in the profile."""
         return self.weights > 0
 
     @property
     def has_tags(self) -> bool:
-        """True if some turn with a score carries tags."""
+        """True if some turn with a score has tags."""
         return bool((self.tagged[:, None] & ~np.isnan(self.credit)).any())
 
     def withheld(self, model: int, among: Flags) -> bool:
-        """True where so many of some turns have no score that a model's mean over the others is not quoted.
+        """True if so many of the given turns lack a score that a model's mean is not quoted.
 
         Args:
             model: Its place.
-            among: (N,) which turns.
+            among: (N,) True for the turns.
         """
         missing = 0 if self.unscored is None else int((among & self.unscored[:, model]).sum())
         return is_withheld(int((among & ~np.isnan(self.credit[:, model])).sum()), missing)
 
     def at_tag(self, tag: str) -> Floats:
-        """(N, M) credits as they count at a tag.
+        """(N, M) credits at a tag.
 
         Args:
             tag: One of the 19.
@@ -194,7 +194,7 @@ class TaggedTurns:
         return self.credit if own is None else np.where(np.isnan(own), self.credit, own)
 
     def answers(self, model: int) -> list[TaggedAnswer]:
-        """One model's answers as the profile takes them.
+        """One model's answers, as input of the profile.
 
         Args:
             model: Its place.
@@ -223,15 +223,15 @@ def tagged_turns(
     """All turns of a report.
 
     Args:
-        board: The models. What measures an answer is the most exact measure that all of them have; where there is
-            none, each model's own.
+        board: The models. The most exact measure that all of them have is used; if there is none, each model's
+            own.
         dialogues: All dialogues with all answers.
-        benchmark: What the runs were played on, where it was given.
+        benchmark: The benchmark of the runs, if given.
         credit: A measure to use instead.
 
     Raises:
         InputError: A table of the benchmark is damaged.
-        SettingError: No answer has a score by the measure that was chosen, or it has no scale.
+        SettingError: No answer has a score by the chosen measure, or the measure has no scale.
     """
     measures = _measures(board, dialogues, credit)
     more = benchmark_labels(benchmark) if benchmark is not None else {}
@@ -288,10 +288,10 @@ def tagged_turns(
 
 
 def benchmark_labels(benchmark: Benchmark) -> dict[Place, Labels]:
-    """Labels of a benchmark's turns by unit and turn index, on paths with the relation to the step before.
+    """Labels of a benchmark's turns by unit and turn index; on paths including the relation to the previous step.
 
     Args:
-        benchmark: What the runs were played on.
+        benchmark: The benchmark of the runs.
 
     Raises:
         InputError: A table is damaged.
@@ -316,10 +316,10 @@ def benchmark_labels(benchmark: Benchmark) -> dict[Place, Labels]:
 
 
 def title_of_vocabulary(name: str) -> str:
-    """How a vocabulary is written for people.
+    """The title of a vocabulary.
 
     Args:
-        name: As `svbench.skill`.
+        name: Name of the vocabulary, such as `svbench.skill`.
     """
     return VOCABULARY_TITLES.get(name, name.replace("_", " "))
 
@@ -334,7 +334,7 @@ def _steps(path: DialoguePath, found: Mapping[Place, Labels]) -> Iterator[Labels
 
 
 def _measures(board: Leaderboard, dialogues: Sequence[ShownDialogue], chosen: str | None) -> tuple[str | None, ...]:
-    """What says how right answers are: one measure for all models where they share one."""
+    """The measures of how right answers are: one for all models if they share one."""
     scored: list[dict[str, None]] = [{} for _ in board.models]
     for dialogue in dialogues:
         for turn in dialogue.turns:
@@ -346,8 +346,8 @@ def _measures(board: Leaderboard, dialogues: Sequence[ShownDialogue], chosen: st
         scaled = [m for m in has if share_of(m, 0.0) is not None and metric_kind(m) in ("headline", "text")]
         if chosen not in scaled:
             raise SettingError(
-                f"no answer of these runs has a score by {chosen!r} that says how right it is; "
-                f"these have: {', '.join(scaled) or 'none'}"
+                f"no answer of these runs has a score by {chosen!r} with a scale; "
+                f"measures with one: {', '.join(scaled) or 'none'}"
             )
         return tuple(chosen if chosen in metrics else None for metrics in own)
     there = [metrics for metrics in own if metrics]
@@ -398,7 +398,7 @@ def _groups(labels: list[Labels]) -> tuple[dict[str, dict[str, Flags]], tuple[st
 
 
 def _level(label: str, flags: Flags, extents: Mapping[str, Flags]) -> str:
-    """A level of memory with what its questions are about, where they are all about shots or all about scenes."""
+    """A level of memory, with the extent in brackets if all its questions have the same (shot or scene)."""
     about = [name for name, where in extents.items() if (where & flags).any()]
     return f"{label} ({about[0]})" if len(about) == 1 else label
 

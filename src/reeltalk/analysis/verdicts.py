@@ -1,4 +1,4 @@
-"""What judges said of turns and of whole dialogues, ready to be shown: scores, explanations, and raw replies."""
+"""Judges' verdicts on turns and whole dialogues for display: scores, explanations, and raw replies."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.runs import Run
 
 NOBODY: Final = "none"
-"""Stands for the judge where no model judges."""
+"""Name of the judge if no model judges."""
 REASONS_SHOWN: Final = 20
 REASON_CHARACTERS: Final = 300
 
@@ -20,7 +20,7 @@ Place = tuple[str, str, int | None]
 
 
 class GivenScore(NamedTuple):
-    """What one judging gave on one criterion."""
+    """The result of one judging on one criterion."""
 
     value: float | None
     state: ScoreState
@@ -33,44 +33,44 @@ class ShownScore(NamedTuple):
 
     title: str
     given: tuple[GivenScore, ...]
-    """One, or one for each eval round."""
+    """The results: one, or one for each eval round."""
     official: tuple[GivenScore, ...] = ()
-    """What the official script makes of the same replies; empty if nobody asked."""
+    """Values of the official script for the same replies; empty if not requested."""
     criterion: str = ""
-    """Its name, as `OS`."""
+    """Its name, such as `OS`."""
 
     @property
     def values(self) -> str:
-        """The values side by side, a dash for each that is missing."""
+        """The values as text, with a dash for each missing one."""
         return _values(self.given)
 
     @property
     def official_values(self) -> str:
-        """Those of the official script."""
+        """The values of the official script as text."""
         return _values(self.official)
 
     @property
     def failed(self) -> bool:
-        """True if some judging should have given a value and gave none."""
+        """True if some judging should have a value and has none."""
         return any(given.state is ScoreState.UNSCORED for given in self.given)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownVerdict:
-    """What one judge gave by one protocol on one turn or dialogue."""
+    """The result of one judge and protocol on one turn or dialogue."""
 
     protocol: str
     judge: str | None
     """None if no model judges."""
     scores: tuple[ShownScore, ...]
     replies: tuple[str, ...]
-    """The judge's replies as they came, each once."""
+    """The judge's raw replies, each once."""
 
     @property
     def sayings(self) -> list[tuple[str, str, bool]]:
-        """Each thing that was said, once: of what, unless of everything; the words; and whether a score is missing.
+        """Each distinct explanation: its criterion (empty if for all), its text, and whether a score is missing.
 
-        What the official script says stands last.
+        Explanations of the official script come last.
         """
         said: dict[tuple[str, bool], list[str]] = {}
         several = len(self.scores) > 1
@@ -92,7 +92,7 @@ class ShownVerdict:
 
 @dataclass(frozen=True)
 class UnscoredReason:
-    """Why scores are missing, and how many."""
+    """A reason for missing scores, with their number."""
 
     criterion: str
     model: str
@@ -102,7 +102,7 @@ class UnscoredReason:
 
 
 def verdicts_of(run: Run) -> dict[Place, list[ShownVerdict]]:
-    """All that judges said in a run, by what it is about.
+    """All verdicts of judges in a run, by model, unit and turn.
 
     Args:
         run: An evaluated or judged run; others have none.
@@ -124,11 +124,11 @@ def verdicts_of(run: Run) -> dict[Place, list[ShownVerdict]]:
 def unscored_reasons(
     board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]]
 ) -> list[UnscoredReason]:
-    """Why scores are missing, the most frequent reasons of each criterion and model first.
+    """Reasons for missing scores, the most frequent of each criterion and model first.
 
     Args:
-        board: Names the models.
-        verdicts: What `verdicts_of` gives for each run, by the run's `id`.
+        board: The leaderboard, for the names of models.
+        verdicts: The result of `verdicts_of` for each run, by the run's `id`.
     """
     names = {(id(model.run), model.info.model): model.name for model in board.models}
     counted: Counter[tuple[str, str, ScoreState, str]] = Counter()
@@ -153,11 +153,11 @@ def unscored_reasons(
 
 
 def title_of_criterion(protocol: str, criterion: str) -> str:
-    """How a criterion is written for people, as `SVBench, overall` or `CLAIR`.
+    """The title of a criterion, such as `SVBench, overall` or `CLAIR`.
 
     Args:
-        protocol: Which protocol judged, as `svbench`.
-        criterion: Its criterion, as `OS`.
+        protocol: Name of the protocol, such as `svbench`.
+        criterion: Name of the criterion, such as `OS`.
     """
     described = find_protocol(protocol)
     if described is None:

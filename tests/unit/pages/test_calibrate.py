@@ -372,7 +372,7 @@ HEAD = "model,unit_id,turn_index,criterion,rater,value\n"
     [
         ("", "column 'model' is missing"),
         ("model,unit_id,turn_index,criterion,value\n", "column 'rater' is missing"),
-        (HEAD.replace("\n", ",value\n"), "column 'value' is there twice"),
+        (HEAD.replace("\n", ",value\n"), "column 'value' appears twice"),
         (HEAD + "alpha,d1,0,c,ann,good\n", r"not a number, got 'good' \(.*s.csv:2 at value\)"),
         (HEAD + "alpha,d1,0,c,ann,nan\n", "not a number"),
         (HEAD + "alpha,d1,0,c,,3\n", r"rater is empty \(.*:2 at rater\)"),
@@ -443,7 +443,7 @@ def test_ratings_outside_the_scale_are_refused(study: Study, tmp_path: Path) -> 
 def test_a_pass_mark_of_nothing_is_refused(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = study.ratings(tmp_path / "h.jsonl", share=0.2)
     assert command(["calibrate", str(study.folder), "--human", str(file), "--pass-mark", "nosuch=3"]) == 2
-    assert "--pass-mark nosuch: nothing of that name" in capsys.readouterr().err
+    assert "--pass-mark nosuch: no judge of that name" in capsys.readouterr().err
 
 
 def test_no_ratings_at_all_says_how_to_get_some(study: Study) -> None:

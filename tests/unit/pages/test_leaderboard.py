@@ -93,9 +93,9 @@ def test_runs_without_a_common_metric_stand_side_by_side(make_run: RunMaker) -> 
 
 
 def test_a_run_without_scores_is_refused(make_run: RunMaker) -> None:
-    with pytest.raises(BenchmarkError, match="hold no scores"):
+    with pytest.raises(BenchmarkError, match="have no scores"):
         build_leaderboard([make_run(models=(), values=())])
-    with pytest.raises(BenchmarkError, match="hold no scores"):
+    with pytest.raises(BenchmarkError, match="have no scores"):
         build_leaderboard([])
 
 

@@ -168,7 +168,7 @@ def test_a_report_that_has_its_frames_says_where_there_are_none(site: Callable[.
     made = site(media="link", most_frames=2)
     stage = stage_of(made)
     assert not stage.turns["turn-1"].frames
-    assert "the report has its 2 already" in stage.why
+    assert "the report already has its 2 frames" in stage.why
     assert list((made.folder / "media").glob("*.jpg")) == []
 
 

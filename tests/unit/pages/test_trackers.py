@@ -33,7 +33,7 @@ def test_a_tracker_that_is_not_installed_names_its_extra(tracker: Any, monkeypat
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="--online is for wandb"):
         send_runs([MODEL], TrackerLog("mlflow", online=True))
-    with pytest.raises(SettingError, match="is no folder"):
+    with pytest.raises(SettingError, match="is not a folder"):
         send_runs([MODEL], TrackerLog("mlflow", report=tmp_path / "none"))
 
 

@@ -1,1 +1,1 @@
-"""Numbers that others have published, as data with their sources, and why they may not compare with one's own."""
+"""Published numbers with their sources, and why they may not be comparable with your own."""

@@ -1,6 +1,6 @@
-"""Your own numbers in the columns of published tables, and why a published number may not compare with them.
+"""Your numbers in the columns of published tables, and why a published number may not be comparable.
 
-All of it is plain data, and none of it is ever called the best. The reasons rest on signatures, settings and the paper.
+The result is plain data, and no number is called the best. The reasons come from signatures, settings and the paper.
 """
 
 import re
@@ -23,12 +23,12 @@ from reeltalk.schema.scoring import Signature
 from reeltalk.store.runs import Run
 
 ANSWERS: Final = ".answers"
-"""What a subject ends in where answers of a published layout were scored, which it then begins with."""
+"""Suffix of the subject if answers in a published layout were scored; the layout comes before it."""
 
 
 @dataclass(frozen=True)
 class OwnNumber:
-    """A score of your run, with what the comparison needs to know of it."""
+    """A score of your run, with the facts for the comparison."""
 
     key: str
     """The letter of its model."""
@@ -53,7 +53,7 @@ class DifferenceReason:
 
 
 def _name_parts(signature: str) -> tuple[str, dict[str, str]]:
-    """Subject and parts of a signature; nothing of one that another program wrote in a form of its own.
+    """Subject and parts of a signature; empty if another program wrote it in another form.
 
     Args:
         signature: As a run has it.
@@ -73,15 +73,14 @@ def difference_reasons(
     *,
     imported: frozenset[str] | None = None,
 ) -> list[DifferenceReason]:
-    """Reasons why a published row may not compare with your scores; at least one, since no published row has its data.
+    """Reasons why a published row may not be comparable with your scores; at least one, as no row has its data.
 
     Args:
         benchmark: What the row is from.
         table: Likewise.
         row: The row.
-        own: Every own number that stands in the table.
-        imported: Formats from which the benchmark was imported that the runs were played on; None where it was not
-            given.
+        own: Every number of your runs in the table.
+        imported: Formats from which the runs' benchmark was imported; None if it was not given.
     """
     found = [_data(benchmark, own, imported)]
     found += _items(table, own)
@@ -272,7 +271,7 @@ class TheirRow:
 
     row: PublishedRow
     reasons: tuple[int, ...]
-    """Numbers of the reasons, besides those that hold for all rows."""
+    """Numbers of its reasons, in addition to the common ones."""
 
 
 @dataclass(frozen=True)
@@ -307,12 +306,12 @@ class PublishedComparison:
 def compare_published(
     board: Leaderboard, benchmark: PublishedBenchmark, *, imported: frozenset[str] | None = None
 ) -> PublishedComparison:
-    """Lay published numbers beside those of runs.
+    """Compare published numbers with the numbers of runs.
 
     Args:
         board: The runs.
-        benchmark: What is published.
-        imported: Formats from which the runs' benchmark was imported; None where it was not given.
+        benchmark: The published numbers.
+        imported: Formats from which the runs' benchmark was imported; None if it was not given.
 
     Raises:
         InputError: A run's table of groups is damaged.

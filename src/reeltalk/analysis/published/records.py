@@ -1,4 +1,4 @@
-"""Published numbers of benchmarks, read from the TOML files beside this module, and as text for people and programs."""
+"""Published numbers of benchmarks, read from the TOML files next to this module, and as text."""
 
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ FILES: Final = {
     "livecc": "livecc.toml",
     "proactivevideoqa": "proactivevideoqa.toml",
 }
-"""Every benchmark of which there are published numbers, and its file."""
+"""Every benchmark with published numbers, and its file."""
 
 How = Literal["published", "figure value", "figure estimate", "derived", "secondary"]
 """Printed in a paper or on its project's page; a label in a published figure; read off a figure's axis by eye;
@@ -46,21 +46,21 @@ class _Data(BaseModel):
 
 
 class PublishedColumn(_Data):
-    """What one column of a published table holds."""
+    """One column of a published table."""
 
     label: str
     """As it is headed."""
     metric: str | None = None
     """Our name of the same measure, as `svbench.OS`; None if we have none."""
     mode: Mode | None = None
-    """How it was asked: chain by chain, along paths, or each question alone; None if that is no matter."""
+    """How questions were asked: chain by chain, along paths, or each alone; None if it does not matter."""
     by: str | None = None
     group: str | None = None
-    """The group that it is over, of our groups `by`, as the skill `II`."""
+    """The group of the column, from the groups of `by`, such as the skill `II`."""
     frames: int | None = None
-    """Frames that were shown, where the table varies them."""
+    """Number of frames, if it varies in the table."""
     scale: Annotated[float, Field(gt=0)] = 1
-    """By what our value is multiplied to stand in this column."""
+    """Factor from our value to this column."""
 
 
 class PublishedRow(_Data):
@@ -68,9 +68,9 @@ class PublishedRow(_Data):
 
     model: str
     values: tuple[Value, ...]
-    """One a column."""
+    """One value for each column."""
     frames: int | str | None = None
-    """Frames that it was shown, or how many a second, where rows differ in that."""
+    """Number of frames, or frames a second, if rows differ in it."""
     history: History | None = None
     size: str | None = None
     type: str | None = None
@@ -84,20 +84,20 @@ class PublishedTable(_Data):
     about: str
     how: How
     kind: Literal["results", "dataset", "other"] = "results"
-    """Scores of models on the benchmark; counts of data sets; all else."""
+    """Scores of models on the benchmark; counts of data sets; anything else."""
     source: str | None = None
-    """Where it stands, where that is not the benchmark's paper."""
+    """Its source, if that is not the benchmark's paper."""
     judge: str | None = None
     version: str | None = None
-    """Of the benchmark, where it has several."""
+    """Version of the benchmark, if it has several."""
     frames: int | None = None
-    """Frames that every model was shown; None if the table varies them, or nobody says."""
+    """Number of frames of every model; None if it varies in the table or is unknown."""
     history: History | None = None
-    """Whose answers stand in the history; None if nobody says."""
+    """Whose answers are in the history; None if unknown."""
     scored_by: Literal["script"] | None = None
-    """`script` where replies were read and averaged by the official script, or one that was not released."""
+    """`script` if replies were read and averaged by the official script, or by one that was not released."""
     items: Annotated[int, Field(ge=1)] | None = None
-    """Questions that the numbers rest on."""
+    """Number of questions behind the numbers."""
     notes: tuple[str, ...] = ()
     columns: tuple[PublishedColumn, ...]
     rows: tuple[PublishedRow, ...]
@@ -124,7 +124,7 @@ class PublishedBenchmark(_Data):
     releases: tuple[str, ...] = ()
     """Formats in which reeltalk imports its data."""
     notes: tuple[str, ...] = ()
-    """What one should know of all of its numbers."""
+    """Notes about all of its numbers."""
     tables: tuple[PublishedTable, ...]
 
     @model_validator(mode="after")
@@ -157,14 +157,14 @@ class PublishedBenchmark(_Data):
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """One number with all that is known of it."""
+    """One number with all its known facts."""
 
     benchmark: str
     table: str
     """Id of the table."""
     model: str
     column: str
-    """As it is headed; with its mode where several columns are headed alike."""
+    """Heading of the column, with its mode if several columns have the same heading."""
     value: bool | int | float | str
     metric: str | None
     mode: str | None
@@ -186,7 +186,7 @@ def read_published(name: str) -> PublishedBenchmark:
         name: As `svbench`.
 
     Raises:
-        SettingError: There are none of it; lists those there are.
+        SettingError: There are none; the message lists the known benchmarks.
     """
     if name not in FILES:
         raise SettingError(f"no published numbers of {name!r} are known; there are: {', '.join(FILES)}")
@@ -196,7 +196,7 @@ def read_published(name: str) -> PublishedBenchmark:
 @cache
 def _read(name: str) -> PublishedBenchmark:
     text = (files("reeltalk.analysis.published") / FILES[name]).read_text(encoding="utf-8")
-    # JSON's rules, by which a list becomes a tuple; the values stay strict.
+    # By the rules for JSON, a list becomes a tuple; values stay strict.
     return PublishedBenchmark.model_validate(_tuples(tomllib.loads(text)))
 
 
@@ -207,7 +207,7 @@ def _tuples(value: object) -> object:
 
 
 def published_numbers(benchmark: PublishedBenchmark) -> Iterator[PublishedNumber]:
-    """Every number of a benchmark, table by table and row by row; what was not published is left out.
+    """Every published number of a benchmark, table by table and row by row.
 
     Args:
         benchmark: From `read_published`.
@@ -241,7 +241,7 @@ def _is_repeated(table: PublishedTable, column: PublishedColumn) -> bool:
 
 
 def format_published(value: Value) -> str:
-    """A value of a table as people read it: marks for yes and no, digits in groups, a dash for none.
+    """A value of a table as text: marks for yes and no, grouped digits, a dash for None.
 
     Args:
         value: Of a cell.
@@ -263,8 +263,8 @@ def render_published(names: Sequence[str], format: ListFormat) -> str:
     """Published numbers as text.
 
     Args:
-        names: Of which benchmarks; an overview of all where none is named, but every number as `json` and `csv`.
-        format: `text` and `markdown` have a table a published table; `json` and `csv` a row a number.
+        names: Names of benchmarks; without names an overview of all, or every number as `json` and `csv`.
+        format: `text` and `markdown` have one table for each published table; `json` and `csv` one row for each number.
 
     Raises:
         SettingError: Of one there are none.
@@ -279,7 +279,7 @@ def render_published(names: Sequence[str], format: ListFormat) -> str:
 
 
 def published_overview(*, markdown: bool = False) -> str:
-    """Every benchmark with how many numbers are known, of which tables.
+    """Every benchmark with its tables and number of known numbers.
 
     Args:
         markdown: As a table of Markdown.
