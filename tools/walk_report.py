@@ -2,7 +2,7 @@
 
     python tools/walk_report.py build/demo/site --shots build/shots
 
-Needs Chromium on the PATH, and the development tools. Prints what is wrong, a line each; exits 1 where anything is.
+Needs Chromium on the PATH, and the development tools. Prints each problem on a line, and exits with 1 if there are any.
 """
 
 import argparse
@@ -26,12 +26,12 @@ GRAVE: Final = ("serious", "critical")
 # As root, Chromium's zygotes may get a real-time priority and, once, spun with it: then nothing else ran.
 ARGUMENTS: Final = ("--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-background-networking")
 TALLEST_PX: Final = 8000
-"""What is further down a page is left off its picture."""
+"""Maximum height of a page's screenshot."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with one page."""
+    """A problem of one page."""
 
     page: str
     width_px: int
@@ -43,12 +43,12 @@ class Problem:
 
 
 def find_chromium() -> str | None:
-    """Where Chromium is, or None."""
+    """Path of Chromium; None if it is not installed."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def pages_of(site: Path, *, each: int | None = None) -> list[Path]:
-    """All pages of a site, the first few of each folder below it where `each` is given."""
+    """All pages of a site; with `each`, only the first few of each folder below it."""
     taken: dict[Path, int] = {}
     found = []
     for page in sorted(site.rglob("*.html")):
@@ -78,14 +78,14 @@ def walk(
     views: Sequence[tuple[int, Literal["light", "dark"]]] = VIEWS,
     shots: Path | None = None,
 ) -> Iterator[Problem]:
-    """Open pages and say what is wrong: errors, requests to a network, sideways scrolling, what axe finds grave.
+    """Open pages and report problems: errors, network requests, sideways scrolling, and grave findings of axe.
 
     Args:
         site: The folder of the site.
         pages: Pages of it.
-        browser: What opens them.
+        browser: The browser that opens them.
         views: Widths of the window in pixels, each with a scheme of colours.
-        shots: Where a picture of every page goes; none where it is None.
+        shots: Folder for a picture of every page; None for no pictures.
 
     Yields:
         Problems as they are found.
@@ -104,7 +104,7 @@ def walk(
 
 
 def _listen(tab: "Tab") -> list[str]:
-    """What goes wrong on a tab's pages, from now on."""
+    """A list that collects errors on a tab's pages from now on."""
     heard: list[str] = []
 
     def note_message(message: "ConsoleMessage") -> None:
@@ -129,7 +129,7 @@ def _overflow(tab: "Tab", width: int) -> list[str]:
 
 
 def find_axe_problems(tab: "Tab") -> list[str]:
-    """What axe finds grave on a tab's page as it is now."""
+    """Grave findings of axe on the current page of a tab."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(tab).response["violations"]

@@ -1,4 +1,4 @@
-"""Lexical agreement: do two short answers say the same, judged offline by their words?
+"""Lexical agreement: whether two short answers say the same, judged offline by their words.
 
 A yes or no at the beginning decides alone. Otherwise numbers, negation and place relations must not contradict, and the
 words that an answer adds to its question must match. This is a rough measure for gates, not a score to publish: it
@@ -82,7 +82,7 @@ _HAN_YES: Final = re.compile(r"^\s*(?:是|对|有的|会的|当然)(?:[的,，�
 
 
 def stem(word: str) -> str:
-    """A word without its English inflection, as `put` of *putting* and `tak` of *takes*.
+    """A word without its English inflection, such as `put` for *putting* and `tak` for *takes*.
 
     The result need not be a word, only the same for all forms of one word.
     """

@@ -1,7 +1,7 @@
 """Agreement of raters on the same items: the share of equal categories, Cohen's kappa, and Krippendorff's alpha.
 
-Kappa compares two judges; alpha compares any number of people, with ratings missing. We compute alpha ourselves, since
-the licence of the known package does not fit ours; tests compare the two.
+Kappa compares two judges; alpha compares any number of people and allows missing ratings. We compute alpha ourselves,
+because the licence of the known package does not fit ours; tests compare the two.
 """
 
 from collections.abc import Sequence
@@ -197,7 +197,7 @@ def krippendorff_alpha(ratings: Floats, draws: Draws, *, scale: Scale) -> Statis
 
 
 def distance_alpha(ratings: Floats, distances: Floats, draws: Draws) -> Statistic:
-    """Krippendorff's alpha for given distances, as of sets by MASI, with a 95 % interval.
+    """Krippendorff's alpha for given distances, such as MASI for sets, with a 95 % interval.
 
     Args:
         ratings: (N, P) index of the value, from 0, of each of N items by each of P people; NaN where there is none.

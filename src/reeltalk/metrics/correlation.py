@@ -1,4 +1,4 @@
-"""Kendall's tau-b, Spearman's rho and Pearson's r, with intervals that draw whole source videos.
+"""Kendall's tau-b, Spearman's rho and Pearson's r, with intervals over whole source videos.
 
 SciPy computes tau-b and r; rho is the correlation of mean ranks, as in SciPy. Resampling weighs each item by the number
 of times that its video was drawn. This gives exactly the coefficient of the sample, ties included, without sorting it

@@ -40,7 +40,7 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Jumps:
-    """How often walks jump where they can, and how many links they can take."""
+    """How often walks jump if they can, and how many links they can take."""
 
     stated: float | None
     """The requested probability; None if unknown."""

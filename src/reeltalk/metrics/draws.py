@@ -1,7 +1,7 @@
 """Samples of whole source videos, shared by all statistics that are compared with each other.
 
-The first samples leave out one video each (the jackknife): intervals rest on those, since percentile intervals of draws
-with replacement are too narrow below some 60 videos. The others are draws with replacement: two statistics of the same
+The first samples leave out one video each (the jackknife). Intervals use these, because percentile intervals of draws
+with replacement are too narrow below about 60 videos. The others are draws with replacement. Two statistics of the same
 items with the same draws can be subtracted draw by draw, and so tested together.
 """
 
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 _MOST_KEPT: Final = 2_000_000
-"""Most numbers in a table of draws that is cached."""
+"""Maximum number of values in a cached table of draws."""
 
 
 def draw_clusters(count: int, resamples: int, seed: int) -> Floats:
@@ -51,7 +51,7 @@ def _cluster_draws(count: int, resamples: int, seed: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=64)
 def _kept_draws(count: int, resamples: int, seed: int) -> NDArray[np.uint16]:
-    """Cached, since a report uses the same draws hundreds of times, and drawing takes longer than all that follows."""
+    """Cached, because a report uses the same draws hundreds of times, and drawing takes longest."""
     return _cluster_draws(count, resamples, seed).astype(np.uint16)
 
 
@@ -59,7 +59,7 @@ Ints = NDArray[np.intp]
 
 ONE_DECIDES: Final = "without one of the videos it is undefined, so there is no interval"
 CORRELATION: Final[Literal["correlation"]] = "correlation"
-"""In place of a scale: the interval is computed on Fisher's scale."""
+"""Replaces a scale: the interval is computed on Fisher's scale."""
 LARGEST: Final = 1 - 1e-9
 
 
@@ -80,7 +80,7 @@ class Statistic:
 
     @property
     def rough(self) -> bool:
-        """True if the interval rests on too few videos to be reliable."""
+        """True if there are too few videos for a reliable interval."""
         return self.low is not None and self.clusters < FEW_VIDEOS
 
 
@@ -173,7 +173,7 @@ def _around(
     sizes: Floats,
     scale: tuple[float, float] | Literal["correlation"] | None,
 ) -> tuple[float, float]:
-    """The interval of a value that becomes `kept` when the share `shares` of the items is left."""
+    """The interval of a value that becomes `kept` if only the share `shares` of the items remains."""
     from scipy.special import stdtrit
 
     t = float(stdtrit(df, (1 + CONFIDENCE) / 2))
@@ -222,7 +222,7 @@ def ratio_of_sums(
     reason: str | None,
     scale: tuple[float, float] | None = (0.0, 1.0),
 ) -> Statistic:
-    """A ratio of two sums over the items, as a mean or a share, with the 95 % interval of `mean_interval`.
+    """A ratio of two sums over the items, such as a mean or a share, with the 95 % interval of `mean_interval`.
 
     Args:
         above: (N,) contribution of each item to the numerator.
@@ -241,8 +241,8 @@ def ratio_of_sums(
 def surely_differ(found: Floats, drawn: Floats, *, confidence: float = CONFIDENCE) -> NDArray[np.bool_]:
     """Which of several differences are significant, tested together.
 
-    A difference is if it is larger, in standard errors, than the largest of all is by chance in 95 % of the draws. So
-    about 5 % of studies at most have any false one.
+    A difference is significant if it is larger, in standard errors, than the largest of all differences is by chance in
+    95 % of the draws. So at most about 5 % of studies have any false one.
 
     Args:
         found: (P,) differences.

@@ -5,8 +5,8 @@ longer text: how similar the two texts are. Two people who hardly change a draft
 change, so the *edit overlap* asks how many of the changed words both changed in the same way: the Dice coefficient of
 the two edits, 0 if they share nothing and 1 if they are equal.
 
-Chance-corrected coefficients would compare with texts of other questions. Those have other drafts, so any two edits of
-one draft would seem to agree well beyond chance; the overlap takes the draft itself as the agreement by chance.
+Chance-corrected coefficients would compare with texts of other questions. These have other drafts, so any two edits of
+one draft would seem to agree far better than chance. The overlap uses the draft itself as the agreement by chance.
 """
 
 import re

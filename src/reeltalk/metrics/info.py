@@ -26,7 +26,7 @@ class MetricInfo:
     corpus: bool = False
     """True if it is a number of all answers together and no mean over single answers."""
     answer_rank: int | None = None
-    """Preference among metrics of single answers where a page shows one, the lowest first; None if it is never
+    """Rank among metrics of single answers if a page shows one of them, the lowest first; None if it is never
     shown there."""
     what: str = ""
     """A description for the documentation."""
@@ -35,7 +35,7 @@ class MetricInfo:
 
     @property
     def scale(self) -> str:
-        """The scale in words, as `0–100`; empty without an upper bound."""
+        """The scale as text, such as `0–100`; empty without an upper bound."""
         if self.high is None:
             return ""
         high = f"{self.high:g}"

@@ -1,6 +1,6 @@
 """METEOR 1.5 (Denkowski & Lavie 2014, W14-3348) with the user's own Java and `meteor-1.5.jar`.
 
-Neither is part of reeltalk or of its dependencies: the jar comes with the package pycocoevalcap, which has its own
+Neither is part of reeltalk or of its dependencies. The jar comes with the package pycocoevalcap, which has its own
 licences. One Java process serves any number of files, and requests are written while replies are read.
 """
 

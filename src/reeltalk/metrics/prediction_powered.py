@@ -1,16 +1,16 @@
 r"""A judge's mean corrected by a few human labels, with an interval that also holds near the ends of the scale.
 
-A judge scores every item, people score some. Items are divided into strata by the judge's verdicts, or by ranges of its
-scores. Each stratum is weighted by its share of all items, and its mean comes from the people's labels in it. This is
-prediction-powered inference with the judge's scores recalibrated by the labels: the mean is right whatever the errors
-of the judge are, and the better the judge follows people, or contradicts them, the narrower is the interval compared
-with that of the labels alone.
+A judge scores every item, and people score some. Items are divided into strata by the judge's verdicts, or by ranges of
+its scores. Each stratum is weighted by its share of all items, and its mean comes from the people's labels in it. This
+is prediction-powered inference with the judge's scores recalibrated by the labels: the mean is valid for any errors of
+the judge. The better the judge predicts people, the narrower the interval is, compared with the interval of the labels
+alone.
 
 With :math:`w_s` the share of a stratum, :math:`n_s` its labels and :math:`p_s` their mean, all on 0 to 1, the mean is
 :math:`\sum_s w_s p_s`. The interval is made in three steps.
 
 1. The intraclass correlation of the items of one video is estimated from the contribution of each video to the mean, by
-   its labels, by the judge's scores, and by both. Ten videos show little of it, so each correlation is shrunk towards
+   its labels, by the judge's scores, and by both. Ten videos are a weak estimate, so each correlation is shrunk towards
    0.2 with the weight of 15 videos. With the sizes of the videos it gives the design effect.
 2. Each stratum has an interval between Jeffreys' and Clopper and Pearson's, of as many labels as its own are worth
    after the design effect, after Student's t for the number of labelled videos (Korn & Graubard), and for labels
@@ -42,9 +42,9 @@ from reeltalk.metrics.clustered import CONFIDENCE
 Floats = NDArray[np.float64]
 
 FEWEST_VIDEOS: Final = 10
-"""Labelled videos below which there is no interval: coverage was simulated from here on."""
+"""Least number of labelled videos for an interval; coverage was simulated from this number."""
 FEWEST_LABELS: Final = 20
-"""Labels below which there is no interval, for the same reason."""
+"""Least number of labels for an interval, for the same reason."""
 _PRIOR_CORRELATION: Final = 0.2
 """Assumed correlation of items of one video."""
 _PRIOR_VIDEOS: Final = 15.0

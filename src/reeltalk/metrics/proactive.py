@@ -1,8 +1,8 @@
-"""Proactive measures: a model speaks unasked, and its replies are compared with the moments at which one was due.
+"""Proactive measures: a model speaks without being asked, and its replies are compared with the moments due.
 
 A `Play` is one stream: the moments, the replies, and how right each reply is for each moment, which another room
-judges. Each measure returns a `Share`, a sum and its denominator, so that plays are pooled by sums and videos resampled
-as elsewhere. The reference time of a moment is its start, the earliest time at which it can be known.
+judges. Each measure returns a `Share`, a sum and its denominator, so that plays are pooled by sums and resampled by
+video. The reference time of a moment is its start, the earliest time at which it can be known.
 """
 
 import math
@@ -38,13 +38,13 @@ SIGMA_LATE_S: Final = 0.74
 LEAST_TIMELINESS: Final = 0.05
 """SPOT-Bench: least timeliness of a reply that counts for a slot."""
 MOST_REPLIES: Final = 5
-"""SPOT-Bench: most replies that are considered for a slot."""
+"""SPOT-Bench: maximum number of replies considered for a slot."""
 SECONDS_AN_HOUR: Final = 3600.0
 
 
 @dataclass(frozen=True)
 class ProactiveReply:
-    """A reply that nobody asked for."""
+    """A reply without a request."""
 
     at_s: float
     text: str
@@ -205,7 +205,7 @@ def timeliness_f1(play: Play) -> Share:
     """SPOT-Bench's F1: timely and right replies against all replies and all slots.
 
     Twice the timeliness of the assigned replies, over the number of replies and slots, so that superfluous replies and
-    missed slots both cost. We know only the constants of the paper; the rest is ours: a slot takes one reply and a
+    missed slots both lower it. We know only the constants of the paper; the rest is ours: a slot takes one reply and a
     reply one slot, by the assignment of largest total timeliness; only right replies may be assigned; of the replies in
     reach of a slot the first 5 are considered; replies and slots without a partner count in full.
     """

@@ -16,7 +16,7 @@ WEIGHTS: Final = {Thinking.RECALL: 1, Thinking.GRASPING: 2, Thinking.REASONING: 
 TAGS: Final = (*(tag.value for tag in Target), *(tag.value for tag in Content), *(tag.value for tag in Thinking))
 """All 19 tags, in the order of the tables of the paper."""
 RARE_PERCENT: Final = 5.0
-"""A tag of fewer questions, in per cent, says little."""
+"""Scores at tags on a smaller share of the questions, in per cent, are unreliable."""
 
 
 def highest_thinking(labels: Iterable[str]) -> Thinking | None:
@@ -57,18 +57,18 @@ class Profile:
     """Values by tag, in the order of `TAGS`, all in percent."""
 
     weighted: dict[str, float | None]
-    """Points earned of points possible; None if no question has the tag."""
+    """Share of the possible points; None if no question has the tag."""
     unweighted: dict[str, float | None]
     """Mean credit; None if no question has the tag."""
     frequency: dict[str, float | None]
-    """Share of questions that carry the tag; the shares add up to more than 100. None where there are no questions."""
+    """Share of questions with the tag; the shares add up to more than 100. None without questions."""
     accuracy: float | None
-    """Mean credit of all questions, whatever it is at single tags."""
+    """Mean credit of all questions, without the credits at single tags."""
     questions: int
 
     @property
     def rare(self) -> tuple[str, ...]:
-        """Tags that some questions carry, but fewer than 5 %."""
+        """Tags on some, but fewer than 5 % of the questions."""
         return tuple(tag for tag, share in self.frequency.items() if share is not None and 0 < share < RARE_PERCENT)
 
 
@@ -76,7 +76,7 @@ def profile(entries: Iterable[TaggedAnswer]) -> Profile:
     """The profile of one agent.
 
     Args:
-        entries: Its answers. Tags beyond the 19 have no place in the profile.
+        entries: Its answers. Tags other than the 19 are ignored.
 
     Raises:
         ValueError: A credit is not within 0 and 1.
@@ -99,7 +99,7 @@ def profile(entries: Iterable[TaggedAnswer]) -> Profile:
 
 
 def _share(found: Sequence[tuple[float, int]]) -> float | None:
-    """Points earned of points possible, of credits with their weights."""
+    """Share of the possible points, from credits and weights."""
     if not found:
         return None
     return 100 * sum(weight * credit for credit, weight in found) / sum(weight for _, weight in found)

@@ -1,6 +1,6 @@
 """Significance and power of comparisons: corrected p values, detectable differences, and the number of videos needed.
 
-Of twenty comparisons of equal models one is "significant" at 5 % by chance, so p values are corrected together.
+Of twenty comparisons of equal models, about one is "significant" at 5 % by chance. So p values are corrected together.
 """
 
 import math
@@ -19,7 +19,7 @@ def correct_p_values(p: Sequence[float], correction: Correction = "holm") -> lis
     """Corrected p values, in the same order.
 
     Args:
-        p: P values of all comparisons among which one might look for a winner.
+        p: P values of all comparisons in which you look for a winner.
         correction: `holm` bounds the probability of any false winner, whatever the dependence of the comparisons. `bh`
             bounds the share of false winners, and finds more.
 

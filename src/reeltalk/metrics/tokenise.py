@@ -170,7 +170,7 @@ CHARACTERS_A_WORD: Final = 1.5
 
 
 def languages_of(references: Sequence[Sequence[str]], language: Language = "auto") -> list[Spoken]:
-    """The language in which each item is tokenised: that of its references, whatever the answer.
+    """The language in which each item is tokenised: the language of its references, not of the answer.
 
     An item is Chinese if its references have more than `CHARACTERS_A_WORD` Han characters for each word of another
     script. References without a word, as *42*, take the language of most items; all others are English.
@@ -210,7 +210,7 @@ def _language_of(text: str) -> Spoken | None:
 
 
 def language_parts(languages: Iterable[Spoken]) -> str:
-    """Languages and tokenisers for a signature, as `tok:coco|lang:en`; several languages are `lang:per-item`.
+    """Languages and tokenisers for a signature, such as `tok:coco|lang:en`; several languages are `lang:per-item`.
 
     Args:
         languages: Languages of all items.

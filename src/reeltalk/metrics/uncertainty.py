@@ -1,11 +1,11 @@
 """Intervals of means and other measures of clustered items that also hold near the ends of a scale.
 
 Turns of one video resemble each other, so the variance is the cluster-robust CR2 (Bell & McCaffrey 2002), with the
-degrees of freedom of Imbens and Kolesár (2016). Near the ends of a bounded scale two things go wrong with a t interval
-of them. It ignores that the variance shrinks towards the end, and the variance itself rests on the few items that are
-not at the end. So on a bounded scale the interval is Wilson's (1927), with as many effective items as the variance
-shows, in the manner of Korn and Graubard (1998). The less the variance can be trusted, the more of it is replaced by
-what items of one video that correlate by `PRIOR_CORRELATION` would have. `make bench-statistics` simulates both.
+degrees of freedom of Imbens and Kolesár (2016). Near the ends of a bounded scale, a t interval has two problems: it
+ignores that the variance shrinks towards the end, and the variance is estimated from the few items that are not at the
+end. So on a bounded scale the interval is Wilson's (1927), with the effective number of items from the variance, as in
+Korn and Graubard (1998). The less reliable the variance is, the more it is replaced by the variance of items with the
+correlation `PRIOR_CORRELATION` within a video. `make bench-statistics` simulates both.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,17 +20,17 @@ from reeltalk.metrics.clustered import CONFIDENCE, correlation_of_residuals, deg
 Floats = NDArray[np.float64]
 
 FEWEST_VIDEOS: Final = 4
-"""Below this number of videos no simulated interval holds."""
+"""With fewer videos, no simulated interval has the right coverage."""
 NO_INTERVAL: Final = f"its items are about fewer than {FEWEST_VIDEOS} videos, and of so few no interval holds"
 ALIKE: Final = "all its values are alike, and without ends of a scale nothing tells how far others may lie"
 PRIOR_CORRELATION: Final = 0.2
 """Correlation of two items of one video that is assumed if the items cannot show it."""
 PRIOR_DF: Final = 0.5
-"""Weight, in degrees of freedom, of the assumed variance beside the estimated one."""
+"""Weight of the assumed variance, in degrees of freedom, compared with the estimated one."""
 INTERVAL: Final = "95%-by-video-cr2-wilson"
 """Name of these intervals in signatures."""
 FEW_VIDEOS: Final = 10
-"""With fewer source videos an interval or test rests on an assumption: that other videos vary like these."""
+"""With fewer source videos, an interval or test depends on the assumption that other videos vary like these."""
 ROUNDING: Final = 1e-9
 """A spread below this share of the scale is rounding error."""
 
@@ -50,7 +50,7 @@ class MeanInterval:
 
     @property
     def reason(self) -> str | None:
-        """Why there is no interval, in words; None if there is one."""
+        """Why there is no interval, as text; None if there is one."""
         if self.low is not None:
             return None
         return NO_INTERVAL if self.clusters < FEWEST_VIDEOS else ALIKE
@@ -159,7 +159,7 @@ def measure_interval(
 
 
 def few_videos_warning(videos: Iterable[int | None], fewest: int = FEWEST_VIDEOS) -> str | None:
-    """A warning about intervals that rest on few source videos; None if all rest on enough.
+    """A warning about intervals over few source videos; None if all have enough.
 
     Args:
         videos: Number of source videos of each interval; None if unknown.
@@ -251,7 +251,7 @@ def bounded_interval(
     alike = spread <= ROUNDING**2
     binary = np.where(alike, 1.0, np.maximum(mean * (1 - mean), ROUNDING**2))
     effective = items**2 / (sizes * (1 + (sizes - 1) * PRIOR_CORRELATION)).sum(axis=-1)
-    # Near an end the spread rests on few items; unseen ones may be at the other end.
+    # Near an end, few items determine the spread, and unseen ones may be at the other end.
     known = np.where(alike, 0.0, effective * binary)
     part = (known * np.minimum(spread / binary, 1.0) + 1) / (known + 1)
     assumed = part / effective
@@ -261,7 +261,7 @@ def bounded_interval(
     found = estimated + (1 - trust) * assumed
     z = float(ndtri(level))
     t = np.where(estimated > 0, stdtrit(df * (found / np.where(estimated > 0, estimated, 1.0)) ** 2, level), z)
-    # Means of videos may be equal by chance, but an interval of them is at least half as wide as one of items alone.
+    # Means of videos may be equal by chance, so their interval is at least half as wide as the interval of the items.
     k = np.maximum(t**2 * found, (z / 2) ** 2 * part / items)
     centre = (mean + k / 2) / (1 + k)
     half = np.sqrt(k * mean * (1 - mean) + k**2 / 4) / (1 + k)
@@ -273,9 +273,9 @@ def bounded_interval(
 
 
 def _shown(mean: Floats, part: Floats, sizes: Floats) -> Floats:
-    """How well the sums of the clusters show their variance: 1 for normal sums, near 0 if most are at one end.
+    """How well the sums of the clusters estimate their variance: 1 for normal sums, near 0 if most are at one end.
 
-    It is the variance of the variance for normal sums over that for beta-binomial sums.
+    It is the variance of the variance for normal sums, divided by the same for beta-binomial sums.
 
     Args:
         mean: (...) 0 to 1, both excluded.
@@ -328,7 +328,7 @@ def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Pr
     """
     if not trials:
         return Proportion(0, 0, None, None, None)
-    # scipy takes a quarter of a second to import.
+    # Importing scipy takes a quarter of a second.
     from scipy.stats import binomtest
 
     interval = binomtest(successes, trials).proportion_ci(confidence_level=confidence, method="wilson")
