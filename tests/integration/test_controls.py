@@ -290,7 +290,7 @@ def test_another_video_is_needed_for_its_pictures(
     for name, films in (("one", (SHORT,)), ("same", (SHORT, SHORT))):
         alone = bench(tmp_path / name, *films)
         assert run(command(alone, server, tmp_path / "run", "--controls", "none,other-video")) == 2
-        assert "has no second video whose file is at hand" in capsys.readouterr().err
+        assert "has no second video whose file is available" in capsys.readouterr().err
         assert not eyes.asked
 
 

@@ -190,8 +190,8 @@ class TestNothingListens:
         ):
             said = refused(*command)
             assert f"{url} cannot be reached, 8 times in a row" in said
-            assert "what was answered is kept" in said
-            assert "the same command goes on" in said
+            assert "replies so far are kept" in said
+            assert "the same command continues" in said
             assert "budget" not in said
             assert not (Path(command[command.index("--out") + 1]) / "run.json").exists()
 
@@ -385,7 +385,7 @@ class TestAmid:
         with serve(dying, port=port):
             said = refused(*command)
         assert address(port) in said
-        assert "what was answered is kept" in said
+        assert "replies so far are kept" in said
         assert not (out / "run.json").exists()
         with serve(answer, port=port) as server:
             assert run(command) == 0
@@ -398,7 +398,7 @@ class TestAmid:
         more = ("--connections", 4, "--give-up-after-s", 2, "--null-units", 0)
         command = judging(answered, address(port), out, *more)
         with serve(dying, port=port):
-            assert "what was answered is kept" in refused(*command)
+            assert "replies so far are kept" in refused(*command)
         assert not (out / "run.json").exists()
         with serve(answer, port=port) as server:
             assert run(command) == 0

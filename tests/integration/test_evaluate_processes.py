@@ -206,7 +206,7 @@ def test_ctrl_c_ends_all_processes_and_another_number_goes_on(
         killing.join()
         said = capsys.readouterr().err.strip().splitlines()[-1]
         assert "of 3 was killed by SIGKILL" in said
-        assert "every reply is kept, run the same command to go on" in said
+        assert "every reply is kept; run the same command to continue" in said
         assert children() == []
         assert not (out / "run.json").exists()
     stopping = after(server, calls // 4, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -214,7 +214,7 @@ def test_ctrl_c_ends_all_processes_and_another_number_goes_on(
     stopping.join()
     said = capsys.readouterr().err
     assert "Traceback" not in said
-    assert "run the same command to go on" in said
+    assert "run the same command to continue" in said
     assert children() == []
     assert evaluate(benchmark, server.base_url, out) == 0
     assert results(out) == expected

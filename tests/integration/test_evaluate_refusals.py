@@ -80,7 +80,7 @@ BLIND = ("--policy", "none")
         (("--tasks", "singing"), ("no dialogue has task 'singing'", "object_reference")),
         (("--mode", "streaming", "--units", "chain"), ("streaming plays paths only",)),
         (("--mode", "single", "--history", "predicted"), ("mode single has no history",)),
-        (("--mode", "dialogue", "--rejump", 3), ("paths are drawn anew in mode streaming only",)),
+        (("--mode", "dialogue", "--rejump", 3), ("new paths are drawn in mode streaming only",)),
         (("--mode", "streaming", "--rejump", -1), ("rejump",)),
         (("--limit", 0), ("--limit 0", "at least 1")),
         (("--limit", -3), ("--limit -3", "at least 1")),
@@ -174,7 +174,7 @@ def test_videos_that_are_not_at_hand(
 ) -> None:
     before = server.count
     said = refused(*asked(benchmark, tmp_path / "run", server))
-    assert "1 videos are not at hand, as 'v'" in said
+    assert "1 videos are not available, as 'v'" in said
     assert "--skip-missing" in said
     assert "there is nothing to play" in refused(*asked(benchmark, tmp_path / "other", server, "--skip-missing"))
     assert server.count == before

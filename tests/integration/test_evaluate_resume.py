@@ -374,7 +374,7 @@ def test_a_budget_stops_at_the_very_call_and_a_larger_one_goes_on(
         assert ended([*command, "--max-calls", more]) == 2
         assert server.count == before + more
         said = capsys.readouterr().err
-        check_said(said, f"the budget is spent: {more} of {more} requests", "run again with a larger one to go on")
+        check_said(said, f"the budget is spent: {more} of {more} requests", "run again with a larger one to continue")
         assert not (out / "run.json").exists()
     finished(*command, "--max-calls", undisturbed[1])
     assert server.count == undisturbed[1]

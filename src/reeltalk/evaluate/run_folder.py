@@ -121,8 +121,8 @@ class RunFolder:
                 return
             if self._anything_asked():
                 raise BenchmarkError(
-                    f"{path} was begun with other settings ({', '.join(differing)}); give the same ones to go on, "
-                    "choose another folder, or pass --overwrite to begin anew"
+                    f"{path} was begun with other settings ({', '.join(differing)}); give the same ones to continue, "
+                    "choose another folder, or pass --overwrite to start again"
                 )
         with storage_errors(path):
             remove_files(path, but=(LOCK, FRAMES, CONTROLS_FOLDER))

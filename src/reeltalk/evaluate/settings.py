@@ -146,7 +146,7 @@ class PlaySettings(BaseModel):
         if self.mode == "single" and self.history not in ("none", "golden"):
             raise ValueError(f"mode single has no history, so history {self.history} has no meaning")
         if self.rejump is not None and self.mode != "streaming":
-            raise ValueError("paths are drawn anew in mode streaming only")
+            raise ValueError("new paths are drawn in mode streaming only")
         return self
 
     @property
@@ -374,7 +374,7 @@ class RunConfig(BaseModel):
     def _controls_are_of_a_run(self) -> Self:
         if self.controls and self.play.control is not None:
             raise ValueError(
-                f"the run itself is control {self.play.control}; play it without, and its controls beside it"
+                f"the run itself is control {self.play.control}; leave it out, and give the controls in `controls`"
             )
         return self
 

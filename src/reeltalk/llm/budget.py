@@ -226,8 +226,8 @@ class Budget:
             more = f"; the next request may take {wanted.tokens:,} tokens"
             more += f" and {wanted.cost:.4f} in money" if self.max_cost is not None else ""
         return BudgetError(
-            f"the budget is spent: {', '.join(shown)}{more}; run again with a larger one to go on from the replies "
-            "that were kept"
+            f"the budget is spent: {', '.join(shown)}{more}; run again with a larger one to continue from the kept "
+            "replies"
         )
 
 

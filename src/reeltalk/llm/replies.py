@@ -203,7 +203,7 @@ class ReplyStore:
         except (KeyError, TypeError, ValueError):
             raise BenchmarkError(
                 f"{self.path} holds something else than a reply under {key}; move the file away and run again: "
-                "the model is asked anew"
+                "the model is asked again"
             ) from None
 
     @contextlib.contextmanager
@@ -215,7 +215,7 @@ class ReplyStore:
             if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
                 advice = "another run writes to it; wait for its end, or choose another file"
             elif name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such column" in str(error):
-                advice = "the file is damaged; move it away and run again: the model is asked anew"
+                advice = "the file is damaged; move it away and run again: the model is asked again"
             elif name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")):
                 advice = "free some space and run again; the replies before this one are kept"
             else:

@@ -19,10 +19,10 @@ APART_S: Final = 600.0
 IN_A_ROW: Final = 8
 """A command stops after this many failures of a lasting kind in a row."""
 _LASTING: Final[dict[FailureKind, tuple[str, str]]] = {
-    "connection": ("cannot be reached", "start the server or mend the address"),
-    "access": ("refuses access", "mend the key"),
-    "not-found": ("says 'not found'", "mend the model's name or the address"),
-    "invalid": ("refuses the requests as invalid", "mend what it complains of"),
+    "connection": ("cannot be reached", "start the server or correct the address"),
+    "access": ("refuses access", "correct the key"),
+    "not-found": ("says 'not found'", "correct the model's name or the address"),
+    "invalid": ("refuses the requests as invalid", "correct the settings that it refuses"),
 }
 """Lasting kinds of failure, each with a description and what to do."""
 PASSING: Final[frozenset[FailureKind]] = frozenset({"busy", "server", "time-out"})
@@ -128,12 +128,12 @@ class Breaker:
                 problem = f"{self._name} {does}, {self._in_a_row} times in a row"
             elif 0 < self.give_up_after_s <= gone_s and (self._requests >= IN_A_ROW or not self.has_answered):
                 problem = f"{self._name} gave no answer for {_told(gone_s)}, {self._failures:,} failures in a row"
-                advice = "wait until the server is well again, or raise --give-up-after-s"
+                advice = "wait until the server works again, or raise --give-up-after-s"
             else:
                 return
             self._message = (
-                f"{problem}, so the command stops; the last failure: {error}; what was answered is kept: {advice}, and "
-                "the same command goes on"
+                f"{problem}, so the command stops; the last failure: {error}; all replies so far are kept: {advice}, "
+                "and the same command continues"
             )
             wakes = list(self._wakes)
         for wake in wakes:

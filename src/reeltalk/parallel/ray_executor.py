@@ -184,7 +184,7 @@ def _opened(address: str | None, workers: int | None) -> Any:
             ray.init(address="local", num_cpus=cores, **own, **quiet)
         except (OSError, RuntimeError, ValueError) as error:
             why = f"Ray does not start on this machine: {_first_line(error)}"
-            raise ClusterError(f"{why}; mend that, or leave --executor out to work without Ray") from error
+            raise ClusterError(f"{why}; correct that, or leave --executor out to work without Ray") from error
         return ray
     try:
         if address != "auto":

@@ -285,7 +285,7 @@ class _Evaluation:
         chosen, missing = available_scripts(chosen, media, skip_missing=config.skip_missing)
         if missing and not config.skip_missing:
             raise BenchmarkError(
-                f"{len(missing):,} videos are not at hand, as '{min(missing)}'; put them into the benchmark "
+                f"{len(missing):,} videos are not available, as '{min(missing)}'; put them into the benchmark "
                 "with 'reeltalk attach' or 'reeltalk media pull', pass --skip-missing to leave their dialogues "
                 "out, or --policy none to show no frames"
             )
@@ -573,7 +573,7 @@ def check_processes(processes: int, model: str) -> None:
     """
     if processes > 1 and model.startswith("transformers:"):
         raise SettingError(
-            f"--processes {processes}: each process would load {model} anew; leave it out, or serve the model and "
+            f"--processes {processes}: each process would load {model} again; leave it out, or serve the model and "
             "give --base-url"
         )
 
@@ -669,7 +669,7 @@ def play_in_processes(
         try:
             side_by_side(WORK, tasks, told)
         except ProcessError as error:
-            raise ProcessError(f"{error}; every reply is kept, run the same command to go on") from None
+            raise ProcessError(f"{error}; every reply is kept; run the same command to continue") from None
         ended: list[int] = []
         for number in waiting:
             result = ShardResult.model_validate_json((folder.shards / f"{number}.json").read_bytes())

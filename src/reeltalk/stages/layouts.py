@@ -61,7 +61,9 @@ def _check_characters(content: Content, source: Path) -> None:
     found = list(check_characters(content))
     for finding in found:
         if finding.severity == "error":
-            raise InputError(finding.problem, file=source, place=finding.where, hint="mend it there and import again")
+            raise InputError(
+                finding.problem, file=source, place=finding.where, hint="correct it there and import again"
+            )
     content.warnings += [f"{finding.where} {finding.problem}" for finding in found[:NAMED]]
     if len(found) > NAMED:
         content.warnings.append(f"{len(found) - NAMED:,} more texts like that; 'reeltalk validate' names all")

@@ -45,7 +45,7 @@ def plan_evaluation(
         media = media_of(benchmark, content)
         chosen, missing = available_scripts(chosen, media, skip_missing=config.skip_missing)
         if missing and not config.skip_missing:
-            tell(f"{len(missing):,} videos are not at hand, as '{min(missing)}'; evaluate needs them to show frames")
+            tell(f"{len(missing):,} videos are not available, as '{min(missing)}'; evaluate needs them to show frames")
     return forecast_evaluation(
         chosen,
         config.model_copy(update={"judging": judging}),

@@ -409,8 +409,8 @@ def _check_anything_came(path: Path, failures: Failures, kind: str) -> None:
     else:
         return
     raise ModelError(
-        f"{what}, so {path} is no run: {'; '.join(failures.lines())}. What was answered is kept; mend that, and "
-        "the same command goes on"
+        f"{what}, so {path} is no run: {'; '.join(failures.lines())}. All replies so far are kept; correct the "
+        "cause, and the same command continues"
     )
 
 
@@ -639,11 +639,11 @@ def describe_whole_run(done: RunReport) -> str:
         done: A whole run of the settings that were given.
     """
     if done.complete:
-        why = "nothing in it failed, so nothing is asked; --overwrite makes it anew"
+        why = "nothing in it failed, so nothing is asked; --overwrite makes it again"
     else:
         why = (
-            "asking again would not change what failed in it, so nothing is asked; --overwrite makes it anew from the "
-            "replies that are kept, and --overwrite --delete-replies without them"
+            "asking again would not change what failed in it, so nothing is asked; --overwrite makes it again from the "
+            "kept replies, and --overwrite --delete-replies without them"
         )
     return f"{done.run.path} is whole: {why}"
 
@@ -676,7 +676,7 @@ def check_deletion(delete_replies: bool, overwrite: bool, limits: LimitSettings 
     """
     if delete_replies and not overwrite:
         raise SettingError(
-            "--delete-replies needs --overwrite: it deletes what the run keeps, so that all is asked anew"
+            "--delete-replies needs --overwrite: it deletes the replies of the run, so that all requests are sent again"
         )
     if delete_replies and limits is not None and limits.replies is not None:
         raise SettingError(

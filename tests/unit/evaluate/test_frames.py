@@ -373,7 +373,7 @@ def refusal(path: Path | None, folder: Path, told: Script, kind: type[Exception]
 def test_a_missing_video_is_named_with_what_to_do(tmp_path: Path) -> None:
     for path in (None, tmp_path / "gone.mp4", tmp_path):
         said = refusal(path, tmp_path / "frames", script(1.0, video="v-07aa"), BenchmarkError)
-        assert "the file of video 'v-07aa' is not at hand" in said
+        assert "the file of video 'v-07aa' is not available" in said
         assert "play without frames" in said
 
 

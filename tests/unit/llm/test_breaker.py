@@ -52,9 +52,9 @@ class TestCounting:
         breaker = Breaker("tiny at http://there/v1", give_up_after_s=600)
         failures(breaker, IN_A_ROW - 1, kind)
         breaker.check()
-        with pytest.raises(OutageError, match=r"^tiny at http://there/v1 .*8 times in a row.*no such model.*is kept"):
+        with pytest.raises(OutageError, match=r"^tiny at http://there/v1 .*8 times in a row.*no such model.*are kept"):
             failures(breaker, 1, kind)
-        with pytest.raises(OutageError, match="the same command goes on"):
+        with pytest.raises(OutageError, match="the same command continues"):
             breaker.check()
 
     def test_an_answer_or_another_kind_begins_anew(self) -> None:

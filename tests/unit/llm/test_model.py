@@ -287,4 +287,4 @@ def test_a_server_that_is_gone_stops_the_run(
     monkeypatch.setattr("reeltalk.llm.retrying.IN_A_ROW", 2)
     with serve(lambda body: Answer(404, {"error": {"message": "no such model"}})) as server:
         assert run(command(samples, tmp_path / "refined", server.base_url)) == 2
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "the same command continues" in capsys.readouterr().err

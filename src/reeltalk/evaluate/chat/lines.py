@@ -155,7 +155,9 @@ class ScriptedLines:
             raise SettingError("the video of a script waits for its lines anyway; /pause is for a terminal")
         if line.at_s is not None and line.at_s < self._last_s:
             before = "one that is asked at the end" if math.isinf(self._last_s) else f"@{self._last_s:g}"
-            raise SettingError(f"@{line.at_s:g} stands after {before}: lines of a script go in the order of time")
+            raise SettingError(
+                f"@{line.at_s:g} comes after {before}: the lines of a script must be in the order of time"
+            )
         if line.command is None or line.at_s is not None:
             self._last_s = math.inf if line.at_s is None else line.at_s
         return line

@@ -102,7 +102,7 @@ class _Listener:
 
 class _NoPictures:
     async def jpeg(self, reference: bytes) -> bytes:
-        raise ValueError(f"nobody was shown {reference!r}")
+        raise ValueError(f"no frame {reference!r} was shown")
 
 
 def list_asked_turns(
@@ -218,7 +218,7 @@ def write_videos(
     missing = sorted({video_id for video_id, _ in wanted if media(video_id) is None})
     if missing:
         raise BenchmarkError(
-            f"{len(missing):,} videos are not at hand, as '{missing[0]}'; put them into the benchmark with "
+            f"{len(missing):,} videos are not available, as '{missing[0]}'; put them into the benchmark with "
             "'reeltalk attach' or 'reeltalk media pull', choose a --split whose videos are there, or pass --no-videos "
             "for questions without them"
         )

@@ -334,7 +334,7 @@ def _appearance(decoded: Mapping[str, tuple[list[float], NDArray[np.uint8]]]) ->
 
     def features_of(video_id: str, asked_at_s: Seconds | None) -> NDArray[np.float32]:
         if video_id not in decoded:
-            raise SettingError(f"the baseline 'nearest' needs the file of video '{video_id}', which is not at hand")
+            raise SettingError(f"the baseline 'nearest' needs the file of video '{video_id}', which is not available")
         times, pixels = decoded[video_id]
         shown = [n for n, time_s in enumerate(times) if asked_at_s is None or time_s <= asked_at_s]
         return mean_appearance([pixels[n] for n in shown or [0]])

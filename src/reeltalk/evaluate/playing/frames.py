@@ -69,7 +69,7 @@ def pair_videos(
             split = split_of[name]
             where = "the benchmark" if split is None else f"split '{split}'"
             raise BenchmarkError(
-                f"control other-video: {where} has no second video whose file is at hand, so nothing can be shown in "
+                f"control other-video: {where} has no second video whose file is available, so nothing can be shown in "
                 f"place of '{name}'; attach another video, or leave other-video out of --controls"
             )
         found[name] = others[0]
@@ -588,7 +588,7 @@ class FrameServer:
         if path is None or not path.is_file():
             where = "" if path is None else f" at {path}"
             raise BenchmarkError(
-                f"the file of video {video_id!r} is not at hand{where}; put it into the benchmark's media, as "
+                f"the file of video {video_id!r} is not available{where}; put it into the benchmark's media, as "
                 "'reeltalk attach', 'reeltalk media pull' and 'reeltalk curate --media copy' do, or play without frames"
             )
         try:

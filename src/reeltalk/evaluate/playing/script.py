@@ -322,5 +322,5 @@ def available_scripts(
         return list(scripts), missing
     found = [script for script in scripts if script.video_id not in missing]
     if not found:
-        raise BenchmarkError(f"there is nothing to play: none of the {len(missing):,} videos is at hand")
+        raise BenchmarkError(f"there is nothing to play: none of the {len(missing):,} videos is available")
     return found, missing

@@ -102,7 +102,7 @@ def tune(
             why = next(iter(scores.unscored[model.name].values()))
             raise ModelError(
                 f"{done.failed:,} of {len(tuning.tasks):,} plays failed at threshold {threshold:g}, "
-                f"the first as {why}; run the same command again when that is mended"
+                f"the first as {why}; correct the cause and run the same command again"
             )
         [row] = [row for row in scores.summary if row.metric == MEASURE]
         values[f"{threshold:g}"] = row.value

@@ -381,7 +381,7 @@ def streaming_model(spec: str) -> StreamingModel:
         try:
             stream = begin()
         except Exception as error:
-            raise SettingError(f"{name}: stream() fails: {type(error).__name__}: {error}; mend the class") from error
+            raise SettingError(f"{name}: stream() fails: {type(error).__name__}: {error}; correct the class") from error
         missing = [method for method in _METHODS if not callable(getattr(stream, method, None))]
         if missing:
             raise SettingError(f"{name}: what stream() gives has no method {missing[0]}; see reeltalk.inference.stream")

@@ -75,8 +75,8 @@ def test_a_script_asks_at_its_moments_and_what_has_none_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("script", "problem"),
     [
-        ("@5 five\n@4 four\n@6 six\n", "@4 stands after @5"),
-        ("at the end\n@4 four\n", "@4 stands after one that is asked at the end"),
+        ("@5 five\n@4 four\n@6 six\n", "@4 comes after @5"),
+        ("at the end\n@4 four\n", "@4 comes after one that is asked at the end"),
         ("/pause\n@6 six\n", "/pause is for a terminal"),
         ("/jump\n@6 six\n", "no command /jump"),
     ],

@@ -234,7 +234,7 @@ def test_a_video_that_is_not_at_hand_is_named(
     for path in (benchmark / "media").iterdir():
         path.unlink()
     assert run(["export", "lmms-eval", str(benchmark), str(tmp_path / "out")]) == 2
-    assert "2 videos are not at hand, as 'one'" in capsys.readouterr().err
+    assert "2 videos are not available, as 'one'" in capsys.readouterr().err
 
 
 def test_the_videos_of_the_sample_are_numbered(lmms: Path) -> None:
