@@ -6,9 +6,8 @@ from typing import Any
 
 from people_at_work import full_content, ref
 
-from reeltalk.review.applying.links import apply_links, word_paths
+from reeltalk.review.applying.links import apply_links, remap, settle_paths, word_paths
 from reeltalk.review.applying.next_revision import DoneUnit, NextRevision, SettledPlace, SubmittedWork
-from reeltalk.review.applying.remapping import remap, settle_paths
 from reeltalk.review.applying.turns import apply_labels, apply_turns
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.store.benchmark import Benchmark

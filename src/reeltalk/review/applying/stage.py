@@ -14,9 +14,8 @@ from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
 from reeltalk.review.applying.collected import add_collected
-from reeltalk.review.applying.links import apply_links, word_paths
+from reeltalk.review.applying.links import apply_links, remap, settle_paths, word_paths
 from reeltalk.review.applying.next_revision import NextRevision, done_units, undecided_counts
-from reeltalk.review.applying.remapping import remap, settle_paths
 from reeltalk.review.applying.turns import VERIFIED, apply_labels, apply_turns
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, transaction

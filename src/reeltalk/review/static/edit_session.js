@@ -17,7 +17,6 @@ import { askWhich } from "./merging.js";
 import { notify, say, showStatus } from "./notices.js";
 import { Outbox } from "./outbox.js";
 import { SpotKeeper, forgetSpot, lastSpot, putCaret } from "./resuming.js";
-import { SaveState } from "./savestate.js";
 import { RefusedError, ask } from "./workapi.js";
 
 /** @typedef {import("./merging.js").Lines} Lines */
@@ -282,6 +281,50 @@ export class EditSession extends EventTarget {
   _take(entries) {
     this._values = new Map(Object.entries(entries).map(([place, { value }]) => [place, value]));
     this._stale = new Set(Object.keys(entries).filter((place) => entries[place].stale));
+  }
+}
+
+/** @param {number} n @param {string} what As `turn`. */
+function count(n, what) {
+  return n === 1 ? `1 ${what} waits` : `${n} ${what}s wait`;
+}
+
+/** Shows if the typed text is saved, is being saved, or waits in this browser, and why. */
+class SaveState {
+  /** @param {(text: string) => void} say Speaks to screen readers. @param {string} [what] A place of the unit. */
+  constructor(say, what = "turn") {
+    this._what = what;
+    this._place = byId("save-state", HTMLElement);
+    this._say = say;
+    /** @type {import("./outbox.js").State} */
+    this._last = "saved";
+    this._shown = "";
+  }
+
+  /** @param {{state: import("./outbox.js").State, waiting: number, message: string, kept: boolean}} now */
+  show({ state, waiting, message, kept }) {
+    const text = {
+      saved: "All saved",
+      saving: "Saving…",
+      offline: `Offline: ${count(waiting, this._what)} in this browser`,
+      "signed-out": `Signed out: ${count(waiting, this._what)} in this browser`,
+      conflict: "Saved elsewhere too",
+      refused: `Not saved: ${sentence(message)}`,
+      closed: `Not saved: ${sentence(message)} What you typed stays in this browser.`,
+    }[state];
+    // A link that is replaced at every retry cannot be clicked.
+    if (this._shown === `${text}${kept}`) return;
+    this._shown = `${text}${kept}`;
+    // The link opens a new tab, so this page and its text stay.
+    const signIn = element("a", { href: "/sign-in", target: "_blank", rel: "opener" }, "Sign in in a new tab");
+    const lost = !kept && state !== "saved" && element("strong", {}, " This browser cannot keep your work. Do not close the page.");
+    fill(this._place, element("span", { class: "state-dot", "aria-hidden": "true" }), text, " ", state === "signed-out" && signIn, lost);
+    this._place.className = `save-state ${state}`;
+    const isTrouble = state !== "saved" && state !== "saving";
+    const wasTrouble = this._last !== "saved" && this._last !== "saving";
+    if (isTrouble && state !== this._last) this._say(text);
+    if (state === "saved" && wasTrouble) this._say("All saved.");
+    if (isTrouble || state === "saved") this._last = state;
   }
 }
 
