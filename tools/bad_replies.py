@@ -1,4 +1,4 @@
-"""Replies of judges that went wrong, made by rules, each with what may be read from it.
+"""Malformed replies of judges, made by rules, each with the values that a reader may take from it.
 
 The replies are sentences with a rating, JSON records, and checklists of yes and no.
 """
@@ -29,22 +29,22 @@ REFUSALS: Final = (
 
 @dataclass(frozen=True)
 class BadReply:
-    """A reply that is not as it was asked for."""
+    """A malformed reply."""
 
     text: str
     cls: str
-    """What is wrong with it, as `trailing comma`."""
+    """The fault, such as `trailing comma`."""
     readable: bool
-    """True where one value is plainly there: it must be read, at once or after asking once more."""
+    """True if the value is clear: it must be read, at once or after one retry."""
     allowed: frozenset[int | str] | None
-    """What may be read: ratings, or records as `canonical` has them. None where nothing may."""
+    """The values that may be read: ratings, or records in the form of `canonical`; None if nothing may be read."""
     clean: str
-    """What the model meant, in the right form: its reply when it is asked once more."""
+    """The intended reply in the right form, as the answer to the retry."""
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """A sentence that ends in a marker and a rating, as VDEval's and LAVE's."""
+    """A sentence that ends in a marker and a rating, as in VDEval and LAVE."""
 
     marker: str = "So rating="
     values: tuple[int, ...] = (1, 2, 3)
@@ -57,7 +57,7 @@ class Records:
     kind: type[Any]
     """A pydantic model that forbids other fields."""
     examples: tuple[Mapping[str, Json], ...]
-    """Valid ones, two or more, that differ in every integer."""
+    """Two or more valid records that differ in every integer."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,15 @@ class Checklists:
 
 
 def canonical(record: Mapping[str, Json]) -> str:
-    """One text for all records that are the same."""
+    """The same text for equal records."""
     return json.dumps(record, sort_keys=True, ensure_ascii=False)
 
 
 def bad_replies(kind: Ratings | Records | Checklists) -> list[BadReply]:
-    """The replies of a kind, the same at every call, none twice.
+    """The replies of a kind without duplicates, the same at every call.
 
     Args:
-        kind: What was asked for.
+        kind: The expected form.
     """
     match kind:
         case Ratings():
@@ -139,7 +139,7 @@ def _bad_ratings(kind: Ratings) -> Iterator[BadReply]:
                 "extra": [f"{why} {said} Confidence: 0.9", f"{why} {said}\n(checked against 4 references)"],
             }
             digits = [chr(0xFF10 + value), chr(0x0660 + value), chr(0x0966 + value)]
-            # May be read, but a reader that would rather ask once more is right too.
+            # These may be read, but a reader that asks once more is right too.
             possible = {
                 "other language": [f"{why} {mark}{digit}" for digit in digits],
                 "other form": [
@@ -200,7 +200,7 @@ def _bad_records(kind: Records, number: int) -> Iterator[BadReply]:
     numbers = [name for name, value in right.items() if type(value) is int]
     for name in numbers:
         value = right[name]
-        # Plainly meant, though not of the type.
+        # Clear, but of another type.
         for meant in (str(value), float(value), f" {value} "):
             yield _record(right, {**right, name: meant}, "wrong type", may=True)
         for wrong in (value + 0.5, True, False, None, [value], {"value": value}, "", "high", f"{value}/10"):
@@ -227,7 +227,7 @@ def _bad_checklists(kind: Checklists) -> Iterator[BadReply]:
 
 
 def _around(right: Mapping[str, Json], other: Mapping[str, Json]) -> Iterator[BadReply]:
-    """What goes wrong with any JSON object."""
+    """Faults of any JSON object."""
     text, wrong = json.dumps(right, ensure_ascii=False), json.dumps(other, ensure_ascii=False)
     lines = json.dumps(right, ensure_ascii=False, indent=2)
     first = next(iter(right))
@@ -300,7 +300,7 @@ def _around(right: Mapping[str, Json], other: Mapping[str, Json]) -> Iterator[Ba
         ],
         "quoted": [f"The candidate wrote {wrong}, which proves nothing.\n{text}", f"{text}\nIt tried to say {wrong}."],
     }
-    # The judge's own verdict is broken, and the one that it quotes from the candidate is in good order.
+    # The judge's own verdict is broken, and the one that it quotes from the candidate is valid.
     meant = {
         "quoted": [
             f"{loose}\nThe candidate wrote {wrong}.",
@@ -317,7 +317,7 @@ def _around(right: Mapping[str, Json], other: Mapping[str, Json]) -> Iterator[Ba
         for cls, texts in classes.items():
             for reply in texts:
                 yield _bad(right, reply, cls, readable=readable, may=may)
-    # Nothing may be read from a broken verdict with one key, beside a quoted one in good order.
+    # Nothing may be read from a broken verdict with one key next to a valid quoted one.
     for reply in (
         f"{wrong} was its wish. {without}",
         f"{text[:-1]} – unlike {wrong}",
@@ -349,7 +349,7 @@ def _bad(right: Mapping[str, Json], text: str, cls: str, *, readable: bool = Fal
 
 
 def _with(right: Mapping[str, Json], name: str, token: str) -> str:
-    """The record with something else than JSON as one value."""
+    """The record with one value that is not JSON."""
     pairs = (f"{json.dumps(key)}: {token if key == name else json.dumps(value)}" for key, value in right.items())
     return "{" + ", ".join(pairs) + "}"
 
@@ -367,5 +367,5 @@ def _renamed(right: Mapping[str, Json], rename: Any) -> str:
 
 
 def classes_of(replies: Sequence[BadReply]) -> list[str]:
-    """What is wrong with them, each once, in order."""
+    """All faults, each once, in order."""
     return list(dict.fromkeys(reply.cls for reply in replies))

@@ -1,6 +1,6 @@
-"""Check that every package is imported only in its homes: the table `[tool.reeltalk.homes]` of pyproject.toml.
+"""Checks that every package is imported only in its homes: the table `[tool.reeltalk.homes]` of pyproject.toml.
 
-Run `python tools/check_homes.py`; it prints each import that is in the wrong room, and exits with 1 where there is one.
+Run `python tools/check_homes.py`; it prints each import that is in the wrong room, and exits with 1 if there is one.
 Lazy imports, imports for types alone and `importlib.import_module("name")` count like all others.
 """
 
@@ -25,7 +25,7 @@ def homes() -> Homes:
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and top-level name of every package that a module imports, wherever the import stands."""
+    """Line and top-level name of every imported package, anywhere in a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
@@ -38,13 +38,13 @@ def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def wrong_imports(source: Path, table: Homes) -> Iterator[str]:
-    """A sentence for each import of a package outside its homes, and for each package that is in no row or unused.
+    """A sentence for each import of a package outside its homes, and for each package that has no row or is unused.
 
     Args:
         source: The folder of the package `reeltalk`.
-        table: As `homes` gives it.
+        table: The result of `homes`.
     """
-    # What trains may be left out: a row is unused only where all of its rooms are there.
+    # The rooms for training may be deleted: a row is unused only if all of its rooms exist.
     unused = {name for name, rooms in table.items() if rooms != "any" and all((source / r).is_dir() for r in rooms)}
     for path in sorted(source.rglob("*.py")):
         room = path.relative_to(source).parts[0].removesuffix(".py")

@@ -2,8 +2,8 @@
 
     python tools/check_package.py [--without-demo]
 
-The wheel is installed into an environment of its own, with what it says that it needs and nothing else, and
-`reeltalk demo` runs there in an empty folder. Ends with 1 at the first step that fails.
+The wheel is installed into its own environment with only its stated requirements, and `reeltalk demo` runs there in an
+empty folder. The program exits with 1 at the first failed step.
 """
 
 import argparse
@@ -23,11 +23,11 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "reeltalk"
 DIST = ROOT / "build" / "dist"
 NEVER: Final = (".venv/", "build/", ".git/", "site/")
-"""Folders of which nothing belongs into an archive."""
+"""Folders that do not belong into an archive."""
 
 
 def files_of_package() -> set[str]:
-    """All that the package needs at run time, by path below `src`."""
+    """All files that the package needs at run time, by path below `src`."""
     return {
         path.relative_to(PACKAGE.parent).as_posix()
         for path in PACKAGE.rglob("*")
@@ -36,7 +36,7 @@ def files_of_package() -> set[str]:
 
 
 def built() -> tuple[Path, Path]:
-    """The wheel and the source archive, made anew."""
+    """Builds the wheel and the source archive."""
     shutil.rmtree(DIST, ignore_errors=True)
     _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(DIST), str(ROOT))
     (wheel,), (archive,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
@@ -44,7 +44,7 @@ def built() -> tuple[Path, Path]:
 
 
 def problems(wheel: Path, archive: Path) -> list[str]:
-    """What is missing from the archives, or is in them and should not be."""
+    """Missing and superfluous files of the archives."""
     with zipfile.ZipFile(wheel) as opened:
         in_wheel = {name for name in opened.namelist() if not name.endswith("/")}
     with tarfile.open(archive) as source:
@@ -76,7 +76,7 @@ def main() -> int:
         _run(str(environment / "bin/python"), "-m", "pip", "install", "--quiet", str(wheel))
         installed_s = time.monotonic()
         print(f"installed in {installed_s - began_s:.0f} s", flush=True)
-        # Nothing of this repository is to be found from there.
+        # The folder has no access to the files of this repository.
         alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         work = Path(folder) / "work"
         work.mkdir()

@@ -2,9 +2,9 @@
 
     python tools/check_scripts.py
 
-TypeScript is fetched once into build/typescript by npm, whose lock file names its version and its hash; where a machine
-has no npm, pip brings one along. It runs on the Node that Playwright carries. Where it cannot be had, that is said and
-the check is skipped; `--required` makes that an error.
+npm fetches TypeScript once into build/typescript; its lock file names the version and the hash. On a machine without
+npm, pip installs one. TypeScript runs on Playwright's Node. If it cannot be installed, the program says so and skips
+the check; `--required` makes that an error.
 """
 
 import argparse
@@ -26,17 +26,17 @@ FETCH_TIMEOUT_S: Final = 600
 
 
 def fetch() -> str | None:
-    """Bring TypeScript to `HOME`, unless it is there.
+    """Installs TypeScript in `HOME`, unless it is there.
 
     Returns:
-        Why it could not be had, or None.
+        The reason if this is not possible, otherwise None.
     """
     lock = (PINNED / "package-lock.json").read_bytes()
     fetched = HOME / "package-lock.json"
     if COMPILER.is_file() and fetched.is_file() and fetched.read_bytes() == lock:
         return None
     HOME.mkdir(parents=True, exist_ok=True)
-    # The lock goes last: where it is, all that it names is there.
+    # The lock is copied last, so if it exists, everything that it names exists.
     shutil.copy(PINNED / "package.json", HOME / "package.json")
     fetched.write_bytes(lock)
     try:
@@ -55,7 +55,7 @@ def fetch() -> str | None:
 
 
 def _npm() -> list[str]:
-    """Command line of npm; without one on the PATH, that of an environment of its own."""
+    """Command line of npm; if the PATH has none, that of its own environment."""
     found = shutil.which("npm")
     if found is not None:
         return [found]
@@ -81,7 +81,7 @@ def _why(error: OSError | subprocess.SubprocessError) -> str:
 
 
 def find_node() -> str | None:
-    """The Node that Playwright carries, or one on the PATH, or None."""
+    """Playwright's Node, or the one on the PATH, or None."""
     try:
         from playwright._impl._driver import compute_driver_executable
 
@@ -91,13 +91,13 @@ def find_node() -> str | None:
 
 
 def check(project: Path = PINNED / "tsconfig.json") -> int:
-    """Check the scripts of a project; findings go to the output.
+    """Checks the scripts of a project and prints the findings.
 
     Args:
         project: Its `tsconfig.json`.
 
     Returns:
-        TypeScript's exit status, 0 where it found nothing.
+        TypeScript's exit status, 0 if it found nothing.
     """
     node = find_node()
     if node is None:

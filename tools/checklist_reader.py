@@ -1,7 +1,7 @@
 """Reads an answer by the checklists that graphs write, literally and without a model, and makes up wrong answers.
 
-It takes the forms of `checklists.toml` apart. Where it is in doubt it says Yes to what an answer may say, so that what
-it finds of wrong answers is the most that a judge would find.
+It parses the forms of `checklists.toml`. In doubt it says Yes, so its scores of wrong answers are the highest that a
+judge would give.
 """
 
 import random
@@ -33,18 +33,18 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
             add(part)
 
     add(item_forms())
-    # The longest fixed words first, so that the most particular form is taken.
+    # The longest fixed words come first, so that the most specific form is used.
     return sorted(found, key=lambda one: -len(re.sub(r"\{\w+\}", "", one[1])))
 
 
 def parts_of(question: str) -> dict[str, str]:
-    """What an item names, by the name of the slot.
+    """The values of an item's slots, by the name of the slot.
 
     Args:
         question: An item's question.
 
     Raises:
-        ValueError: No form gives it.
+        ValueError: No form matches.
     """
     for pattern, _ in _patterns():
         match = pattern.fullmatch(question)
@@ -64,12 +64,12 @@ def _holds(answer: str, clause: str) -> bool:
 
 
 def replies(question: str, answer: str, *, expected: bool) -> bool:
-    """Whether an answer gets Yes for an item.
+    """True if an answer gets Yes for an item.
 
     Args:
         question: The item's question.
-        answer: What was answered.
-        expected: Whether the item expects Yes.
+        answer: The answer.
+        expected: True if the item expects Yes.
     """
     parts = parts_of(question)
     due = parts.get("says") or parts.get("value") or parts.get("answer")
@@ -89,14 +89,14 @@ def replies(question: str, answer: str, *, expected: bool) -> bool:
 
 
 def score(checklist: Checklist, answer: str) -> float:
-    """Share of the items that an answer meets, 0 to 1."""
+    """Share of the items that an answer meets, from 0 to 1."""
     return sum(
         replies(item.question, answer, expected=item.expected) == item.expected for item in checklist.items
     ) / len(checklist.items)
 
 
 def negated(reference: str) -> str:
-    """The reference turned round, as far as a rule can."""
+    """The negated reference, as far as a rule can negate it."""
     for yes, no in ((" does not ", " does "), (" is not ", " is "), (" cannot ", " can ")):
         if yes in reference:
             return reference.replace(yes, no)
@@ -107,10 +107,10 @@ def negated(reference: str) -> str:
 
 
 def wrong_answers(dialogues: Iterable[Dialogue]) -> Iterator[tuple[Turn, dict[str, str]]]:
-    """Every turn with a checklist, and answers to it by the rule that they follow; `reference` alone is right.
+    """Every turn with a checklist, and its answers by their rule; only `reference` is right.
 
     Args:
-        dialogues: Of one benchmark.
+        dialogues: The dialogues of one benchmark.
     """
     turns: list[Turn] = [turn for dialogue in dialogues for turn in dialogue.turns]
     by_kind: dict[object, list[Turn]] = {}
@@ -134,7 +134,7 @@ def wrong_answers(dialogues: Iterable[Dialogue]) -> Iterator[tuple[Turn, dict[st
 
 
 def _others(turn: Turn, alike: Sequence[Turn]) -> list[str]:
-    """References of other turns of its kind that answer something else."""
+    """References of other turns of the same kind that answer a different question."""
     key = turn.extra.get("answer_key")
     return sorted(
         {

@@ -1,4 +1,4 @@
-"""Counts what tests try, for docs/reference/reliability.md: options, the fixture, and the summary of a run.
+"""Counts the attempts of tests, for docs/reference/reliability.md: options, the fixture, and the summary of a run.
 
 A plugin of pytest, loaded by `tests/conftest.py`.
 """
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show the rows that tests counted, and write them onto the page where that was asked for."""
+    """Shows the rows that tests counted, and writes them onto the page if requested."""
     reports = [
         report
         for reports in terminalreporter.stats.values()
@@ -46,12 +46,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if isinstance(report, pytest.TestReport)
     ]
     broken = {report.nodeid for report in reports if report.failed}
-    # Workers of xdist send the properties of a test with each of its reports; those of the last hold all rows.
+    # Workers of xdist send the properties of a test with each of its reports; the last report has all rows.
     counted: list[reliability_page.Row] = []
     for report in reports:
         kept: list[Any] = [kept for name, kept in report.user_properties if name == "reliability"]
         for row in kept if report.when == "teardown" else ():
-            # A test that fails for any other reason failed at what it tried.
+            # If a test fails for any other reason, its attempt failed.
             failed = max(row["failed"], report.nodeid in broken)
             if row["tried"] or failed:
                 counted.append(reliability_page.Row(**row | {"failed": failed}))
@@ -74,17 +74,17 @@ def full(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def of_version() -> str:
-    """What is tested: the version, and the commit where there is git."""
+    """The tested version, and the commit if there is git."""
     return " ".join(filter(None, (__version__, record.commit())))
 
 
 @pytest.fixture
 def reliability(request: pytest.FixtureRequest, of_version: str) -> Iterator[Reliability]:
-    """Counts what a test tries, for docs/reference/reliability.md (`pytest --record-reliability`).
+    """Counts the attempts of a test, for docs/reference/reliability.md (`pytest --record-reliability`).
 
-    kills = reliability.count(60, release=1000)  # leave this out where the test always tries the same
-    tally = reliability("review", "SIGKILL of the server while 8 people write", "an acknowledged save is lost")
-    tally.tried, tally.failed = kills, len(lost)  # or += 1 in a loop; then assert as always: a test that fails counts
+    kills = reliability.count(60, release=1000)  # leave this out where the test always tries the same tally =
+    reliability("review", "SIGKILL of the server while 8 people write", "an acknowledged save is lost") tally.tried,
+    tally.failed = kills, len(lost)  # or += 1 in a loop; then assert as always: a test that fails counts
     """
     level = next((name for name in ("release", "full") if request.config.getoption(f"--{name}")), "CI")
     found = Reliability(level, request.node.nodeid.partition("[")[0], of_version)

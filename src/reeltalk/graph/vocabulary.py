@@ -38,11 +38,6 @@ SPATIAL: Final = ("inside", "on", "facing", "close")
 """Spatial relations between Shapes in VDAct's curated graphs, in the order in which summaries tell them."""
 HOLDING: Final = ("holds_rh", "holds_lh")
 """Right and left hand; only full graphs have them."""
-CURATED_PREDICATES: Final = frozenset(
-    {"rdf:type", "hasEvent", "action", "mainObject", "targetObject", "situationBeforeEvent", "situationAfterEvent"}
-    | {"isStateOf", "state", "bbox", *SPATIAL}
-)
-"""The 14 predicates of VDAct's released graphs."""
 OPPOSITES: Final = {"ON": "OFF", "OFF": "ON", "OPEN": "CLOSED", "CLOSED": "OPEN", "CLEAN": "DIRTY", "DIRTY": "CLEAN"}
 AGENT: Final = "character1"
 ROOMS: Final = frozenset({"kitchen", "bedroom", "livingroom", "bathroom"})

@@ -36,9 +36,6 @@ _NO_REPLY: Final = re.compile(
     r"|it is not (?:true|so|the case))\b(?! (?:longer|doubt|idea|clue|way (?:to|of)|information|answer|comment))"
 )
 _BOTH: Final = re.compile(r"\b(?:yes and no|no and yes|yes or no|no or yes|yes / no|no / yes|yes, no|both yes)\b")
-_OPEN: Final = re.compile(
-    r"\b(?:maybe|perhaps|possibly|unclear|unsure|not known|can not (?:tell|be)|do not know|might)\b"
-)
 _SHORT: Final = re.compile(
     r"^(?:and |but )?(?:he|she|it|they|i|we|the person|the man|that|this|you|there|the rooms?|one)"
     r"(?: also| really| never)?"

@@ -1,7 +1,7 @@
 """Chooses the times of the frames that a model sees. All samplers but SVBench's published rule stay inside the clip."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from reeltalk.schema.intervals import Interval
@@ -73,12 +73,3 @@ def evenly(times: Sequence[float], count: int) -> list[float]:
     if count < 2:
         return [times[len(times) // 2]] if count else []
     return [times[round(index * (len(times) - 1) / (count - 1))] for index in range(count)]
-
-
-SAMPLERS: Final[dict[str, Callable[[Interval], tuple[float, ...]]]] = {
-    "uniform": uniform,
-    "fixed-rate": fixed_rate,
-    "svbench": svbench,
-    "svbench-published": svbench_published,
-}
-"""Samplers by their name in settings."""
