@@ -4,14 +4,14 @@ Every interval is the one that `MetricResult.interval`, `measure_interval`, `coh
 `correlations` give. A trial is a new benchmark: videos, their sizes, and their turns. All truths are known.
 
 Texts: an answer keeps each token of its reference with a chance of its own, from a beta distribution, so many answers
-are nearly right or nearly wrong. Their lengths differ. What is kept gives the n-grams, the runs and the tokens that
-BLEU, METEOR and CIDEr-D are computed from. Their level is the share of tokens that is kept. The truth is the value over
-a million answers. A mean of means is that of six tasks, which differ in difficulty and in number.
+are nearly right or nearly wrong. Their lengths differ. BLEU, METEOR and CIDEr-D are computed from the n-grams, the runs
+and the tokens that are left. Their level is the share of tokens that are left. The truth is the value over a million
+answers. A mean of means has six tasks, which differ in difficulty and in number.
 
 Agreement: two judges rate every turn. In the family `errors` both are normal, and so is the second's error; turns of a
-video share a part of each. In the family `agreement` the second says what the first says or something by chance, and
-each video has its own chance, from a beta distribution. Ratings become three categories for kappa and nominal alpha,
-and five steps for quadratic kappa and ordinal alpha. The level is the truth of the very coefficient.
+video share a part of each. In the family `agreement` the second repeats the first or rates by chance, and each video
+has its own chance, from a beta distribution. Ratings become three categories for kappa and nominal alpha, and five
+steps for quadratic kappa and ordinal alpha. The level is the true value of the coefficient.
 
 Run `make bench-statistics`; `--quick` for fewer trials.
 """

@@ -1,9 +1,9 @@
-"""A stand-in for a server of a language model, in a process of its own, so that its work does not count.
+"""Imitates the server of a language model, in its own process, so that its work is not measured.
 
-It takes as long for a call as it is told, has so many slots, and can count what of a prompt it would have to read, as
-vLLM's automatic prefix caching does: blocks of 16 tokens, each known by all that stands before it, the least recently
-used dropped first. Four characters are a token and a picture is 256, known by its bytes. Plain asyncio: no library
-stands between what is sent and what is counted.
+The time per call and the number of slots are settings. It can count the tokens of a prompt that it would have to read,
+like vLLM's automatic prefix caching: blocks of 16 tokens, each identified by everything before it, and the least
+recently used is dropped first. Four characters are a token; a picture is 256 tokens, identified by its bytes. It uses
+plain asyncio, so no library is between the requests and the counts.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """One decode against the usual four passes: CPU time, memory, growth, and two processes against one.
 
-CPU seconds are user and system time of a process and of all its children, so that they hold on a busy machine; each
+CPU seconds are user and system time of a process and of all its children, so they are valid on a busy machine. Each
 figure is a ratio of medians over rounds in which the sides take turns, the long ones in the first round only. The naive
-pipeline is what users script: PySceneDetect over the file; frames at 2 fps by OpenCV to JPEG; those read again for
-sharpness and histograms; again for dense flow; and, where clips are cut, PySceneDetect's own re-encoding splitter,
+pipeline is a typical user's script: PySceneDetect over the file; frames at 2 fps by OpenCV to JPEG; those read again
+for sharpness and histograms; again for dense flow; and, if clips are cut, PySceneDetect's own re-encoding splitter,
 which needs ffmpeg on the path.
 """
 

@@ -1,23 +1,24 @@
 """The cost of an evaluation without the model's own work, against a bare asyncio client that sends the same calls.
 
-Each load is played in a process of its own, to a server in another one. CPU is user and system time of the client's
-process, its threads included; both sides send the same bytes, which is checked, and take turns.
+Each load is played in its own process, to a server in another one. CPU is user and system time of the client's process,
+its threads included; both sides send the same bytes, which is checked, and take turns.
 
 CPU of a call: reeltalk with its frames, its store of replies and inspect_ai's log, against the bare client.
 
-Full slots: a server with N slots that takes 1 s for a call can do N calls a second. Calls a second over N from when all
-slots are taken to when the last dialogue begins, and over the whole run. At the end of a run dialogues of several
-lengths leave slots empty whoever asks, so what these dialogues in this order can reach at best stands beside it.
+Full slots: a server with N slots that takes 1 s for a call can do N calls a second. The figure is calls a second
+divided by N, from the moment when all slots are taken to the beginning of the last dialogue, and over the whole run. At
+the end of a run, dialogues of several lengths leave slots empty for any client, so the best possible value for these
+dialogues in this order is given too.
 
-Prefixes: a server that keeps blocks of tokens, with room for fewer dialogues than there are, counts what it must read.
-"Saved of sent" is 1 - tokens read / tokens of all prompts. Where frames come as the video plays, early prompts are
-short, and a server that reads each token once saves no more than 1 - last prompts / all prompts, which is "at best".
-"Saved of T * V" is 1 - tokens read / (T * tokens of the last prompt): the cost of showing the whole video at each turn.
-A server that reads each token once saves 1 - 1 / T of that.
+Prefixes: a server that keeps blocks of tokens, with room for fewer dialogues than there are, counts the tokens that it
+must read. "Saved of sent" is 1 - tokens read / tokens of all prompts. If frames come as the video plays, early prompts
+are short, and a server that reads each token once saves no more than 1 - last prompts / all prompts, which is "at
+best". "Saved of T * V" is 1 - tokens read / (T * tokens of the last prompt): the cost of showing the whole video at
+each turn. A server that reads each token once saves 1 - 1 / T of that.
 
-Processes: `reeltalk evaluate --processes`, text alone, to a server that never is what is waited for. Calls a second
+Processes: `reeltalk evaluate --processes`, with text alone, to a server that is never the bottleneck. Calls a second
 from the first call to the last. All is on one machine: with fewer free cores than processes and server the ratio is
-low. CPU of the whole command, its start and end included, says what is to be had where there are cores.
+low. CPU of the whole command, with its start and end, shows the possible gain with enough cores.
 """
 
 import asyncio

@@ -3,9 +3,9 @@
 Means: turns of one video resemble each other by a correlation; their values are right or wrong, ratings from 0 to 10,
 or anything between 0 and 1. Every turn has the same expected value, whatever its video and however long that is, and
 this is the truth. In each trial the videos' sizes are drawn anew: equal, or of a heavy-tailed distribution (lognormal,
-or gamma of shape 0.5). What a video has in common comes from a beta distribution or, so that no method is tuned to one
+or gamma of shape 0.5). The common part of a video comes from a beta distribution or, so that no method is tuned to one
 family, from a normal one through its distribution function. The percentile bootstrap of videos and the t interval of
-CR2, which disregards the ends of the scale, stand beside ours.
+CR2, which disregards the ends of the scale, are compared with ours.
 
 Everything is computed from sums over videos for all trials at once; in every cell the first trials are computed again
 by `reeltalk.metrics.mean_interval`, and must agree.

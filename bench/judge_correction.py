@@ -1,11 +1,11 @@
 """Does the interval of a judge's corrected mean hold the true value? Simulated judges, dependence and labels.
 
-People find an answer right or wrong (0 or 1), and the judge passes it or not, with one chance where it is right and
-another where it is wrong. All three chances differ from video to video by a beta distribution whose intraclass
-correlation is the grid's. Videos have 3 to 13 turns, or as many as are labelled; labels are spread evenly over the
-labelled videos. The judge scored 100 videos, or the labelled ones alone. A second grid has labels and judges of five
-levels, from normal effects of videos and answers. Coverage is the share of studies whose 95 % interval holds the mean
-that all videos of the kind would have. The labels alone, by the same method with one stratum, stand beside.
+People find an answer right or wrong (0 or 1), and the judge passes it or not, with one chance if it is right and
+another if it is wrong. All three chances differ from video to video by a beta distribution whose intraclass correlation
+is the grid's. Videos have 3 to 13 turns, or as many as are labelled; labels are spread evenly over the labelled videos.
+The judge scored 100 videos, or the labelled ones alone. A second grid has labels and judges of five levels, from normal
+effects of videos and answers. Coverage is the share of studies whose 95 % interval holds the mean that all videos of
+the kind would have. The labels alone, by the same method with one stratum, are given for comparison.
 
 It needs numpy, scipy and `reeltalk.metrics` alone with `--out`, which writes the figures as JSON; `--from` records
 figures that another machine wrote.

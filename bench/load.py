@@ -1,6 +1,6 @@
-"""One load of calls, played in a process of its own: through reeltalk, or by a bare client that sends the same.
+"""Plays one load of calls in its own process: through reeltalk, or with a bare client that sends the same calls.
 
-What is measured begins when all is imported, the pictures are decoded, and one dialogue has been played.
+The measurement begins after all imports, the decoding of the pictures, and one played dialogue.
 """
 
 import asyncio

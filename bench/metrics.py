@@ -1,8 +1,8 @@
 """Text metrics against the COCO caption evaluation package, paired in one run.
 
-CPU seconds are user and system time of this process and of its children, so that they hold on a busy machine. The
-baseline, pycocoevalcap, is installed into `build/bench/venv`: it is measured there and is no dependency. Both sides
-get the same tokens, joined by spaces, and the time to split them counts on both. METEOR is measured as the package is
+CPU seconds are user and system time of this process and of its children, so they are valid on a busy machine. The
+baseline, pycocoevalcap, is installed into `build/bench/venv`: it is measured there and is not a dependency. Both sides
+get the same tokens, joined by spaces, and the time to split them counts for both. METEOR is measured as the package is
 used (a Java process a file) and as ours (one for all files); the tokeniser on the texts of one file, Java included.
 """
 

@@ -1,7 +1,7 @@
-"""Films a household, trains reeltalk-mini with several seeds, and sets each beside the baselines on unseen houses.
+"""Films a household, trains reeltalk-mini with several seeds, and compares each with the baselines on unseen houses.
 
-Run `make train-mini`; a run that was stopped goes on. `--install` puts the seed that answers best on the dev split into
-the package, with its card.
+Run `make train-mini`; a stopped run continues. `--install` puts the best seed on the dev split into the package, with
+its card.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """False winners, coverage and power of the tests behind `reeltalk compare`, on simulated benchmarks.
 
-Two models of which none is better answer the same turns, and turns of one video resemble each other. The test that
-reeltalk uses (CR2 with Imbens-Kolesár degrees of freedom) stands beside what it was chosen over: the turn-level paired
-t and McNemar's test, which take turns for independent; CR1 with a t of G - 1 degrees of freedom, as statsmodels has it;
-CR2 with Bell and McCaffrey's degrees of freedom; and the percentile bootstrap of whole videos.
+Two equally good models answer the same turns, and turns of one video resemble each other. The test that reeltalk uses
+(CR2 with Imbens-Kolesár degrees of freedom) is compared with the alternatives: the turn-level paired t and McNemar's
+test, which treat turns as independent; CR1 with a t of G - 1 degrees of freedom, as in statsmodels; CR2 with Bell and
+McCaffrey's degrees of freedom; and the percentile bootstrap of whole videos.
 
 Everything is computed from sums over videos for all trials at once; in every setting the first trials are computed
 again by `metrics/clustered.py`, and must agree. Trials of one chunk of 250 share the bootstrap's draws of videos.

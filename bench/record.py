@@ -1,7 +1,7 @@
-"""What a suite states: measures with their unit, their ratio to a stated baseline, and their goal.
+"""The measures of a suite: each with its unit, its ratio to a stated baseline, and its goal.
 
 A suite is a file of this folder that calls `record`. It understands `--quick` and writes `build/bench/NAME.json`, or
-`build/bench/quick/NAME.json`; `bench/suites.py` runs all of them and gathers what they state on one page.
+`build/bench/quick/NAME.json`; `bench/suites.py` runs all of them and collects their measures on one page.
 """
 
 import argparse
@@ -24,20 +24,20 @@ from reeltalk import __version__
 
 ROOT = Path(__file__).parents[1]
 LACKING = 3
-"""Exit code of a suite that could not run here."""
+"""Exit code of a suite that cannot run on this machine."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a measure is to reach."""
+    """The goal of a measure."""
 
     sense: Literal["at most", "at least"]
     value: float
     source: str = ""
-    """Where it was promised, where that is not the list of goals that were set before anything was measured."""
+    """Source of the goal, if it is not the list of goals that was written before any measurement."""
 
     def met_by(self, value: float) -> bool:
-        """Whether a value reaches it."""
+        """True if a value reaches the goal."""
         return value <= self.value if self.sense == "at most" else value >= self.value
 
 
@@ -53,20 +53,20 @@ def at_least(value: float, source: str = "") -> Goal:
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure that a suite vouches for."""
+    """One figure of a suite."""
 
     what: str
-    """What was measured, in words."""
+    """The measured quantity, in words."""
     value: float
     unit: str
-    """As `s`, `CPU ms a call`, `MiB`; `ratio`, `share` and `count` where there is none."""
+    """The unit, such as `s`, `CPU ms a call`, `MiB`; `ratio`, `share` and `count` for numbers without a unit."""
     baseline: str = ""
-    """What the ratio is against, in words; empty where there is no baseline."""
+    """The baseline of the ratio, in words; empty if there is none."""
     ratio: float | None = None
     """How many times better than the baseline, or as many times as much, as `baseline` says."""
     goal: Goal | None = None
     feeds: str = ""
-    """The figure of the capacity plan that this one is, if any."""
+    """The capacity plan's name of this figure, if any."""
 
     def __post_init__(self) -> None:
         if not self.what or not self.unit:
@@ -79,7 +79,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Table:
-    """What a page shows as a table, where a few figures would say too little."""
+    """A table for the page, for results that need more than a few figures."""
 
     title: str
     head: tuple[str, ...]
@@ -87,7 +87,7 @@ class Table:
 
 
 def machine() -> dict[str, object]:
-    """What the figures were measured on."""
+    """The machine of the figures."""
     model = ""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
@@ -115,18 +115,18 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
 
 @cache
 def code() -> str:
-    """A hash of what could change a figure: the package, the measurements and the locked versions."""
+    """A hash of everything that can change a figure: the package, the measurements and the locked versions."""
     digest = hashlib.sha256()
     files = [path for folder in ("src", "bench") for path in (ROOT / folder).rglob("*") if path.is_file()]
     for path in sorted([*files, ROOT / "requirements.lock"]):
-        # Figures of the capacity plan follow from measurements, and must not make them stale.
+        # Figures of the capacity plan depend on measurements, and must not make them stale.
         if path.suffix != ".pyc" and path.name != "measured.json":
             digest.update(f"{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
 
 
 def commit() -> str:
-    """The commit that is checked out, with a `+` where files differ from it; empty without git."""
+    """The checked-out commit, with a `+` if files differ from it; empty without git."""
     try:
         told = subprocess.run(
             ["git", "describe", "--always", "--abbrev=10", "--dirty=+", "--exclude=*"],
@@ -161,17 +161,17 @@ def record(
     growth: Sequence[Mapping[str, Any]] = (),
     tables: Sequence[Table] = (),
 ) -> Path:
-    """Print what was measured and write it with machine and versions.
+    """Prints the measures and writes them with machine and versions.
 
     Args:
         name: The suite: the stem of its file.
-        measures: What it vouches for.
-        packages: Whose versions matter.
-        figures: All that was measured, by name, for those who draw or look closer.
+        measures: Its measures.
+        packages: Packages whose versions matter.
+        figures: All measured values by name, for charts and closer analysis.
         notes: Sentences that belong to the figures.
-        quick: Whether the small counts were used.
-        growth: Lines that the page draws: costs at several sizes.
-        tables: What the page shows in full.
+        quick: True if the small counts were used.
+        growth: Curves for the page: costs at several sizes.
+        tables: Tables for the page.
     """
     if figures:
         width = max(map(len, figures))
@@ -195,7 +195,7 @@ def record(
 
 
 def lacking(name: str, needs: str, *, quick: bool = False) -> NoReturn:
-    """Say what a suite needs that is not here, and end."""
+    """Reports a missing requirement of a suite, and ends."""
     print(f"not run: needs {needs}")
     _write(name, {"needs": needs}, (), quick=quick)
     sys.exit(LACKING)

@@ -1,8 +1,8 @@
 """How long a report on 50,000 turns takes, how much memory it needs, and how large its pages are.
 
 The run is drawn at random: 5,000 dialogues of ten turns about 500 videos, answers of a few words to a few sentences, a
-text metric, right or wrong by choice, and a judge that explains itself. The report is built by the command line in a
-process of its own, so that its start and its peak of memory count.
+text metric, right or wrong by choice, and a judge that explains itself. The command line builds the report in its own
+process, so that its start and its peak memory count.
 """
 
 import os
@@ -37,7 +37,7 @@ JUDGE = "judge-model-72b"
 
 
 class Drawn:
-    """A run of `turns` turns by `models` models, drawn the same way each time it is read."""
+    """A run of `turns` turns by `models` models, drawn in the same way each time."""
 
     def __init__(self, turns: int, models: int) -> None:
         self.turns, self.models = turns, [f"model-{number + 1}" for number in range(models)]

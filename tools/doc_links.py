@@ -1,9 +1,9 @@
-"""Links of the documentation that lead nowhere, to pages, sections and pictures: in what is written, and in the site.
+"""Finds broken links of the documentation to pages, sections and pictures, in the source and in the site.
 
     python tools/doc_links.py            the pages
     python tools/doc_links.py build/docs the site of `make docs`
 
-Addresses elsewhere are looked at and not asked for: the check needs no network. Exits 1 where a link is broken.
+External addresses are not requested, so the check needs no network. The exit code is 1 if a link is broken.
 """
 
 import html
@@ -25,7 +25,7 @@ CODE: Final = re.compile(r"`[^`\n]+`")
 ANYWHERE: Final = re.compile(r"https?://[^\s<>`\")\]]+")
 SCHEMES: Final = ("https", "http", "mailto")
 EXAMPLES: Final = ("localhost", "127.0.0.1", "example.org", "host", "…")
-"""Hosts that pages name as examples."""
+"""Hosts that pages use as examples."""
 
 
 def pages() -> list[Path]:
@@ -34,7 +34,7 @@ def pages() -> list[Path]:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """The names of a page's sections, as the site gives them."""
+    """The anchors of a page's sections, as on the site."""
     text = FENCED.sub("", page.read_text(encoding="utf-8"))
     found: set[str] = set()
     for heading, named in HEADING.findall(text):
@@ -52,7 +52,7 @@ def _slug(words: str) -> str:
 
 
 def broken_in_pages() -> Iterator[str]:
-    """What is wrong with the links of each page, one sentence each."""
+    """The faults in the links of each page, one sentence each."""
     for page in pages():
         text = CODE.sub("", FENCED.sub("", page.read_text(encoding="utf-8")))
         for target in LINK.findall(text):
@@ -110,7 +110,7 @@ class _Page(HTMLParser):
 
 
 def broken_in_site(site: Path) -> Iterator[str]:
-    """What is wrong with the links of each page of a built site."""
+    """The faults in the links of each page of a built site."""
     read = {path.resolve(): _Page(path) for path in sorted(site.rglob("*.html"))}
     for path, page in read.items():
         if path.name == "404.html":
@@ -128,7 +128,7 @@ def broken_in_site(site: Path) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print what is broken."""
+    """Prints the broken links."""
     found = list(broken_in_site(Path(arguments[0])) if arguments else broken_in_pages())
     print("\n".join([*found, f"{len(found)} broken links"]))
     return 1 if found else 0

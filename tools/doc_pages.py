@@ -1,11 +1,11 @@
 """The code blocks of a page of documentation, and the commands in them.
 
-A block that cannot run where tests run says why, in a comment that readers do not see, right before it:
+If a block cannot run in tests, an invisible comment right before it gives the reason:
 
     <!-- not run: needs a GPU -->
 
-Its commands are checked against the command line all the same. `<!-- findings -->` says that commands of the block may
-exit with 1. A block with `title="models.toml"` is a file that commands after it find.
+Its commands are still checked against the command line. `<!-- findings -->` says that commands of the block may exit
+with 1. A block with `title="models.toml"` is a file for later commands.
 
     python tools/doc_pages.py   lists what is not run, and why
 """
@@ -31,9 +31,9 @@ REASONS: Final = (
     "needs packages that our lock does not hold",
     "takes too long",
 )
-"""Why a block may be left out; nothing else is a reason."""
+"""The allowed reasons for leaving out a block."""
 GENERATED: Final = ("reference/commands.md",)
-"""Pages that are written from the code: their blocks are what `--help` prints."""
+"""Pages that are generated from the code; their blocks are the output of `--help`."""
 
 FENCE = re.compile(r'^(?P<indent>\s*)```(?P<language>[\w-]*)(?: title="(?P<title>[^"]+)")?\s*$')
 NOT_RUN = re.compile(r"^\s*<!-- not run: (.+) -->$")
@@ -54,11 +54,11 @@ class Block:
     language: str
     text: str
     title: str | None = None
-    """Name of the file that the block shows, where it shows one."""
+    """Name of the file that the block shows, if any."""
     not_run: str | None = None
-    """Why it is not run, or None."""
+    """Reason why it is not run, or None."""
     findings: bool = False
-    """Whether its commands may exit with 1."""
+    """True if its commands may exit with 1."""
 
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
@@ -106,7 +106,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def script_of(block: Block) -> str:
-    """What a shell runs of a block: without prompts, and without what commands print."""
+    """The commands of a block, without prompts and printed output."""
     if block.language == "bash":
         return block.text
     lines: list[str] = []
@@ -125,7 +125,7 @@ def script_of(block: Block) -> str:
 
 
 def commands_of(block: Block) -> Iterator[list[str]]:
-    """The arguments of each `reeltalk` command of a block, wherever in a line it stands."""
+    """The arguments of each `reeltalk` command of a block, anywhere in a line."""
     for line in script_of(block).replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()")
         lexer.whitespace_split = True
@@ -157,7 +157,7 @@ def _arguments(words: list[str]) -> list[str] | None:
 
 
 def main() -> int:
-    """List what is not run, and why."""
+    """Lists the blocks that are not run, and the reasons."""
     for page in sorted(pages()):
         for block in blocks_of(page):
             if block.not_run:

@@ -1,4 +1,4 @@
-"""What tests do with a work screen in a browser: press keys, wait until it is there, wait until all is saved."""
+"""Helpers for browser tests of a work screen: press keys, wait until it is ready, wait until everything is saved."""
 
 import re
 from typing import TYPE_CHECKING, Final
@@ -13,22 +13,22 @@ COUNT_MOUSE: Final = """
       addEventListener(name, () => window.mouseEvents++, {capture: true});
     addEventListener("click", ({detail}) => { if (detail > 0) window.mouseEvents++; }, {capture: true});
 """
-"""A script that counts in `mouseEvents` what no keyboard does."""
+"""A script that counts in `mouseEvents` the events that no keyboard causes."""
 
 
 def ready(page: "Page") -> None:
-    """Wait until the screen is where its person was."""
+    """Waits until the screen shows the person's last place."""
     page.wait_for_selector("html[data-ready]")
 
 
 def press(page: "Page", *keys: str) -> None:
-    """Press keys one after the other."""
+    """Presses keys one after the other."""
     for key in keys:
         page.keyboard.press(key)
 
 
 def saved(page: "Page") -> None:
-    """Wait until the server has everything."""
+    """Waits until the server has everything."""
     from playwright.sync_api import expect
 
     expect(page.locator("#save-state")).to_have_text(re.compile("All saved"), timeout=READY_MS)

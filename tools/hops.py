@@ -1,11 +1,11 @@
-"""Count the modules of reeltalk that one command enters: how far a reader has to follow it.
+"""Counts the modules of reeltalk that one command enters, as a measure of how far a reader has to follow it.
 
     python tools/hops.py evaluate build/demo/benchmark --model baseline:blind --out /tmp/run
     python tools/hops.py --list report /tmp/run --out /tmp/site
 
-A module is entered where one of its functions runs in this process, in any thread; importing a module, and making its
-classes, does not count. The command runs with all that it writes. Modules are printed in the order in which they are
-first entered.
+A module is entered if one of its functions runs in this process, in any thread. Importing a module and creating its
+classes does not count. The command really runs and writes its output. Modules are printed in the order in which they
+are first entered.
 """
 
 import os
@@ -50,7 +50,7 @@ def count_modules(argv: list[str]) -> tuple[list[str], int]:
 
 
 def _is_import(frame: FrameType) -> bool:
-    """Whether a call only makes a module: its constants, its classes, and what these call."""
+    """True if a call only initialises a module: its constants, its classes, and the functions that these call."""
     caller: FrameType | None = frame
     while caller is not None:
         code = caller.f_code

@@ -1,7 +1,7 @@
-"""A server that answers in ways that cost whoever reads it memory or time, or that send it elsewhere.
+"""A server whose answers cost the reader memory or time, or redirect it.
 
-`HOSTILE` names the ways. Run as a program, it asks a server of each with our own model and prints what came of it and
-the most memory that this took.
+`HOSTILE` lists the kinds of answers. As a program, it asks a server of each kind with our own client, and prints the
+result and the peak memory.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ def _compressed(coding: str, status: int = 200) -> Way:
         _head(handler, status, Content_Encoding=coding)
         packer = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16 if coding == "gzip" else zlib.MAX_WBITS)
         blanks = b" " * MEGABYTE
-        # What follows a full flush refers to nothing before it, so one packed megabyte can be sent again and again.
+        # Data after a full flush refers to nothing before it, so one packed megabyte can be sent again and again.
         handler.wfile.write(packer.compress(blanks) + packer.flush(zlib.Z_FULL_FLUSH))
         packed = packer.compress(blanks) + packer.flush(zlib.Z_FULL_FLUSH)
         for _ in range(BOMB_MEGABYTES - 1):
@@ -101,15 +101,15 @@ HOSTILE: Final[dict[str, Way]] = {
     "many numbers": _whole(b'{"choices": [' + b"0," * (3 * MEGABYTE) + b"0]}"),
     **{f"redirect {status}": _redirect(status) for status in (301, 302, 303, 307, 308)},
 }
-"""Ways to answer, by name."""
+"""Kinds of answers, by name."""
 
 
 @contextlib.contextmanager
 def hostile(way: Way) -> Iterator[str]:
-    """Run a server while the block lasts.
+    """Runs a server within a `with` block.
 
     Args:
-        way: How it answers.
+        way: The kind of its answers.
 
     Yields:
         Its address.
@@ -120,7 +120,7 @@ def hostile(way: Way) -> Iterator[str]:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            with contextlib.suppress(OSError):  # whoever asked has hung up
+            with contextlib.suppress(OSError):  # the client has hung up
                 way(self)
 
         def log_message(self, *_: object) -> None:
@@ -144,7 +144,7 @@ def hostile(way: Way) -> Iterator[str]:
 
 
 def main() -> None:
-    """Ask a server of each way, at the addresses given, and print what came and the memory that it took."""
+    """Asks a server of each kind at the given addresses, and prints the results and the memory."""
     import asyncio
 
     from reeltalk.llm import Endpoint, Message
@@ -167,7 +167,7 @@ def main() -> None:
 
 
 def peak_mb() -> float:
-    """Most memory that this process held. `ru_maxrss` would also tell that of the process which started it."""
+    """Peak memory of this process. `ru_maxrss` would include the peak of the process that started it."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

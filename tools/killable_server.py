@@ -1,11 +1,11 @@
-"""Starts `reeltalk review` again and again, each time in a fresh process, without paying for the imports each time.
+"""Starts `reeltalk review` repeatedly, each time in a fresh process, without the cost of the imports.
 
-One process imports the command line and waits; for each server it forks, and the fork runs the command as a terminal
-would. So a server can be killed and be there again within a tenth of a second.
+One process imports the command line and waits. For each server it forks, and the fork runs the command as a terminal
+would. So a killed server is back within a tenth of a second.
 
     python tools/killable_server.py review BENCH --port 8765
 
-Each line on standard input starts one more; its process id is answered on standard output.
+Each line on standard input starts a server; its process id is printed on standard output.
 """
 
 import os
@@ -14,8 +14,8 @@ import sys
 
 
 def main() -> None:
-    """Fork a server for every line that is read."""
-    # What the command needs, imported before the first fork; nothing is opened yet.
+    """Forks a server for every line of input."""
+    # Imports of the command, before the first fork. Nothing is opened yet.
     import alembic.command
     import sqlalchemy.dialects.postgresql.psycopg
     import uvicorn

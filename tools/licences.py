@@ -1,8 +1,8 @@
-"""Refuse packages under the GPL or AGPL in the runtime and in every extra, and keep the table in THIRD_PARTY.md.
+"""Refuses packages under the GPL or AGPL in the runtime and in every extra, and keeps the table in THIRD_PARTY.md.
 
-Reads the metadata of the installed packages, follows requirements from reeltalk and each of its extras, and prints
-one line for each package that must not be there. Exit code 1 where there is one, or where the table is not that of
-the installed packages; with `--write` the table is written anew.
+Reads the metadata of the installed packages, follows requirements from reeltalk and each of its extras, and prints one
+line for each forbidden package. The exit code is 1 if there is one, or if the table differs from the installed
+packages. With `--write` the table is written anew.
 """
 
 import re
@@ -20,7 +20,7 @@ LESSER = re.compile(r"\bLGPL|GNU Lesser|Lesser General Public|GNU Library", re.I
 
 
 def licence_of(name: str) -> str:
-    """What a package states about its licence: the SPDX expression, else classifiers and the licence field."""
+    """The licence that a package states: the SPDX expression, otherwise classifiers and the licence field."""
     metadata = distribution(name).metadata
     if "License-Expression" in metadata:
         return metadata["License-Expression"]
@@ -33,14 +33,14 @@ def licence_of(name: str) -> str:
 
 
 def is_refused(licence: str) -> bool:
-    """True where every licence on offer is the GPL or AGPL."""
+    """True if every offered licence is the GPL or AGPL."""
     offers = re.split(r"\bOR\b|;", licence)
     named = [offer for offer in offers if offer.strip()]
     return bool(named) and all(STRONG_COPYLEFT.search(offer) and not LESSER.search(offer) for offer in named)
 
 
 def closure(name: str, extra: str | None) -> set[str]:
-    """Canonical names of all packages that a package with an extra needs, itself left out."""
+    """Canonical names of all packages that a package with an extra needs, except itself."""
     found: set[str] = set()
     open_names: list[tuple[str, str | None]] = [(name, extra)]
     visited: set[tuple[str, str | None]] = set()
@@ -65,7 +65,7 @@ def closure(name: str, extra: str | None) -> set[str]:
 
 
 def needed_by() -> dict[str, list[str]]:
-    """For each package who needs it: the runtime alone, or the extras."""
+    """For each package the parts that need it: only the runtime, or the extras."""
     runtime = closure("reeltalk", None)
     found = {name: ["runtime"] for name in runtime}
     for extra in sorted(distribution("reeltalk").metadata.get_all("Provides-Extra") or []):
@@ -75,7 +75,7 @@ def needed_by() -> dict[str, list[str]]:
 
 
 def with_table(text: str, rows: list[str]) -> str:
-    """A text whose first table has these rows."""
+    """The text with these rows in its first table."""
     lines = text.split("\n")
     first = next(number for number, line in enumerate(lines) if line.startswith("| --- |")) + 1
     last = next(number for number, line in enumerate(lines[first:], first) if not line.startswith("|"))
@@ -83,14 +83,14 @@ def with_table(text: str, rows: list[str]) -> str:
 
 
 def main() -> int:
-    """Check everything that is shipped or offered."""
+    """Checks all shipped and offered packages."""
     refused: dict[str, str] = {}
     rows: list[str] = []
     for name, users in needed_by().items():
         try:
             licence = licence_of(name)
         except PackageNotFoundError:
-            # An extra that brings too much to be installed here.
+            # An extra that needs too many packages to be installed here.
             continue
         rows.append(f"| {name} | {licence} | {', '.join(users)} |")
         if is_refused(licence):

@@ -45,7 +45,7 @@ while True:
 
 
 def is_installed() -> bool:
-    """True where the model and its server are at hand."""
+    """True if the model and its server are available."""
     return (PYTHON.parents[2] / "ready").is_file()
 
 
@@ -103,7 +103,7 @@ def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> None:
-    """Serve until stopped."""
+    """Serves until it is stopped."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gguf", type=Path, help="file of a model; SmolLM2 by default")
     parser.add_argument("--name", default=NAME)

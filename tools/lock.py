@@ -1,4 +1,4 @@
-"""Write the locks, with hashes: requirements.lock for all that development needs, and of it what the runtime needs.
+"""Writes the locks, with hashes: requirements.lock for development, and its part for the runtime.
 
 Runs pip-compile on pyproject.toml. Addresses of package indexes are left out of the files.
 """
@@ -18,11 +18,11 @@ UNLOCKED: Final = frozenset({"trackio", "wandb", "mlflow"})
 """Extras for programs of others, which bring a hundred packages; `make test-full` gives them an environment."""
 EVERYTHING: Final = "requirements.lock"
 RUNTIME: Final = "requirements-runtime.lock"
-"""What reeltalk needs by itself, so that the first `make demo` does not wait for torch and the tools of tests."""
+"""The packages that reeltalk itself needs, so that the first `make demo` does not wait for torch and test tools."""
 
 
 def main() -> None:
-    """Compile the locks in place."""
+    """Compiles the locks in place."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     build = ROOT / "build"
     build.mkdir(exist_ok=True)

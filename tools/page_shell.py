@@ -1,7 +1,7 @@
 """Runs the blocks of a page in a real shell, in which `reeltalk` is this process.
 
-So that loops, pipes and variables are what a reader's shell makes of them, and a command takes no new interpreter.
-`make` and `pip` are looked up and not run: the target must be there, and the extra.
+So loops, pipes and variables work as in a reader's shell, and a command needs no new interpreter. `make` and `pip` are
+looked up and not run: the target and the extra must exist.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ read -r code printed <&3
 cat "$printed"
 exit "$code"
 """
-# The next block begins where this one ends, as in a reader's shell.
+# The next block begins in the state after this one, as in a reader's shell.
 WHERE: Final = """trap 'pwd > "$DOC_WHERE"' EXIT"""
 MAKE: Final = """#!/bin/bash
 for target in "$@"; do
@@ -58,9 +58,9 @@ class Shell:
 
     folder: Path
     adapt: Callable[[list[str]], list[str]]
-    """Gives the arguments that are run in place of those written: sizes and addresses."""
+    """Returns the arguments to run in place of the written ones: sizes and addresses."""
     ahead: Callable[[list[str], Path], None]
-    """Called with those, and where they run, before they do."""
+    """Called with these arguments and their folder before they run."""
     environment: dict[str, str] = field(default_factory=dict)
     ran: list[Ran] = field(default_factory=list)
 
@@ -79,10 +79,10 @@ class Shell:
         path.chmod(0o755)
 
     def run(self, block: Block) -> str | None:
-        """Run a block.
+        """Runs a block.
 
         Returns:
-            What is wrong, with the place and the command; None where all ended as it may.
+            The fault, with its place and command; None if all commands ended as allowed.
         """
         allowed = (0, 1) if block.findings else (0,)
         with socket.create_server(("127.0.0.1", 0)) as listener, (self.folder / ".tools" / "said").open("w+") as said:
@@ -152,7 +152,7 @@ class Shell:
         return code, printed.getvalue()
 
     def _serve(self, arguments: list[str], where: Path) -> tuple[int, str]:
-        """Start a server, wait for its address, and end it as a reader does, by Ctrl-C."""
+        """Starts a server, waits for its address, and stops it with Ctrl-C, as a reader does."""
         lines: list[str] = []
         with subprocess.Popen(
             [sys.executable, "-m", "reeltalk", *arguments, "--port", "0"],
@@ -171,12 +171,12 @@ class Shell:
 
 
 def serves(arguments: Sequence[str]) -> bool:
-    """Whether a command goes on until somebody ends it."""
+    """True if a command runs until somebody stops it."""
     return len(arguments) > 1 and arguments[0] == "review" and arguments[1] not in list(app["review"])
 
 
 def main(arguments: list[str]) -> int:
-    """Say whether `pip install` names extras that there are."""
+    """Reports unknown extras in `pip install`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for named in re.findall(r"reeltalk\[([\w,-]+)\]", " ".join(arguments)):
         for extra in named.split(","):

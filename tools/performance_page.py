@@ -1,4 +1,4 @@
-"""The page of measured performance: `docs/reference/performance.json` as tables, and drawings of how costs grow."""
+"""The page of measured performance: `docs/reference/performance.json` as tables and charts of growing costs."""
 
 import ast
 import json

@@ -1,6 +1,6 @@
-"""A vision model that reads the numbers of frames out of the pixels it is sent, and keeps what it saw.
+"""A vision model that reads the numbers of frames from the pixels that it receives, and records them.
 
-Its pictures are those of `sample_videos.Numbered`. `python tools/pixel_server.py` serves it.
+Its pictures come from `sample_videos.Numbered`. `python tools/pixel_server.py` serves it.
 """
 
 import base64
@@ -22,7 +22,7 @@ JPEG: Final = "data:image/jpeg;base64,"
 
 @dataclass(frozen=True)
 class Look:
-    """One message of a request: what was said, and the numbers of the frames that came with it."""
+    """One message of a request: its text, and the numbers of its frames."""
 
     role: str
     text: str
@@ -31,10 +31,10 @@ class Look:
 
 @dataclass
 class PixelModel:
-    """Answers with the numbers of all frames that a request holds, in their order; safe to share among threads."""
+    """Answers with the numbers of all frames in a request, in order. It may be shared among threads."""
 
     seen: list[tuple[Look, ...]] = field(default_factory=list)
-    """Every request that came, message by message."""
+    """All requests, message by message."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, body: Body) -> str:
@@ -51,7 +51,7 @@ def pictures_of(message: Body) -> list[bytes]:
     """The JPEG files of one message, in their order.
 
     Raises:
-        ValueError: A picture is no JPEG in a `data:` address.
+        ValueError: A picture is not a JPEG in a `data:` address.
     """
     found: list[bytes] = []
     for part in message["content"] if isinstance(message["content"], list) else ():
@@ -64,7 +64,7 @@ def pictures_of(message: Body) -> list[bytes]:
 
 
 def number_in(jpeg: bytes) -> int:
-    """The number that a picture carries, in whatever size it comes; one that stands upright was turned clockwise.
+    """The number in a picture of any size. A portrait picture was turned clockwise.
 
     Raises:
         ValueError: It cannot be decoded.
@@ -80,7 +80,7 @@ def number_in(jpeg: bytes) -> int:
 
 
 def main() -> None:
-    """Serve until Ctrl-C."""
+    """Serves until Ctrl-C."""
     with serve(PixelModel()) as server:
         print(server.base_url, flush=True)
         try:

@@ -43,12 +43,12 @@ STATEMENTS: Final = {
     "use": "After picking up {o}, he first {next}.",
     "what_else": "Besides {o}, he picks up {list}.",
 }
-"""How somebody would state a fact in passing, by kind of question; kinds are left out that only deny or compare."""
+"""How a person might mention a fact, by kind of question. Kinds that only deny or compare are left out."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """A dialogue with all that is needed to word its questions anew."""
+    """A dialogue with everything that is needed to reword its questions."""
 
     dialogue: Dialogue
     asked: tuple[WordedQuestion, ...]
@@ -62,7 +62,7 @@ class Planted:
 
     dialogue: Dialogue
     turn_index: int
-    """The turn whose answer stands before it."""
+    """The turn with an answer before it."""
     how: str
     kind: str
 
@@ -79,7 +79,7 @@ def told_dialogues(benchmark: Benchmark, *, per_video: int = 3) -> Iterator[Told
 
 
 def repeated(told: Told, draw: random.Random) -> Iterator[Planted]:
-    """Every turn that an earlier one can give away: asked before in other words, or stated in an earlier answer."""
+    """Every turn that an earlier turn can give away: a rewording before it, or a fact in an earlier answer."""
     for index, (asked, turn) in enumerate(zip(told.asked, told.dialogue.turns, strict=True)):
         if turn.extra["answer_type"] == "refusal" or index < 2:
             continue
@@ -108,7 +108,7 @@ def _with(dialogue: Dialogue, turns: Sequence[Turn], mark: str) -> Dialogue:
 
 
 def biased(dialogues: Sequence[Dialogue], kind: str) -> tuple[list[Dialogue], set[tuple[str, int]]]:
-    """The dialogues with *Yes* for every answer to one kind of question, and which turns those are."""
+    """The dialogues with *Yes* for every answer to one kind of question, and the list of these turns."""
     changed, places = [], set()
     for one in dialogues:
         turns = list(one.turns)
@@ -121,7 +121,7 @@ def biased(dialogues: Sequence[Dialogue], kind: str) -> tuple[list[Dialogue], se
 
 
 def without_kinds(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-    """The dialogues as a writer leaves them who names no kinds: with their wording alone."""
+    """The dialogues as a writer would leave them that names no kinds, with only their wording."""
     bare = [
         tuple(
             turn.model_copy(update={"extra": {k: v for k, v in turn.extra.items() if k == "answer_type"}})

@@ -1,6 +1,6 @@
-"""A PostgreSQL of one's own for tests and measurements: a cluster in a temporary folder, reached by a socket in it.
+"""A private PostgreSQL for tests and measurements: a cluster in a temporary folder, reached by a socket in it.
 
-Nothing outside the folder is touched, no port is opened, and no server that runs already is used.
+It touches nothing outside the folder, opens no port, and uses no running server.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from typing import Final
 import psycopg
 
 FOLDERS: Final = Path("/usr/lib/postgresql")
-"""Where Debian keeps the programs, by version."""
+"""Debian's folders of the programs, by version."""
 USER: Final = "reviewer"
 
 
@@ -28,11 +28,11 @@ class PostgresCluster:
 
     Args:
         folder: An empty folder.
-        data: Another one, for all that the server keeps; a folder in `folder` by default.
-        durable: True where it shall survive a kill; else it never waits for the disk, which is quicker.
+        data: Another empty folder, for the server's data; a folder in `folder` by default.
+        durable: True if it must survive a kill; otherwise it never waits for the disk, which is faster.
 
     Raises:
-        RuntimeError: It cannot be had here; says why.
+        RuntimeError: It cannot run here; the message gives the reason.
     """
 
     def __init__(self, folder: Path, *, data: Path | None = None, durable: bool = False) -> None:
@@ -60,7 +60,7 @@ class PostgresCluster:
         self.start()
 
     def start(self) -> None:
-        """Start the server, as after `kill`.
+        """Starts the server, for example after `kill`.
 
         Raises:
             RuntimeError: It does not answer within a minute.
@@ -81,13 +81,13 @@ class PostgresCluster:
         raise RuntimeError(f"PostgreSQL does not start: {(self._folder / 'log').read_text()[-500:]}")
 
     def kill(self) -> None:
-        """Kill the server and all its children, as a power cut would."""
+        """Kills the server and all its children, as a power cut would."""
         assert self._server is not None
         self.send_to_all(signal.SIGKILL)
         self._server.wait()
 
     def send_to_all(self, number: signal.Signals) -> None:
-        """Send a signal to the server and all its children."""
+        """Sends a signal to the server and all its children."""
         assert self._server is not None
         children = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children").read_text().split()
         for process in (self._server.pid, *map(int, children)):
@@ -95,7 +95,7 @@ class PostgresCluster:
                 os.kill(process, number)
 
     def shut_down(self, number: signal.Signals, *, within_s: float) -> bool:
-        """Ask the server to end, as PostgreSQL's manual says for each signal; whether it did in time."""
+        """Asks the server to end, with a signal from PostgreSQL's manual. Returns True if it ended in time."""
         assert self._server is not None
         self._server.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -103,16 +103,16 @@ class PostgresCluster:
         return self._server.poll() is not None
 
     def ask(self, statement: str) -> None:
-        """Execute a statement of its own.
+        """Executes a statement on its own.
 
         Raises:
-            psycopg.Error: The server refuses it or breaks off.
+            psycopg.Error: The server refuses it or breaks the connection.
         """
         with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
             connection.execute(statement)
 
     def stop(self) -> None:
-        """Stop the server at once."""
+        """Stops the server at once."""
         if self._server is not None and self._server.poll() is None:
             self._server.send_signal(signal.SIGQUIT)
             self._server.wait(30)
@@ -137,14 +137,14 @@ class PostgresCluster:
 
 @contextlib.contextmanager
 def postgres_cluster(*, durable: bool = False, data: Path | None = None) -> Iterator[PostgresCluster]:
-    """A server that is gone afterwards.
+    """A server for a `with` block.
 
     Args:
-        durable: True where it shall survive a kill.
-        data: An empty folder for all that it keeps; a temporary one by default.
+        durable: True if it must survive a kill.
+        data: An empty folder for its data; a temporary one by default.
 
     Raises:
-        RuntimeError: It cannot be had here; says why.
+        RuntimeError: It cannot run here; the message gives the reason.
     """
     with tempfile.TemporaryDirectory(prefix="reeltalk-postgres-") as folder:
         cluster = PostgresCluster(Path(folder), durable=durable, data=data)

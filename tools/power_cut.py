@@ -1,9 +1,9 @@
-"""What a power cut may leave of the files that a program writes, worked out from the system calls that it made.
+"""Works out from a program's system calls which state of its files a power cut may leave.
 
-A program runs under `strace`. Of what it wrote only what it waited for is sure: data of a file that `fsync` or
-`fdatasync` was called for since, and names that were made, moved or removed in a folder that `fsync` was called for
-since, as fsync(2) says. Of all else a part is there, in any order between files, and the last write may be torn. So
-this is stricter than today's file systems, which keep names in order.
+A program runs under `strace`. Only the data that it waited for is certain: the data of a file before its last `fsync`
+or `fdatasync`, and names that were created, moved or removed in a folder before the folder's last `fsync`, as fsync(2)
+says. Of everything else a part is there, in any order between files, and the last write may be torn. This is stricter
+than today's file systems, which keep names in order.
 """
 
 import os
@@ -25,11 +25,11 @@ TEXT: Final = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 DESCRIPTOR: Final = re.compile(r"(\d+|AT_FDCWD)<((?:\\x[0-9a-f]{2})*|[^>]*)>")
 SECTOR: Final = 512
 SKIPPED: Final = re.compile(r"-shm$")
-"""SQLite's index of its log, which it maps into memory and builds anew after a cut."""
+"""SQLite's index of its log, which it maps into memory and rebuilds after a power cut."""
 
 
 def is_installed() -> bool:
-    """Whether programs can be watched here."""
+    """True if programs can be traced here."""
     probe = ["strace", "-qq", "-e", "trace=openat", "-o", os.devnull, "true"]
     return (
         shutil.which("strace") is not None and subprocess.run(probe, check=False, capture_output=True).returncode == 0
@@ -38,32 +38,32 @@ def is_installed() -> bool:
 
 @dataclass(eq=False)
 class Node:
-    """A file or a folder, whatever its names are."""
+    """A file or a folder, independent of its names."""
 
     is_folder: bool
     changes: list["Change"] = field(default_factory=list)
-    """Of a file: what was written. Of a folder: which names were made, moved and removed."""
+    """For a file its writes; for a folder the names that were created, moved and removed."""
     synced: list[tuple[int, int]] = field(default_factory=list)
-    """When waiting for the disk began and ended."""
+    """Beginning and end of each wait for the disk."""
     size: int = 0
 
 
 @dataclass(eq=False)
 class Change:
-    """One step of a program that may or may not last."""
+    """A step of a program that may or may not survive."""
 
     at: int
-    """Place in the order of all calls; the call has ended then."""
+    """Place in the order of all calls, at the end of the call."""
     offset: int = 0
     data: bytes | None = None
-    """What was written at `offset`; None where the file was cut or grown to `offset`."""
+    """The data written at `offset`; None if the file was cut or extended to `offset`."""
     gone: tuple[Node, str] | None = None
     made: tuple[Node, str, Node] | None = None
 
 
 @dataclass(eq=False)
 class Opened:
-    """A descriptor."""
+    """A file descriptor."""
 
     node: Node
     place: int
@@ -71,15 +71,15 @@ class Opened:
 
 
 class Recording:
-    """What a program wrote below a folder, and what it said meanwhile.
+    """The writes of a program below a folder, and its output.
 
     Args:
         command: The program with its arguments.
-        folder: What is watched; what is in it before is sure.
-        environment: For the program; this process's by default.
+        folder: The watched folder; its earlier contents are certain.
+        environment: Environment of the program; by default that of this process.
 
     Raises:
-        RuntimeError: The program fails, or what it wrote is not what the calls explain.
+        RuntimeError: The program fails, or its files do not match its calls.
     """
 
     def __init__(self, command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> None:
@@ -87,12 +87,12 @@ class Recording:
         self.said: list[tuple[int, str]] = []
         """Lines on its standard output, each with its place in the order of calls."""
         self.moments: list[int] = []
-        """Places at which something below the folder changed."""
+        """Places in the order of calls at which something below the folder changed."""
         self._root = Node(is_folder=True)
         self._opened: dict[int, Opened] = {}
         self._changes: list[Change] = []
         self._names: dict[tuple[Node, str], Node] = {}
-        """What names what, as the calls are read."""
+        """The current file of each name while the calls are read."""
         self._read_tree(self.folder, self._root)
         log = self.folder.parent / f"{self.folder.name}.strace"
         # All data in full: a line can be long.
@@ -109,18 +109,18 @@ class Recording:
         self._check()
 
     def cut(self, draw: random.Random, into: Path, at: int | None = None) -> list[str]:
-        """Make the folder as it may be after a power cut.
+        """Writes the folder in a possible state after a power cut.
 
         Args:
-            draw: Decides when, and what of the unsure is left.
-            into: Where; it must not be there.
+            draw: Decides the moment, and which of the uncertain changes survive.
+            into: The folder to write; it must not exist.
             at: Cut at this moment instead.
 
         Returns:
-            The lines that the program had said until then.
+            The lines that the program had printed until then.
         """
         at = draw.choice(self.moments) if at is None else at
-        # Nothing that was not waited for; all of it, as after SIGKILL; or a part.
+        # Only certain changes; or all changes, as after SIGKILL; or a part.
         fate = draw.choices(("nothing", "all", "part"), (3, 1, 6))[0]
         names: dict[Node, dict[str, Node]] = {self._root: {}}
         unsure = self._unsure_names(at, fate, draw)
@@ -128,7 +128,7 @@ class Recording:
             if change.at > at or change in unsure:
                 continue
             if change.gone is not None and names.setdefault(change.gone[0], {}).pop(change.gone[1], None) is None:
-                # What it would move was never there: a name in another folder that was lost.
+                # The file to move was never there, because it had a name in another folder that was lost.
                 continue
             if change.made is not None:
                 names.setdefault(change.made[0], {})[change.made[1]] = change.made[2]
@@ -136,13 +136,13 @@ class Recording:
         return [line for place, line in self.said if place <= at]
 
     def _unsure_names(self, at: int, fate: str, draw: random.Random) -> set[Change]:
-        """Changes of names that do not last: of each folder the last ones, however many."""
+        """Changes of names that are lost: any number of the last ones of each folder."""
         lost: set[Change] = set()
         if fate == "all":
             return lost
         folders = {node for change in self._changes for node in _folders(change)}
         sure = {change for node in folders for change in node.changes if change.at <= _sure_until(node, at)}
-        # Sorted, so that the same seed gives the same cut.
+        # Sorted, so that the same seed gives the same result.
         for node in sorted(folders, key=lambda folder: folder.changes[0].at):
             open_ones = [change for change in node.changes if change.at <= at and change not in sure]
             kept = 0 if fate == "nothing" else draw.randint(0, len(open_ones))
@@ -168,7 +168,7 @@ class Recording:
         return bytes(content)
 
     def _check(self) -> None:
-        """Compare what all calls explain with what is there."""
+        """Compares the result of all calls with the real files."""
         names: dict[Node, dict[str, Node]] = {}
         for change in self._changes:
             if change.gone is not None:
@@ -278,7 +278,7 @@ class Recording:
         self._opened[value] = Opened(node, 0, "O_APPEND" in arguments)
 
     def _find(self, path: Path) -> tuple[Node, str] | None:
-        """The folder that holds a path and its name there; none for a path that is not watched."""
+        """The folder of a path and the name in it; None if the path is not watched."""
         if not path.is_relative_to(self.folder):
             return None
         node, parts = self._root, path.relative_to(self.folder).parts
@@ -355,7 +355,7 @@ def _apply(content: bytearray, offset: int, data: bytes | None) -> None:
 
 
 def _sure_until(node: Node, at: int) -> int:
-    """The last moment whose changes are on the disk for sure; -1 where none are."""
+    """The last moment whose changes are certainly on the disk; -1 if there is none."""
     return max((since for since, ended in node.synced if ended <= at), default=-1)
 
 
@@ -370,10 +370,10 @@ def _paths(node: Node, names: dict[Node, dict[str, Node]], prefix: str = "") -> 
 
 
 def _plain(text: str) -> bytes:
-    """What strace writes with two hexadecimal digits a byte; a text that it does not write so is itself."""
+    """Decodes text that strace writes with two hexadecimal digits per byte; other text is returned unchanged."""
     return bytes.fromhex(text.replace("\\x", "")) if text.startswith("\\x") else text.encode()
 
 
 def _path(text: bytes, descriptors: Sequence[tuple[str, str]]) -> Path:
-    """A path of a call, from the folder that its descriptor names."""
+    """A path of a call, relative to the folder of its descriptor."""
     return Path(os.path.normpath(Path(descriptors[0][1] if descriptors else "/", os.fsdecode(text))))

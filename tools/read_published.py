@@ -1,8 +1,8 @@
-"""Readers of three published layouts that share nothing with reeltalk's importers: do exports hold what belongs there?
+"""Readers of three published layouts that share no code with reeltalk's importers. They check exports.
 
-Each is written from what the papers and the official scripts say, and is strict: a key, a file or a value that the
-layout does not have is a misfit. `python tools/read_published.py LAYOUT FOLDER` prints what a folder holds, LAYOUT
-being `mt-video-bench`, `svbench` or `vdact`; exit code 1 where something does not fit.
+Each is written from the papers and the official scripts, and is strict: a key, a file or a value that the layout does
+not have is a misfit. `python tools/read_published.py LAYOUT FOLDER` prints the contents of a folder; LAYOUT is
+`mt-video-bench`, `svbench` or `vdact`. The exit code is 1 if something does not fit.
 """
 
 import csv
@@ -19,11 +19,11 @@ Counts = dict[str, int]
 
 
 class MisfitError(ValueError):
-    """Something that the layout does not have, or lacks something that it has; names the place."""
+    """Something that the layout does not have, or something that is missing; the message names the place."""
 
 
 def demand(is_so: object, place: str, problem: str) -> None:
-    """Raise where something is not so."""
+    """Raises if a condition does not hold."""
     if not is_so:
         raise MisfitError(f"{place}: {problem}")
 
@@ -34,19 +34,19 @@ def loaded(path: Path) -> Any:
 
 
 def keys_are(value: object, keys: set[str], place: str) -> None:
-    """Demand an object with these keys and no others."""
+    """Requires an object with exactly these keys."""
     demand(isinstance(value, dict), place, "not an object")
     assert isinstance(value, dict)
     demand(set(value) == keys, place, f"keys are {sorted(value)}, not {sorted(keys)}")
 
 
 def is_text(value: object, place: str) -> None:
-    """Demand words."""
+    """Requires words."""
     demand(isinstance(value, str) and value.strip(), place, f"not a text: {value!r}")
 
 
 def folders_are(folder: Path, known: set[str]) -> None:
-    """Demand that nothing else lies in a folder."""
+    """Requires that a folder has no other files."""
     found = {path.name for path in folder.iterdir()}
     demand(found <= known, str(folder), f"holds {sorted(found - known)} too")
     demand(found, str(folder), "is empty")
@@ -66,7 +66,7 @@ BASIC: Final = {"Scene Understanding", "Scene Reasoning"}
 
 
 def read_mt_video_bench(folder: Path) -> Counts:
-    """What `mtqa` and `checklist` hold.
+    """The contents of `mtqa` and `checklist`.
 
     Raises:
         MisfitError: Something does not fit.
@@ -136,7 +136,7 @@ TIMES: Final = ("qac_timestamps_start", "qac_timestamps_end")
 
 
 def read_svbench(folder: Path) -> Counts:
-    """What `Meta`, `Dialogue`, `Con`, `Path` and `Streaming` hold.
+    """The contents of `Meta`, `Dialogue`, `Con`, `Path` and `Streaming`.
 
     Raises:
         MisfitError: Something does not fit.
@@ -254,7 +254,7 @@ SUMMARIES: Final = ("VDEval/scenario_refine_summaries", "scenario_template_summa
 
 
 def read_vdact(folder: Path) -> Counts:
-    """What dialogues, split lists, model outputs, summaries and activity graphs hold, as far as they are there.
+    """The contents of dialogues, split lists, model outputs, summaries and activity graphs, as far as they exist.
 
     Raises:
         MisfitError: Something does not fit.
@@ -323,7 +323,7 @@ def _output(row: Any, turns: dict[str, list[Any]], place: str) -> None:
 
 
 def _members(place: Path) -> Iterator[tuple[str, str]]:
-    """The files of a folder, or of a zip archive that is called so."""
+    """The files of a folder or a zip archive."""
     if place.is_dir():
         yield from ((path.name, path.read_text(encoding="utf-8")) for path in sorted(place.iterdir()))
     elif (archive := place.with_name(f"{place.name}.zip")).is_file():

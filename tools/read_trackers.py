@@ -1,4 +1,4 @@
-"""Print what a tracker was told, as JSON on standard output: names, numbers and curves of each of its runs.
+"""Prints the data of a tracker as JSON on standard output: names, numbers and curves of each run.
 
 For tests, in the environment in which the trackers are installed.
 """
@@ -71,7 +71,7 @@ def read_wandb(where: str, project: str) -> Read:
 
 
 def _log_records(content: bytes) -> Iterator[bytes]:
-    """Records of a file of the kind that LevelDB keeps as its log: blocks, and pieces of records in them."""
+    """Records of a log file of LevelDB: blocks, and pieces of records in them."""
     at, pieces = HEADER_BYTES, b""
     while at + PIECE_HEADER.size <= len(content):
         left = BLOCK_BYTES - at % BLOCK_BYTES
@@ -88,7 +88,7 @@ def _log_records(content: bytes) -> Iterator[bytes]:
 
 
 def read_trackio(where: str, project: str) -> Read:
-    """From the folder that `TRACKIO_DIR` names."""
+    """Reads the folder that `TRACKIO_DIR` names."""
     import trackio
     from trackio.sqlite_storage import SQLiteStorage
 

