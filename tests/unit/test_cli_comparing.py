@@ -73,7 +73,7 @@ def test_plans(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> N
         ([], "compare needs a run of several models, or two runs"),
         (["{one}", "{two}", "--model", "three"], "the runs have no model 'three'; they have 'one', 'two'"),
         (["{one}", "{two}", "--metrics", "cider"], "--metrics cider: the runs do not have it; they have rouge_l"),
-        (["{one}", "{two}", "--by", "task"], "--by task: no turn carries it"),
+        (["{one}", "{two}", "--by", "task"], "--by task: no turn has it"),
         (["{one}", "{two}", "--confidence", "95"], "--confidence 95.0"),
         (["{one}", "{two}", "--power", "--difference", "two"], "--difference two: give numbers above 0"),
         (["{one}", "{two}", "--power", "--format", "csv"], "--format csv cannot be had with --power"),

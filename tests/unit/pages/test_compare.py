@@ -346,7 +346,7 @@ class TestGroups:
 
     def test_an_unknown_group_names_those_there_are(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1), "b": random_turns(2)}, labels=self.LABELS)
-        with pytest.raises(SettingError, match=r"--by mood: no turn carries it; .* turn, kind, vdact.question_type"):
+        with pytest.raises(SettingError, match=r"--by mood: no turn has it; .* turn, kind, vdact.question_type"):
             compare_models(build_leaderboard([run]), CompareSettings(by="mood"))
 
 
