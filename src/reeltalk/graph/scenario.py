@@ -461,6 +461,8 @@ class _Search:
                 self._followers[card.environment, card.start_room].append(card)
         self._firsts: Counter[str] = Counter()
         self._pairs: Counter[tuple[str, str]] = Counter()
+        self._used_up: dict[str, set[str]] = defaultdict(set)
+        """Activities that may no longer follow one: the pair is in `max_pair` scenarios."""
         self._with: dict[str, list[int]] = defaultdict(list)
         self._seen: set[Scenario] = set()
 
@@ -533,7 +535,8 @@ class _Search:
         if not open_:
             return None, FEW
         # A pair that is used up is passed over, and counted, rather than ending the walk.
-        free = [c for c in open_ if self._pairs[end.name, c.name] < self.settings.max_pair]
+        used_up = self._used_up.get(end.name)
+        free = [c for c in open_ if c.name not in used_up] if used_up else open_
         self.walks[f"steps passed over: {PAIR}"] += len(open_) - len(free)
         return (self.random.choice(free), None) if free else (None, PAIR)
 
@@ -553,7 +556,10 @@ class _Search:
     def _accept(self, scenario: Scenario) -> None:
         self._seen.add(scenario)
         self._firsts[scenario[0]] += 1
-        self._pairs.update(adjacent_pairs(scenario))
+        for first, second in adjacent_pairs(scenario):
+            self._pairs[first, second] += 1
+            if self._pairs[first, second] >= self.settings.max_pair:
+                self._used_up[first].add(second)
         for activity in scenario:
             self._with[activity].append(len(self.accepted))
         self.accepted.append(scenario)
