@@ -396,7 +396,7 @@ def test_a_withheld_number_is_shown_in_detail_alone(judged_site: Path, judged_pa
     index = index_of(judged_site, judged_pages)
     assert "61.50" not in section(index, "scores")
     assert section(index, "scores").count(">withheld</a>") == 3
-    assert "61.50 over what was scored" in section(index, "detail")
+    assert "61.50 over the scored items" in section(index, "detail")
     assert "Some numbers are withheld" in index.source
 
 
@@ -418,7 +418,7 @@ def test_figures_of_official_scripts_are_marked_and_never_best(
 
 def test_the_floor_is_marked_and_is_no_row_of_a_dialogue(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
     index = index_of(judged_site, judged_pages)
-    assert "says nothing. That is the floor" in index.text
+    assert "says nothing. This is the floor" in index.text
     assert section(index, "intervals").count("<title>floor: ") > 0
     assert "not comparable" not in section(index, "scores")
     for page in judged_pages.values():

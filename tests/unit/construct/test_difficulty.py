@@ -59,7 +59,7 @@ def test_runs_are_read_with_a_threshold(tmp_path: Path) -> None:
 def test_a_run_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no scores of 'token_f1'"):
         read_correct([write(tmp_path / "other", {0: 1.0}, metric="bleu")], DifficultySettings())
-    with pytest.raises(BenchmarkError, match="stand beside"):
+    with pytest.raises(BenchmarkError, match="are next to the answer of"):
         read_correct([write(tmp_path / "shifted", {0: 1.0}, shifted=True)], DifficultySettings())
     with pytest.raises(BenchmarkError, match="is not a run"):
         read_correct([tmp_path], DifficultySettings())

@@ -23,7 +23,7 @@ class Row(SourceModel):
         ('[1,\n2,\n"cut', r"f\.json:3"),
         ("[" * 200 + "]" * 200, "nested deeper than 64"),
         ("[" * 100_000, "nested too deep|not JSON"),
-        ('{"a": ["\\ud800"]}', r"lone UTF-16 surrogate\) \(f\.json at \$\.a\[0\]"),
+        ('{"a": ["\\ud800"]}', r"lone UTF-16 surrogate, .* \(f\.json at \$\.a\[0\]"),
         ("", "not JSON"),
     ],
 )
