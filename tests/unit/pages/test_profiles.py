@@ -237,7 +237,7 @@ def test_credit_is_the_most_exact_measure_that_all_models_share(tmp_path: Path) 
     assert both.measures == ("rouge_l", "rouge_l")
     assert both.credit.tolist() == [[0.5, 0.25]]
     assert read(one, two, credit="rubric").measures == ("rubric", None)
-    with pytest.raises(SettingError, match=r"'vdeval'.*these have: rouge_l, rubric"):
+    with pytest.raises(SettingError, match=r"'vdeval'.*measures with one: rouge_l, rubric"):
         read(one, credit="vdeval")
 
 
