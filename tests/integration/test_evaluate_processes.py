@@ -235,7 +235,7 @@ def test_processes_that_would_each_load_a_model_are_refused(
 ) -> None:
     command = ["evaluate", str(benchmark), "--model", "transformers:weights", "--out", str(tmp_path / "run")]
     assert run([*command, "--processes", "2"]) == 2
-    assert "each process would load transformers:weights anew" in capsys.readouterr().err
+    assert "each process would load transformers:weights again" in capsys.readouterr().err
     assert run([*command, "--processes", "0"]) == 2
     assert "--processes 0: it must be at least 1" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
