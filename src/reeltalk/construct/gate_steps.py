@@ -25,7 +25,7 @@ from reeltalk.errors import BenchmarkError, BudgetError, OutageError, ReeltalkEr
 from reeltalk.llm import Prompt
 from reeltalk.metrics.agree import SIGNATURE, agrees
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.gates import GateOutcome, GateResult, is_counted
+from reeltalk.schema.gates import ANSWERABLE, DIFFICULTY, GateOutcome, GateResult, is_counted
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.store.runs import read_run
@@ -35,8 +35,6 @@ Condition = Literal["blind", "history", "one_frame", "shuffled", "evidence"]
 FramesAt = Callable[[str, Sequence[float]], list[bytes]]
 """Gives encoded pictures of a video, by its identifier, at times in seconds."""
 
-ANSWERABLE: Final = "answerable"
-"""Gate of the condition `evidence`; the others are `leak.model.CONDITION`."""
 UNKNOWN: Final = "UNKNOWN"
 
 _WORDS: Final[dict[str, dict[str, str]]] = {
@@ -239,7 +237,6 @@ def middles_of(intervals: Sequence[Interval], count: int) -> list[float]:
     return times
 
 
-DIFFICULTY: Final = "difficulty"
 Item = tuple[str, int]
 """A turn, as (identifier of its dialogue or chain, index from 0)."""
 

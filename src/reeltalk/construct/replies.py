@@ -62,6 +62,22 @@ class ReplyType(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", json_schema_extra={"additionalProperties": False})
 
 
+Verdict = Literal["supported", "contradicted", "cannot tell"]
+
+
+class TurnCheck(ReplyType):
+    """What a judge finds about one turn, draft or caption. The verdict comes last."""
+
+    number: Annotated[int, Field(ge=1)]
+    seen: Said
+    """What the video shows about it."""
+    at_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+    """The moment that shows it, in seconds of the video; null if no moment does."""
+    faults: tuple[Said, ...]
+    """Everything else that is wrong with it."""
+    verdict: Verdict
+
+
 class ChainReply(ReplyType):
     """A chain of questions, each with the answer at the same place."""
 

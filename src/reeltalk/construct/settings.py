@@ -115,8 +115,13 @@ class AskSettings(BaseModel):
     """Environment variable that holds the key."""
     sees: Literal["images", "text"] = "images"
     """text: the writer gets no images but a list of detected objects; its signature has writer:text-only."""
-    judge: str | None = None
-    """Model that judges chains and checklists; the writer itself by default."""
+    judge: tuple[str, ...] = ()
+    """Models that verify every draft against the video; the first one also decides whether two answers say the same.
+    Without one, drafts and answers are `unchecked`. It should be another model than the writer."""
+    samples: Count = 1
+    """Verdicts of each judge about a draft; the agreement is recorded."""
+    attacker: tuple[str, ...] = ()
+    """Further models, for example small ones, that answer every question; one that they can answer is easy."""
     prompts: Path | None = None
     """Folder of prompts in place of ours, as 'reeltalk prompts --out' writes one."""
     probe: str | None = None

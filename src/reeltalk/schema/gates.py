@@ -15,6 +15,19 @@ GateUnit = Literal["chain", "dialogue", "linkage", "path", "scene", "clip", "vid
 
 LEAK: Final = "leak."
 """Prefix of the names of gates that ask a turn without the video."""
+VERIFIED: Final = "verified"
+"""Gate of a reference answer, draft or caption that a judge compares with the video: passed if the video supports it,
+flagged if the judge cannot tell, dropped or replaced if the video contradicts it, unchecked without a judge."""
+FAULTS: Final = "faults"
+"""Gate of the other faults that a judge finds in a draft, one result for each fault."""
+ANSWERABLE: Final = "answerable"
+"""Gate of a turn that a model must be able to answer from its evidence alone."""
+EVIDENCE_CUT: Final = "evidence.cut"
+"""Gate of a turn that a model must not be able to answer from the video without its evidence."""
+DEPENDS: Final = "depends"
+"""Gate of a turn that claims to need the dialogue; its value is the depth, the number of earlier turns it rests on."""
+DIFFICULTY: Final = "difficulty"
+"""Gate of a turn that no attacker should be able to answer; its value is the share of attackers that can."""
 BY_DESIGN: Final[tuple[tuple[str, str], ...]] = (
     ("mt_video_bench.task", Task.MEMORY_RECALL.value),
     ("mt_video_bench.task", Task.CONTENT_SUMMARY.value),

@@ -54,7 +54,8 @@ class WritingModels:
             OutageError: Its server was tried, and no request can succeed.
         """
         asking = self._asking
-        option = {self._writer: "--writer", asking.judge: "--judge", asking.probe: "--probe"}
+        option: dict[str | None, str] = {asking.probe: "--probe", self._writer: "--writer"}
+        option |= dict.fromkeys(asking.judge, "--judge") | dict.fromkeys(asking.attacker, "--attacker")
         key_variable = None if len(self._store) else asking.api_key_env
         check_server(name, asking.base_url, key_variable, name=option.get(name, "--writer"))
         key = os.environ.get(asking.api_key_env)
@@ -254,7 +255,7 @@ def _writer(
         clips={clip.id: clip for clip in benchmark.read(CLIPS)},
         language=settings.language,
         threads=asking.connections,
-        judge=models.open(asking.judge, sees_images=sees_images) if asking.judge else None,
+        judge=models.open(asking.judge[0], sees_images=sees_images) if asking.judge else None,
         own_prompts=asking.prompts,
     )
 
