@@ -55,7 +55,7 @@ class WritingModels:
         """
         asking = self._asking
         option: dict[str | None, str] = {asking.probe: "--probe", self._writer: "--writer"}
-        option |= dict.fromkeys(asking.judge, "--judge") | dict.fromkeys(asking.attacker, "--attacker")
+        option |= {name: "--judge" for name in asking.judge} | {name: "--attacker" for name in asking.attacker}
         key_variable = None if len(self._store) else asking.api_key_env
         check_server(name, asking.base_url, key_variable, name=option.get(name, "--writer"))
         key = os.environ.get(asking.api_key_env)
