@@ -54,8 +54,8 @@ class WritingModels:
             OutageError: Its server was tried, and no request can succeed.
         """
         asking = self._asking
-        option: dict[str | None, str] = {asking.probe: "--probe", self._writer: "--writer"}
-        option |= {name: "--judge" for name in asking.judge} | {name: "--attacker" for name in asking.attacker}
+        option = {name: "--attacker" for name in asking.attacker} | {name: "--judge" for name in asking.judge}
+        option |= {asking.probe or "": "--probe", self._writer: "--writer"}
         key_variable = None if len(self._store) else asking.api_key_env
         check_server(name, asking.base_url, key_variable, name=option.get(name, "--writer"))
         key = os.environ.get(asking.api_key_env)
