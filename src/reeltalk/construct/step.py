@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from reeltalk.construct.prompting import PromptedModel
 from reeltalk.construct.quality import unwritten_gate
 from reeltalk.construct.settings import ConstructSettings, Step
 from reeltalk.construct.writers import ProposesTags, Unwritten, Writer
@@ -38,6 +39,8 @@ class ConstructRun:
     writer: Writer
     executor: Executor
     progress: Progress = unseen
+    judges: tuple[PromptedModel, ...] = ()
+    """Models that check what is written; the first one decides whether two answers say the same."""
     runs: tuple[Path, ...] = ()
     """Run folders whose scores show which turns are too easy."""
     probe: Ask | None = None

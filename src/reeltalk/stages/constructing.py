@@ -12,7 +12,7 @@ from reeltalk.construct.balance import format_shortfalls as balance_lines
 from reeltalk.construct.context import VideoContext
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.model_writer import ModelWriter
-from reeltalk.construct.prompting import construction_prompts
+from reeltalk.construct.prompting import PromptedModel, construction_prompts, prompts
 from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk.construct.stage import construct as compute
 from reeltalk.construct.step import Ask
@@ -202,6 +202,7 @@ def construct(
                 _writer(benchmark, writer, settings, asking, models, executor, paths_alone=set(steps) == {"paths"}),
                 executor,
                 progress,
+                judges=_judges(models, settings, asking),
                 runs=tuple(run.path if isinstance(run, Run) else Path(run) for run in runs),
                 probe=_probe(models, asking),
                 probe_name=asking.probe,
@@ -258,6 +259,12 @@ def _writer(
         judge=models.open(asking.judge[0], sees_images=sees_images) if asking.judge else None,
         own_prompts=asking.prompts,
     )
+
+
+def _judges(models: WritingModels, settings: ConstructSettings, asking: AskSettings) -> tuple[PromptedModel, ...]:
+    own = prompts(settings.language, asking.prompts)
+    opened = [models.open(name, sees_images=asking.sees == "images") for name in asking.judge]
+    return tuple(PromptedModel(model, settings.language, own) for model in opened)
 
 
 def _probe(models: WritingModels, asking: AskSettings) -> Ask | None:
