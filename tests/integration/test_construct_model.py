@@ -57,7 +57,21 @@ def tables_of(folder: Path) -> dict[str, bytes]:
 
 
 def construct(folder: Path, base_url: str, *options: str) -> int:
-    return run(["construct", str(folder), "--writer", "vision-1", "--base-url", base_url, "--frames", FRAMES, *options])
+    return run(
+        [
+            "construct",
+            str(folder),
+            "--writer",
+            "vision-1",
+            "--base-url",
+            base_url,
+            "--frames",
+            FRAMES,
+            "--judge",
+            "vision-1",
+            *options,
+        ]
+    )
 
 
 def test_a_vision_model_writes_everything(written: Written) -> None:
@@ -153,7 +167,7 @@ def kill_once(runs: Launcher, filmed: Path, written: Written, folder: Path, afte
 
     with serve(slow) as server:
         command = ["construct", folder, "--writer", "vision-1", "--base-url", server.base_url, "--frames", FRAMES]
-        with runs.start(*command, "--connections", "3", stdout=DEVNULL, stderr=DEVNULL) as child:
+        with runs.start(*command, "--judge", "vision-1", "--connections", "3", stdout=DEVNULL, stderr=DEVNULL) as child:
             until = time.monotonic() + 60
             while server.count < after and child.poll() is None and time.monotonic() < until:
                 time.sleep(0.02)

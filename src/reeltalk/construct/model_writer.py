@@ -12,6 +12,7 @@ refused if a wrong answer could meet more than one item, because the items name 
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -49,12 +50,12 @@ from reeltalk.construct.replies import (
     TagsReply,
 )
 from reeltalk.construct.tagging.turns import UNVERIFIED
-from reeltalk.construct.writers import ChainJudgement, Language, Unwritten
+from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, Unwritten
 from reeltalk.llm import Message, Model, RecordResult
 from reeltalk.llm.prompts import Prompts
 from reeltalk.metrics.agree import content_words, is_negated, polarity
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Linkage, QAChain, Turn
-from reeltalk.schema.entrances import Entrance, EntranceVerdict
+from reeltalk.schema.entrances import Entrance, EntranceVerdict, verdict_by_rule
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
@@ -76,7 +77,7 @@ class ModelWriter:
         clips: Mapping[ClipId, Clip] | None = None,
         language: Language = "en",
         threads: int = 1,
-        judge: Model | None = None,
+        judges: Sequence[Model] = (),
         settings: MatchSettings = DEFAULT_MATCH,
         own_prompts: Path | None = None,
     ) -> None:
@@ -88,7 +89,7 @@ class ModelWriter:
             clips: Clips by identifier, needed for the scenes in `suitability` and `dialogue`.
             language: Language of all written text.
             threads: Most simultaneous calls.
-            judge: The model that judges chains and tries out checklists; `model` by default.
+            judges: Models that check what is written, each once for every sample. Without one nothing is judged.
             settings: How similar to the original a copied question must be.
             own_prompts: A folder of prompts to use instead of ours.
 
@@ -103,12 +104,12 @@ class ModelWriter:
         self.language: Language = language
         own = prompts(language, own_prompts)
         self._writer = PromptedModel(model, language, own)
-        self._judge = PromptedModel(judge or model, language, own)
-        self._signature = _signature(model, judge, own, language, settings)
+        self._judges = tuple(PromptedModel(judge, language, own) for judge in judges)
+        self._signature = _signature(model, judges, own, language, settings)
 
     @property
     def signature(self) -> str:
-        """`model:NAME#` and a hash of all that can change a reply; then language, judge and `writer:text-only`."""
+        """`model:NAME#` and a hash of all that can change a reply; then language, judges and `writer:text-only`."""
         return self._signature
 
     @property
@@ -158,18 +159,20 @@ class ModelWriter:
         )
 
     def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
-        """Judge a chain by SVBench's seven dimensions and an overall score. Never None.
+        """Judge a chain by SVBench's seven dimensions and an overall score; `Unwritten` without a judge. Never None.
 
         Raises:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
         """
+        if not self._judges:
+            return Unwritten(NO_JUDGE)
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
         seen = self._context(video, (interval,))
         reply = record_or_unwritten(
-            self._judge.ask("quality", QualityReply, seen=seen, data={"chain": number_turns(chain.turns)})
+            self._judges[0].ask("quality", QualityReply, seen=seen, data={"chain": number_turns(chain.turns)})
         )
         return reply if isinstance(reply, Unwritten) else ChainJudgement(reply.overall, reply.dimensions, reply.reasons)
 
@@ -203,7 +206,7 @@ class ModelWriter:
         return write_rewrites(self._writer, seen, linkage, before, after, signature=self.signature)
 
     def stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
-        """Let the judge decide from the turns that the path asked, skips, and asks next.
+        """Let the judge decide from the turns that the path asked, skips, and asks next. Without one the rule decides.
 
         A turn in the chain's own words that refers back by its wording does not stand; the judge is not asked.
 
@@ -211,7 +214,7 @@ class ModelWriter:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
         """
-        return judge_standing(self._judge, entered)
+        return judge_standing(self._judges[0], entered) if self._judges else verdict_by_rule(entered)
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
         """Describe a clip in two to four sentences.
@@ -328,14 +331,15 @@ class ModelWriter:
         return unwritten_from(asked) if asked.record is None else made(asked.record)
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
-        """Write five items, four expected Yes and one No, that the reference answer itself passes.
+        """Write five items, four expected Yes and one No, that the reference answer itself passes by a judge.
 
         Raises:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
             ValueError: The turn is not in the dialogue.
         """
-        return model_checklist(self._writer, self._judge, turn, dialogue.turns[: dialogue.turns.index(turn)])
+        judge = self._judges[0] if self._judges else None
+        return model_checklist(self._writer, judge, turn, dialogue.turns[: dialogue.turns.index(turn)])
 
     def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
         """The turns with CogME's tags and VDAct's question types, marked as not verified by a person.
@@ -418,18 +422,18 @@ def _propose_tags(
     )
 
 
-def _signature(model: Model, judge: Model | None, own: Prompts, language: Language, settings: MatchSettings) -> str:
+def _signature(model: Model, judges: Sequence[Model], own: Prompts, language: Language, settings: MatchSettings) -> str:
     moving = {
         "prompts": sorted(prompt.signature for prompt in own.values()),
         "settings": settings.model_dump(mode="json"),
-        "asked": [(dict(asked.sampling), asked.sees_images) for asked in (model, judge) if asked is not None],
+        "asked": [(dict(asked.sampling), asked.sees_images) for asked in (model, *judges)],
     }
     digest = hashlib.sha256(json.dumps(moving, sort_keys=True).encode()).hexdigest()[:8]
     parts = [f"model:{model.name}#{digest}"]
     if language != "en":
         parts.append(f"language:{language}")
-    if judge is not None:
-        parts.append(f"judge:{judge.name}")
+    samples = Counter(judge.name for judge in judges)
+    parts += [f"judge:{name}" if times == 1 else f"judge:{name}*{times}" for name, times in samples.items()]
     if not model.sees_images:
         parts.append(TEXT_ONLY)
     return "|".join(parts)
@@ -490,13 +494,13 @@ def is_met_by_an_echo(items: Sequence[ItemReply], question: str, answer: str) ->
 
 
 def model_checklist(
-    writer: PromptedModel, judge: PromptedModel, turn: Turn, history: Sequence[Turn]
+    writer: PromptedModel, judge: PromptedModel | None, turn: Turn, history: Sequence[Turn]
 ) -> Checklist | Unwritten:
     """Ask a model for five items that the reference answer itself passes.
 
     Args:
         writer: Writes the items.
-        judge: Applies them to the reference answer.
+        judge: Applies them to the reference answer; without one the items are not tried out.
         turn: The turn.
         history: The turns before it.
 
@@ -531,12 +535,17 @@ def model_checklist(
 
 
 def _tried_out(
-    judge: PromptedModel, asked: RecordResult[ChecklistReply], answer: str
+    judge: PromptedModel | None, asked: RecordResult[ChecklistReply], answer: str
 ) -> Checklist | Unwritten | list[str]:
     """The checklist, or the reason why there is none, or the items that the reference answer fails."""
     if asked.record is None:
         return unwritten_from(asked)
     items = asked.record.items
+    written = Checklist(
+        items=tuple(ChecklistItem(question=item.question, expected=item.expected == "Yes") for item in items)
+    )
+    if judge is None:
+        return written
     listed = "\n".join(f"{number}. {item.question}" for number, item in enumerate(items, start=1))
     tried = judge.ask("checklist_self_check", SelfCheckReply, data={"answer": answer, "items": listed})
     if tried.record is None:
@@ -547,9 +556,7 @@ def _tried_out(
         for item, got in zip(items, tried.record.answers, strict=True)
         if item.expected != got
     ]
-    return problems or Checklist(
-        items=tuple(ChecklistItem(question=item.question, expected=item.expected == "Yes") for item in items)
-    )
+    return problems or written
 
 
 def _complaint(reply: ChecklistReply, question: str, answer: str) -> str | None:

@@ -91,12 +91,13 @@ class _Attempt:
             return [_quality(self.chain, self.judged, GateOutcome.PASSED)]
         if self.judged is None:
             return []
+        why = self.judged.reason
         unchecked = GateResult(
             gate=QUALITY_GATE,
             unit="chain",
             unit_id=self.chain.id,
             outcome=GateOutcome.UNCHECKED,
-            reason=f"the judge's reply cannot be used: {self.judged.reason}",
+            reason=f"the judge's reply cannot be used: {why}" if self.judged.replies else why,
             raw=self.judged.replies,
         )
         return [unchecked]

@@ -6,7 +6,7 @@ record.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, EntranceVerdict
@@ -15,6 +15,8 @@ from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
 
 T = TypeVar("T")
+NO_JUDGE: Final = "no model judged it; name one with --judge"
+"""Reason of a check that was not made because there is no judge."""
 Language = Literal["en", "zh"]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
+from typing import Final
 
 from reeltalk.construct.balance import benchmark_shortfall
 from reeltalk.construct.balance import format_shortfalls as balance_lines
@@ -46,8 +47,14 @@ class WritingModels:
         self.opened: list[Model] = []
         self._breakers: dict[str, Breaker] = {}
 
-    def open(self, name: str, *, sees_images: bool) -> CachedModel:
+    def open(self, name: str, *, sees_images: bool, sample: int = 0) -> CachedModel:
         """A model by its name, or `inspect:PROVIDER/MODEL`.
+
+        Args:
+            name: Name of the model.
+            sees_images: True if it gets frames.
+            sample: Number of the sample, if the same is asked several times. Each but the first has a temperature and a
+                seed of its own.
 
         Raises:
             SettingError: The model has no address.
@@ -69,6 +76,8 @@ class WritingModels:
             price_in=asking.price_in,
             price_out=asking.price_out,
         )
+        if sample:
+            endpoint = endpoint.model_copy(update={"temperature": SAMPLED, "seed": sample})
         breaker = self._breakers.get(name)
         if breaker is None and asking.preflight:
             breaker = breaker_with_preflight(
@@ -86,7 +95,7 @@ class WritingModels:
             endpoint, api_key=key, budget=self._budget, sees_images=sees_images, kept=self._store, breaker=breaker
         )
         self.opened.append(model)
-        return CachedModel(model, self._store)
+        return CachedModel(model, self._store, sample=sample)
 
     def spent(self) -> str | None:
         """The requests so far, as a sentence; None if no model was opened."""
@@ -126,6 +135,8 @@ def open_models(
                 model.close()
 
 
+SAMPLED: Final = 0.7
+"""Temperature of further samples. With temperature 0 all samples would be the same."""
 GRAPH = "graph"
 """Name of the writer that needs no model."""
 WRITES = (
@@ -256,7 +267,11 @@ def _writer(
         clips={clip.id: clip for clip in benchmark.read(CLIPS)},
         language=settings.language,
         threads=asking.connections,
-        judge=models.open(asking.judge[0], sees_images=sees_images) if asking.judge else None,
+        judges=[
+            models.open(judge, sees_images=sees_images, sample=sample)
+            for judge in asking.judge
+            for sample in range(asking.samples)
+        ],
         own_prompts=asking.prompts,
     )
 

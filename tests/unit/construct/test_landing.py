@@ -288,7 +288,7 @@ def written(household: Path, tmp_path_factory: pytest.TempPathFactory, vision: V
     shutil.copytree(household, folder)
     benchmark, settings = Benchmark.open(folder), ConstructSettings(paths=20)
     clips: dict[Any, Clip] = {clip.id: clip for clip in benchmark.read(CLIPS)}
-    writer = ModelWriter(vision, context=look, clips=clips)
+    writer = ModelWriter(vision, context=look, clips=clips, judges=(vision,))
     construct(ConstructRun(benchmark, settings, writer, LocalExecutor(1)), STEPS)
     return Benchmark.open(folder)
 

@@ -13,10 +13,11 @@ from reeltalk.construct.model_writer import ModelWriter
 from reeltalk.construct.prompting import PROMPTS, VisualContext, examples_in, prompts, without_fences
 from reeltalk.construct.quality import write_checked_linkages
 from reeltalk.construct.replies import Ability, ChainReply, DialogueReply
-from reeltalk.construct.writers import ChainJudgement, Language, Unwritten, Writer
+from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, Unwritten, Writer
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Message, Model, Reply
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.entrances import Entrance, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Relation, Task
@@ -85,6 +86,11 @@ def look(_: Video, intervals: Sequence[Interval]) -> VisualContext:
 
 def writer(model: Model, **options: Any) -> ModelWriter:
     return ModelWriter(model, context=look, clips=CLIPS, **options)
+
+
+def judged(model: Model, **options: Any) -> ModelWriter:
+    """A writer whose judge is the same model."""
+    return writer(model, judges=(model,), **options)
 
 
 def chain_reply(pairs: Sequence[tuple[str, str]] = PAIRS) -> dict[str, Any]:
@@ -174,7 +180,7 @@ def test_a_model_is_a_writer() -> None:
 def test_a_good_reply_is_taken_at_once(name: str, language: Language) -> None:
     call, replies = CALLS[name]
     model = Scripted(*replies)
-    assert not isinstance(call(writer(model, language=language)), Unwritten)
+    assert not isinstance(call(judged(model, language=language)), Unwritten)
     assert len(model.seen) == len(replies)
     assert "{" not in re.sub(r'\{"[^{}]*(\{[^{}]*\}[^{}]*)*\}', "", model.prompt(0))
 
@@ -183,14 +189,14 @@ def test_a_good_reply_is_taken_at_once(name: str, language: Language) -> None:
 def test_a_malformed_reply_is_asked_for_once_more(name: str) -> None:
     call, replies = CALLS[name]
     model = Scripted("{}", *replies)
-    assert call(writer(model)) == call(writer(Scripted(*replies)))
+    assert call(judged(model)) == call(judged(Scripted(*replies)))
     assert len(model.seen) == 1 + len(replies)
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_two_malformed_replies_are_kept_and_nothing_is_written(name: str) -> None:
     call, _ = CALLS[name]
-    found = call(writer(Scripted(NONSENSE, "{}")))
+    found = call(judged(Scripted(NONSENSE, "{}")))
     assert isinstance(found, Unwritten)
     assert found.replies == (NONSENSE, "{}")
     assert "there is no JSON object in it; then " in found.reason
@@ -249,8 +255,10 @@ def test_the_signature_says_all_that_moves_a_reply() -> None:
     assert re.fullmatch(r"model:tiny#[0-9a-f]{8}", plain)
     assert plain == writer(Scripted()).signature
     assert re.fullmatch(r"model:tiny#[0-9a-f]{8}\|language:zh", writer(Scripted(), language="zh").signature)
-    judged = writer(Scripted(), judge=Scripted(name="stern")).signature
+    stern, mild = Scripted(name="stern"), Scripted(name="mild")
+    judged = writer(Scripted(), judges=(stern,)).signature
     assert judged.endswith("|judge:stern")
+    assert writer(Scripted(), judges=(stern, stern, mild)).signature.endswith("|judge:stern*2|judge:mild")
     warm = Scripted()
     warm.sampling = {"temperature": 1.0}
     assert len({plain, judged, writer(warm).signature, writer(Scripted(), language="zh").signature}) == 4
@@ -295,7 +303,7 @@ def test_questions_and_answers_are_as_many() -> None:
 
 def test_the_judge_is_another_model_where_one_is_given() -> None:
     model, judge = Scripted(), Scripted(QUALITY | {"overall": 71.5, "reasons": ["question 2 is vague"]}, name="stern")
-    found = writer(model, judge=judge).judge(VIDEO, CLIP, a_chain())
+    found = writer(model, judges=(judge,)).judge(VIDEO, CLIP, a_chain())
     assert found == ChainJudgement(
         71.5, {name: float(value) for name, value in QUALITY.items()}, ("question 2 is vague",)
     )
@@ -303,9 +311,16 @@ def test_the_judge_is_another_model_where_one_is_given() -> None:
     assert "1. Q: What does the man carry into the kitchen?\n   A: He carries a wooden crate." in judge.prompt()
 
 
+def test_without_a_judge_nothing_is_judged() -> None:
+    alone = writer(Scripted())
+    assert alone.judge(VIDEO, CLIP, a_chain()) == Unwritten(NO_JUDGE)
+    entered = Entrance(BEFORE.turns[:2], AFTER.turns[:1], AFTER.turns[1], (), reworded=False)
+    assert alone.stands(VIDEO, entered, BEFORE, AFTER) == verdict_by_rule(entered)
+
+
 def test_a_quality_out_of_range_is_no_quality() -> None:
     reply = QUALITY | {"overall": 101, "reasons": []}
-    assert isinstance(writer(Scripted(reply, reply)).judge(VIDEO, CLIP, a_chain()), Unwritten)
+    assert isinstance(judged(Scripted(reply, reply)).judge(VIDEO, CLIP, a_chain()), Unwritten)
 
 
 def test_copied_questions_become_linkages() -> None:
@@ -546,7 +561,7 @@ def test_a_scene_of_unknown_clips_is_not_written_about() -> None:
 def test_a_checklist_passes_on_its_own_reference() -> None:
     bottles = [{**item, "question": f"{item['question'][:-1]} beside green bottles?"} for item in ITEMS]
     model = Scripted({"items": bottles}, CHECKED)
-    found = writer(model).checklist(VIDEO, TALK, TALK.turns[1])
+    found = judged(model).checklist(VIDEO, TALK, TALK.turns[1])
     assert isinstance(found, Checklist)
     assert [item.expected for item in found.items] == [True] * 4 + [False]
     assert "What does the man carry into the kitchen?" in model.prompt(0)
@@ -557,10 +572,10 @@ def test_a_checklist_passes_on_its_own_reference() -> None:
 def test_a_checklist_that_its_reference_fails_is_written_again() -> None:
     failed = {"answers": ["Yes", "No", "Yes", "Yes", "No"]}
     model = Scripted({"items": ITEMS}, failed, {"items": ITEMS}, CHECKED)
-    assert isinstance(writer(model).checklist(VIDEO, TALK, TALK.turns[0]), Checklist)
+    assert isinstance(judged(model).checklist(VIDEO, TALK, TALK.turns[0]), Checklist)
     assert "carries wood? (expected Yes, got No)" in model.prompt(2)
     assert [message.role for message in model.seen[2]] == ["system", "user", "assistant", "user"]
-    found = writer(Scripted({"items": ITEMS}, failed, {"items": ITEMS}, failed)).checklist(VIDEO, TALK, TALK.turns[0])
+    found = judged(Scripted({"items": ITEMS}, failed, {"items": ITEMS}, failed)).checklist(VIDEO, TALK, TALK.turns[0])
     assert isinstance(found, Unwritten)
     assert found.reason.startswith("the reference answer itself fails the checklist: ")
     assert found.replies == (said({"items": ITEMS}),) * 2
@@ -568,7 +583,7 @@ def test_a_checklist_that_its_reference_fails_is_written_again() -> None:
 
 def test_a_self_check_that_cannot_be_read_leaves_no_checklist() -> None:
     judge = Scripted(NONSENSE, NONSENSE, name="stern")
-    found = writer(Scripted({"items": ITEMS}), judge=judge).checklist(VIDEO, TALK, TALK.turns[0])
+    found = writer(Scripted({"items": ITEMS}), judges=(judge,)).checklist(VIDEO, TALK, TALK.turns[0])
     assert isinstance(found, Unwritten)
     assert found.replies == (said({"items": ITEMS}), NONSENSE, NONSENSE)
 

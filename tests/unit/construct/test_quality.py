@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reeltalk.construct.quality import write_checked_chain, write_checked_linkages
-from reeltalk.construct.writers import ChainJudgement, Unwritten
+from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Unwritten
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.media import Clip, Video
@@ -158,6 +158,12 @@ def test_a_judge_that_cannot_be_read_leaves_the_chain_unchecked() -> None:
     assert (results[-1].gate, results[-1].outcome) == ("quality", GateOutcome.UNCHECKED)
     assert results[-1].reason == "the judge's reply cannot be used: no JSON"
     assert results[-1].raw == ("well", "no")
+
+
+def test_without_a_judge_the_chain_is_unchecked() -> None:
+    writer: Any = Scripted([chain()], [Unwritten(NO_JUDGE)])
+    _, results = write_checked_chain(writer, VIDEO, CLIP)
+    assert (results[-1].gate, results[-1].outcome, results[-1].reason) == ("quality", GateOutcome.UNCHECKED, NO_JUDGE)
 
 
 def test_a_writer_that_needs_no_judge_is_linted_only() -> None:
