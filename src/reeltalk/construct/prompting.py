@@ -39,6 +39,7 @@ REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
     "checklist": replies.ChecklistReply,
     "checklist_self_check": replies.SelfCheckReply,
     "dialogue": replies.DialogueReply,
+    "equivalence": replies.EquivalenceReply,
     "linkages": replies.LinkageReply,
     "merge": replies.MergeReply,
     "object_caption": replies.CaptionReply,

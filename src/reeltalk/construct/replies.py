@@ -248,3 +248,17 @@ class RubricReply(ReplyType):
     """An answer taken apart."""
 
     items: Annotated[tuple[RubricPart, ...], Field(min_length=1, max_length=8)]
+
+
+class PairVerdict(ReplyType):
+    """Whether the answer of one pair says the same as its reference."""
+
+    number: Annotated[int, Field(ge=1)]
+    reason: Said
+    same: bool
+
+
+class EquivalenceReply(ReplyType):
+    """Verdicts on pairs of answers, one for each."""
+
+    pairs: tuple[PairVerdict, ...]
