@@ -1,4 +1,4 @@
-"""What a model is shown of a part of a video: frames as JPEG files, or detected objects with times as text."""
+"""What a model is shown of a part of a video: frames as JPEG files, or detected objects as text; and what is said."""
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
@@ -14,14 +14,17 @@ from reeltalk.parallel import Executor
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Sighting
 from reeltalk.schema.media import Video
+from reeltalk.schema.speech import Speech, Utterance
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import SIGHTINGS
+from reeltalk.store.tables import SIGHTINGS, SPEECH
 from reeltalk.video.sampling import uniform
 
 KEPT: Final = 32
 """Parts whose frames are cached. A scene is asked about once for every task; its frames are decoded once."""
 MOST_SIGHTINGS: Final = 60
 """Most lines of objects in the text for a model that sees no images."""
+MOST_SPEECH_CHARACTERS: Final = 20_000
+"""Most characters of the speech of one part, about half an hour of talk."""
 
 
 class VideoContext:
@@ -42,6 +45,7 @@ class VideoContext:
         self._frames, self._longest_px = frames, longest_px
         self._lock = Lock()
         self._sightings: dict[str, list[Sighting]] | None = None
+        self._speech: Speech | None = None
         self._kept: OrderedDict[tuple[str, tuple[Interval, ...]], VisualContext] = OrderedDict()
 
     def __call__(self, video: Video, intervals: Sequence[Interval]) -> VisualContext:
@@ -51,7 +55,7 @@ class VideoContext:
             BenchmarkError: The video file is missing or cannot be decoded.
         """
         if not self._sees:
-            return VisualContext(objects_text=self._told(video, intervals))
+            return VisualContext(objects_text=self._told(video, intervals), speech=self._said(video, intervals))
         key = (video.id, tuple(intervals))
         with self._lock:
             if key in self._kept:
@@ -65,12 +69,23 @@ class VideoContext:
             rotation_deg=video.encoding.rotation_deg if video.encoding else 0,
             longest_px=self._longest_px,
         )
-        seen = VisualContext(images=tuple(frame.jpeg for frame in found), times_s=tuple(frame.pts_s for frame in found))
+        seen = VisualContext(
+            images=tuple(frame.jpeg for frame in found),
+            times_s=tuple(frame.pts_s for frame in found),
+            speech=self._said(video, intervals),
+        )
         with self._lock:
             self._kept[key] = seen
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return seen
+
+    def _said(self, video: Video, intervals: Sequence[Interval]) -> str:
+        with self._lock:
+            if self._speech is None:
+                self._speech = Speech(self._benchmark.read(SPEECH))
+            speech = self._speech
+        return speech_lines(speech.said_in(video.id, intervals))
 
     def _told(self, video: Video, intervals: Sequence[Interval]) -> str:
         with self._lock:
@@ -86,6 +101,24 @@ class VideoContext:
         lines = [f"{s.pts_s:.1f} s: {s.caption or s.class_name}" for s in sorted(inside, key=lambda s: s.pts_s)]
         step = max(1, -(-len(lines) // MOST_SIGHTINGS))
         return "\n".join(islice(lines, 0, None, step))
+
+
+def speech_lines(utterances: Sequence[Utterance]) -> str:
+    """Utterances as lines such as `12.0–14.5 s Anna: Come in.`; of a very long talk only the beginning, which is said.
+
+    Args:
+        utterances: In the order of time.
+    """
+    lines: list[str] = []
+    left = MOST_SPEECH_CHARACTERS
+    for number, spoken in enumerate(utterances):
+        line = f"{spoken.interval.start_s:.1f}–{spoken.interval.end_s:.1f} s {spoken.line}"
+        left -= len(line)
+        if left < 0:
+            lines.append(f"(… {len(utterances) - number:,} more)")
+            break
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def frame_times(intervals: Sequence[Interval], frames: int) -> list[float]:

@@ -68,6 +68,8 @@ class VisualContext:
     """Presentation time of each image in seconds."""
     objects_text: str = ""
     """Detected objects with times, one a line, for a model that sees no images."""
+    speech: str = ""
+    """What is said in it, one utterance a line with its times and speaker; empty if that is not known."""
 
 
 class ContextOf(Protocol):
@@ -208,10 +210,16 @@ class PromptedModel:
         if self.model.sees_images:
             return None if seen.images else "there is no picture of this part of the video"
         return (
-            None if seen.objects_text.strip() else "nothing was detected that a model without sight could write about"
+            None
+            if seen.objects_text.strip() or seen.speech
+            else "nothing was detected that a model without sight could write about"
         )
 
     def _shown(self, seen: VisualContext) -> str:
+        pictured = self._pictured(seen)
+        return f"{pictured}\n\n{self.part('seen_speech', {'speech': seen.speech})}" if seen.speech else pictured
+
+    def _pictured(self, seen: VisualContext) -> str:
         if not self.model.sees_images:
             return self.part("seen_objects", {"objects": seen.objects_text})
         moments = ", ".join(f"{moment_s:.1f}" for moment_s in seen.times_s)

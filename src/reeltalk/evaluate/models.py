@@ -338,6 +338,8 @@ def create_player(
         source_name = spec if kind == "human" else name
         return CreatedPlayer(AnswersPlayer.of(found, source=name, sha256=sha256), (source_name, sha256))
     if kind == "mini":
+        if play.subtitles:
+            raise SettingError(f"{spec} is trained on questions alone and reads no speech; give --no-subtitles")
         return CreatedPlayer(CachedPlayer(_mini_player(spec, asking), store), (spec, ""))
     if kind == "summary" and colon:
         from reeltalk.evaluate.playing.chat import SummaryPlayer

@@ -132,7 +132,8 @@ class PlaySettings(BaseModel):
     option_order: Literal["source", "shuffled"] = "source"
     """Order of a multiple-choice question's options: as in the source, or drawn by the seed."""
     subtitles: bool = False
-    """Show the lines that were spoken and had ended by the moment of the question."""
+    """Show what is said in the video, from the benchmark's table of speech: the lines that ended by the moment of the
+    question. Baselines, recorded answers and the oracle read none."""
     seed: Annotated[int, Field(ge=0)] = 17
     """Seed of the order of options, of planted wrong answers, and of the controls."""
     frames: FrameSettings = FrameSettings()

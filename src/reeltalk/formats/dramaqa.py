@@ -5,14 +5,17 @@ A video is an episode; `AnotherMissOh14_001_0000` is its first scene (the last f
 persons and objects in frames; both are kept with the clip.
 """
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from reeltalk.formats.export_losses import fields_left_out
+from reeltalk.formats.export_losses import ADDED_LATER, fields_left_out
 from reeltalk.formats.layout import DocumentKind, Index, Layout, SourceDocument, as_file_stem, lost_splits
 from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -20,6 +23,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import ClipId, DialogueId, Json, Name, VideoId
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, record_errors
 
@@ -27,6 +31,9 @@ FORMAT: Final = "dramaqa"
 CLIP_NAME: Final = re.compile(r"(?P<episode>\w+?\d\d)_(?P<scene>\d{3})_(?P<shot>\d{4})")
 WHOLE_SCENE: Final = "0000"
 NO_SUBTITLE: Final = "."
+NOBODY: Final = "None"
+"""The speaker of a line that nobody in the script speaks, such as a sound."""
+SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]*)?")
 LEVELS: Final = ("q_level_logic", "q_level_mem")
 TAGS: Final = ("target", "content", "thinking")
 """CogME's three components (CogSci 2024); several tags form a list."""
@@ -237,7 +244,7 @@ def _encode_with_script(index: Index, file: SourceFile) -> Json:
 
 
 def _seconds(document: SourceDocument, place: str, text: str) -> float:
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?", text):
+    if not SECONDS.fullmatch(text):
         raise document.error("not a number of seconds", place, text)
     return float(text)
 
@@ -337,6 +344,8 @@ def _default_files(index: Index) -> list[SourceFile]:
 
 def _lost(content: Content) -> list[str]:
     index = Index(content)
+    if any("contained_subs" in clip.extra for clip in content.clips):
+        content = replace(content, speech=[])  # The clips hold their lines.
     misfits = sum(not _fits(index, name) for name in question_names(index))
     unnamed = sum(CLIP_NAME.fullmatch(clip.id) is None for clip in content.clips)
     return [
@@ -367,6 +376,41 @@ LAYOUT: Final = Layout(
     "AnotherMissOhQA_{train,val,test}_set.json, AnotherMissOh_script.json, AnotherMissOh_visual.json",
     _default_files,
     _lost,
+    unfilled=tuple(table for table in ADDED_LATER if table != "speech"),
 )
-read = LAYOUT.read
+
+
+def read(source: Path) -> Content:
+    """Read a folder or one file. The script's lines become the table of speech, each once.
+
+    Raises:
+        InputError: A file is damaged or unknown, or there is none of this layout.
+    """
+    content = LAYOUT.read(source)
+    spoken = {line for clip in content.clips for line in _utterances(clip, content.warnings)}
+    content.speech = [Utterance.model_validate_json(line) for _, line in sorted(spoken)]
+    return content
+
+
+def _utterances(clip: Clip, warnings: list[str]) -> Iterator[tuple[tuple[float, float], str]]:
+    """The lines of a clip, each with its times. A line without times or words cannot be shown, and is counted."""
+    unusable = 0
+    for line in clip.extra.get("contained_subs", ()):
+        try:
+            start_s, end_s = (float(line[key]) if SECONDS.fullmatch(line[key]) else math.nan for key in ("st", "et"))
+            speaker = " ".join(line["speaker"].split())
+            row = Utterance(
+                video_id=clip.video_id,
+                interval=Interval(start_s=start_s, end_s=end_s),
+                text=line["utter"].strip(),
+                speaker=None if speaker in ("", NOBODY) else speaker,
+            )
+        except ValidationError:
+            unusable += 1
+            continue
+        yield (start_s, end_s), row.to_json()
+    if unusable:
+        warnings.append(f"{unusable:,} lines of {clip.id} have no usable times or words, and are not in speech.jsonl")
+
+
 write = LAYOUT.write

@@ -11,17 +11,18 @@ from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
 
 Unit = TypeVar("Unit", Dialogue, QAChain)
-UNHELD: Final = ("entities", "events", "facts", "tag_proposals", "rubrics", "reviews", "rejected", "media")
+UNHELD: Final = ("speech", "entities", "events", "facts", "tag_proposals", "rubrics", "reviews", "rejected", "media")
 """Tables that no layout of questions can store, in addition to the tables that every export counts."""
 ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNHELD)
 """Tables that a layout of questions does not fill."""
 MADE_ON_THE_WAY: Final = (
-    "screenings", "shots", "frames", "scenes", "rewrites", "proactive", "known_boxes", "sightings", "identity_changes",
-    "gates",
+    "screenings", "shots", "frames", "scenes", "rewrites", "proactive", "known_boxes", "sightings",
+    "identity_changes", "gates",
 )  # fmt: skip
 """Working tables of stages, which no published layout of dialogues can hold."""
 WORDS: Final = {
     "proactive": "proactive tasks",
+    "speech": "spoken lines",
     "known_boxes": "known boxes",
     "identity_changes": "changes of identities",
     "gates": "results of gates",

@@ -15,6 +15,7 @@ from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
+from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.tables import TABLES
 
@@ -27,6 +28,7 @@ class Content:
     screenings: list[Screening] = field(default_factory=list)
     shots: list[Shot] = field(default_factory=list)
     frames: list[SampledFrame] = field(default_factory=list)
+    speech: list[Utterance] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
     scenes: list[Scene] = field(default_factory=list)
     chains: list[QAChain] = field(default_factory=list)

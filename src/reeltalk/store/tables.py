@@ -20,6 +20,7 @@ from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
+from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.documents import input_error
 from reeltalk.store.foreign import open_file
@@ -58,6 +59,7 @@ VIDEOS = Table("videos", Video, lambda row: row.id)
 SCREENINGS = Table("screenings", Screening, lambda row: row.video_id)
 SHOTS = Table("shots", Shot, lambda row: f"{row.video_id}/{row.interval.start_s}")
 FRAMES = Table("frames", SampledFrame, lambda row: f"{row.video_id}/{row.pts_s}")
+SPEECH = Table("speech", Utterance, None)
 CLIPS = Table("clips", Clip, lambda row: row.id)
 SCENES = Table("scenes", Scene, lambda row: row.id)
 CHAINS = Table("chains", QAChain, lambda row: row.id)
@@ -88,6 +90,7 @@ TABLES: dict[str, Table[Any]] = {
         SCREENINGS,
         SHOTS,
         FRAMES,
+        SPEECH,
         CLIPS,
         SCENES,
         CHAINS,

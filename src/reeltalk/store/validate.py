@@ -20,6 +20,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Json
 from reeltalk.schema.runs import CurvePoint, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
+from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.schema.texts import MAY_BE_REFUSED, text_problem, texts_of, twins
 from reeltalk.store.atomic import PARTIAL_PREFIX
@@ -174,6 +175,8 @@ class _Relations:
         yield from self._splits()
         for clip in self.content.clips:
             yield from self._clip(clip)
+        for index, utterance in enumerate(self.content.speech):
+            yield from self._utterance(f"speech:{index}", utterance)
         for chain in self.content.chains:
             yield from self._unit("chains", chain.id, chain.video_id, (chain.clip_id,) if chain.clip_id else ())
             yield from self._turns("chains", chain.id, chain.video_id, chain.turns)
@@ -223,6 +226,17 @@ class _Relations:
                 "error",
                 where,
                 f"ends at {clip.interval.end_s:g} s but video '{video.id}' lasts {video.duration_s:g} s",
+            )
+
+    def _utterance(self, where: str, utterance: Utterance) -> Iterator[Finding]:
+        video = self.videos.get(utterance.video_id)
+        if video is None:
+            yield Finding("error", where, f"belongs to video '{utterance.video_id}', which the benchmark does not have")
+        elif video.duration_s is not None and utterance.interval.end_s > video.duration_s + TOLERANCE_S:
+            yield Finding(
+                "error",
+                where,
+                f"ends at {utterance.interval.end_s:g} s but video '{video.id}' lasts {video.duration_s:g} s",
             )
 
     def _unit(self, table: str, unit_id: str, video_id: str, clip_ids: Iterable[str]) -> Iterator[Finding]:

@@ -1,22 +1,17 @@
 """Policies as functions of turns and length; no video is needed."""
 
 import itertools
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from reeltalk.errors import BenchmarkError
 from reeltalk.evaluate.playing.policies import FixedRate, PerClip, Uniform, policy_of
 from reeltalk.evaluate.playing.script import Step
-from reeltalk.evaluate.playing.subtitles import Subtitle, subtitles_of, visible_subtitles
 from reeltalk.evaluate.settings import FramePolicy, FrameSettings
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.media import Clip
-from reeltalk.schema.record import ClipId, VideoId
 from reeltalk.video.sampling import svbench
 
 POLICIES: list[FramePolicy] = ["uniform", "fps", "per-clip", "first-turn", "none"]
@@ -150,46 +145,6 @@ def test_the_signature_names_what_the_policy_uses() -> None:
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         FrameSettings.model_validate(wrong)
-
-
-def clip(name: str, *lines: object) -> Clip:
-    return Clip(id=ClipId(name), video_id=VideoId("v"), extra={"contained_subs": list(lines)})
-
-
-def line(st_: str, et: str, words: str, speaker: str = "Haeyoung") -> dict[str, str]:
-    return {"speaker": speaker, "utter": words, "st": st_, "et": et}
-
-
-def told(clips: Sequence[Clip], asked_at_s: float | None) -> tuple[str, ...]:
-    return visible_subtitles(subtitles_of(clips), asked_at_s)
-
-
-def test_only_lines_that_have_ended_may_be_known() -> None:
-    scene = clip("AnotherMissOh14_001_0000", line("4.5", "6.0", "Where?"), line("1.0", "3.5", "Come.", ""))
-    assert told([scene], 0.5) == ()
-    assert told([scene], 3.5) == ("Come.",)
-    assert told([scene], 5.9) == ("Come.",)
-    assert told([scene], 6.0) == told([scene], None) == ("Come.", "Haeyoung: Where?")
-
-
-def test_a_line_of_a_scene_and_its_shot_is_told_once() -> None:
-    same = line("1.0", "3.5", "Come.")
-    assert subtitles_of([clip("a", same), clip("b", same), Clip(id=ClipId("c"), video_id=VideoId("v"))]) == (
-        Subtitle(1.0, 3.5, "Haeyoung: Come."),
-    )
-
-
-@pytest.mark.parametrize(
-    "wrong", [line("1", "", "a"), line("2", "1", "a"), line("nan", "1", "a"), {"st": "1", "et": "2"}, "a", None]
-)
-def test_a_line_of_unknown_time_is_refused(wrong: object) -> None:
-    with pytest.raises(BenchmarkError, match="line 1 of clip 'a' has no words, or no times"):
-        subtitles_of([clip("a", line("1", "2", "b"), wrong)])
-
-
-def test_lines_that_are_no_list_are_refused() -> None:
-    with pytest.raises(BenchmarkError, match="'contained_subs' of clip 'a' is no list"):
-        subtitles_of([Clip(id=ClipId("a"), video_id=VideoId("v"), extra={"contained_subs": "none"})])
 
 
 def test_a_turn_without_a_clip_is_shown_what_there_is_where_all_clips_are_still_to_come() -> None:

@@ -44,6 +44,7 @@ from reeltalk.schema.dialogue import (
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.outcomes import SourceFile
+from reeltalk.schema.speech import Utterance
 from reeltalk.stages.evaluating import evaluate
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -119,14 +120,21 @@ FIELDS: Final[dict[type[BaseModel], dict[str, tuple[str, Any]]]] = {
         "summaries": (MOVES, {"refine": "Another summary."}),
     },
     Clip: {
-        "extra": (MOVES, {"contained_subs": [{"speaker": "Ann", "utter": "Hello.", "st": 0.0, "et": 1.0}]}),
+        "extra": (STAYS, {"contained_subs": [{"speaker": "Ann", "utter": "Hello.", "st": 0.0, "et": 1.0}]}),
         "id": (NAMES, None),
         "video_id": (NAMES, None),
         "interval": (MOVES, Interval(start_s=0.0, end_s=3.0)),
         "file": (STAYS, None),
     },
+    Utterance: {
+        "extra": (STAYS, {"note": "x"}),
+        "video_id": (NAMES, None),
+        "interval": (MOVES, Interval(start_s=0.0, end_s=3.5)),
+        "text": (MOVES, "Here comes the tea."),
+        "speaker": (MOVES, "Ann"),
+    },
 }  # fmt: skip
-READ_TABLES: Final = frozenset({"videos", "clips", "scenes", "chains", "linkages", "paths", "dialogues"})
+READ_TABLES: Final = frozenset({"videos", "speech", "clips", "scenes", "chains", "linkages", "paths", "dialogues"})
 OF_OTHER_NUMBERS: Final = frozenset({"proactive", "answers", "graphs", "media"})
 """Proactive tasks, answers, what only the oracle reads, and files: each is signed where it is read."""
 NOT_READ: Final = frozenset(
@@ -160,6 +168,7 @@ def content_of() -> Content:
             interval = Interval(start_s=2.0 * n, end_s=2.0 * n + 2)
             content.clips.append(Clip(id=clip, video_id=video, interval=interval))
             content.chains.append(QAChain(id=f"q-{clip}", video_id=video, clip_id=clip, turns=(turn, later)))
+        content.speech.append(Utterance(video_id=video, interval=Interval(start_s=0.0, end_s=3.0), text="Tea?"))
         refs = [TurnRef(unit_id=f"q-{clip}", turn_index=n) for n, clip in enumerate(clips)]
         content.linkages.append(Linkage(source=refs[0], target=refs[1], relation="temporal"))
         steps = tuple(PathStep(ref=ref) for ref in refs)

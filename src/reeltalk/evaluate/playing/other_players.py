@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from reeltalk.errors import BudgetError, OutageError, SettingError
+from reeltalk.evaluate.playing.chat import speech_text
 from reeltalk.evaluate.playing.play import Pictures, Player, Response, TurnInput
 from reeltalk.extension import made_of, told
 from reeltalk.llm.model import Message, Reply
@@ -77,8 +78,9 @@ WANTED: Final = "answer(frames, history, question)"
 class PythonPlayer:
     """Plays with an object of a class that has `answer(frames, history, question) -> str`.
 
-    `frames` is a list of (H, W, 3) uint8 RGB arrays in order, `history` a list of (question, answer). The method may be
-    a coroutine. Otherwise it runs in a thread, one call at a time, because few models allow more.
+    `frames` is a list of (H, W, 3) uint8 RGB arrays in order, `history` a list of (question, answer). `question` also
+    holds the options, and the spoken lines if they are shown. The method may be a coroutine. Otherwise it runs in a
+    thread, one call at a time, because few models allow more.
 
     Args:
         spec: `package.module:Class` or `path/to/file.py:Class`; the class is made without arguments.
@@ -118,7 +120,7 @@ class PythonPlayer:
         """
         frames = [pixels_of(await pictures.jpeg(frame.reference)) for frame in seen.frames] if self._sees_frames else []
         history = [(past.question, past.answer) for past in seen.history]
-        question = seen.question
+        question = "\n\n".join((*speech_text(seen), seen.question))
         if seen.options:
             question += "".join(f"\n{chr(ord('A') + n)}. {option}" for n, option in enumerate(seen.options))
         try:

@@ -57,7 +57,7 @@ class TurnInput:
     options: tuple[str, ...] | None
     """The choices, in the order in which they are shown."""
     subtitles: tuple[str, ...]
-    """Lines that ended by the moment of the question."""
+    """Spoken lines, each with its speaker's name if it is known; none that ended after the question."""
     step: Step
     video_id: str
 
