@@ -126,7 +126,8 @@ class ModelError(ReeltalkError):
 
 
 class OutageError(ReeltalkError):
-    """A model's server failed so often in a row that the command stops. The same command continues from stored replies.
+    """A model's server failed, or its replies were useless, so often in a row that the command stops. The same command
+    continues from stored replies.
 
     Like `BudgetError`, it ends the whole command. A `ModelError` ends only one turn.
     """

@@ -1,5 +1,6 @@
 """Construction by a language model over the network: a vision server that does all it is asked, and one that fails."""
 
+import hashlib
 import json
 import shutil
 import time
@@ -14,6 +15,7 @@ from reliability_page import Reliability
 from scripted_server import Body, faulty, serve
 
 from reeltalk.cli import run
+from reeltalk.construct.costs import COSTS, construct_cost
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.labels import Task
 from reeltalk.store.benchmark import WORK, Benchmark
@@ -202,6 +204,60 @@ def test_with_a_faulty_server_everything_is_written_or_accounted_for(
     assert about_chains <= unwritten
     assert all(gate.raw and gate.reason for gate in gates if gate.outcome is GateOutcome.UNWRITTEN)
     assert (code == 1) == any(gate.raw for gate in gates if gate.outcome is GateOutcome.UNWRITTEN)
+
+
+def test_unwritten_units_are_asked_again_with_another_sample(filmed: Path, written: Written, tmp_path: Path) -> None:
+    folder = tmp_path / "refusing"
+    shutil.copytree(filmed, folder)
+    bodies: list[Body] = []
+
+    def refusing(body: Body) -> str:
+        """Refuses the first clip's chain and some captions, always in the first sample."""
+        bodies.append(body)
+        name = body.get("response_format", {}).get("json_schema", {}).get("name", "")
+        draw = int(hashlib.sha256(json.dumps(body["messages"][:2]).encode()).hexdigest(), 16)
+        if name in ("ChainReply", "CaptionReply") and not body["temperature"] and draw % 2:
+            return "I would rather not."
+        return scripted_vision.reply(body)
+
+    steps = ("--steps", "chains", "--steps", "scenes")
+    with serve(refusing) as server:
+        assert construct(folder, server.base_url, *steps) == 1
+        before = [gate for gate in Benchmark.open(folder).read(GATES) if gate.outcome is GateOutcome.UNWRITTEN]
+        assert before
+        asked = server.count
+        assert construct(folder, server.base_url, *steps) == 1
+        assert server.count == asked
+        bodies.clear()
+        assert construct(folder, server.base_url, *steps, "--retry-unwritten") == 0
+        again = [body for body in bodies if body["temperature"]]
+        assert len(again) == len(before)
+        assert all(body["seed"] == 1000 for body in again)
+        kept = tables_of_steps(folder)
+        asked = server.count
+        # All is written, so nothing is asked; and without tables the kept replies give the same bytes.
+        assert construct(folder, server.base_url, *steps, "--retry-unwritten") == 0
+        fresh = tmp_path / "fresh"
+        shutil.copytree(filmed, fresh)
+        (fresh / WORK).mkdir(exist_ok=True)
+        shutil.copy(folder / WORK / "replies.sqlite", fresh / WORK / "replies.sqlite")
+        assert construct(fresh, server.base_url, *steps) == 0
+        assert server.count == asked
+    assert tables_of_steps(fresh) == kept
+    assert not [gate for gate in Benchmark.open(folder).read(GATES) if gate.outcome is GateOutcome.UNWRITTEN]
+
+
+def tables_of_steps(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in ("chains.jsonl", "scenes.jsonl", "gates.jsonl", COSTS)}
+
+
+def test_what_a_run_asked_is_in_the_benchmark(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+    costs = construct_cost(Benchmark.open(written.folder))
+    asked = [one for prompts in costs.values() for one in prompts.values()]
+    assert sum(one.requests for one in asked) == written.requests
+    assert sum(one.images for one in asked) == written.images
+    assert costs["chains"]["chain"].requests >= 2
+    assert list(costs) == sorted(costs)
 
 
 def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from typing import Final, Protocol, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from reeltalk.construct import replies
+from reeltalk.construct.costs import CountedModel
 from reeltalk.construct.linting import normalise, topic_words
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.errors import shorten
@@ -200,7 +201,10 @@ class PromptedModel:
             images = seen.images if self.model.sees_images else ()
         message = Message("user", self.part(name, data, ours), images)
         again = self.prompts["repair"]
-        return ask_for(self.model, [*self.opening(before), message], kind, check=check, repair=again)
+        conversation = [*self.opening(before), message]
+        if isinstance(self.model, CountedModel):
+            return self.model.converse(name, conversation, kind, check=check, repair=again)
+        return ask_for(self.model, conversation, kind, check=check, repair=again)
 
     def opening(self, before: Sequence[Message] = ()) -> Sequence[Message]:
         """The conversation so far, or the system message that starts one."""

@@ -126,6 +126,8 @@ class AskSettings(BaseModel):
     """Folder of prompts in place of ours, as 'reeltalk prompts --out' writes one."""
     probe: str | None = None
     """Model that answers every question without the video and with its evidence, as a gate."""
+    retry_unwritten: bool = False
+    """Ask again, for another sample, whatever got no usable reply so far; nothing else is asked again."""
     connections: Count = 4
     """Most simultaneous requests."""
     max_reply_tokens: Count = 2048

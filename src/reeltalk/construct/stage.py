@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from reeltalk._version import __version__
 from reeltalk.construct.chain_steps import CHAIN_STEPS
+from reeltalk.construct.costs import COSTS, costs_with, step_costs
 from reeltalk.construct.dialogue_steps import DIALOGUE_STEPS
 from reeltalk.construct.gate_steps import GATE_STEP
 from reeltalk.construct.object_step import run_object_step
@@ -57,12 +58,14 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
     counts: dict[str, int] = {}
     warnings: list[str] = []
     for step in (name for name in STEPS if name in steps):
+        run.counter.begin(step)
         if step == "objects":
             counts |= run_object_step(run, warnings)
             continue
         spec = _SPECS[step]
         settings, parents = _settings_of(run, spec), _parents_of(run.benchmark, spec)
-        if _is_up_to_date(run.benchmark, spec, settings, parents):
+        again = run.retries and lacks_replies(run.benchmark, step)
+        if not again and _is_up_to_date(run.benchmark, spec, settings, parents):
             warnings.append(f"{step}: nothing changed since the last run")
             counts |= {table.name: run.benchmark.rows(table) for table in spec.writes}
             continue
@@ -71,6 +74,17 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
         counts |= _write(run, spec, made, settings, parents)
     warnings += _out_of_date(run.benchmark, steps)
     return StageReport(stage=STAGE, counts=counts, warnings=tuple(warnings))
+
+
+def lacks_replies(benchmark: Benchmark, step: Step) -> bool:
+    """True if a step got replies that cannot be used, so that something is unwritten or unchecked."""
+    cost = step_costs(benchmark).get(step)
+    if cost is not None and any(asked.unusable for asked in cost.prompts.values()):
+        return True
+    lacking = (GateOutcome.UNWRITTEN, GateOutcome.UNCHECKED)
+    return any(
+        gate.raw and gate.outcome in lacking for gate in benchmark.read(GATES) if gate.gate.startswith(f"{step}:")
+    )
 
 
 def _out_of_date(benchmark: Benchmark, steps: Sequence[Step]) -> list[str]:
@@ -157,6 +171,8 @@ def _write(
         found = [*(gate for gate in kept if same or _is_kept(gate, spec)), *own]
         gates = [gate for gate in found if gate.unit_id not in gone or gate.outcome is GateOutcome.DROPPED]
         writer.add(GATES, sorted(gates, key=lambda gate: STEPS.index(gate.gate.split(":")[0])))
+        if (content := costs_with(benchmark, spec.name, run.cost())) is not None:
+            writer.add_file(COSTS, content)
     return counts
 
 

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from reeltalk.construct.costs import StepCost, StepCounter
 from reeltalk.construct.prompting import PromptedModel
 from reeltalk.construct.quality import unwritten_gate
 from reeltalk.construct.settings import ConstructSettings, Step
@@ -50,6 +51,10 @@ class ConstructRun:
     """False for a model that gets no frames."""
     prompts: Path | None = None
     """A user's own folder of prompts."""
+    counter: StepCounter = field(default_factory=StepCounter)
+    """Counts what the models of this call are asked."""
+    retries: bool = False
+    """True to run again each step that has results without a usable reply."""
 
     def videos(self) -> list[Video]:
         """The videos to write about, at most `limit`."""
@@ -64,6 +69,11 @@ class ConstructRun:
         for clips in found.values():
             clips.sort(key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
         return found
+
+    def cost(self) -> StepCost:
+        """The requests of the step that runs."""
+        clips = self.clips()
+        return StepCost(videos=len(clips), clips=sum(map(len, clips.values())), prompts=self.counter.asked)
 
     def written_rows(self, table: Table[R]) -> list[R]:
         """Rows of a table that a writer of ours wrote; all rows if there are none, as in an imported benchmark."""

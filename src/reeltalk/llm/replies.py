@@ -277,6 +277,18 @@ class CachedModel(_Wrapper[Model]):
         asked: Mapping[str, Json] = getattr(self.model, "asked_sampling", self.model.sampling)
         return asked
 
+    def key(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> str:
+        """The identity of a request to this model."""
+        return reply_key(self.name, messages, schema=schema, sampling=self.asked_sampling, sample=self.sample)
+
+    def keeps(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> bool:
+        """True if the reply to a request is in the store.
+
+        Raises:
+            BenchmarkError: The store is damaged or locked.
+        """
+        return self.store.get(self.key(messages, schema=schema)) is not None
+
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
         """The kept reply, or a new one.
 
@@ -285,7 +297,7 @@ class CachedModel(_Wrapper[Model]):
             BudgetError: A limit would be passed.
             BenchmarkError: The store is damaged or locked.
         """
-        key = reply_key(self.name, messages, schema=schema, sampling=self.asked_sampling, sample=self.sample)
+        key = self.key(messages, schema=schema)
         kept = self.store.get(key)
         if kept is None:
             return self.store.put(key, self.model.ask(messages, schema=schema))

@@ -11,6 +11,7 @@ from typing import Final
 from reeltalk.construct.balance import benchmark_shortfall
 from reeltalk.construct.balance import format_shortfalls as balance_lines
 from reeltalk.construct.context import VideoContext
+from reeltalk.construct.costs import CountedModel, StepCounter, construct_cost, format_costs
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.model_writer import ModelWriter
 from reeltalk.construct.prompting import PromptedModel, construction_prompts, prompts
@@ -45,10 +46,11 @@ class WritingModels:
     ) -> None:
         self._writer, self._asking, self._store, self._budget, self._tell = writer, asking, store, budget, tell
         self.opened: list[Model] = []
+        self.counter = StepCounter()
         self._breakers: dict[str, Breaker] = {}
 
-    def open(self, name: str, *, sees_images: bool, sample: int = 0) -> CachedModel:
-        """A model by its name, or `inspect:PROVIDER/MODEL`.
+    def open(self, name: str, *, sees_images: bool, sample: int = 0) -> CountedModel:
+        """A model by its name, or `inspect:PROVIDER/MODEL`. Its requests are counted.
 
         Args:
             name: Name of the model.
@@ -60,6 +62,13 @@ class WritingModels:
             SettingError: The model has no address.
             OutageError: Its server was tried, and no request can succeed.
         """
+
+        def opened(retry: int) -> CachedModel:
+            return self._open(name, sees_images=sees_images, sample=sample + RETRY_STRIDE * retry)
+
+        return CountedModel(opened, self.counter, retries=self._asking.retry_unwritten)
+
+    def _open(self, name: str, *, sees_images: bool, sample: int) -> CachedModel:
         asking = self._asking
         option = {name: "--attacker" for name in asking.attacker} | {name: "--judge" for name in asking.judge}
         option |= {asking.probe or "": "--probe", self._writer: "--writer"}
@@ -137,6 +146,8 @@ def open_models(
 
 SAMPLED: Final = 0.7
 """Temperature of further samples. With temperature 0 all samples would be the same."""
+RETRY_STRIDE: Final = 1000
+"""Difference in sample numbers between a sample and its retry, which is more samples than anyone asks for."""
 GRAPH = "graph"
 """Name of the writer that needs no model."""
 WRITES = (
@@ -152,6 +163,8 @@ class ConstructReport:
     stage: StageReport
     counted: BenchmarkCounts
     """The benchmark's units, turns and gates in numbers."""
+    asked: tuple[str, ...] = ()
+    """What each step asked of models, one line each."""
     balance: tuple[str, ...] = ()
     """What is missing for the balance that the settings require, one line each."""
 
@@ -163,6 +176,7 @@ class ConstructReport:
     def lines(self) -> Iterable[str]:
         """The lines that the command line prints."""
         yield from self.stage.lines()
+        yield from self.asked
         yield from counted_lines(self.counted)
         yield from self.balance
 
@@ -205,6 +219,8 @@ def construct(
     settings, asking = settings or ConstructSettings(), asking or AskSettings()
     check_folder(asking.prompts, construction_prompts(settings.language))
     executor = executor or open_executor()
+    if writer in asking.judge:
+        tell(f"{writer} is writer and judge: a model overlooks its own faults; name another model as --judge")
     with open_models(benchmark, writer, asking, tell=tell) as models:
         report = compute(
             ConstructRun(
@@ -219,6 +235,8 @@ def construct(
                 probe_name=asking.probe,
                 probe_sees=asking.sees == "images",
                 prompts=asking.prompts,
+                counter=models.counter,
+                retries=asking.retry_unwritten,
             ),
             tuple(steps) or STEPS,
         )
@@ -228,7 +246,8 @@ def construct(
     balance: tuple[str, ...] = ()
     if settings.balance is not None:
         balance = tuple(balance_lines(benchmark_shortfall(written, settings.balance, settings.targets)))
-    return ConstructReport(report, count_benchmark(written), balance)
+    ran = {step: asked for step, asked in construct_cost(written).items() if step in (steps or STEPS)}
+    return ConstructReport(report, count_benchmark(written), tuple(format_costs(ran)), balance)
 
 
 def _writer(
