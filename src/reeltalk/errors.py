@@ -128,7 +128,8 @@ class ModelError(ReeltalkError):
 class OutageError(ReeltalkError):
     """A model's server failed, or its replies were useless, so often in a row that the command stops.
 
-    The same command continues from stored replies. Like `BudgetError`, it ends the whole command. A `ModelError` ends only one turn.
+    The same command continues from stored replies. Like `BudgetError`, it ends the whole command. A
+    `ModelError` ends only one turn.
     """
 
 
