@@ -1,7 +1,10 @@
 """Detects turns that can be answered without the video: from the question alone, from the history, or from habit.
 
-Offline baselines try to answer (`baselines`); `gate_steps.py` asks a model in the same way. For the baselines a turn's
-own video is left out of the training data. Turns that need no video by design are not checked.
+Offline baselines try to answer (`baselines`); `probing.py` asks a model in the same way. For the baselines a turn's own
+video is left out of the training data. Turns that need no video by design are not checked.
+
+A baseline only finds candidate answers. For a turn with a typed answer the type says whether one is right; for an open
+answer `equivalence.py` does, so without a judge such a turn is unchecked. A turn without a candidate passes.
 
 A question also leaks if it contains its own answer: it names the asked value, or something that implies it. Names and
 synonyms for this are those for reading typed answers (`questions/answer_words.toml`). Alternatives that a question
@@ -11,7 +14,8 @@ offers, and a statement that it asks to confirm, do not count.
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -20,8 +24,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.baselines.answerer import KnownAnswer
 from reeltalk.baselines.constant import question_form, question_head
-from reeltalk.baselines.history import HistoryAnswerer
+from reeltalk.baselines.history import HistoryAnswerer, StatedAnswer
 from reeltalk.baselines.nearest import BlindAnswerer
+from reeltalk.construct.equivalence import AnswerPair, Equivalence, typed_by
+from reeltalk.errors import shorten
 from reeltalk.graph.vocabulary import ROOMS
 from reeltalk.metrics.agree import agrees, content_words, essence, is_yes_no, polarity, states
 from reeltalk.metrics.significance import binomial_tail
@@ -38,7 +44,7 @@ from reeltalk.schema.dialogue import AnswerKey, Dialogue, KeyType, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome, GateResult, is_counted
 
 Conversation = Dialogue | QAChain
-LeakProbe = Literal["blind", "history", "habit"]
+LeakProbe = Literal["own", "blind", "history", "habit"]
 BLIND: Final = "leak.blind"
 HISTORY: Final = "leak.history"
 HABIT: Final = "leak.habit"
@@ -58,7 +64,7 @@ class LeakSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     probes: tuple[LeakProbe, ...] = ("blind", "history", "habit")
-    """Ways of answering without the video to try."""
+    """Ways of answering without the video to try; `own` is the part of `blind` that needs no other video."""
     max_context_share: Annotated[float, Field(ge=0, le=1)] = 0.2
     """Largest share of turns that may be answerable without the video before whole dialogues are dropped."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
@@ -86,10 +92,38 @@ def known_answers(conversations: Iterable[Conversation]) -> list[KnownAnswer]:
     ]
 
 
+Verdicts = Sequence[bool | None]
+InOrder = Callable[[Callable[[Sequence[AnswerPair]], Verdicts], Sequence[Sequence[AnswerPair]]], Iterable[Verdicts]]
+"""Applies a function to the pairs of each conversation, possibly in threads, and gives the results in their order."""
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """Candidate answers to a turn with an open answer."""
+
+    texts: tuple[str, ...]
+    reason: Callable[[Sequence[bool]], str | None]
+    """Takes which candidates are right, and returns the reason why the turn leaks, or None."""
+
+    def outcome(self, verdicts: Verdicts, undecided: str) -> tuple[GateOutcome, str | None]:
+        leak = self.reason([verdict is True for verdict in verdicts])
+        if leak is not None:
+            return GateOutcome.FLAGGED, leak
+        if self.reason([verdict is not False for verdict in verdicts]) is None:
+            return GateOutcome.PASSED, None
+        return GateOutcome.UNCHECKED, f"{undecided}: {shorten(self.texts[0])}"
+
+
+_Found = str | _Doubt | None
+"""The reason why a turn leaks, candidate answers that may be right, or None for a turn that passes."""
+
+
 def leaks(
     conversations: Sequence[Conversation],
     train: Iterable[Conversation] | None = None,
     settings: LeakSettings | None = None,
+    equivalence: Equivalence | None = None,
+    in_order: InOrder = map,
 ) -> list[GateResult]:
     """Check every counted turn.
 
@@ -97,38 +131,76 @@ def leaks(
         conversations: Dialogues or chains.
         train: Training data of the baselines; `conversations` by default. A turn's own video is never used for it.
         settings: Probes and thresholds.
+        equivalence: Compares open answers with the references; by default only identical ones are decided.
+        in_order: Compares the answers of several conversations; one after the other by default.
 
     Returns:
-        One result per counted turn and probe: flagged, or passed.
+        One result per counted turn and probe: flagged, passed, or unchecked if nobody could compare the answers.
     """
-    settings = settings or LeakSettings()
-    learnt = list(conversations if train is None else train)
-    pairs = known_answers(learnt)
-    blind = BlindAnswerer(pairs)
+    settings, equivalence = settings or LeakSettings(), equivalence or Equivalence()
+    found = list(_found(conversations, list(conversations if train is None else train), settings))
+    pairs = [
+        [AnswerPair.of(turn, text) for turn, doubt in _doubts(conversation, checks) for text in doubt.texts]
+        for conversation, checks in zip(conversations, found, strict=True)
+    ]
+    results = []
+    for conversation, checks, verdicts in zip(conversations, found, in_order(equivalence.decide, pairs), strict=True):
+        left = iter(verdicts)
+        for index, gate, parts in checks:
+            outcomes = [
+                part.outcome([next(left) for _ in part.texts], equivalence.undecided)
+                if isinstance(part, _Doubt)
+                else (GateOutcome.PASSED if part is None else GateOutcome.FLAGGED, part)
+                for part in parts
+            ]
+            outcome, reason = max(outcomes, key=lambda one: _GRAVITY.index(one[0]))
+            results.append(
+                GateResult(
+                    gate=gate,
+                    unit="dialogue" if isinstance(conversation, Dialogue) else "chain",
+                    unit_id=conversation.id,
+                    turn_index=index,
+                    outcome=outcome,
+                    reason=reason,
+                )
+            )
+    return results
+
+
+_GRAVITY: Final = (GateOutcome.PASSED, GateOutcome.UNCHECKED, GateOutcome.FLAGGED)
+_Check = tuple[int, str, list[_Found]]
+"""Index of a turn, gate, and what each way of answering found."""
+
+
+def _found(
+    conversations: Sequence[Conversation], learnt: Sequence[Conversation], settings: LeakSettings
+) -> Iterator[list[_Check]]:
+    """What the baselines find, by conversation."""
+    blind = BlindAnswerer(known_answers(learnt))
     histories = {sort: _weighted(learnt, sort, settings) for sort in {type(one) for one in conversations}}
     habits = _Habits(learnt, settings)
-    results = []
     for conversation in conversations:
-        unit: Literal["dialogue", "chain"] = "dialogue" if isinstance(conversation, Dialogue) else "chain"
-        history = histories[type(conversation)]
+        checks: list[_Check] = []
         for index, turn in enumerate(conversation.turns):
             if not is_counted(turn):
                 continue
-            reasons: dict[str, str | None] = {}
+            if "own" in settings.probes:
+                checks.append((index, BLIND, [_own(turn)]))
             if "blind" in settings.probes:
-                reasons[BLIND] = own_answer(turn) or _blind(blind, turn, conversation.video_id, settings)
+                checks.append((index, BLIND, [_own(turn), _blind(blind, turn, conversation.video_id, settings)]))
             if "history" in settings.probes:
-                reasons[HISTORY] = _history(history, turn, history_before(conversation, index))
+                said = history_before(conversation, index)
+                checks.append((index, HISTORY, [_history(histories[type(conversation)], turn, said)]))
             if "habit" in settings.probes:
-                reasons[HABIT] = habits.reason(turn, conversation.video_id)
-            for gate, reason in reasons.items():
-                outcome = GateOutcome.PASSED if reason is None else GateOutcome.FLAGGED
-                results.append(
-                    GateResult(
-                        gate=gate, unit=unit, unit_id=conversation.id, turn_index=index, outcome=outcome, reason=reason
-                    )
-                )
-    return results
+                checks.append((index, HABIT, [habits.found(turn, conversation.video_id)]))
+        yield checks
+
+
+def _doubts(conversation: Conversation, checks: Sequence[_Check]) -> Iterator[tuple[Turn, _Doubt]]:
+    for index, _, parts in checks:
+        for part in parts:
+            if isinstance(part, _Doubt):
+                yield conversation.turns[index], part
 
 
 def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
@@ -148,7 +220,7 @@ def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | No
     own = own_answer(turn)
     if own is not None:
         return BLIND, own
-    told = _history(_strict(), turn, said)
+    told = _stated(_strict(), turn, said)
     return None if told is None else (HISTORY, told)
 
 
@@ -175,27 +247,68 @@ def _weighted(learnt: Sequence[Conversation], sort: type[Conversation], settings
     return HistoryAnswerer(BlindAnswerer(known_answers(alike or learnt)).index.weight, least=settings.coverage)
 
 
-def _blind(blind: BlindAnswerer, turn: Turn, video_id: str, settings: LeakSettings) -> str | None:
-    """The reason if similar questions of other videos have this answer more often than by chance; otherwise None."""
+MOST_VOTES: Final = 20
+"""Most other videos whose answers to an open question are compared."""
+MOST_STATED: Final = 5
+"""Most earlier sentences that are compared with the answer to an open question."""
+
+
+def _own(turn: Turn) -> _Found:
+    named = _named_answer(turn)
+    if named is not None or not _all_said(turn):
+        return named
+    return ALL_SAID if typed_by(turn) else _doubt(turn.question, ALL_SAID)
+
+
+def _doubt(text: str, reason: str) -> _Doubt:
+    return _Doubt((text,), lambda same: reason if same[0] else None)
+
+
+def _blind(blind: BlindAnswerer, turn: Turn, video_id: str, settings: LeakSettings) -> _Found:
+    """Leaks if similar questions of other videos have this answer more often than by chance."""
     votes: dict[str, str] = {}
     for like in blind.index.nearest(turn.question, without=video_id, least=settings.likeness):
         # One vote a video, so that a question asked again and again in one video counts once.
         votes.setdefault(like.pair.video_id, like.pair.answer)
     if len(votes) < settings.min_support:
         return None
-    right = sum(agrees(answer, turn.references, turn.question, turn.options) for answer in votes.values())
-    if binomial_tail(right, len(votes)) > settings.alpha:
-        return None
-    return f"{right:,} of {len(votes):,} other videos with a like question have this answer"
+
+    def reason(same: Sequence[bool]) -> str | None:
+        if binomial_tail(sum(same), len(same)) > settings.alpha:
+            return None
+        return f"{sum(same):,} of {len(same):,} other videos with a like question have this answer"
+
+    if typed_by(turn):
+        return reason([agrees(text, turn.references, turn.question, turn.options) for text in votes.values()])
+    return _Doubt(tuple(votes.values())[:MOST_VOTES], reason)
 
 
-def _history(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str]]) -> str | None:
-    """The reason if an earlier turn is about the question and contains its answer; otherwise None."""
+def _history(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str]]) -> _Found:
+    """Leaks if an earlier turn is about the question and contains its answer."""
+    if typed_by(turn):
+        return _stated(history, turn, said)
+    once: dict[str, StatedAnswer] = {}
+    for one in history.found(turn.question, said):
+        once.setdefault(one.text, one)
+    found = list(once.values())[:MOST_STATED]
+
+    def reason(same: Sequence[bool]) -> str | None:
+        return next((_states_it(one) for one, right in zip(found, same, strict=True) if right), None)
+
+    return _Doubt(tuple(one.text for one in found), reason) if found else None
+
+
+def _stated(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str]]) -> str | None:
+    """The reason if an earlier turn is about the question and has the words of its answer; otherwise None."""
     for found in history.found(turn.question, said):
         if any(states(found.text, reference, turn.question) for reference in turn.references):
-            how = "asks the like and has this answer" if found.asked_before else "states the answer"
-            return f"turn {found.turn + 1} {how}: {found.text!r}"
+            return _states_it(found)
     return None
+
+
+def _states_it(found: StatedAnswer) -> str:
+    how = "asks the like and has this answer" if found.asked_before else "states the answer"
+    return f"turn {found.turn + 1} {how}: {found.text!r}"
 
 
 class _Habits:
@@ -204,10 +317,12 @@ class _Habits:
     def __init__(self, conversations: Sequence[Conversation], settings: LeakSettings) -> None:
         self._settings = settings
         self._answers: dict[Hashable, dict[str, Counter[tuple[str, ...]]]] = defaultdict(lambda: defaultdict(Counter))
+        self._texts: dict[tuple[str, ...], str] = {}
         for conversation in conversations:
             for turn in conversation.turns:
                 if is_counted(turn):
                     said = essence(turn.references[0], turn.question)
+                    self._texts.setdefault(said, turn.references[0])
                     for form in _forms(turn):
                         self._answers[form][conversation.video_id][said] += 1
         self._tests = sum(
@@ -215,8 +330,8 @@ class _Habits:
             for videos in self._answers.values()
         )
 
-    def reason(self, turn: Turn, video_id: str) -> str | None:
-        """The reason if a turn's answer is the usual one for its form in other videos; otherwise None.
+    def found(self, turn: Turn, video_id: str) -> _Found:
+        """Leaks if a turn's answer is the usual one for its form in other videos.
 
         The finest form decides that has turns enough for a habit to show, so that a fair form is not taken for biased
         because others are.
@@ -233,9 +348,11 @@ class _Habits:
             total = others.total()
             if total < self._settings.min_support or _EVEN**total > alpha:
                 continue
-            if binomial_tail(others[said], total) > alpha:
+            usual = said if typed_by(turn) else max(others, key=lambda one: (others[one], one))
+            if binomial_tail(others[usual], total) > alpha:
                 return None
-            return f"{others[said]:,} of {total:,} questions of the form {form[1]!r} in other videos have this answer"
+            why = f"{others[usual]:,} of {total:,} questions of the form {form[1]!r} in other videos have this answer"
+            return why if typed_by(turn) else _doubt(self._texts[usual], why)
         return None
 
 
@@ -320,37 +437,51 @@ _NAMELESS: Final = frozenset({"one", "once"})
 """Number words that often do not count anything, as in *which one* and *once he is done*."""
 
 
+ALL_SAID: Final = "the question already says what the answer says"
+
+
 def own_answer(turn: Turn) -> str | None:
-    """The reason why a question contains its own answer; None if it does not.
+    """The reason why a question contains its own answer, by its words; None if it does not.
 
     The answer comes from the turn's key, or from its reference and the wording of the question.
 
     Args:
         turn: A turn with a reference or a key.
     """
+    return _named_answer(turn) or (ALL_SAID if _all_said(turn) else None)
+
+
+def _named_answer(turn: Turn) -> str | None:
+    """The reason if a question names the asked value."""
     text = _CHOICES.sub(" ", normalise_answer(turn.question))
-    key = turn.key or _read_key(text, turn)
-    if (key is not None and key.type in _CLOSED) or (turn.key is None and _is_closed(turn)):
-        return None
-    if key is not None:
-        tokens = answer_tokens(text)
-        for value, words in _named(key, tokens):
+    if (key := _key_of(turn, text)) is not None:
+        for value, words in _named(key, answer_tokens(text)):
             return f"the question names its answer, {value}: {words!r}"
-    # If a number or a state is asked for, the other words of the answer do not reveal it.
-    return _all_said(turn) if key is None or key.type not in ("state", "count", "seconds") else None
+    return None
+
+
+def _key_of(turn: Turn, text: str) -> AnswerKey | None:
+    """The key by which a question may name its answer; None for a closed question, which offers its answers."""
+    if turn.key is not None:
+        return None if turn.key.type in _CLOSED else turn.key
+    return None if _is_closed(turn) else _read_key(text, turn)
 
 
 def _is_closed(turn: Turn) -> bool:
     return bool(turn.options) or is_yes_no(turn.question) or any(polarity(text) for text in turn.references[:1])
 
 
-def _all_said(turn: Turn) -> str | None:
-    if _CHOICES.search(normalise_answer(turn.question)):
-        return None
+def _all_said(turn: Turn) -> bool:
+    """True if a question has the words of its answer."""
+    text = normalise_answer(turn.question)
+    if (_is_closed(turn) if turn.key is None else turn.key.type in _CLOSED) or _CHOICES.search(text):
+        return False
+    key = _key_of(turn, _CHOICES.sub(" ", text))
+    if key is not None and key.type in ("state", "count", "seconds"):
+        # The other words of the answer do not reveal a number or a state.
+        return False
     answer, asked = set(content_words(" ".join(turn.references[:1]))), set(content_words(turn.question))
-    if not answer or len(answer & asked) < MOST_SHARED * len(answer):
-        return None
-    return "the question already says what the answer says"
+    return bool(answer) and len(answer & asked) >= MOST_SHARED * len(answer)
 
 
 def _read_key(question: str, turn: Turn) -> AnswerKey | None:
