@@ -43,7 +43,7 @@ def write_chains(run: ConstructRun) -> StepResult:
         made.rows[CHAINS] += sign_rows([chain], run.writer.signature) if chain else []
         made.gates += gates
     shorter = chain_shortener(run.settings.min_turns)
-    made.rows[CHAINS], made.gates = remove_leaks(made.rows[CHAINS], made.gates, shorter)
+    made.rows[CHAINS], made.gates = remove_leaks(made.rows[CHAINS], made.gates, shorter, run.equivalence)
     return made
 
 

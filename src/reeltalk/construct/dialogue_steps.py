@@ -243,7 +243,9 @@ def write_dialogues(run: ConstructRun) -> StepResult:
     for made in run.map_ordered("writing dialogues", run.videos(), write):
         together.rows[DIALOGUES] += sign_rows(made.rows[DIALOGUES], run.writer.signature)
         together.gates += made.gates
-    together.rows[DIALOGUES], together.gates = remove_leaks(together.rows[DIALOGUES], together.gates, shorten_dialogue)
+    together.rows[DIALOGUES], together.gates = remove_leaks(
+        together.rows[DIALOGUES], together.gates, shorten_dialogue, run.equivalence
+    )
     return together
 
 

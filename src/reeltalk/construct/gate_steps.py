@@ -343,7 +343,12 @@ def check_gates(run: ConstructRun) -> StepResult:
     conversations: list[Conversation] = [*run.written_rows(CHAINS), *dialogues]
     settings = LeakSettings(max_context_share=run.settings.max_leaking)
     run.progress("asking without the video", 0, 1, 0.0)
-    gates = leaks(conversations, settings=settings)
+    gates = leaks(
+        conversations,
+        settings=settings,
+        equivalence=run.equivalence,
+        in_order=lambda work, pairs: run.map_ordered("comparing answers", pairs, work),
+    )
     run.progress("asking without the video", 1, 1, 1.0)
     gates += _probed(run, conversations)
     gates += limit_leak_share(dialogues, gates, settings.max_context_share)

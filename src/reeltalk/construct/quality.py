@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
-from reeltalk.construct.leakage import BLIND, HISTORY, LeakSettings, leaks, leaks_of, own_answer
+from reeltalk.construct.equivalence import Equivalence
+from reeltalk.construct.leakage import LeakSettings, leaks, leaks_of
 from reeltalk.construct.linting import (
     DEFAULT_LINT,
     GATE,
@@ -24,7 +25,7 @@ from reeltalk.construct.model_linking import LinkageResult
 from reeltalk.construct.writers import ChainJudgement, Language, Unwritten, Writer
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
 from reeltalk.schema.entrances import refers_back
-from reeltalk.schema.gates import GONE, GateOutcome, GateResult, GateUnit, is_counted
+from reeltalk.schema.gates import GONE, GateOutcome, GateResult, GateUnit
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Video
 
@@ -264,7 +265,7 @@ Shortener = Callable[[U, Collection[int]], "list[int] | str"]
 
 
 def remove_leaks(
-    units: Sequence[U], gates: Sequence[GateResult], shorter: Shortener[U]
+    units: Sequence[U], gates: Sequence[GateResult], shorter: Shortener[U], equivalence: Equivalence | None = None
 ) -> tuple[list[U], list[GateResult]]:
     """Remove turns that their own question or an earlier turn answers.
 
@@ -272,6 +273,7 @@ def remove_leaks(
         units: Chains, or dialogues, as they were written.
         gates: Gate results about them so far.
         shorter: Decides which turns of a unit stay.
+        equivalence: Compares open answers; by default only identical ones leak.
 
     Returns:
         The remaining units, and the gate results: `gates` with updated turn indices, one for each removed turn, and one
@@ -279,7 +281,7 @@ def remove_leaks(
     """
     kept, found = list(units), list(gates)
     # Removing turns changes word frequencies, and so which questions count as similar; hence the loop.
-    while leaking := _leaking(kept):
+    while leaking := _leaking(kept, equivalence):
         stays: dict[str, list[int]] = {}
         for unit in kept:
             if unit.id not in leaking:
@@ -302,27 +304,16 @@ def _cut(unit: U, stays: Sequence[int]) -> U:
     return unit.model_copy(update={"turns": tuple(unit.turns[index] for index in stays)})
 
 
-def _leaking(units: Sequence[U]) -> dict[str, dict[int, GateResult]]:
+def _leaking(units: Sequence[U], equivalence: Equivalence | None) -> dict[str, dict[int, GateResult]]:
     """Gate results of the turns to remove, by unit and turn."""
     found: dict[str, dict[int, GateResult]] = {}
-    results = leaks(units, settings=LeakSettings(probes=("history",)))
-    reasons = {(r.unit_id, r.turn_index): r for r in results if r.outcome is GateOutcome.FLAGGED}
-    kind = "chain" if units and isinstance(units[0], QAChain) else "dialogue"
-    for unit in units:
-        for index, turn in enumerate(unit.turns):
-            own = own_answer(turn) if is_counted(turn) else None
-            told = reasons.get((unit.id, index))
-            if own is None and told is None:
-                continue
-            gate, reason = (BLIND, own) if own is not None else (HISTORY, told.reason if told else None)
-            found.setdefault(unit.id, {})[index] = GateResult(
-                gate=gate,
-                unit="chain" if kind == "chain" else "dialogue",
-                unit_id=unit.id,
-                turn_index=index,
-                outcome=GateOutcome.DROPPED,
-                reason=f"{turn.question!r}: {reason}",
-            )
+    by_id: dict[str, U] = {unit.id: unit for unit in units}
+    settings = LeakSettings(probes=("own", "history"))
+    for row in leaks(units, settings=settings, equivalence=equivalence):
+        if row.outcome is GateOutcome.FLAGGED and row.turn_index is not None:
+            reason = f"{by_id[row.unit_id].turns[row.turn_index].question!r}: {row.reason}"
+            dropped = row.model_copy(update={"outcome": GateOutcome.DROPPED, "reason": reason})
+            found.setdefault(row.unit_id, {}).setdefault(row.turn_index, dropped)
     return found
 
 

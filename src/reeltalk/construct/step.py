@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from reeltalk.construct.costs import StepCost, StepCounter
+from reeltalk.construct.equivalence import Equivalence
 from reeltalk.construct.prompting import PromptedModel
 from reeltalk.construct.quality import unwritten_gate
 from reeltalk.construct.settings import ConstructSettings, Step
@@ -55,6 +56,11 @@ class ConstructRun:
     """Counts what the models of this call are asked."""
     retries: bool = False
     """True to run again each step that has results without a usable reply."""
+
+    @property
+    def equivalence(self) -> Equivalence:
+        """Compares answers by the first judge; without one only typed and identical answers."""
+        return Equivalence(self.judges[0] if self.judges else None)
 
     def videos(self) -> list[Video]:
         """The videos to write about, at most `limit`."""

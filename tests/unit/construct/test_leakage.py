@@ -2,12 +2,15 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from planted_leaks import Told, biased, repeated, told_dialogues, without_kinds
+from scripted_judge import scripted_judge
 from told_households import told
 
+from reeltalk.construct.equivalence import Equivalence
 from reeltalk.construct.leakage import (
     HABIT,
     HISTORY,
@@ -154,6 +157,53 @@ def test_what_needs_no_video_by_design_is_not_checked() -> None:
     assert [is_counted(turn) for turn in (recall, topic, refusal, Turn(question="q"))] == [False] * 4
     dialogue = Dialogue(id=DialogueId("d"), video_id=VideoId("v"), turns=(recall, topic, refusal))
     assert leaks([dialogue]) == []
+
+
+def outcome_of(turns: Sequence[tuple[str, str]], gate: str, equivalence: Equivalence | None = None) -> GateResult:
+    """The result of a gate on the last of some turns of one video."""
+    found = leaks([a_dialogue(1, *turns)], settings=LeakSettings(), equivalence=equivalence)
+    return next(row for row in found if row.gate == gate and row.turn_index == len(turns) - 1)
+
+
+TOLD = ("What does the dog do in the yard?", "The dog chases the small cat in the yard.")
+
+
+@pytest.mark.parametrize(
+    ("turns", "gate", "judged"),
+    [
+        ([TOLD, ("What happens to the cat in the yard?", "It is pursued by the dog.")], "leak.history", "flagged"),
+        ([TOLD, ("What else does the cat do in the yard?", "The cat chases the dog.")], "leak.history", "passed"),
+        (
+            [("How does the man who closes the door leave the door?", "The man closes the door.")],
+            "leak.blind",
+            "flagged",
+        ),
+        ([("When the cat chases the dog, what happens then?", "The dog chases the cat.")], "leak.blind", "passed"),
+    ],
+)
+def test_open_answers_are_compared_by_a_judge_or_not_at_all(
+    turns: Sequence[tuple[str, str]], gate: str, judged: str
+) -> None:
+    alone = outcome_of(turns, gate)
+    assert (alone.outcome.value, "--judge" in str(alone.reason)) == ("unchecked", True)
+    with scripted_judge() as (judge, _):
+        assert outcome_of(turns, gate, Equivalence(judge)).outcome.value == judged
+
+
+def test_answers_of_other_videos_are_judged_too() -> None:
+    question = "What happens to the bicycle in the garage?"
+    others = [a_dialogue(number, (question, "A man fixes it.")) for number in range(6)]
+    asked = a_dialogue(9, (question, "It is repaired by the man."))
+    alone = leaks([asked], others)
+    assert [row.outcome.value for row in alone] == ["unchecked", "passed", "unchecked"]
+    with scripted_judge() as (model, server):
+        judge = Equivalence(model)
+        assert [row.outcome.value for row in leaks([asked], others, equivalence=judge)] == [
+            "flagged", "passed", "flagged"
+        ]  # fmt: skip
+        assert server.count == 1
+        other = a_dialogue(9, (question, "The bicycle falls over."))
+        assert [row.outcome.value for row in leaks([other], others, equivalence=judge)] == ["passed"] * 3
 
 
 def test_what_passed_has_a_row_for_each_probe() -> None:
