@@ -12,20 +12,22 @@ characters, since it has no spaces and a segmenter would be a large dependency f
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from math import ceil
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
-
 from reeltalk.construct.replies import ROUNDS
+from reeltalk.construct.text_rules import TEXT_RULES, Part, TextSettings, declines
 from reeltalk.construct.writers import Language
 from reeltalk.errors import shorten
+from reeltalk.metrics.agree import is_yes_no
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.entrances import REFERENCE_WORDS, REFERENCE_WORDS_ZH
-from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
+from reeltalk.schema.entrances import REFERENCE_WORDS, REFERENCE_WORDS_ZH, is_graph_written
+from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
-from reeltalk.schema.settings import Count, Share
+from reeltalk.schema.settings import Share
 
 _WORD: Final = re.compile(r"[^\W_]+(?:'[a-z]+)?")
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -73,12 +75,6 @@ def topic_words(text: str) -> frozenset[str]:
     return frozenset(kept)
 
 
-def han_share(text: str) -> float:
-    """Share of Chinese characters among all letters, 0 to 1; 0 without letters."""
-    letters = [character for character in text if character.isalpha()]
-    return sum(bool(_HAN.match(character)) for character in letters) / len(letters) if letters else 0.0
-
-
 def _pairs(text: str) -> list[str]:
     found: list[str] = []
     for run in _HAN_RUN.findall(text):
@@ -100,62 +96,47 @@ Found = Iterator[tuple[int, str]]
 
 GATE: Final = "lint"
 
-_NUMERAL_ZH: Final = "[0-9０-９一二三四五六七八九十百零两]+"
-FORBIDDEN: Final = {
-    "a point in time": re.compile(
-        r"\b\d{1,2}:\d{2}(:\d{2})?\b"
-        # "12 seconds in" is a point in time, "12 minutes in the oven" is none.
-        r"|\b\d+(\.\d+)?[ -]?(s|secs?|seconds?|mins?|minutes?)"
-        r"\s+(in\b(?!\s+(an?|the|his|her|its|their|this|that)\b)|(in|into)\s+the\s+(video|clip|scene|film)|mark\b)"
-        r"|\bat\s+(the\s+)?\d+(\.\d+)?(st|nd|rd|th)?[ -]?(s|secs?|seconds?|mins?|minutes?)\b"
-        r"|\b(second|minute)\s+\d+\b|\btime-?stamps?\b"
-        rf"|第\s*{_NUMERAL_ZH}\s*(秒|分钟|分)|{_NUMERAL_ZH}\s*(秒|分钟)\s*(时|处|的时候|左右)|时间戳",
-        re.IGNORECASE,
-    ),
-    "a frame": re.compile(
-        # A frame that is a thing in the video may be talked about.
-        r"(?<!door )(?<!window )(?<!picture )(?<!photo )(?<!bed )(?<!bike )(?<!bicycle )(?<!wooden )(?<!metal )"
-        r"\b(key-?)?frames?\b|关键帧|帧",
-        re.IGNORECASE,
-    ),
-    "an image": re.compile(
-        r"\bimages?\b|\bscreen-?shots?\b"
-        r"|\b(picture|photo|photograph|still)s?\s+(shows?|depicts?|displays?|above|below)\b"
-        r"|\b(in|from|of)\s+the\s+(first\s+|last\s+|next\s+)?(picture|photo|photograph)s?\b(?!\s+(frame|album))"
-        r"|图片|图像|截图|照片[中里]|[幅张]画面",
-        re.IGNORECASE,
-    ),
-}
 
-
-class LintSettings(BaseModel):
+class LintSettings(TextSettings):
     """Bounds of the lint rules."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    min_question_words: Count = 2
-    """Shortest question in English words."""
-    max_question_words: Count = 40
-    """Longest question in English words."""
-    max_answer_words: Count = 120
-    """Longest answer in English words; a summary of a dialogue is the longest there is."""
-    min_question_characters: Count = 4
-    """Shortest question in Chinese characters."""
-    max_question_characters: Count = 70
-    """Longest question in Chinese characters."""
-    max_answer_characters: Count = 240
-    """Longest answer in Chinese characters."""
     min_overlap: Share = 0.8
     """Questions whose words overlap by this share of both together are near-duplicates."""
     min_given_away: Share = 0.9
     """An answer of which the question already holds this share of the content words is given away."""
-    max_chinese_in_english: Share = 0.3
-    """Largest share of Chinese characters among the letters of English text."""
-    min_chinese_in_chinese: Share = 0.3
-    """Least share of Chinese characters among the letters of Chinese text; names may be in Latin letters."""
+    min_summed_up: Share = 0.5
+    """Least share of the earlier rounds about the video of which a summary holds a content word."""
+    max_recurring: Share = 0.5
+    """Largest share of a chain's questions that other chains may ask too."""
 
 
 DEFAULT_LINT = LintSettings()
+
+
+GRAVE: Final = frozenset({"characters", "markup", "placeholder", "self", "prompt", "language", "looping", "task"})
+"""Rules after whose faults a text must not stay: it says nothing, says it to nobody, or is no turn of its task."""
+
+
+def text_faults(
+    text: str, *, part: Part, language: Language = "en", settings: TextSettings = DEFAULT_LINT
+) -> list[tuple[str, str]]:
+    """Find the faults of a single text.
+
+    Args:
+        text: A question, an answer, a caption, an item of a checklist.
+        part: What the text is.
+        language: The language that it should be written in.
+        settings: Bounds of the rules.
+
+    Returns:
+        A rule's name and a reason for each fault, grave ones first. The rules of `GRAVE` mean that the text must not
+        stay.
+    """
+    return [
+        (name, f"the {part} {said}")
+        for name, rule in TEXT_RULES.items()
+        for said in rule(text, part, language, settings)
+    ]
 
 
 def lint(
@@ -169,21 +150,44 @@ def lint(
         settings: Bounds of the rules.
 
     Returns:
-        A flag of the gate `lint.RULE` for each fault.
+        A flag of the gate `lint.RULE` for each fault, in the order of the turns.
     """
-    kind: GateUnit = "chain" if isinstance(unit, QAChain) else "dialogue"
-    return [
-        GateResult(
-            gate=f"{GATE}.{name}",
-            unit=kind,
-            unit_id=unit.id,
-            turn_index=index,
-            outcome=GateOutcome.FLAGGED,
-            reason=reason,
-        )
-        for name, rule in RULES.items()
-        for index, reason in rule(unit, language, settings)
+    faults = list(_texts(unit, language, settings))
+    faults += [
+        (index, name, reason) for name, rule in RULES.items() for index, reason in rule(unit, language, settings)
     ]
+    return [_flag(unit, name, index, reason) for index, name, reason in sorted(faults, key=lambda fault: fault[0])]
+
+
+def _flag(unit: QAChain | Dialogue, rule: str, index: int | None, reason: str) -> GateResult:
+    return GateResult(
+        gate=f"{GATE}.{rule}",
+        unit="chain" if isinstance(unit, QAChain) else "dialogue",
+        unit_id=unit.id,
+        turn_index=index,
+        outcome=GateOutcome.FLAGGED,
+        reason=reason,
+    )
+
+
+def _texts(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Iterator[tuple[int, str, str]]:
+    for index, turn in enumerate(unit.turns):
+        for part, text in _parts(turn):
+            for name, reason in text_faults(text, part=part, language=language, settings=settings):
+                # A talk about photography is about pictures, and an assistant may not know what a user asks there.
+                if turn.extra.get(ABOUT) == "topic" and name in ("wording", "declines"):
+                    continue
+                yield index, name, reason
+
+
+def _parts(turn: Turn) -> list[tuple[Part, str]]:
+    asked: Part = "remark" if turn.extra.get(ABOUT) == "chat" else "question"
+    said: Part = "answer"
+    if is_labelled(turn, Task.ANSWER_REFUSAL):
+        said = "refusal"
+    elif is_labelled(turn, Task.CONTENT_SUMMARY):
+        said = "summary"
+    return [(asked, turn.question), *((said, text) for text in turn.references[:1])]
 
 
 def _dependence(unit: QAChain | Dialogue, language: Language, _: LintSettings) -> Found:
@@ -196,16 +200,6 @@ def _dependence(unit: QAChain | Dialogue, language: Language, _: LintSettings) -
         shared = topic_words(question) & topic_words(" ".join(before.references[:1]))
         if not shared and not pattern.search(question):
             yield index, "it refers to nothing in the answer before: no pronoun and no shared word"
-
-
-def _forbidden_wording(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
-    for index, turn in enumerate(unit.turns):
-        if turn.extra.get("about") == "topic":
-            continue
-        for part, text in _parts(turn):
-            for what, pattern in FORBIDDEN.items():
-                if match := pattern.search(text):
-                    yield index, f"the {part} speaks of {what}: {shorten(match[0])}"
 
 
 def _order(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
@@ -255,62 +249,260 @@ def _is_closed(turn: Turn) -> bool:
     return bool(re.search(r"\bor\b|还是", turn.question)) or bool(re.match(r"(yes|no)\b|是|不|没", answer))
 
 
-def _length(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
-    if language == "zh":
-        low, high, longest = (
-            settings.min_question_characters,
-            settings.max_question_characters,
-            settings.max_answer_characters,
-        )
-    else:
-        low, high, longest = settings.min_question_words, settings.max_question_words, settings.max_answer_words
-    measure, name = (_characters, "characters") if language == "zh" else (_words, "words")
+def _yes_no(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
     for index, turn in enumerate(unit.turns):
-        size = measure(turn.question)
-        # "Okay." is a complete turn of a user who is not interested.
-        if size < low and turn.extra.get("about") != "chat":
-            yield index, f"the question has {size} {name}, fewer than {low}"
-        if size > high:
-            yield index, f"the question has {size} {name}, more than {high}"
+        # A graph may ask one such question. Rounds off the video, and requests to sum up, take any form.
+        if is_graph_written(turn) or turn.extra.get(ABOUT) in ("topic", "chat") or turn.options:
+            continue
+        if any(is_labelled(turn, task) for task in (Task.ANSWER_REFUSAL, Task.CONTENT_SUMMARY)):
+            continue
+        if is_yes_no(turn.question) and not _ASKS_OPENLY.search(turn.question):
+            yield index, "the question can be answered with yes or no"
+
+
+_ASKS_OPENLY: Final = re.compile(
+    r"\b(what|which|who|whom|whose|where|when|why|how|sum|summari[sz]e|tell|describe|explain|remind|recap|walk me)\b"
+    r"|或|还是|什么|哪|谁|怎|为何|多少|几|总结|说说|讲讲|描述",
+    re.IGNORECASE,
+)
+
+
+def _repeats_question(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
         for answer in turn.references[:1]:
-            if measure(answer) > longest:
-                yield index, f"the answer has {measure(answer)} {name}, more than {longest}"
+            said, asked = normalise(answer), normalise(turn.question)
+            if asked and said == asked:
+                yield index, "the answer repeats the question"
+            elif turn.extra.get(ABOUT) != "chat" and len(asked.split()) >= 4 and said.startswith(asked):
+                yield index, "the answer begins with the question"
 
 
-def _language(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
+def _task(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
     for index, turn in enumerate(unit.turns):
-        for part, text in _parts(turn):
-            if not any(character.isalpha() for character in text):
-                continue
-            share = han_share(text)
-            if language == "en" and share > settings.max_chinese_in_english:
-                yield index, f"the {part} is in Chinese, not in English"
-            elif language == "zh" and share < settings.min_chinese_in_chinese:
-                yield index, f"the {part} is not in Chinese"
+        answer = " ".join(turn.references[:1])
+        if is_labelled(turn, Task.ANSWER_REFUSAL) and answer and not _DENIES.search(answer) and not declines(answer):
+            yield index, f"the answer must say that the video does not show it, and says: {shorten(answer)}"
+        if is_labelled(turn, Task.CONTENT_SUMMARY) and any(
+            rule == "length" and "fewer" in reason
+            for rule, reason in text_faults(answer, part="summary", language=language, settings=settings)
+        ):
+            yield index, f"the answer sums up nothing: {shorten(answer)}"
 
 
-def _parts(turn: Turn) -> list[tuple[str, str]]:
-    return [("question", turn.question), *(("answer", text) for text in turn.references[:1])]
+_DENIES: Final = re.compile(
+    r"\b(no|not|none|nor|neither|never|nothing|nobody|nowhere|without|cannot|unable|unclear|unknown|absent|absence|lacks?"
+    r"|lacking|missing|fails?|hidden|impossible|sorry|apologi[sz]e|only|instead|hard|difficult|rather"
+    r"|wrong|mistaken|mistake|actually|outside|beyond|unfortunately|unspecified|unseen|undetermined)\b|n['’]t\b"
+    r"|不|没|无|未|并非|抱歉|难以|只|超出|缺",
+    re.IGNORECASE,
+)
 
 
-def _words(text: str) -> int:
-    return len(normalise(text).split())
+def _ability(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
+    if not isinstance(unit, Dialogue):
+        return
+    about_video: set[str] = set()
+    reference = REFERENCE_WORDS_ZH if language == "zh" else REFERENCE_WORDS
+    for index, turn in enumerate(unit.turns):
+        asked, answer = topic_words(turn.question), " ".join(turn.references[:1])
+        about = turn.extra.get(ABOUT)
+        if is_graph_written(turn):
+            continue
+        if index and is_labelled(turn, Task.OBJECT_REFERENCE) and not _REFERS.search(turn.question):
+            if not reference.search(turn.question) and about == "video":
+                yield index, "the question tests a reference and holds no word that refers to something said before"
+        if index and is_labelled(turn, Task.CONTENT_SUMMARY):
+            before = [row for row in unit.turns[:index] if row.extra.get(ABOUT) not in ("topic", "chat")]
+            said = topic_words(answer)
+            named = sum(bool(said & topic_words(" ".join(row.references[:1]))) for row in before)
+            if before and named < settings.min_summed_up * len(before):
+                yield index, f"the summary takes up {named} of the {len(before)} rounds about the video"
+        if is_labelled(turn, Task.MEMORY_RECALL) and (places := rounds_named(turn)):
+            named_rounds = [unit.turns[place - 1] for place in places if 0 < place <= index]
+            told = topic_words(" ".join(" ".join((row.question, *row.references[:1])) for row in named_rounds))
+            if named_rounds and not told & (asked | topic_words(answer)):
+                yield index, f"it recalls round {', '.join(map(str, places))} and shares no word with it"
+        if about == "topic" and len(asked) >= 3 and len(asked & about_video) >= 0.75 * len(asked):
+            yield index, "it should leave the video, and nearly all its words are from the rounds about the video"
+        if about == "chat" and unit.task == Task.PROACTIVE_INTERACTION.value:
+            if answer and not _ENDS_WITH_A_QUESTION.search(answer):
+                yield index, "the user's remark is not answered with a question at the end"
+        if about == "video":
+            about_video |= asked | topic_words(answer)
 
 
-def _characters(text: str) -> int:
-    return len(normalise(text).replace(" ", ""))
+_REFERS: Final = re.compile(
+    r"\b(the|who|that's|same|also|still|too|back|again)\b|这|那|它|他|她|该|其|同|还|又|再|刚才|之前", re.IGNORECASE
+)
 
 
 RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Found]]] = {
+    "task": _task,
+    "ability": _ability,
+    "yes_no": _yes_no,
     "dependence": _dependence,
-    "wording": _forbidden_wording,
     "order": _order,
     "duplicate": _duplicates,
     "given_away": _given_away,
-    "length": _length,
-    "language": _language,
+    "repeats_question": _repeats_question,
 }
-"""Rules by the last part of their gate's name."""
+"""Rules for the turns of a unit, by the last part of their gate's name."""
+
+
+def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT) -> list[GateResult]:
+    """Find turns and chains that say again what an earlier unit says, within and across clips and videos.
+
+    A turn recurs if its question and its answer do. A short question alone, such as *What does he do next?*, may be
+    asked about any clip; but a chain is generic if more than `max_recurring` of its questions are also asked in earlier
+    chains. Questions that a graph wrote are not compared, since a graph has one form for each kind of question.
+
+    Args:
+        units: Chains or dialogues, in their order.
+        settings: Bounds of the rules.
+
+    Returns:
+        A flag of the gate `lint.repeated` for each turn that recurs, and for each generic chain, with the place of the
+        earlier one.
+    """
+    told = _Told(settings)
+    found: list[GateResult] = []
+    for unit in units:
+        found += [
+            _flag(unit, "repeated", index, reason)
+            for index, reason in told.recurring(unit, lambda seen: f"{seen.unit_id}, question {seen.number}")
+        ]
+        told.add(unit)
+    return found
+
+
+def repeats_of(
+    unit: QAChain | Dialogue, earlier: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT
+) -> list[tuple[int, str]]:
+    """Find the turns of a draft that repeat earlier units, as advice to its writer.
+
+    Args:
+        unit: A chain or a dialogue.
+        earlier: Units with which it is compared, such as the other chains of the video.
+        settings: Bounds of the rules.
+
+    Returns:
+        The index of each turn that repeats one, and a reason. If the draft as a whole is generic, these are all of its
+        questions that were asked before.
+    """
+    told = _Told(settings)
+    for one in earlier:
+        told.add(one)
+    found = told.recurring(unit, lambda seen: shorten(seen.question))
+    kept = [(index, reason) for index, reason in found if index is not None]
+    if len(kept) == len(found):
+        return kept
+    asked = {index: seen for index, _ in enumerate(unit.turns) if (seen := told.asked(unit, index)) is not None}
+    return [
+        (index, dict(kept).get(index, f"an earlier part of the video was asked the same: {shorten(seen.question)}"))
+        for index, seen in asked.items()
+    ]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    unit_id: str
+    number: int
+    """Number of the turn, from 1."""
+    question: str
+
+
+class _Told:
+    """Turns of earlier units, found again by their words in nearly constant time.
+
+    Two sets of words whose Jaccard similarity is at least t share a word among the first `n - ceil(t * n) + 1` of each,
+    if the words of both are in one order (prefix filtering, Chaudhuri et al. 2006, doi 10.1109/ICDE.2006.9). The order
+    is by length, since long words are rare.
+    """
+
+    def __init__(self, settings: LintSettings) -> None:
+        self._settings = settings
+        self._questions = _Alike(settings.min_overlap)
+        self._turns = _Alike(settings.min_overlap)
+
+    def add(self, unit: QAChain | Dialogue) -> None:
+        for index, turn in enumerate(unit.turns):
+            if _is_compared(turn):
+                seen = _Seen(unit.id, index + 1, turn.question)
+                self._questions.add(_recurring_words(turn.question), seen)
+                self._turns.add(_turn_words(turn), seen)
+
+    def asked(self, unit: QAChain | Dialogue, index: int) -> _Seen | None:
+        """The first earlier turn with the question of a turn."""
+        turn = unit.turns[index]
+        return self._questions.first(_recurring_words(turn.question)) if _is_compared(turn) else None
+
+    def recurring(self, unit: QAChain | Dialogue, place: Callable[[_Seen], str]) -> list[tuple[int | None, str]]:
+        """The turns of a unit that recur, and last, without an index, the unit if it is a generic chain."""
+        found: list[tuple[int | None, str]] = []
+        asked: list[_Seen] = []
+        for index, turn in enumerate(unit.turns):
+            if not _is_compared(turn):
+                continue
+            if (again := self.asked(unit, index)) is not None:
+                asked.append(again)
+            seen = self._turns.first(_turn_words(turn))
+            # "Yes." to "Did he sit?" says too little to be a repetition.
+            says_much = len(topic_words(" ".join((turn.question, *turn.references[:1])))) >= _FEWEST_TOPICS
+            if seen is not None and says_much:
+                found.append((index, f"it asks and answers the same as {place(seen)}"))
+        count, of = len(asked), len(unit.turns)
+        if isinstance(unit, QAChain) and count > self._settings.max_recurring * of:
+            found.append((None, f"{count} of its {of} questions are asked in earlier chains, first: {place(asked[0])}"))
+        return found
+
+
+_FEWEST_TOPICS: Final = 3
+
+
+class _Alike:
+    """Sets of words, of which the first that is similar to another set is found."""
+
+    def __init__(self, least: float) -> None:
+        self._least = least
+        self._sets: list[tuple[frozenset[str], _Seen]] = []
+        self._by_word: dict[str, list[int]] = {}
+
+    def add(self, words: frozenset[str], seen: _Seen) -> None:
+        if not words or self.first(words, exactly=True):
+            return
+        for word in self._prefix(words):
+            self._by_word.setdefault(word, []).append(len(self._sets))
+        self._sets.append((words, seen))
+
+    def first(self, words: frozenset[str], *, exactly: bool = False) -> _Seen | None:
+        least = 1.0 if exactly else self._least
+        places = sorted({place for word in self._prefix(words) for place in self._by_word.get(word, ())})
+        for place in places:
+            other, seen = self._sets[place]
+            if len(words & other) >= least * len(words | other):
+                return seen
+        return None
+
+    def _prefix(self, words: frozenset[str]) -> list[str]:
+        ordered = sorted(words, key=lambda word: (-len(word), word))
+        return ordered[: len(ordered) - ceil(self._least * len(ordered)) + 1]
+
+
+def _is_compared(turn: Turn) -> bool:
+    # People ask for a summary in the same words, and "Okay." is said often.
+    return not (is_graph_written(turn) or turn.extra.get(ABOUT) == "chat" or is_labelled(turn, Task.CONTENT_SUMMARY))
+
+
+def _recurring_words(text: str) -> frozenset[str]:
+    return frozenset(_PERSONS.get(word, word) for word in text_words(text))
+
+
+def _turn_words(turn: Turn) -> frozenset[str]:
+    answer = _recurring_words(" ".join(turn.references[:1]))
+    return frozenset(f"q {word}" for word in _recurring_words(turn.question)) | {f"a {word}" for word in answer}
+
+
+_PERSONS: Final = {"she": "he", "they": "he", "her": "his", "their": "his", "him": "his", "them": "his", "woman": "man"}
 
 
 TASK_LABEL: Final = "mt_video_bench.task"
@@ -345,7 +537,20 @@ def check_structure(dialogue: Dialogue, task: Task) -> list[str]:
     if not ROUNDS[0] <= rounds <= ROUNDS[1]:
         problems.append(f"it has {rounds} rounds, not {ROUNDS[0]} to {ROUNDS[1]}")
     problems += [f"round {number} has no answer" for number, turn in _numbered(dialogue) if not turn.references]
+    problems += _never_said(dialogue.turns)
     return problems + _RULES[task](dialogue.turns, task)
+
+
+def _never_said(turns: Sequence[Turn]) -> list[str]:
+    # A boxer has rounds, too; so only rounds that recall or sum up the conversation are read.
+    recalling = (Task.MEMORY_RECALL, Task.CONTENT_SUMMARY)
+    return [
+        f"round {number} speaks of round {named}, and only {number - 1} rounds are before it"
+        for number, turn in enumerate(turns[1:], start=2)
+        if any(is_labelled(turn, task) for task in recalling)
+        for named in rounds_named(turn)
+        if named >= number or named == 0
+    ]
 
 
 def is_labelled(turn: Turn, task: Task) -> bool:
@@ -356,6 +561,33 @@ def is_labelled(turn: Turn, task: Task) -> bool:
 def names_a_round(turn: Turn) -> bool:
     """True if a turn mentions a round by its number or position."""
     return any(_NAMES_A_ROUND.search(text) for text in (turn.question, *turn.references[:1]))
+
+
+def rounds_named(turn: Turn) -> list[int]:
+    """The numbers of the rounds that a turn speaks of as rounds of its dialogue, from 1, in order."""
+    found = set()
+    for text in (turn.question, *turn.references[:1]):
+        for match in _ROUND_NUMBER.finditer(text):
+            name = next(group for group in match.groups() if group).casefold()
+            found.add(int(name) if name.isdecimal() else _NUMBERS[name])
+    return sorted(found)
+
+
+_NUMBERS: Final = {
+    name: number
+    for names in ("one two three four five six seven eight nine ten", "一 二 三 四 五 六 七 八 九 十",
+                  "first second third fourth fifth sixth seventh eighth ninth tenth")
+    for number, name in enumerate(names.split(), start=1)
+}  # fmt: skip
+_CARDINAL, _ORDINAL = (
+    "one|two|three|four|five|six|seven|eight|nine|ten",
+    ("first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"),
+)
+_ROUND_NUMBER: Final = re.compile(
+    rf"\b(?:round|turn)\s+(?:no\.?\s*|number\s+)?(\d{{1,3}}|{_CARDINAL})\b|\b(?:(\d{{1,3}})(?:st|nd|rd|th)|({_ORDINAL}))\s+round\b"
+    r"|第\s*(\d{1,3}|[一二三四五六七八九十])\s*轮",
+    re.IGNORECASE,
+)
 
 
 def _numbered(dialogue: Dialogue) -> list[tuple[int, Turn]]:

@@ -1,14 +1,28 @@
 """Faults that are found without a model: one passing and one failing example of every rule at least."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reeltalk.construct.linting import RULES, LintSettings, lint
+from reeltalk.construct.linting import (
+    ABOUT,
+    GRAVE,
+    RULES,
+    TASK_LABEL,
+    LintSettings,
+    lint,
+    repeated,
+    repeats_of,
+    text_faults,
+)
+from reeltalk.construct.text_rules import TEXT_RULES, Part
+from reeltalk.construct.writers import Language
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import Task
 
 GOOD = (
     ("What does the man carry into the kitchen?", "He carries a wooden crate."),
@@ -184,6 +198,120 @@ def test_text_is_in_the_language_that_was_asked_for() -> None:
     assert found(chain(("What does the sign 出口 mean?", "It means exit.")), "language") == []
 
 
+FAULTY: dict[str, list[str]] = tomllib.loads((Path(__file__).parent / "faulty_texts.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, texts in FAULTY.items() for text in texts])
+def test_each_class_of_fault_is_found_in_a_text(rule: str, text: str) -> None:
+    chinese = any("\u4e00" <= character <= "\u9fff" for character in text) and rule != "language"
+    assert rule in [name for name, _ in text_faults(text, part="answer", language="zh" if chinese else "en")]
+
+
+@pytest.mark.parametrize(
+    ("question", "fault"),
+    [
+        ("Does he sit down?", True), ("Is the cup red?", True), ("Has he left it there?", True), ("他坐下了吗？", True),
+        ("有没有人进来？", True), ("And is she happy with that?", True), ("What does he do?", False),
+        ("Can you tell me where he sits?", False), ("Do you remember who came in?", False), ("他怎么坐下的？", False),
+        ("Is it red or blue?", False), ("After that, where does he go?", False),
+    ],
+)  # fmt: skip
+def test_questions_are_open(question: str, fault: bool) -> None:
+    language = "en" if question.isascii() else "zh"
+    assert (found(chain((question, "x")), "yes_no", language=language) == [0]) is fault
+    assert found(dialogue(Turn(question=question, extra={"about": "topic"})), "yes_no", language=language) == []
+
+
+def test_an_answer_is_no_question() -> None:
+    assert found(chain((GOOD[0][0], GOOD[0][0])), "repeats_question") == [0]
+    assert found(chain((GOOD[0][0], f"{GOOD[0][0]} A crate.")), "repeats_question") == [0]
+    assert found(chain(*GOOD), "repeats_question") == []
+
+
+def labelled(task: Task, question: str, answer: str, about: str = "video") -> Turn:
+    return Turn(question=question, references=(answer,), labels={TASK_LABEL: (task.value,)}, extra={ABOUT: about})
+
+
+VIDEO = [Turn(question=q, references=(a,), extra={ABOUT: "video"}) for q, a in GOOD]
+
+
+@pytest.mark.parametrize(
+    ("turn", "rule"),
+    [
+        (labelled(Task.ANSWER_REFUSAL, "What colour is the umbrella?", "It is red."), "task"),
+        (labelled(Task.ANSWER_REFUSAL, "What colour is the umbrella?", "The video shows no umbrella."), None),
+        (labelled(Task.CONTENT_SUMMARY, "Please sum up.", "Yes."), "task"),
+        (
+            labelled(
+                Task.CONTENT_SUMMARY, "Please sum up.", "A dog runs over a wide meadow in the rain and barks at cows."
+            ),
+            "ability",
+        ),
+        (labelled(Task.CONTENT_SUMMARY, "Please sum up.", "He takes a crate with bottles to the shelf at home."), None),
+        (labelled(Task.OBJECT_REFERENCE, "What colour do bicycles have?", "They are red."), "ability"),
+        (labelled(Task.OBJECT_REFERENCE, "What colour does it have?", "It is red."), None),
+        (labelled(Task.MEMORY_RECALL, "What did he bring?", "In round 1 we spoke of a dog."), "ability"),
+        (labelled(Task.MEMORY_RECALL, "What did he bring?", "In round 1 we spoke of a crate."), None),
+        (labelled(Task.TOPIC_SHIFTING, "What does the man take out of the wooden crate?", "x", "topic"), "ability"),
+        (labelled(Task.TOPIC_SHIFTING, "How are bottles made in a factory?", "x", "topic"), None),
+    ],
+)  # fmt: skip
+def test_a_round_does_what_its_task_demands(turn: Turn, rule: str | None) -> None:
+    results = {result.gate for result in lint(dialogue(*VIDEO, turn)) if result.turn_index == 3}
+    assert f"lint.{rule}" in results if rule else not results & {"lint.task", "lint.ability"}
+
+
+def test_a_remark_is_answered_with_a_question() -> None:
+    for answer, faulty in (("Nice.", True), ("What do you think he wants with it?", False)):
+        turn = labelled(Task.PROACTIVE_INTERACTION, "Okay.", answer, "chat")
+        unit = dialogue(*VIDEO, turn).model_copy(update={"task": Task.PROACTIVE_INTERACTION.value})
+        assert found(unit, "ability") == ([3] if faulty else [])
+
+
+def test_a_checklist_asks_for_what_is_said() -> None:
+    good = "Does the answer say that he carries a wooden crate?"
+    assert text_faults(good, part="checklist item") == []
+    assert text_faults("回答是否说他搬了一个木箱？", part="checklist item", language="zh") == []
+    for bad in (
+        "Does the answer contain at least 5 words?", "Is the answer fluent?", "Is it written in full sentences?",
+        "Does the answer reply?", "Is the answer polite?", "Is the answer detailed?", "Is the answer in English?",
+        "Does it have more than two sentences?", "Does the answer contain at least k words?",
+        "Is the text grammatical?",
+    ):  # fmt: skip
+        assert "form" in [rule for rule, _ in text_faults(bad, part="checklist item")], bad
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "language"),
+    [
+        ("Yes.", "summary", "en"), ("好的。", "summary", "zh"), ("A man.", "caption", "en"),
+        ("一个人。", "caption", "zh"), ("Cup", "object caption", "en"), ("Why?", "question", "en"),
+        ("Red?", "checklist item", "en"),
+    ],
+)  # fmt: skip
+def test_a_text_is_long_enough_for_what_it_is(text: str, part: Part, language: Language) -> None:
+    assert [rule for rule, _ in text_faults(text, part=part, language=language)] == ["length"]
+
+
+def test_a_turn_recurs_if_question_and_answer_do() -> None:
+    first, again = chain(*GOOD), chain(("Who comes in?", "A woman in a coat."), GOOD[1]).model_copy(update={"id": "e"})
+    next_one = chain(("Who goes out?", "A boy."), (GOOD[1][0], "A dusty old violin.")).model_copy(update={"id": "f"})
+    (fault,) = repeated([first, again, next_one])
+    assert (fault.gate, fault.unit_id, fault.turn_index) == ("lint.repeated", "e", 1)
+    assert fault.reason == "it asks and answers the same as c, question 2"
+    assert repeats_of(again, [first]) == [(1, f"it asks and answers the same as {GOOD[1][0]!r}")]
+    assert repeats_of(next_one, [first]) == []
+
+
+def test_a_chain_is_generic_if_most_of_its_questions_are_asked_elsewhere() -> None:
+    generic = chain(*((question, f"A thing, the {number}th.") for number, (question, _) in enumerate(GOOD)))
+    (fault,) = repeated([chain(*GOOD), generic.model_copy(update={"id": "e"})])
+    assert fault.turn_index is None
+    assert fault.reason == "3 of its 3 questions are asked in earlier chains, first: c, question 1"
+    assert [index for index, _ in repeats_of(generic, [chain(*GOOD)])] == [0, 1, 2]
+
+
 def test_every_rule_is_tried_here() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
-    assert all(f'"{name}"' in source for name in RULES)
+    assert all(f'"{name}"' in source or name in FAULTY for name in (*RULES, *TEXT_RULES))
+    assert {*RULES, *TEXT_RULES} >= GRAVE
