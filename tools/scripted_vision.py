@@ -65,24 +65,25 @@ def _quality(text: str, draw: int) -> dict[str, Any]:
 
 def _turns(text: str) -> list[list[tuple[str, str]]]:
     """Every numbered chain that a prompt fences."""
-    fenced = re.findall(r"^=====\n(.*?)\n=====$", text, re.DOTALL | re.MULTILINE)
-    return [re.findall(r"^\d+\. Q: (.+)\n   A: (.*)$", part, re.MULTILINE) for part in fenced]
+    return [re.findall(r"^\d+\. Q: (.+)\n   A: (.*)$", part, re.MULTILINE) for part in _fenced(text)]
+
+
+def _fenced(text: str) -> list[str]:
+    """What stands between lines of equals signs."""
+    return re.findall(r"^=====\n(.*?)\n=====$", text, re.DOTALL | re.MULTILINE)
 
 
 def _linkages(text: str, draw: int) -> dict[str, Any]:
     before, after = [chain for chain in _turns(text) if chain][:2]
     names = ("Actions", "Quantity", "People", "Objects", "Events", "Environment")
-    pairs = [(n % len(before), (n + draw) % len(after), names[n]) for n in range(6)]
-    # The last pair was copied badly, as models do; it is refused, and the others stand.
-    broken = "Something that no chain asks"
-    return {
-        "questionsBefore": [before[x][0] for x, _, _ in pairs] + [broken],
-        "answersBefore": [before[x][1] for x, _, _ in pairs] + [broken],
-        "questionsAfter": [after[y][0] for _, y, _ in pairs] + [broken],
-        "answersAfter": [after[y][1] for _, y, _ in pairs] + [broken],
-        "relationship": [name for _, _, name in pairs] + ["Objects"],
-        "shared": [_shared(before[: x + 1], after[: y + 1]) for x, y, _ in pairs] + [broken],
-    }
+    # The last pair names a question that is not there, as models do; it is refused, and the others stand.
+    places = [(n % len(before), (n + draw) % len(after), names[n]) for n in range(6)]
+    pairs = [
+        {"before": x + 1, "after": y + 1, "shared": _shared(before[: x + 1], after[: y + 1]), "relation": name}
+        for x, y, name in places
+    ]
+    odd = {"before": 1, "after": len(after) + 1, "shared": "the room", "relation": "Objects"}
+    return {"pairs": [pair | {"reason": "Both speak of it."} for pair in (*pairs, odd)]}
 
 
 def _shared(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> str:
@@ -91,20 +92,53 @@ def _shared(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> str:
     return max(sorted(one & other), key=len, default="nothing")
 
 
+_LINK = re.compile(r"^(\d+)\. \[(\d+)\] → \[(\d+)\] (\S+?)(?::.*)?$", re.MULTILINE)
+_LEADS = {
+    "Actions": "In the later part, once {}",
+    "Quantity": "Counting on from where {}",
+    "People": "As for the person of whom we heard that {}",
+    "Objects": "With what was used when {}",
+    "Events": "Since it had happened before that {}",
+    "Environment": "Back in the place where {}",
+}
+_MANNERS = ("without any hurry", "with great care", "in one quick move", "after a short pause", "while looking away")
+
+
+def _clause(answer: str) -> str:
+    return answer[:1].lower() + answer[1:].rstrip(".")
+
+
 def _drafts(text: str, draw: int) -> dict[str, Any]:
+    """A draft for each link: it takes up the earlier answer, and its answer says more than the later one."""
+    before, after = [chain for chain in _turns(text) if chain][:2]
     methods = re.findall(r"^- ([A-Z]\w+/\w+):", text, re.MULTILINE)
-    draft = {
-        "method": methods[draw % len(methods)],
-        "question": "How does that compare with what he did in the scene before?",
-        "answer": "He is slower now than he was in the scene before.",
-        "coherent": bool(draw % 3),
-        "problems": [] if draw % 3 else ["the next question speaks of another thing"],
-    }
-    return {"drafts": [draft]}
+    links = next(part for part in _fenced(text) if _LINK.match(part) and "\n   Q:" not in part)
+    drafts = []
+    for number, source, target, relation in _LINK.findall(links):
+        own = [method for method in methods if method.startswith(f"{relation}/")]
+        pick = draw + int(number)
+        question, answer = after[int(target) - 1]
+        asked = f"{_LEADS[relation].format(_clause(before[int(source) - 1][1]))}, {question[:1].lower()}{question[1:]}"
+        place = _PLACES[pick % 8]
+        said = f"{answer.rstrip('.')}, this time beside the {place} and {_MANNERS[pick % 5]}."
+        drafts.append({"linkage": int(number), "method": own[pick % len(own)], "question": asked, "answer": said})
+    return {"drafts": drafts}
+
+
+def _draft_checks(text: str, draw: int) -> dict[str, Any]:
+    """A judge to whom the video shows all but elephants."""
+    drafts = re.findall(r"^(\d+)\. \[\d+\] → \[\d+\] \S+\n   Q: (.+)\n   A: (.*)$", text, re.MULTILINE)
+    checks = []
+    for number, _, answer in drafts:
+        wrong = "elephant" in answer
+        seen = "There is no elephant in the room." if wrong else "The person does this in the later part."
+        verdict = "contradicted" if wrong else "supported"
+        checks.append({"number": int(number), "seen": seen, "at_s": 1.0, "faults": [], "verdict": verdict})
+    return {"checks": checks}
 
 
 def _standing(text: str, draw: int) -> dict[str, Any]:
-    return {"stands": "Yes" if draw % 2 else "No", "reason": "it means the thing from the scene before"}
+    return {"reason": "it means the thing from the scene before", "stands": "Yes" if draw % 2 else "No"}
 
 
 def _caption(text: str, draw: int) -> dict[str, Any]:
@@ -225,6 +259,7 @@ _REPLIES = {
     "QualityReply": _quality,
     "LinkageReply": _linkages,
     "RewriteReply": _drafts,
+    "RewriteCheckReply": _draft_checks,
     "StandingReply": _standing,
     "CaptionReply": _caption,
     "MergeReply": _merge,

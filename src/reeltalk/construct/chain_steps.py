@@ -5,6 +5,7 @@ from functools import partial
 from itertools import pairwise
 
 from reeltalk.construct.leakage import leak_of
+from reeltalk.construct.model_rewriting import REWRITE_GATE
 from reeltalk.construct.quality import (
     ReportsReplaced,
     chain_shortener,
@@ -13,10 +14,11 @@ from reeltalk.construct.quality import (
     write_checked_chain,
     write_checked_linkages,
 )
+from reeltalk.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults
 from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
-from reeltalk.construct.writers import ChecksEntrances, Unwritten
+from reeltalk.construct.writers import ChecksEntrances, RewriteResult, RewritesPairs, Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
-from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, verdict_by_rule
+from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, is_graph_written, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.paths import PathStatistics, draw_paths
@@ -70,17 +72,8 @@ def write_linkages(run: ConstructRun) -> StepResult:
     def write(pair: tuple[Video, QAChain, QAChain]) -> tuple[list[Linkage], list[Rewrite], list[GateResult]]:
         video, before, after = pair
         linkages, gates = write_checked_linkages(run.writer, video, before, after)
-        rewrites: list[Rewrite] = []
-        for linkage in linkages:
-            drafts = run.writer.rewrite(video, linkage, before, after)
-            if isinstance(drafts, Unwritten):
-                gates = [
-                    *gates,
-                    unwritten_gate("rewrite", "chain", after.id, drafts, turn=linkage.target.turn_index),
-                ]
-            else:
-                rewrites += drafts[: run.settings.drafts]
-        return linkages, rewrites, gates
+        drafted = _write_rewrites(run, video, linkages, before, after)
+        return linkages, drafted.rewrites, [*gates, *drafted.gates]
 
     made = StepResult({LINKAGES: [], REWRITES: []})
     for linkages, rewrites, gates in run.map_ordered("linking chains", adjacent_chains(run), write):
@@ -88,6 +81,37 @@ def write_linkages(run: ConstructRun) -> StepResult:
         made.rows[REWRITES] += sign_rows(_unique(rewrites), run.writer.signature)
         made.gates += gates
     return made
+
+
+def _write_rewrites(
+    run: ConstructRun, video: Video, linkages: Sequence[Linkage], before: QAChain, after: QAChain
+) -> RewriteResult:
+    """Drafts for all linkages. Rules check those that neither a graph nor a writer with checks of its own wrote."""
+    settings = run.settings
+    if isinstance(run.writer, RewritesPairs):
+        return run.writer.rewrite_pair(
+            video, linkages, before, after, drafts=settings.drafts, attempts=settings.attempts
+        )
+    found = RewriteResult([], [])
+    for linkage in linkages:
+        drafts = run.writer.rewrite(video, linkage, before, after)
+        if isinstance(drafts, Unwritten):
+            turn = linkage.target.turn_index
+            found.gates.append(unwritten_gate(REWRITE_GATE, "chain", after.id, drafts, turn=turn))
+            continue
+        for draft in drafts[: settings.drafts]:
+            faults: list[DraftFault] = []
+            if not is_graph_written(draft.draft):
+                faults = find_draft_faults(draft.draft, linkage, before, after, language=settings.language)
+            grave = any(fault.grave for fault in faults)
+            outcome = GateOutcome.DROPPED if grave else GateOutcome.FLAGGED
+            found.gates.extend(draft_gates(faults, linkage, draft.id, outcome))
+            if faults and not grave:
+                problems = (*draft.problems, *(fault.reason for fault in faults))
+                draft = draft.model_copy(update={"coherent": False, "problems": problems})
+            if not grave:
+                found.rewrites.append(draft)
+    return found
 
 
 def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
@@ -178,7 +202,7 @@ CHAIN_STEPS = (
         write_linkages,
         reads=(VIDEOS, CLIPS, CHAINS),
         writes=(LINKAGES, REWRITES),
-        settings=("language", "limit", "seed", "pairs", "drafts"),
+        settings=("language", "limit", "seed", "pairs", "drafts", "attempts", "frames"),
     ),
     StepSpec(
         "paths",

@@ -18,15 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure, normalise
-from reeltalk.construct.model_linking import (
-    DEFAULT_MATCH,
-    LinkageResult,
-    MatchSettings,
-    evidence_of,
-    find_linkages,
-    judge_standing,
-    write_rewrites,
-)
+from reeltalk.construct.model_linking import LinkageResult, find_linkages, judge_standing
+from reeltalk.construct.model_rewriting import PairDrafting
 from reeltalk.construct.prompting import (
     ContextOf,
     PromptedModel,
@@ -50,12 +43,13 @@ from reeltalk.construct.replies import (
     TagsReply,
 )
 from reeltalk.construct.tagging.turns import UNVERIFIED
-from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, Unwritten
+from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, RewriteResult, Unwritten
 from reeltalk.llm import Message, Model, RecordResult
 from reeltalk.llm.prompts import Prompts
 from reeltalk.metrics.agree import content_words, is_negated, polarity
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, EntranceVerdict, verdict_by_rule
+from reeltalk.schema.gates import GONE
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
@@ -78,7 +72,6 @@ class ModelWriter:
         language: Language = "en",
         threads: int = 1,
         judges: Sequence[Model] = (),
-        settings: MatchSettings = DEFAULT_MATCH,
         own_prompts: Path | None = None,
     ) -> None:
         """Load the prompts. The model is not asked yet.
@@ -90,7 +83,6 @@ class ModelWriter:
             language: Language of all written text.
             threads: Most simultaneous calls.
             judges: Models that check what is written, each once for every sample. Without one nothing is judged.
-            settings: How similar to the original a copied question must be.
             own_prompts: A folder of prompts to use instead of ours.
 
         Raises:
@@ -100,12 +92,12 @@ class ModelWriter:
         """
         if threads < 1:
             raise ValueError(f"threads must be 1 or more, got {threads}")
-        self._context, self._clips, self._threads, self._settings = context, clips or {}, threads, settings
+        self._context, self._clips, self._threads = context, clips or {}, threads
         self.language: Language = language
         own = prompts(language, own_prompts)
         self._writer = PromptedModel(model, language, own)
         self._judges = tuple(PromptedModel(judge, language, own) for judge in judges)
-        self._signature = _signature(model, judges, own, language, settings)
+        self._signature = _signature(model, judges, own, language)
 
     @property
     def signature(self) -> str:
@@ -193,17 +185,59 @@ class ModelWriter:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
         """
-        return find_linkages(self._writer, before, after, signature=self.signature, settings=self._settings)
+        return find_linkages(self._writer, before, after, signature=self.signature)
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
-        """Write drafts for the later turn of a linkage. The model sees the evidence of both turns.
+        """Write one draft for the later turn of a linkage. `rewrite_pair` writes those of all linkages at once.
 
         Raises:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
         """
-        seen = self._context(video, evidence_of(linkage, before, after))
-        return write_rewrites(self._writer, seen, linkage, before, after, signature=self.signature)
+        found = self.rewrite_pair(video, [linkage], before, after, drafts=1, attempts=0)
+        gone = [gate for gate in found.gates if gate.outcome in GONE]
+        return found.rewrites or Unwritten("; ".join(gate.reason or gate.gate for gate in gone), gone[0].raw)
+
+    def rewrite_pair(
+        self,
+        video: Video,
+        linkages: Sequence[Linkage],
+        before: QAChain,
+        after: QAChain,
+        *,
+        drafts: int,
+        attempts: int,
+    ) -> RewriteResult:
+        """Write drafts for the later turns of linkages, and let the judges check them. Both see both clips.
+
+        Args:
+            video: The video of the chains.
+            linkages: Linkages from turns of `before` to turns of `after`.
+            before: The earlier chain.
+            after: The later chain.
+            drafts: Wanted drafts for each linkage.
+            attempts: Most times that faulty drafts go back.
+
+        Raises:
+            ModelError: A model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        if not linkages:
+            return RewriteResult([], [])
+        seen = self._context(video, [self._part(before), self._part(after)])
+        return PairDrafting(
+            self._writer, self._judges, seen, seen, linkages, before, after, self.signature, drafts, attempts
+        ).run()
+
+    def _part(self, chain: QAChain) -> Interval:
+        """The clip of a chain; without a clip, the span of its evidence."""
+        clip = self._clips.get(chain.clip_id) if chain.clip_id else None
+        if clip is not None and clip.interval is not None:
+            return clip.interval
+        evidence = [interval for turn in chain.turns for interval in turn.evidence]
+        return Interval(
+            start_s=min(interval.start_s for interval in evidence), end_s=max(interval.end_s for interval in evidence)
+        )
 
     def stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
         """Let the judge decide from the turns that the path asked, skips, and asks next. Without one the rule decides.
@@ -422,10 +456,9 @@ def _propose_tags(
     )
 
 
-def _signature(model: Model, judges: Sequence[Model], own: Prompts, language: Language, settings: MatchSettings) -> str:
+def _signature(model: Model, judges: Sequence[Model], own: Prompts, language: Language) -> str:
     moving = {
         "prompts": sorted(prompt.signature for prompt in own.values()),
-        "settings": settings.model_dump(mode="json"),
         "asked": [(dict(asked.sampling), asked.sees_images) for asked in (model, *judges)],
     }
     digest = hashlib.sha256(json.dumps(moving, sort_keys=True).encode()).hexdigest()[:8]

@@ -46,6 +46,7 @@ REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
     "object_caption": replies.CaptionReply,
     "quality": replies.QualityReply,
     "rewrite": replies.RewriteReply,
+    "rewrite_check": replies.RewriteCheckReply,
     "rubric": replies.RubricReply,
     "standing": replies.StandingReply,
     "suitability": replies.SuitabilityReply,
@@ -54,7 +55,7 @@ REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
 """Type of the reply, by prompt."""
 MAY_LACK: Final = {
     name: frozenset({"seen", "advice"})
-    for name in ("caption", "chain", "dialogue", "quality", "rewrite", "suitability")
+    for name in ("caption", "chain", "dialogue", "quality", "rewrite", "rewrite_check", "suitability")
 }
 """Fields that a user's own prompt may omit: images are sent with the text, and advice is about earlier attempts."""
 

@@ -111,52 +111,50 @@ class QualityReply(ReplyType):
         return {name: value for name, value in self.model_dump().items() if name not in ("overall", "reasons")}
 
 
+class PairReply(ReplyType):
+    """Two related questions, by their numbers in their chains."""
+
+    before: int
+    after: int
+    shared: Said
+    """What both are about, in the words of the turns; SVBench's own prompt does not ask for it."""
+    reason: Said
+    relation: Said
+
+
 class LinkageReply(ReplyType):
-    """Pairs of related turns as parallel lists of words, copied from two chains (SVBench's form)."""
+    """Pairs of related questions of two chains."""
 
-    questionsBefore: tuple[str, ...]
-    answersBefore: tuple[str, ...]
-    questionsAfter: tuple[str, ...]
-    answersAfter: tuple[str, ...]
-    relationship: tuple[str, ...]
-    shared: tuple[str, ...] = ()
-    """The common subject of each pair, in the words of the turns; SVBench's own prompt does not ask for it."""
-
-    @model_validator(mode="after")
-    def _same_length(self) -> Self:
-        lengths = {name: len(value) for name, value in self if name != "shared" or value}
-        if len(set(lengths.values())) > 1:
-            raise ValueError(f"the lists must have one length, not {lengths}")
-        return self
+    pairs: tuple[PairReply, ...]
 
 
 class DraftReply(ReplyType):
     """One way to reword the later turn of a linkage."""
 
+    linkage: int
+    """Number of the linkage in the prompt."""
     method: Said
     question: Said
     answer: Said
-    coherent: bool
-    problems: tuple[Said, ...]
-
-    @model_validator(mode="after")
-    def _says_why_not(self) -> Self:
-        if not self.coherent and not self.problems:
-            raise ValueError("a draft that is not coherent must say why in problems")
-        return self
 
 
 class RewriteReply(ReplyType):
-    """Drafts for one linkage."""
+    """Drafts for some linkages."""
 
-    drafts: Annotated[tuple[DraftReply, ...], Field(min_length=1, max_length=3)]
+    drafts: Annotated[tuple[DraftReply, ...], Field(min_length=1)]
+
+
+class RewriteCheckReply(ReplyType):
+    """What a judge finds about drafts, one entry for each."""
+
+    checks: tuple[TurnCheck, ...]
 
 
 class StandingReply(ReplyType):
     """Whether questions stand where a path skips the turns before them."""
 
-    stands: YesNo
     reason: Said
+    stands: YesNo
 
 
 class CaptionReply(ReplyType):

@@ -10,6 +10,7 @@ from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, EntranceVerdict
+from reeltalk.schema.gates import GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
@@ -27,6 +28,15 @@ class Unwritten:
     reason: str
     replies: tuple[str, ...] = ()
     """Raw replies of the model."""
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    """The rewriting drafts for the linkages of two chains."""
+
+    rewrites: list[Rewrite]
+    gates: list[GateResult]
+    """What the checks of the drafts found, and the linkages without a draft."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,33 @@ class Writer(Protocol):
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
         """Write five yes/no items for judging an answer to the turn: four expected Yes, one No."""
+        ...
+
+
+@runtime_checkable
+class RewritesPairs(Protocol):
+    """A writer that writes the drafts for all linkages of two chains at once, and checks them."""
+
+    def rewrite_pair(
+        self,
+        video: Video,
+        linkages: Sequence[Linkage],
+        before: QAChain,
+        after: QAChain,
+        *,
+        drafts: int,
+        attempts: int,
+    ) -> RewriteResult:
+        """Write drafts in which the later turns depend on the earlier ones.
+
+        Args:
+            video: The video of the chains.
+            linkages: Linkages from turns of `before` to turns of `after`.
+            before: The earlier chain.
+            after: The later chain.
+            drafts: Wanted drafts for each linkage.
+            attempts: Most times that faulty drafts are written again.
+        """
         ...
 
 

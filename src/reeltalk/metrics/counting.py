@@ -70,6 +70,8 @@ class BenchmarkCounts:
     skills: Counter[str] = field(default_factory=Counter)
     methods: Counter[str] = field(default_factory=Counter)
     coherent: int = 0
+    unchecked: int = 0
+    """Drafts that no judge has checked."""
     not_offered: tuple[str, ...] = ()
     """SVBench's methods of rewriting that a graph cannot carry out; empty if no graph wrote drafts."""
     skills_not_offered: tuple[str, ...] = ()
@@ -141,7 +143,8 @@ def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
     for rewrite in benchmark.read(REWRITES):
         found.skills[rewrite.skill] += 1
         found.methods[rewrite.method] += 1
-        found.coherent += rewrite.coherent
+        found.coherent += rewrite.coherent is True
+        found.unchecked += rewrite.coherent is None
     for dialogue in dialogues:
         if "writer" in dialogue.extra:
             found.tasks[dialogue.task or "none", str(dialogue.extra.get("kind", "single"))] += 1
@@ -205,7 +208,8 @@ def format_counts(found: BenchmarkCounts) -> Iterable[str]:
         if counts:
             yield f"{title}: {', '.join(f'{name} {n:,}' for name, n in counts.most_common())}"
     if found.skills:
-        yield f"drafts coherent with their neighbours: {found.coherent:,} of {found.skills.total():,}"
+        unchecked = f"; {found.unchecked:,} are not checked" if found.unchecked else ""
+        yield f"drafts coherent with their neighbours: {found.coherent:,} of {found.skills.total():,}{unchecked}"
     if found.relations:
         yield f"linkages that name what both turns share: {found.grounded:,} of {found.relations.total():,}"
     if found.not_offered:

@@ -7,7 +7,7 @@ of the next one. It ends after the last turn of the last chain. Paths are drawn 
 models are evaluated on the same paths.
 
 **Targets.** The target of a jump has the wording of the linkage's draft: a draft that people accepted, else the first
-one that is coherent with its neighbours, else the chain's own wording. In the middle of a chain, a walk can land only
+one in which no check found a fault, else the chain's own wording. In the middle of a chain, a walk can land only
 if the target and all turns after it can be understood without the skipped turns (`entrances`). Other linkages are not
 usable.
 
@@ -71,7 +71,7 @@ class TurnLink:
     source: Place
     target: Place
     drafts: tuple[Rewrite, ...] = ()
-    """Coherent drafts of its relations: accepted ones first, then by position."""
+    """Drafts of its relations in which no check found a fault: accepted ones first, then by position."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def links_of(chains: Sequence[QAChain], linkages: Iterable[Linkage], rewrites: I
         found[_ends(linkage)].add(linkage.relation)
     drafts: dict[tuple[Place, Place], list[Rewrite]] = defaultdict(list)
     for rewrite in rewrites:
-        if rewrite.coherent and rewrite.linkage.relation in found.get(_ends(rewrite.linkage), ()):
+        if rewrite.coherent is not False and rewrite.linkage.relation in found.get(_ends(rewrite.linkage), ()):
             drafts[_ends(rewrite.linkage)].append(rewrite)
     ordered = sorted(found, key=lambda ends: [(number[name], turn) for name, turn in ends])
     return [

@@ -72,11 +72,11 @@ class Rewrite(Record):
     """The skill of the method, or one that a person chose."""
     draft: Turn
     """The turn that replaces the later one on a path along the linkage."""
-    coherent: bool
-    """True if it can be understood without the earlier turns of its chain, if the next turn still makes sense, and if
-    it gives away no later answer."""
+    coherent: bool | None
+    """True if a judge finds it right, clear without the skipped turns, and harmless to the next ones; always True from
+    a graph. False if a check finds a fault. None if no judge has checked it."""
     problems: tuple[str, ...] = ()
-    """Why it does not."""
+    """What the checks find."""
     writer: Name
     position: Annotated[int, Field(ge=0)] = 0
     """Place among the drafts of its linkage, from 0."""

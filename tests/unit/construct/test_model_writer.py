@@ -8,22 +8,18 @@ from typing import Any
 import pytest
 
 from reeltalk.construct.linting import lint
-from reeltalk.construct.model_linking import LinkageResult
 from reeltalk.construct.model_writer import ModelWriter
 from reeltalk.construct.prompting import PROMPTS, VisualContext, examples_in, prompts, without_fences
-from reeltalk.construct.quality import write_checked_linkages
 from reeltalk.construct.replies import Ability, ChainReply, DialogueReply
 from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, Unwritten, Writer
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Message, Model, Reply
-from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.dialogue import Checklist, Dialogue, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, verdict_by_rule
-from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.labels import Relation, Task
+from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ClipId, Json
-from reeltalk.schema.rewriting import catalogue
 
 VIDEO = Video(id="v")
 FIRST, SECOND = Interval(start_s=0, end_s=10), Interval(start_s=10, end_s=20)
@@ -102,15 +98,6 @@ def a_chain(name: str = "c", interval: Interval = FIRST, pairs: Sequence[tuple[s
     return QAChain(id=name, video_id="v", turns=turns)
 
 
-BEFORE = a_chain("before")
-AFTER_PAIRS = (
-    ("What does the woman pour?", "She pours milk."),
-    ("Into what does she pour it?", "Into the green bottles."),
-)
-AFTER = a_chain("after", SECOND, AFTER_PAIRS)
-LINKAGE = Linkage(
-    source=TurnRef(unit_id="before", turn_index=1), target=TurnRef(unit_id="after", turn_index=1), relation="Objects"
-)
 QUALITY = {
     "accuracy": 95,
     "completeness": 90,
@@ -119,22 +106,6 @@ QUALITY = {
     "contextual_comprehension": 88,
     "logical_consistency": 97,
     "temporal_understanding": 93,
-}
-
-
-def linkage_reply(*rows: tuple[str, ...]) -> dict[str, Any]:
-    names = ("questionsBefore", "answersBefore", "questionsAfter", "answersAfter", "relationship", "shared")
-    return {name: [row[at] for row in rows] for at, name in enumerate(names) if all(len(row) > at for row in rows)}
-
-
-GOOD_LINK = (*PAIRS[1], "Into what does she pour it?", "Into the green bottles.", "Object")
-BAD_LINK = (*PAIRS[1], "Why is the sky blue?", "Because.", "Object")
-DRAFT = {
-    "method": "Objects/use_after",
-    "question": "What are the things from the crate used for now?",
-    "answer": "They are filled with milk.",
-    "coherent": True,
-    "problems": [],
 }
 
 
@@ -155,8 +126,6 @@ Call = Callable[[ModelWriter], Any]
 CALLS: dict[str, tuple[Call, list[Any]]] = {
     "chain": (lambda w: w.chain(VIDEO, CLIP), [chain_reply()]),
     "judge": (lambda w: w.judge(VIDEO, CLIP, a_chain()), [QUALITY | {"overall": 92, "reasons": []}]),
-    "linkages": (lambda w: w.linkages(VIDEO, BEFORE, AFTER), [linkage_reply(GOOD_LINK)]),
-    "rewrite": (lambda w: w.rewrite(VIDEO, LINKAGE, BEFORE, AFTER), [{"drafts": [DRAFT]}]),
     "caption": (lambda w: w.caption(VIDEO, CLIP), [{"caption": "A man unpacks."}]),
     "object_caption": (lambda w: w.object_caption("mug", b"jpeg"), [{"caption": "A red mug."}]),
     "same_scene": (lambda w: w.same_scene("A man.", "A dog."), [{"same_scene": False, "reason": "another place"}]),
@@ -314,166 +283,14 @@ def test_the_judge_is_another_model_where_one_is_given() -> None:
 def test_without_a_judge_nothing_is_judged() -> None:
     alone = writer(Scripted())
     assert alone.judge(VIDEO, CLIP, a_chain()) == Unwritten(NO_JUDGE)
-    entered = Entrance(BEFORE.turns[:2], AFTER.turns[:1], AFTER.turns[1], (), reworded=False)
-    assert alone.stands(VIDEO, entered, BEFORE, AFTER) == verdict_by_rule(entered)
+    one, other = a_chain("one"), a_chain("other", SECOND)
+    entered = Entrance(one.turns[:2], other.turns[:1], other.turns[1], (), reworded=False)
+    assert alone.stands(VIDEO, entered, one, other) == verdict_by_rule(entered)
 
 
 def test_a_quality_out_of_range_is_no_quality() -> None:
     reply = QUALITY | {"overall": 101, "reasons": []}
     assert isinstance(judged(Scripted(reply, reply)).judge(VIDEO, CLIP, a_chain()), Unwritten)
-
-
-def test_copied_questions_become_linkages() -> None:
-    slip = ("What does he take out of it ?", "", "into what does she pour that", "", "people")
-    found = writer(Scripted(linkage_reply(GOOD_LINK, GOOD_LINK, slip))).linkages(VIDEO, BEFORE, AFTER)
-    assert isinstance(found, list)
-    assert [(one.relation, one.extra["matched"]) for one in found] == [("Objects", "exact"), ("People", "fuzzy")]
-    assert {(one.source, one.target) for one in found} == {(LINKAGE.source, LINKAGE.target)}
-
-
-def test_pairs_that_name_no_turn_or_relation_are_reported() -> None:
-    odd = (*GOOD_LINK[:4], "Colour")
-    reply = linkage_reply(GOOD_LINK, BAD_LINK, odd, ("What?", "", *GOOD_LINK[2:]))
-    linkages, results = write_checked_linkages(writer(Scripted(reply)), VIDEO, BEFORE, AFTER)
-    assert len(linkages) == 1
-    assert {(r.gate, r.unit_id, r.outcome) for r in results} == {("linkage.match", "after", GateOutcome.DROPPED)}
-    assert [str(r.reason).split(":")[0] for r in results] == ["pair 2, second chain", "pair 3", "pair 4, first chain"]
-
-
-def test_pairs_of_which_none_can_be_used_are_asked_for_again() -> None:
-    model = Scripted(linkage_reply(BAD_LINK), linkage_reply(GOOD_LINK))
-    found = writer(model).link_chains(VIDEO, BEFORE, AFTER)
-    assert isinstance(found, LinkageResult)
-    assert (len(found.linkages), found.rejected) == (1, [])
-    assert "no pair can be used: pair 1, second chain: no turn asks" in model.prompt()
-    linkages, (result,) = write_checked_linkages(writer(Scripted(*[linkage_reply(BAD_LINK)] * 2)), VIDEO, BEFORE, AFTER)
-    assert linkages == []
-    assert result.outcome is GateOutcome.UNWRITTEN
-    assert result.raw == (said(linkage_reply(BAD_LINK)),) * 2
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "relation", "shared", "words"),
-    [
-        (1, 1, "Objects", "the green bottles", ["bottl", "green"]),
-        (2, 1, "Objects", "the bottles", ["bottl"]),
-        (1, 1, "Objects", "", ["bottl", "green"]),
-        (3, 1, "People", "the man and the woman", ["man", "woman"]),
-    ],
-)
-def test_a_linkage_names_what_its_turns_share(
-    before: int, after: int, relation: str, shared: str, words: list[str]
-) -> None:
-    row = (*PAIRS[before], *AFTER_PAIRS[after], relation, shared)
-    found = writer(Scripted(linkage_reply(row))).linkages(VIDEO, BEFORE, AFTER)
-    assert isinstance(found, list)
-    (linkage,) = found
-    assert linkage.extra["rests_on"] == {"words": words} | ({"shared": shared} if shared else {})
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "relation", "shared", "reason"),
-    [
-        (0, 0, "Objects", "the crate", "the turn of the second chain does not speak of what both are said to share"),
-        (3, 0, "Objects", "the dog", "the turn of the second chain does not speak of"),
-        (0, 0, "Environment", "a meadow", "the turn of the first chain does not speak of"),
-        (1, 1, "Quantity", "bottles", "the turn of the second chain neither asks for a quantity nor tells one"),
-        (3, 0, "Actions", "", "the two turns have no word in common"),
-        (0, 0, "Actions", "carries, pours", "no word of 'carries, pours' is in both chains"),
-    ],
-)
-def test_a_linkage_whose_turns_do_not_share_it_is_refused(
-    before: int, after: int, relation: str, shared: str, reason: str
-) -> None:
-    row = (*PAIRS[before], *AFTER_PAIRS[after], relation, shared)
-    good = (*GOOD_LINK, "the bottles") if shared else GOOD_LINK
-    linkages, (result,) = write_checked_linkages(writer(Scripted(linkage_reply(row, good))), VIDEO, BEFORE, AFTER)
-    assert [one.relation for one in linkages] == ["Objects"]
-    assert result.outcome is GateOutcome.DROPPED
-    assert reason in str(result.reason)
-
-
-def test_no_linkages_are_legal() -> None:
-    assert writer(Scripted(linkage_reply())).linkages(VIDEO, BEFORE, AFTER) == []
-
-
-def test_a_draft_keeps_its_place_and_shows_both_scenes() -> None:
-    second = DRAFT | {
-        "method": "Objects/evolution",
-        "coherent": False,
-        "problems": ["question 3 needs the old wording"],
-    }
-    model = Scripted({"drafts": [DRAFT, second]})
-    found = writer(model).rewrite(VIDEO, LINKAGE, BEFORE, AFTER)
-    assert isinstance(found, list)
-    assert [(d.method, d.skill, d.coherent, d.position) for d in found] == [
-        ("Objects/use_after", "STS", True, 0),
-        ("Objects/evolution", "CTA", False, 1),
-    ]
-    draft = found[0].draft
-    assert (draft.question, draft.asked_at_s, draft.evidence) == (DRAFT["question"], 20, (FIRST, SECOND))
-    assert draft.labels == {"svbench.relation": ("Objects",), "svbench.skill": ("STS",)}
-    assert found[1].problems == ("question 3 needs the old wording",)
-    assert len({d.id for d in found}) == 2
-    assert model.seen[0][-1].images == (b"jpeg", b"jpeg")
-    assert (
-        "- Objects/use_after: where both are about the same, what is done first with the object now" in model.prompt()
-    )
-    assert "; going deeper, how the event would differ" in model.prompt()
-    assert "Events/cause" not in model.prompt()
-
-
-@pytest.mark.parametrize(
-    "drafts",
-    [
-        [DRAFT | {"method": "Events/cause"}],
-        [DRAFT, DRAFT],
-        [DRAFT | {"coherent": False}],
-        [],
-    ],
-)
-def test_a_draft_follows_the_catalogue(drafts: list[Any]) -> None:
-    found = writer(Scripted({"drafts": drafts}, {"drafts": drafts})).rewrite(VIDEO, LINKAGE, BEFORE, AFTER)
-    assert isinstance(found, Unwritten)
-
-
-@pytest.mark.parametrize(
-    ("language", "question", "answer"),
-    [
-        (
-            "en",
-            "What becomes of the clay pot that the gardener lifted from the cart?",
-            "A boy kicks it over on the steps.",
-        ),
-        ("zh", "园丁从推车上搬下的陶罐后来怎样了？", "一个男孩在台阶上把它踢倒了。"),
-    ],
-)
-def test_a_draft_that_copies_the_example_is_refused(language: Language, question: str, answer: str) -> None:
-    copy = {"drafts": [DRAFT | {"question": question, "answer": answer}]}
-    found = writer(Scripted(copy, copy), language=language).rewrite(VIDEO, LINKAGE, BEFORE, AFTER)
-    assert isinstance(found, Unwritten)
-    assert "the example" in found.reason
-
-
-def test_a_relation_without_methods_is_not_rewritten() -> None:
-    odd = LINKAGE.model_copy(update={"relation": "Colour"})
-    assert writer(Scripted()).rewrite(VIDEO, odd, BEFORE, AFTER) == Unwritten(
-        "the catalogue has no method for the relation 'Colour'"
-    )
-
-
-def test_every_method_is_told_in_chinese_too() -> None:
-    for relation in Relation:
-        model = Scripted(NONSENSE, NONSENSE)
-        linkage = LINKAGE.model_copy(update={"relation": relation.value})
-        writer(model, language="zh").rewrite(VIDEO, linkage, BEFORE, AFTER)
-        lines = re.findall(r"^- (\S+/\S+): (.*[\u4e00-\u9fff].*)$", model.prompt(0), re.MULTILINE)
-        for name, told in lines:
-            method = catalogue()[name]
-            assert ("相同时" in told, "不同时" in told) == (method.case == "same", method.case == "different")
-            assert ("更深一步" in told) == (method.deeper is not None)
-        listed = [name for name, _ in lines]
-        assert listed == [name for name in catalogue() if name.startswith(f"{relation}/")]
 
 
 def test_a_dialogue_is_labelled_round_by_round() -> None:

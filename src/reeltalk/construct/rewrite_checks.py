@@ -1,0 +1,139 @@
+"""Faults of a rewriting draft that code can detect, without a model.
+
+A draft replaces the later turn of a linkage on a path that skips the turns before it (SVBench, arXiv 2502.10810). So
+beside the rules for every turn (`linting`) it must ask something new, build on the earlier turn, name what it asks
+about, and give away neither its own answer nor that of a turn that follows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from reeltalk.construct.leakage import own_answer
+from reeltalk.construct.linting import DEFAULT_LINT, GATE, lint, text_words, topic_words
+from reeltalk.construct.writers import Language
+from reeltalk.questions.answer_words import lexicon
+from reeltalk.schema.dialogue import Linkage, QAChain, Turn
+from reeltalk.schema.entrances import refers_back
+from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.record import Json
+from reeltalk.schema.rewriting import RESTS_ON
+
+GRAVE_RULES: Final = frozenset({"unchanged", "method", "copied", "language", "wording"})
+"""Rules whose faults no draft may keep."""
+
+
+@dataclass(frozen=True)
+class DraftFault:
+    """A fault of a draft."""
+
+    gate: str
+    reason: str
+    grave: bool = False
+    """True if the draft must not be kept."""
+
+
+def rule_fault(rule: str, reason: str) -> DraftFault:
+    """A fault by the name of its rule."""
+    return DraftFault(f"{GATE}.{rule}", reason, rule in GRAVE_RULES)
+
+
+def find_draft_faults(
+    draft: Turn, linkage: Linkage, before: QAChain, after: QAChain, *, language: Language = "en"
+) -> list[DraftFault]:
+    """Find the faults of a draft with all rules.
+
+    Args:
+        draft: The draft.
+        linkage: Its linkage, from a turn of `before` to a turn of `after`.
+        before: The earlier chain.
+        after: The later chain.
+        language: The language that it should be written in.
+    """
+    alone = QAChain(id=after.id, video_id=after.video_id, turns=(draft,))
+    faults = [
+        rule_fault(found.gate.removeprefix(f"{GATE}."), found.reason or "") for found in lint(alone, language=language)
+    ]
+    said, target = before.turns[: linkage.source.turn_index + 1], linkage.target.turn_index
+    own = own_answer(draft)
+    if own is not None:
+        faults.append(rule_fault("given_away", own))
+    for name, chain in (("earlier", before), ("later", after)):
+        if number := asks_again(draft.question, [turn.question for turn in chain.turns]):
+            again = "the question that it replaces" if (chain, number) == (after, target + 1) else ""
+            reason = f"it asks nearly the same as {again or f'question {number} of the {name} chain'}"
+            faults.append(rule_fault("unchanged", reason))
+    shared = linkage.extra.get(RESTS_ON)
+    known = topic_words(_text(said)) | topic_words(str(shared.get("shared", "")) if isinstance(shared, dict) else "")
+    words, asked = topic_words(_text([draft])), topic_words(draft.question)
+    if words and not words & known:
+        faults.append(rule_fault("builds_on_nothing", "it does not build on the earlier turn: they share no word"))
+    if refers_back(draft) and not asked & (known | topic_words(_text(after.turns))):
+        faults.append(rule_fault("pronoun", "it names nothing, so that nobody knows what its pronouns mean"))
+    faults += (
+        rule_fault("tells_later", f"it tells the answer to question {number} of the later chain, which follows it")
+        for number in _told_later(draft, said, after.turns, target)
+    )
+    return list({fault.gate: fault for fault in faults}.values())
+
+
+def asks_again(question: str, others: Sequence[str]) -> int | None:
+    """The number, from 1, of the first question that asks nearly the same in the same words; None if none does.
+
+    Args:
+        question: A question.
+        others: Other questions.
+    """
+    one = set(text_words(question))
+    for number, other in enumerate((set(text_words(text)) for text in others), start=1):
+        if one and len(one & other) / len(one | other) >= DEFAULT_LINT.min_overlap:
+            return number
+    return None
+
+
+def _told_later(draft: Turn, said: Sequence[Turn], turns: Sequence[Turn], target: int) -> Iterator[int]:
+    """Numbers of the following turns whose answers add only words that the draft says."""
+    told, known = topic_words(_text([draft])), topic_words(_text([*said, *turns[: target + 1]]))
+    for number, turn in enumerate(turns[target + 1 :], start=target + 2):
+        new = topic_words(" ".join(turn.references[:1])) - topic_words(turn.question) - known - _number_words()
+        if new and new <= told:
+            yield number
+        known |= topic_words(_text([turn]))
+
+
+@cache
+def _number_words() -> frozenset[str]:
+    # A number that two answers have in common is most often another number of another thing.
+    return topic_words(" ".join((*lexicon().numbers, *map(str, range(21)))))
+
+
+def _text(turns: Sequence[Turn]) -> str:
+    return "\n".join(text for turn in turns for text in (turn.question, *turn.references[:1]))
+
+
+def draft_gates(faults: Sequence[DraftFault], linkage: Linkage, unit_id: str, outcome: GateOutcome) -> list[GateResult]:
+    """A gate result for each fault of a draft.
+
+    Args:
+        faults: Its faults.
+        linkage: Its linkage.
+        unit_id: Identifier of the draft.
+        outcome: What became of it.
+    """
+    return [
+        with_ends(
+            GateResult(gate=fault.gate, unit="linkage", unit_id=unit_id, outcome=outcome, reason=fault.reason), linkage
+        )
+        for fault in faults
+    ]
+
+
+def with_ends(gate: GateResult, linkage: Linkage) -> GateResult:
+    """A gate result about a draft with the turns of its linkage, since a dropped draft is in no table."""
+    source, target = linkage.source, linkage.target
+    ends: dict[str, Json] = {
+        "source": [source.unit_id, source.turn_index],
+        "target": [target.unit_id, target.turn_index],
+    }
+    return gate.model_copy(update={"turn_index": target.turn_index, "extra": gate.extra | ends})
