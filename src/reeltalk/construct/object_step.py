@@ -7,13 +7,15 @@ video once. Results are cached in the work folder, so an interrupted run repeats
 import base64
 import shutil
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk._version import __version__
+from reeltalk.construct.costs import COSTS, costs_with
 from reeltalk.construct.memory import MemoryBank, MemorySettings, Observation
 from reeltalk.construct.objects import (
     Describe,
@@ -27,18 +29,21 @@ from reeltalk.construct.objects import (
     sample_times,
     unpack_appearance,
 )
-from reeltalk.construct.step import ConstructRun
+from reeltalk.construct.step import ConstructRun, lacks_replies
 from reeltalk.construct.writers import DescribesObjects, Unwritten, Writer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.inference.detection import Detector, open_detector
 from reeltalk.parallel import Executor
+from reeltalk.parallel.threads import map_threads
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.knowledge import Entity, IdentityChange, KnownBox, Sighting
 from reeltalk.schema.media import Clip, SampledFrame
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import ClipId, EntityId, Json, VideoId, derive_id
-from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.benchmark import WORK, Benchmark, BenchmarkWriter
 from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
+from reeltalk.video.encode import pixels_of
+from reeltalk.video.measure import picture_sharpness
 
 STAGE: Final = "construct objects"
 CROPS: Final = "crops"
@@ -57,6 +62,16 @@ class ObjectSettings(BaseModel):
     """Crops of each object to store as files."""
     memory: MemorySettings = MemorySettings()
     """Thresholds of the memory bank."""
+    captions_per_video: Annotated[int, Field(ge=0)] = 12
+    """Most objects of a video that are described, the largest first."""
+    caption_side_px: Annotated[int, Field(ge=1)] = 48
+    """Shorter side of a crop that is worth a description, at least. A crop is stored with 160 pixels at most."""
+    caption_sharpness: Annotated[float, Field(ge=0)] = 50.0
+    """Sharpness of such a crop, at least (`video.measure.picture_sharpness`)."""
+    caption_sightings: Annotated[int, Field(ge=1)] = 3
+    """Sightings of an object that is worth a description, at least."""
+    caption_s: Annotated[float, Field(ge=0)] = 2.0
+    """Seconds from its first to its last sighting, at least."""
 
 
 def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
@@ -82,18 +97,27 @@ def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
         warnings.append("objects: skipped, since no --detector is given and no boxes are known")
         return {}
     describe = _Describe(run.writer) if run.settings.object_captions else None
+
+    def add_costs(writer: BenchmarkWriter) -> None:
+        if (content := costs_with(run.benchmark, "objects", run.cost())) is not None:
+            writer.add_file(COSTS, content)
+
     report = sight_objects(
         run.benchmark,
-        ObjectSettings(),
+        ObjectSettings(captions_per_video=run.settings.object_captions_per_video),
         "known" if spec == "known" else open_detector(spec),
         run.executor,
         run.progress,
         describe=describe,
+        threads=run.writer.threads,
+        limit=run.settings.limit,
+        again=run.retries and lacks_replies(run.benchmark, "objects"),
+        also=add_costs,
     )
     warnings += [f"objects: {warning}" for warning in report.warnings]
     if describe is not None and describe.unwritten:
         warnings.append(
-            f"objects: {describe.unwritten:,} captions are unwritten; class, colour and place are used instead"
+            f"objects: {len(describe.unwritten):,} captions are unwritten; class, colour and place are used instead"
         )
     return dict(report.counts)
 
@@ -104,12 +128,13 @@ class _Describe:
     def __init__(self, writer: Writer) -> None:
         if not isinstance(writer, DescribesObjects):
             raise SettingError("--object-captions needs a vision model as --writer; the graph sees no pictures")
-        self._writer, self.signature, self.unwritten = writer, writer.signature, 0
+        self._writer, self.signature = writer, writer.signature
+        self.unwritten: list[Unwritten] = []
 
     def __call__(self, picture: bytes, kind: str) -> str:
         said = self._writer.object_caption(kind, picture)
         if isinstance(said, Unwritten):
-            self.unwritten += 1
+            self.unwritten.append(said)
             return ""
         return said
 
@@ -122,18 +147,27 @@ def sight_objects(
     progress: Progress | None = None,
     *,
     describe: Describe | None = None,
+    threads: int = 1,
+    limit: int | None = None,
+    again: bool = False,
+    also: Callable[[BenchmarkWriter], object] | None = None,
 ) -> StageReport:
-    """Find the objects of all videos, and write sightings, entities, identity changes and crops in one step.
+    """Find the objects of the videos, and write sightings, entities, identity changes and crops in one step.
 
     Entities of other stages are kept.
 
     Args:
         benchmark: Videos in its media store are searched; the report names the others.
-        settings: Sampling rate, number of crops, thresholds of the memory bank.
+        settings: Sampling rate, number of crops, thresholds of the memory bank, and which objects are described.
         detector: Finds the objects; `known` uses the boxes of filmed videos, without their identities.
         executor: Runs the decoder.
         progress: Called with the name of the work, done, total and share.
-        describe: Describes a stored crop, for example with a vision model; class, colour and place by default.
+        describe: Describes a stored crop, for example with a vision model, in several threads; class, colour and place
+            by default.
+        threads: Most simultaneous descriptions.
+        limit: Look at this number of videos only, from the first on. A result for all videos is kept.
+        again: True to describe the objects again, though nothing changed.
+        also: Adds files to the same write.
 
     Raises:
         BenchmarkError: There is no video in the media store, or no known box for `known`.
@@ -142,20 +176,21 @@ def sight_objects(
     recorded: dict[str, Json] = settings.model_dump(mode="json") | {
         "detector": signature,
         "captions": "class, colour and place" if describe is None else getattr(describe, "signature", "described"),
+        "limit": limit,
     }
     files = benchmark.manifest.files
     read = [VIDEOS.file_name, FRAMES.file_name, CLIPS.file_name]
     read += [KNOWN_BOXES.file_name] if detector == "known" else []
     parents = {name: files[name].sha256 for name in read if name in files}
     entry = files.get(SIGHTINGS.file_name)
-    if entry is not None and (entry.stage, entry.settings, entry.version, entry.parents) == (
-        STAGE,
-        recorded,
-        __version__,
-        parents,
+    if (
+        not again
+        and entry is not None
+        and (entry.stage, entry.version, entry.parents) == (STAGE, __version__, parents)
+        and entry.settings in (recorded, recorded | {"limit": None})
     ):
         return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=("it is up to date",))
-    watched, absent = _videos(benchmark, settings)
+    watched, absent = _videos(benchmark, settings, limit)
     work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or unseen)
     if detector == "known":
         _take_known(benchmark, watched)
@@ -163,7 +198,9 @@ def sight_objects(
         work.detect(watched, detector)
     work.look(watched)
     failed = [f"{w.video.id} cannot be looked at: {w.failure}" for w in watched if w.failure is not None]
-    remembered = [remember(w, work.looks(w), settings, describe) for w in watched if w.failure is None]
+    remembered = [remember(w, work.looks(w), settings) for w in watched if w.failure is None]
+    if describe is not None:
+        _describe_objects(remembered, describe, threads, progress or unseen)
     own = {entity.id for found in remembered for entity in found.entities}
     others = [row for row in benchmark.read(ENTITIES) if row.extra.get(MADE_BY) != STAGE and row.id not in own]
     with benchmark.writing(stage=STAGE, settings=recorded, parents=parents) as writer:
@@ -174,6 +211,8 @@ def sight_objects(
         for found in remembered:
             for name, content in found.crops.items():
                 writer.add_file(name, content)
+        if also is not None:
+            also(writer)
     shutil.rmtree(work.folder, ignore_errors=True)
     return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=(*absent, *failed))
 
@@ -186,7 +225,25 @@ def _counts(benchmark: Benchmark) -> dict[str, int]:
     }
 
 
-def _videos(benchmark: Benchmark, settings: ObjectSettings) -> tuple[list[VideoWork], list[str]]:
+def _describe_objects(
+    remembered: Sequence["VideoSightings"], describe: Describe, threads: int, progress: Progress
+) -> None:
+    """Put descriptions into the sightings of the objects that are worth one."""
+    waiting = [(found, index) for found in remembered for index in found.worth]
+
+    def said(item: tuple[VideoSightings, int]) -> str:
+        found, index = item
+        sighting = found.sightings[index]
+        return " ".join(describe(found.crops[str(sighting.crop)], sighting.class_name).split())
+
+    for done, (place, words) in enumerate(map_threads(said, waiting, threads), start=1):
+        progress("describing objects", done, len(waiting), done / len(waiting))
+        found, index = waiting[place]
+        if words:
+            found.sightings[index] = found.sightings[index].model_copy(update={"caption": words})
+
+
+def _videos(benchmark: Benchmark, settings: ObjectSettings, limit: int | None) -> tuple[list[VideoWork], list[str]]:
     """The videos in the media store, and a warning for each of the others."""
     frames: defaultdict[str, list[SampledFrame]] = defaultdict(list)
     for frame in benchmark.read(FRAMES):
@@ -195,7 +252,7 @@ def _videos(benchmark: Benchmark, settings: ObjectSettings) -> tuple[list[VideoW
     for clip in benchmark.read(CLIPS):
         clips[clip.video_id].append(clip)
     watched, absent = [], []
-    for video in benchmark.read(VIDEOS):
+    for video in islice(benchmark.read(VIDEOS), limit):
         if video.sha256 is None or not benchmark.media.has(video.sha256):
             absent.append(f"{video.id} is not in the media store, so its objects are not looked for")
             continue
@@ -236,11 +293,11 @@ class VideoSightings:
     entities: list[Entity]
     changes: list[IdentityChange]
     crops: dict[str, bytes]
+    worth: list[int]
+    """Indices of the sightings whose crops are worth a description, one for each object, the largest object first."""
 
 
-def remember(
-    w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings, describe: Describe | None
-) -> VideoSightings:
+def remember(w: VideoWork, looks: Sequence[DescribedFrame], settings: ObjectSettings) -> VideoSightings:
     """Turn the described frames of a video into sightings, entities and crops with the memory bank."""
     bank = MemoryBank(settings.memory)
     tracks: list[list[int]] = []
@@ -271,7 +328,7 @@ def remember(
                     caption=describe_box(found.class_name, look.colour, found.box),
                 )
             )
-    crops = _keep_crops(sightings, pictures, settings.crops, bank, entity_of, describe)
+    crops = _keep_crops(sightings, pictures, settings.crops)
     seen_in: defaultdict[str, dict[ClipId, None]] = defaultdict(dict)
     counts: defaultdict[str, int] = defaultdict(int)
     for sighting in sightings:
@@ -300,29 +357,43 @@ def remember(
         )
         for change in bank.changes
     ]
-    return VideoSightings(sightings, entities, changes, crops)
+    return VideoSightings(sightings, entities, changes, crops, _worth_describing(sightings, crops, settings))
 
 
 def _keep_crops(
-    sightings: list[Sighting],
-    pictures: dict[EntityId, list[tuple[float, int, bytes]]],
-    most: int,
-    bank: MemoryBank,
-    entity_of: dict[int, EntityId],
-    describe: Describe | None,
+    sightings: list[Sighting], pictures: dict[EntityId, list[tuple[float, int, bytes]]], most: int
 ) -> dict[str, bytes]:
     """Choose the largest and most certain crops of each object, and note the file names in their sightings."""
     crops: dict[str, bytes] = {}
-    for identity, entity in sorted(entity_of.items()):
-        best = sorted(pictures[entity], key=lambda found: found[:2])[:most]
+    for entity, found in pictures.items():
+        best = sorted(found, key=lambda picture: picture[:2])[:most]
         for number, (_, index, content) in enumerate(best, start=1):
             name = f"{CROPS}/{entity}-{number}.jpg"
             crops[name] = content
-            said: dict[str, str] = {"crop": name}
-            if describe is not None and (words := " ".join(describe(content, bank.class_of(identity)).split())):
-                said["caption"] = words
-            sightings[index] = sightings[index].model_copy(update=said)
+            sightings[index] = sightings[index].model_copy(update={"crop": name})
     return crops
+
+
+def _worth_describing(sightings: Sequence[Sighting], crops: Mapping[str, bytes], settings: ObjectSettings) -> list[int]:
+    """The sharpest large crop of each object that is seen often and long enough, as indices of sightings."""
+    seen: defaultdict[str, list[float]] = defaultdict(list)
+    best: dict[str, tuple[float, int]] = {}
+    for index, sighting in enumerate(sightings):
+        seen[sighting.entity].append(sighting.pts_s)
+        if sighting.crop is None:
+            continue
+        pixels = pixels_of(crops[sighting.crop])
+        sharp = picture_sharpness(pixels)
+        if min(pixels.shape[:2]) >= settings.caption_side_px and sharp >= settings.caption_sharpness:
+            best[sighting.entity] = max(best.get(sighting.entity, (0.0, index)), (sharp, index))
+    worth = [
+        index
+        for entity, (_, index) in best.items()
+        if len(seen[entity]) >= settings.caption_sightings
+        and max(seen[entity]) - min(seen[entity]) >= settings.caption_s
+    ]
+    worth.sort(key=lambda index: (-sightings[index].box.area, index))
+    return worth[: settings.captions_per_video]
 
 
 def _entity_id(video_id: str, identity: int) -> EntityId:

@@ -70,7 +70,10 @@ class ConstructSettings(BaseModel):
     detector: str | None = None
     """How objects are found: `known` boxes of filmed videos, centernet:PATH, yolo11:PATH or rtdetr:PATH."""
     object_captions: bool = False
-    """Ask the writer, a vision model, what each object that is kept looks like; class, colour and place otherwise."""
+    """Ask the writer, a vision model, what large, sharp and lasting objects look like; class, colour and place
+    otherwise."""
+    object_captions_per_video: Annotated[int, Field(ge=0)] = 12
+    """Most objects of a video that the writer describes, the largest first."""
     frames: Count = 10
     """Frames of a clip or scene that a model is shown (SVBench)."""
     frame_width_px: Annotated[int, Field(ge=64)] = 720

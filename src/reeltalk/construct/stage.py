@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from reeltalk._version import __version__
 from reeltalk.construct.chain_steps import CHAIN_STEPS
-from reeltalk.construct.costs import COSTS, costs_with, step_costs
+from reeltalk.construct.costs import COSTS, costs_with
 from reeltalk.construct.dialogue_steps import DIALOGUE_STEPS
 from reeltalk.construct.gate_steps import GATE_STEP
 from reeltalk.construct.object_step import run_object_step
 from reeltalk.construct.prompting import prompts
 from reeltalk.construct.settings import STEPS, Step
-from reeltalk.construct.step import WRITER, ConstructRun, StepResult, StepSpec
+from reeltalk.construct.step import WRITER, ConstructRun, StepResult, StepSpec, lacks_replies
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.outcomes import StageReport
@@ -74,17 +74,6 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
         counts |= _write(run, spec, made, settings, parents)
     warnings += _out_of_date(run.benchmark, steps)
     return StageReport(stage=STAGE, counts=counts, warnings=tuple(warnings))
-
-
-def lacks_replies(benchmark: Benchmark, step: Step) -> bool:
-    """True if a step got replies that cannot be used, so that something is unwritten or unchecked."""
-    cost = step_costs(benchmark).get(step)
-    if cost is not None and any(asked.unusable for asked in cost.prompts.values()):
-        return True
-    lacking = (GateOutcome.UNWRITTEN, GateOutcome.UNCHECKED)
-    return any(
-        gate.raw and gate.outcome in lacking for gate in benchmark.read(GATES) if gate.gate.startswith(f"{step}:")
-    )
 
 
 def _out_of_date(benchmark: Benchmark, steps: Sequence[Step]) -> list[str]:

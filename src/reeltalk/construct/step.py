@@ -6,8 +6,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+<<<<<<< HEAD
 from reeltalk.construct.costs import StepCost, StepCounter
 from reeltalk.construct.equivalence import Equivalence
+=======
+from reeltalk.construct.costs import StepCost, StepCounter, step_costs
+>>>>>>> 2ea31961 (Only large, sharp and lasting objects are described, at most twelve of a video)
 from reeltalk.construct.prompting import PromptedModel
 from reeltalk.construct.quality import unwritten_gate
 from reeltalk.construct.settings import ConstructSettings, Step
@@ -16,11 +20,11 @@ from reeltalk.parallel import Executor
 from reeltalk.parallel.threads import map_threads
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import GateResult, GateUnit
+from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Record
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CLIPS, VIDEOS, Table
+from reeltalk.store.tables import CLIPS, GATES, VIDEOS, Table
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -121,6 +125,17 @@ class StepSpec:
     writes: tuple[Table[Any], ...]
     settings: tuple[str, ...]
     """Names of the settings that change its result."""
+
+
+def lacks_replies(benchmark: Benchmark, step: Step) -> bool:
+    """True if a step got replies that cannot be used, so that something is unwritten or unchecked."""
+    cost = step_costs(benchmark).get(step)
+    if cost is not None and any(asked.unusable for asked in cost.prompts.values()):
+        return True
+    lacking = (GateOutcome.UNWRITTEN, GateOutcome.UNCHECKED)
+    return any(
+        gate.raw and gate.outcome in lacking for gate in benchmark.read(GATES) if gate.gate.startswith(f"{step}:")
+    )
 
 
 def with_tags(run: ConstructRun, unit: C, gates: list[GateResult]) -> C:

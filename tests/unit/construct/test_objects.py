@@ -221,10 +221,46 @@ def test_a_vision_model_says_what_the_kept_crops_show(tmp_path: Path) -> None:
         return f"a {class_name}\nthat moves"
 
     benchmark = squares(tmp_path)
-    settings = ObjectSettings(crops=1)
+    settings = ObjectSettings(crops=1, caption_sharpness=0)
     sight_objects(benchmark, settings, ByColour(), LocalExecutor(1), describe=describe)
     assert sorted(asked) == ["crate", "cube"]
     assert {s.caption for s in benchmark.read(SIGHTINGS) if s.crop} == {"a cube that moves", "a crate that moves"}
+
+
+def test_only_large_sharp_and_lasting_objects_are_described(tmp_path: Path) -> None:
+    benchmark = squares(tmp_path)
+    settings = ObjectSettings(caption_sharpness=0)
+
+    def described(**changed: Any) -> list[str]:
+        asked: list[str] = []
+
+        def describe(jpeg: bytes, class_name: str) -> str:
+            asked.append(class_name)
+            return f"a {class_name}"
+
+        sight_objects(
+            benchmark, settings.model_copy(update=changed), ByColour(), LocalExecutor(1), describe=describe, threads=2
+        )
+        return sorted(asked)
+
+    # One crop of each object, the crate of 60 by 60 pixels being the larger one.
+    assert described() == ["crate", "cube"]
+    assert described(captions_per_video=1) == ["crate"]
+    assert described(caption_side_px=55) == ["crate"]
+    assert described(caption_sightings=9) == []
+    assert described(caption_s=8.0) == []
+    assert described(caption_sharpness=50.0) == []
+
+
+def test_a_limit_looks_at_the_first_videos_and_keeps_a_result_for_all(tmp_path: Path) -> None:
+    benchmark = squares(tmp_path)
+    with benchmark.writing(stage="test") as writer:
+        videos = list(benchmark.read(VIDEOS))
+        writer.add(VIDEOS, [videos[1], videos[0]])
+    with pytest.raises(BenchmarkError, match="no video in its media store"):
+        sight_objects(benchmark, SETTINGS, ByColour(), LocalExecutor(1), limit=1)
+    assert not sight_objects(benchmark, SETTINGS, ByColour(), LocalExecutor(1)).warnings[0].startswith("it is up")
+    assert sight_objects(benchmark, SETTINGS, ByColour(), LocalExecutor(1), limit=1).warnings == ("it is up to date",)
 
 
 def test_key_frames_are_looked_at_where_a_video_was_curated(tmp_path: Path) -> None:
