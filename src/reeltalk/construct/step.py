@@ -6,12 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-<<<<<<< HEAD
-from reeltalk.construct.costs import StepCost, StepCounter
-from reeltalk.construct.equivalence import Equivalence
-=======
 from reeltalk.construct.costs import StepCost, StepCounter, step_costs
->>>>>>> 2ea31961 (Only large, sharp and lasting objects are described, at most twelve of a video)
+from reeltalk.construct.equivalence import Equivalence
 from reeltalk.construct.prompting import PromptedModel
 from reeltalk.construct.quality import unwritten_gate
 from reeltalk.construct.settings import ConstructSettings, Step
