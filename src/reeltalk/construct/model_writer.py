@@ -14,10 +14,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure, normalise
+from reeltalk.construct.linting import (
+    ABILITY_LABEL,
+    ABOUT,
+    GRAVE,
+    TASK_LABEL,
+    check_structure,
+    normalise,
+    text_faults,
+)
 from reeltalk.construct.model_linking import LinkageResult, find_linkages, judge_standing
 from reeltalk.construct.model_rewriting import PairDrafting
 from reeltalk.construct.prompting import (
@@ -264,7 +273,7 @@ class ModelWriter:
         return reply if isinstance(reply, Unwritten) else reply.caption
 
     def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
-        """Describe a detected object in one sentence.
+        """Describe a detected object in one sentence. A caption with faults goes back once; a grave one never stays.
 
         Args:
             kind: Class that the detector gives it.
@@ -276,7 +285,16 @@ class ModelWriter:
         """
         if not self._writer.model.sees_images:
             return Unwritten("a model without sight cannot describe what an object looks like")
-        asked = self._writer.ask("object_caption", CaptionReply, images=(picture,), data={"kind": kind})
+        tries = count()
+
+        def complaint(reply: CaptionReply) -> str | None:
+            last = next(tries) > 0
+            faults = text_faults(reply.caption, part="caption", language=self.language)
+            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or None
+
+        asked = self._writer.ask(
+            "object_caption", CaptionReply, images=(picture,), data={"kind": kind}, check=complaint
+        )
         reply = record_or_unwritten(asked)
         return reply if isinstance(reply, Unwritten) else reply.caption
 

@@ -127,7 +127,7 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "chain": (lambda w: w.chain(VIDEO, CLIP), [chain_reply()]),
     "judge": (lambda w: w.judge(VIDEO, CLIP, a_chain()), [QUALITY | {"overall": 92, "reasons": []}]),
     "caption": (lambda w: w.caption(VIDEO, CLIP), [{"caption": "A man unpacks."}]),
-    "object_caption": (lambda w: w.object_caption("mug", b"jpeg"), [{"caption": "A red mug."}]),
+    "object_caption": (lambda w: w.object_caption("mug", b"jpeg"), [{"caption": "A red mug with a chipped rim."}]),
     "same_scene": (lambda w: w.same_scene("A man.", "A dog."), [{"same_scene": False, "reason": "another place"}]),
     "suitability": (lambda w: w.suitability(VIDEO, SCENE, Task.MEMORY_RECALL), [{"score": 5, "reason": "rich"}]),
     "dialogue": (lambda w: w.dialogue(VIDEO, SCENE, Task.CONTENT_SUMMARY, number=0), [SUMMARY_REPLY]),
@@ -207,6 +207,19 @@ def test_a_blind_model_gets_detected_objects_and_says_so() -> None:
     assert blind.object_caption("mug", b"jpeg") == Unwritten(
         "a model without sight cannot describe what an object looks like"
     )
+
+
+def test_the_caption_of_an_object_goes_back_once_and_never_stays_with_a_grave_fault() -> None:
+    framed, refused = "In the second frame a red mug stands.", "As an AI, I cannot see the object."
+    model = Scripted({"caption": framed}, {"caption": "A red mug with a chipped rim."})
+    assert writer(model).object_caption("mug", b"jpeg") == "A red mug with a chipped rim."
+    assert "frame" in model.prompt()
+    # A light fault stays; class, colour and place replace a grave one.
+    model = Scripted({"caption": refused}, {"caption": framed})
+    assert writer(model).object_caption("mug", b"jpeg") == framed
+    said = writer(Scripted({"caption": refused}, {"caption": refused})).object_caption("mug", b"jpeg")
+    assert isinstance(said, Unwritten)
+    assert "As an AI" in said.reason
 
 
 @pytest.mark.parametrize("sees_images", [True, False])
