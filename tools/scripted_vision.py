@@ -138,7 +138,13 @@ def _draft_checks(text: str, draw: int) -> dict[str, Any]:
 
 
 def _standing(text: str, draw: int) -> dict[str, Any]:
-    return {"reason": "it means the thing from the scene before", "stands": "Yes" if draw % 2 else "No"}
+    landings = next(part for part in _fenced(text) if part.startswith("1.\n"))
+    found = []
+    for number, said in enumerate(re.split(r"^\d+\.\n", landings, flags=re.MULTILINE)[1:], start=1):
+        stands = hashlib.sha256(said.encode()).digest()[0] % 2
+        reason = "it means the thing from the scene before"
+        found.append({"number": number, "reason": reason, "stands": "Yes" if stands else "No"})
+    return {"landings": found}
 
 
 def _caption(text: str, draw: int) -> dict[str, Any]:

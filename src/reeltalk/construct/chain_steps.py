@@ -16,7 +16,7 @@ from reeltalk.construct.quality import (
 )
 from reeltalk.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults
 from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
-from reeltalk.construct.writers import ChecksEntrances, RewriteResult, RewritesPairs, Unwritten
+from reeltalk.construct.writers import ChecksAllEntrances, ChecksEntrances, RewriteResult, RewritesPairs, Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
 from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, is_graph_written, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -130,7 +130,7 @@ def write_paths(run: ConstructRun) -> StepResult:
             own,
             linkages,
             rewrites,
-            partial(_stands, run, video),
+            partial(_stand, run, video),
             video_id=video.id,
             count=settings.paths,
             seed=settings.seed,
@@ -159,13 +159,20 @@ def write_paths(run: ConstructRun) -> StepResult:
     return made
 
 
-def _stands(run: ConstructRun, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
-    """Whether a path may land here. The writer decides if it can, otherwise the rule; a draft must reveal no answer."""
-    if entered.reworded and _gives_away(entered):
-        return EntranceVerdict(False, TOLD)
-    if isinstance(run.writer, ChecksEntrances):
-        return run.writer.stands(video, entered, before, after)
-    return verdict_by_rule(entered)
+def _stand(
+    run: ConstructRun, video: Video, entered: Sequence[Entrance], before: QAChain, after: QAChain
+) -> list[EntranceVerdict]:
+    """Whether paths may land here. The writer decides if it can, otherwise the rule; a draft must reveal no answer."""
+    found = [EntranceVerdict(False, TOLD) if one.reworded and _gives_away(one) else None for one in entered]
+    left = [one for one, verdict in zip(entered, found, strict=True) if verdict is None]
+    writer = run.writer
+    if isinstance(writer, ChecksAllEntrances):
+        decided = iter(writer.stand(video, left, before, after) if left else ())
+    elif isinstance(writer, ChecksEntrances):
+        decided = (writer.stands(video, one, before, after) for one in left)
+    else:
+        decided = map(verdict_by_rule, left)
+    return [next(decided) if verdict is None else verdict for verdict in found]
 
 
 def _gives_away(entered: Entrance) -> bool:

@@ -7,6 +7,7 @@ relation, or with something that not both turns mention, are rejected with a rea
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from reeltalk.construct.linting import topic_words
@@ -21,6 +22,8 @@ from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json
 from reeltalk.schema.rewriting import RESTS_ON
 
+LANDINGS_AT_ONCE: Final = 16
+"""Most landings of a request to a judge, so that its reply fits."""
 MATCH_GATE: Final = "linkage.match"
 _QUANTITY: Final = re.compile(
     r"\d|\bhow (?:many|much|often|long)\b|\b(?:once|twice|times|number|count|amount|seconds?|minutes?|more|fewer)\b"
@@ -72,32 +75,57 @@ def find_linkages(
     return LinkageResult(found, rejected)
 
 
-def judge_standing(judge: PromptedModel, entered: Entrance) -> EntranceVerdict:
-    """Ask a model if a path can enter a chain in its middle.
+def judge_standing(judge: PromptedModel, entered: Sequence[Entrance], after: QAChain) -> list[EntranceVerdict]:
+    """Ask a model where paths can enter a chain in its middle.
 
     Args:
         judge: The model.
-        entered: The turns asked and the turns skipped.
+        entered: For each entrance the turns asked and the turns skipped.
+        after: The chain that the paths enter.
 
     Raises:
         ModelError: The model gives no reply.
         BudgetError: A limit would be exceeded.
     """
-    if not entered.reworded and refers_back(entered.turn):
-        return EntranceVerdict(False, NO_DRAFT)
-    asked = judge.ask(
-        "standing",
-        StandingReply,
-        data={
-            "before": number_turns(entered.before),
-            "skipped": number_turns(entered.skipped),
-            "asked": number_turns((entered.turn, *entered.following)),
-        },
-    )
-    if asked.record is None:
-        return EntranceVerdict(False, NO_REPLY, raw=asked.replies)
-    stands = asked.record.stands == "Yes"
-    return EntranceVerdict(stands, None if stands else MODEL_SAYS, said=None if stands else asked.record.reason)
+    found: list[EntranceVerdict | None] = [
+        EntranceVerdict(False, NO_DRAFT) if not one.reworded and refers_back(one.turn) else None for one in entered
+    ]
+    left = [place for place, verdict in enumerate(found) if verdict is None]
+    for start in range(0, len(left), LANDINGS_AT_ONCE):
+        some = left[start : start + LANDINGS_AT_ONCE]
+        asked = judge.ask(
+            "standing",
+            StandingReply,
+            data={
+                "after": number_turns(after.turns),
+                "landings": "\n".join(_landing(number, entered[place]) for number, place in enumerate(some, start=1)),
+            },
+            check=partial(_miscounted, len(some)),
+        )
+        for at, place in enumerate(some):
+            if asked.record is None:
+                found[place] = EntranceVerdict(False, NO_REPLY, raw=asked.replies)
+            elif asked.record.landings[at].stands == "Yes":
+                found[place] = EntranceVerdict(True)
+            else:
+                found[place] = EntranceVerdict(False, MODEL_SAYS, said=asked.record.landings[at].reason)
+    return [verdict for verdict in found if verdict is not None]
+
+
+def _miscounted(wanted: int, reply: StandingReply) -> str | None:
+    if [one.number for one in reply.landings] == list(range(1, wanted + 1)):
+        return None
+    return f"there are {wanted} landings, so decide on each of them once and in order"
+
+
+def _landing(number: int, entered: Entrance) -> str:
+    """A landing as lines: what was asked (<), what is skipped (x), and what is asked then (>)."""
+    lines = [f"< Q: {turn.question}\n     A: {''.join(turn.references[:1])}" for turn in entered.before]
+    here = len(entered.skipped) + 1
+    lines += [f"x [{skipped}]" for skipped in range(1, here)]
+    lines.append(f"> Q: {entered.turn.question}\n     A: {''.join(entered.turn.references[:1])}")
+    lines += [f"> [{here + place}]" for place in range(1, len(entered.following) + 1)]
+    return "\n   ".join((f"{number}.", *lines))
 
 
 def _paired(reply: LinkageReply, before: QAChain, after: QAChain, signature: str) -> tuple[list[Linkage], list[str]]:

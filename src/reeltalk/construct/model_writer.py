@@ -248,8 +248,10 @@ class ModelWriter:
             start_s=min(interval.start_s for interval in evidence), end_s=max(interval.end_s for interval in evidence)
         )
 
-    def stands(self, video: Video, entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
-        """Let the judge decide from the turns that the path asked, skips, and asks next. Without one the rule decides.
+    def stand(
+        self, video: Video, entered: Sequence[Entrance], before: QAChain, after: QAChain
+    ) -> list[EntranceVerdict]:
+        """Let the first judge decide from the turns that paths asked, skip, and ask next. Without one the rule decides.
 
         A turn in the chain's own words that refers back by its wording does not stand; the judge is not asked.
 
@@ -257,7 +259,7 @@ class ModelWriter:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
         """
-        return judge_standing(self._judges[0], entered) if self._judges else verdict_by_rule(entered)
+        return judge_standing(self._judges[0], entered, after) if self._judges else list(map(verdict_by_rule, entered))
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
         """Describe a clip in two to four sentences.

@@ -150,11 +150,18 @@ class RewriteCheckReply(ReplyType):
     checks: tuple[TurnCheck, ...]
 
 
-class StandingReply(ReplyType):
+class LandingReply(ReplyType):
     """Whether questions stand where a path skips the turns before them."""
 
+    number: Annotated[int, Field(ge=1)]
     reason: Said
     stands: YesNo
+
+
+class StandingReply(ReplyType):
+    """The decisions on all landings, in their order."""
+
+    landings: tuple[LandingReply, ...]
 
 
 class CaptionReply(ReplyType):

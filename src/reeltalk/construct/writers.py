@@ -155,6 +155,24 @@ class ChecksEntrances(Protocol):
 
 
 @runtime_checkable
+class ChecksAllEntrances(Protocol):
+    """A writer that decides on all entrances from one chain into another at once."""
+
+    def stand(
+        self, video: Video, entered: Sequence[Entrance], before: QAChain, after: QAChain
+    ) -> Sequence[EntranceVerdict]:
+        """Decide for each entrance if the turn that a path lands on, and the turns after it, make sense.
+
+        Args:
+            video: The video of the chains.
+            entered: For each entrance the turns asked and the turns skipped.
+            before: The chain that the paths leave.
+            after: The chain that the paths enter.
+        """
+        ...
+
+
+@runtime_checkable
 class KnowsObjects(Protocol):
     """A writer that knows the objects in a clip without a detector."""
 

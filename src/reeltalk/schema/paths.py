@@ -22,7 +22,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, islice, pairwise
 from typing import Any, Final
 
 from reeltalk.errors import BrokenInvariantError
@@ -104,8 +104,8 @@ class Landing:
         )
 
 
-Decide = Callable[[Entrance, QAChain, QAChain], EntranceVerdict]
-"""Decides whether an entrance stands; the chains are the source and the target of the link."""
+Decide = Callable[[Sequence[Entrance], QAChain, QAChain], Sequence[EntranceVerdict]]
+"""Decides for each entrance whether it stands; the chains are the source and the target of all these links."""
 
 
 @dataclass
@@ -186,8 +186,9 @@ def find_landings(chains: Sequence[QAChain], links: Sequence[TurnLink], decide: 
     """Decide for each link where walks land: at the first draft that stands, else at the chain's own wording.
 
     If neither stands, walks do not use the link. Links are decided in the order of their sources, since the ways to a
-    turn determine the turns before it. A draft that people accepted stands, since they saw the turns around it. The
-    first turn of a chain stands in its own wording, since no turn is skipped.
+    turn determine the turns before it. All links between two chains are decided together. A draft that people accepted
+    stands, since they saw the turns around it. The first turn of a chain stands in its own wording, since no turn is
+    skipped.
 
     Args:
         chains: Chains of one video, in the order of time.
@@ -198,15 +199,21 @@ def find_landings(chains: Sequence[QAChain], links: Sequence[TurnLink], decide: 
     onward: dict[str, str] = dict(pairwise(chain.id for chain in chains if chain.turns))
     reached: dict[Place, list[Jump]] = defaultdict(list)
     found: list[Landing] = []
-    for link in links:
-        landing = _landing(by_id, link, reached, decide)
-        (name, turn), (there, index) = link.source, link.target
-        if landing.jump and landing.jump.turn is None and index == 0 and onward.get(name) == there:
-            if turn == len(by_id[name].turns) - 1:
-                landing = Landing(link, None, EntranceVerdict(False, ANYWAY))
-        found.append(landing)
-        if landing.jump is not None:
-            reached[link.target].append(landing.jump)
+    for name, group in groupby(links, key=lambda link: link.source[0]):
+        own = list(group)
+        landed: dict[tuple[Place, Place], Landing] = {}
+        for there in dict.fromkeys(link.target[0] for link in own):
+            pair = [_Open(link, _histories(by_id, link.source, reached)) for link in own if link.target[0] == there]
+            for landing in _land(by_id[name], by_id[there], pair, decide):
+                landed[landing.link.source, landing.link.target] = landing
+        for link in own:
+            landing, index = landed[link.source, link.target], link.target[1]
+            if landing.jump and landing.jump.turn is None and index == 0 and onward.get(name) == link.target[0]:
+                if link.source[1] == len(by_id[name].turns) - 1:
+                    landing = Landing(link, None, EntranceVerdict(False, ANYWAY))
+            found.append(landing)
+            if landing.jump is not None:
+                reached[link.target].append(landing.jump)
     return found
 
 
@@ -221,44 +228,75 @@ def recorded_verdicts(gates: Iterable[GateResult]) -> Decide:
         if gate.gate.endswith(f":{LANDING}"):
             known |= gate.extra.get(ASKED, {})
 
-    def decide(entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
+    def verdict(entered: Entrance) -> EntranceVerdict:
         stands = known.get(entered.signature)
         return verdict_by_rule(entered) if stands is None else EntranceVerdict(stands, None if stands else BEFORE)
 
-    return decide
+    return lambda entered, before, after: [verdict(one) for one in entered]
 
 
-def _landing(
-    chains: Mapping[str, QAChain], link: TurnLink, reached: Mapping[Place, Sequence[Jump]], decide: Decide
-) -> Landing:
-    (name, index), histories = link.target, _histories(chains, link.source, reached)
-    turns = chains[name].turns
-    asked: list[tuple[str, bool]] = []
+@dataclass
+class _Open:
+    """A link that is not decided yet."""
+
+    link: TurnLink
+    histories: Sequence[tuple[Turn, ...]]
+    refused: int = 0
+    """Drafts that do not stand."""
     first: EntranceVerdict | None = None
-    for draft in (*link.drafts, None):
-        jump = Jump(link.source, link.target, draft.draft if draft else None)
-        if (draft is None and index == 0) or (draft is not None and draft.extra.get(ACCEPTED)):
-            return Landing(link, jump, EntranceVerdict(True), tuple(asked))
-        standing = EntranceVerdict(True)
-        for history in histories:
-            entered = Entrance(
+    asked: list[tuple[str, bool]] = field(default_factory=list)
+
+    def jump(self) -> tuple[Jump, bool]:
+        """The next wording to try, and whether it needs no decision."""
+        drafts = self.link.drafts[self.refused : self.refused + 1]
+        jump = Jump(self.link.source, self.link.target, drafts[0].draft if drafts else None)
+        return jump, bool(drafts[0].extra.get(ACCEPTED)) if drafts else self.link.target[1] == 0
+
+    def entrances(self, turns: Sequence[Turn]) -> list[Entrance]:
+        index, worded = self.link.target[1], self.jump()[0].turn
+        return [
+            Entrance(
                 before=history,
-                skipped=turns[:index],
-                turn=draft.draft if draft else turns[index],
-                following=turns[index + 1 :],
-                reworded=draft is not None,
+                skipped=tuple(turns[:index]),
+                turn=worded or turns[index],
+                following=tuple(turns[index + 1 :]),
+                reworded=worded is not None,
             )
-            standing = decide(entered, chains[link.source[0]], chains[name])
-            if not standing.raw:
-                asked.append((entered.signature, standing.stands))
-            if not standing.stands:
-                break
-        if standing.stands:
-            return Landing(link, jump, standing, tuple(asked))
-        # The reason against the best draft is more useful than the one against the chain's own wording.
-        first = first or standing
-    assert first is not None
-    return Landing(link, None, first, tuple(asked))
+            for history in self.histories
+        ]
+
+
+def _land(before: QAChain, after: QAChain, links: Iterable[_Open], decide: Decide) -> Iterator[Landing]:
+    """The decisions on the links between two chains. What is left to decide is asked for together."""
+    left = list(links)
+    while left:
+        asking: list[tuple[_Open, list[Entrance]]] = []
+        for one in left:
+            jump, stands = one.jump()
+            if stands:
+                yield Landing(one.link, jump, EntranceVerdict(True), tuple(one.asked))
+            else:
+                asking.append((one, one.entrances(after.turns)))
+        left = []
+        entered_at = [entered for _, own in asking for entered in own]
+        verdicts = iter(decide(entered_at, before, after) if entered_at else ())
+        for one, own in asking:
+            standing = EntranceVerdict(True)
+            for entered, verdict in zip(own, islice(verdicts, len(own)), strict=True):
+                if not verdict.raw:
+                    one.asked.append((entered.signature, verdict.stands))
+                if standing.stands:
+                    standing = verdict
+            if standing.stands:
+                yield Landing(one.link, one.jump()[0], standing, tuple(one.asked))
+                continue
+            # The reason against the best draft is more useful than the one against the chain's own wording.
+            one.first = one.first or standing
+            one.refused += 1
+            if one.refused > len(one.link.drafts):
+                yield Landing(one.link, None, one.first, tuple(one.asked))
+            else:
+                left.append(one)
 
 
 def _histories(

@@ -268,10 +268,17 @@ class Vision:
         body: dict[str, Any] = {"messages": said, "response_format": {"json_schema": {"name": name}}}
         text = scripted_vision.reply(body)
         if name == "StandingReply":
-            fenced = re.findall(r"^=====\n(.*?)\n=====$", messages[-1].text, re.DOTALL | re.MULTILINE)
-            asked = [re.findall(r"^\d+\. Q: (.+)$", part, re.MULTILINE) for part in fenced]
-            self.standing.append((asked, json.loads(text)["stands"] == "Yes"))
+            chain, landings = re.findall(r"^=====\n(.*?)\n=====$", messages[-1].text, re.DOTALL | re.MULTILINE)
+            questions = ["", *re.findall(r"^\d+\. Q: (.+)$", chain, re.MULTILINE)]
+            blocks = re.split(r"^\d+\.\n", landings, flags=re.MULTILINE)[1:]
+            for block, decided in zip(blocks, json.loads(text)["landings"], strict=True):
+                asked = [re.findall(rf"^   {mark} (.+)$", block, re.MULTILINE) for mark in "<x>"]
+                worded = [[self._question(line, questions) for line in part] for part in asked]
+                self.standing.append((worded, decided["stands"] == "Yes"))
         return Reply(text, self.name, 1, 1, False)
+
+    def _question(self, line: str, questions: Sequence[str]) -> str:
+        return line.removeprefix("Q: ") if line.startswith("Q: ") else questions[int(line.strip("[]"))]
 
     def close(self) -> None:
         return

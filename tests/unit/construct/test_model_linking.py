@@ -15,6 +15,7 @@ from reeltalk.construct.quality import write_checked_linkages
 from reeltalk.construct.writers import NO_JUDGE, Language, RewriteResult, Unwritten
 from reeltalk.llm import Message, Reply
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.entrances import MODEL_SAYS, NO_DRAFT, NO_REPLY, Entrance, EntranceVerdict
 from reeltalk.schema.gates import GONE, GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Relation
@@ -363,6 +364,32 @@ class TestOfDrafts:
                 assert ("更深一步" in told) == (method.deeper is not None)
             listed = [name for name, _ in lines]
             assert listed == [name for name in catalogue() if name.startswith(f"{relation}/")]
+
+
+class TestOfLandings:
+    ENTERED = tuple(
+        Entrance(BEFORE.turns[: n + 1], AFTER.turns[:1], Turn(question=f"What about {thing}?"), (), reworded=True)
+        for n, thing in enumerate(("the crate", "the bottles"))
+    )
+
+    def test_all_landings_between_two_chains_are_decided_in_one_request(self) -> None:
+        said = [{"number": 1, "reason": "clear", "stands": "Yes"}, {"number": 2, "reason": "vague", "stands": "No"}]
+        judge = Scripted({"landings": said})
+        own = Entrance(BEFORE.turns[:1], AFTER.turns[:1], AFTER.turns[1], (), reworded=False)
+        found = writer(Scripted(), judge).stand(VIDEO, [own, *self.ENTERED], BEFORE, AFTER)
+        assert found == [
+            EntranceVerdict(False, NO_DRAFT),
+            EntranceVerdict(True),
+            EntranceVerdict(False, MODEL_SAYS, said="vague"),
+        ]
+        assert len(judge.seen) == 1
+        assert "2.\n   < Q: What does the man carry into the kitchen?" in judge.prompt()
+        assert "   x [1]\n   > Q: What about the bottles?" in judge.prompt()
+
+    def test_a_landing_without_a_decision_does_not_stand(self) -> None:
+        short = {"landings": [{"number": 1, "reason": "clear", "stands": "Yes"}]}
+        found = writer(Scripted(), Scripted(short, short)).stand(VIDEO, self.ENTERED, BEFORE, AFTER)
+        assert {(one.stands, one.reason, len(one.raw)) for one in found} == {(False, NO_REPLY, 2)}
 
 
 THINGS = ("red mug", "blue plate", "green book", "white towel", "brown bottle")

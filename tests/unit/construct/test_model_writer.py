@@ -300,7 +300,7 @@ def test_without_a_judge_nothing_is_judged() -> None:
     assert alone.judge(VIDEO, CLIP, a_chain()) == Unwritten(NO_JUDGE)
     one, other = a_chain("one"), a_chain("other", SECOND)
     entered = Entrance(one.turns[:2], other.turns[:1], other.turns[1], (), reworded=False)
-    assert alone.stands(VIDEO, entered, one, other) == verdict_by_rule(entered)
+    assert alone.stand(VIDEO, [entered], one, other) == [verdict_by_rule(entered)]
 
 
 def test_a_quality_out_of_range_is_no_quality() -> None:

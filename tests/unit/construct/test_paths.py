@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -150,7 +150,10 @@ def test_several_links_of_a_turn_are_chosen_uniformly() -> None:
     # A pair that is linked by two relations counts once.
     linkages = [link(0, 1, 1, 1), link(0, 1, 1, 1, "Events"), link(0, 1, 1, 3)]
     jumps = [
-        found.jump for found in find_landings(chains, links_of(chains, linkages, ()), lambda *_: EntranceVerdict(True))
+        found.jump
+        for found in find_landings(
+            chains, links_of(chains, linkages, ()), lambda all_, *_: [EntranceVerdict(True)] * len(all_)
+        )
     ]
     walker, draw = Walker(chains, [jump for jump in jumps if jump], jump_probability=1.0), random.Random(5)
     landed = [walker.walk(draw)[2][0][1] for _ in range(4000)]
@@ -186,7 +189,9 @@ FIRST = worded("c0", "What does the woman take?", "Where does she put it?")
 class TestLanding:
     def one(self, after: QAChain, linkage: Linkage, *drafts: Rewrite) -> Landing:
         [found] = find_landings(
-            [FIRST, after], links_of([FIRST, after], [linkage], drafts), lambda e, *_: verdict_by_rule(e)
+            [FIRST, after],
+            links_of([FIRST, after], [linkage], drafts),
+            lambda all_, *_: [verdict_by_rule(one) for one in all_],
         )
         return found
 
@@ -264,10 +269,10 @@ class TestLanding:
         rows = [draft(entrance, "Reworded B?"), draft(onward, "Reworded E?")]
         seen: list[tuple[str, ...]] = []
 
-        def decide(entered: Entrance, before: QAChain, after: QAChain) -> EntranceVerdict:
-            assert after.turns[len(entered.skipped) + 1 :] == entered.following
-            seen.append((*(turn.question for turn in entered.before), entered.turn.question))
-            return EntranceVerdict(entered.before[-1].question != "Reworded B?", "no")
+        def decide(entered: Sequence[Entrance], before: QAChain, after: QAChain) -> list[EntranceVerdict]:
+            assert all(after.turns[len(one.skipped) + 1 :] == one.following for one in entered)
+            seen.extend((*(turn.question for turn in one.before), one.turn.question) for one in entered)
+            return [EntranceVerdict(one.before[-1].question != "Reworded B?", "no") for one in entered]
 
         found = find_landings(chains, links_of(chains, [entrance, onward], rows), decide)
         assert [landing.jump is not None for landing in found] == [True, False]
@@ -281,7 +286,9 @@ class TestLanding:
         rows = [draft(linkage, "What is done with the thing?")]
         links = links_of([FIRST, after], [linkage], rows)
         [refused] = find_landings(
-            [FIRST, after], links, lambda *_: EntranceVerdict(False, "a model says so", said="the thing")
+            [FIRST, after],
+            links,
+            lambda all_, *_: [EntranceVerdict(False, "a model says so", said="the thing")] * len(all_),
         )
         row = refused.gate
         assert (row.gate, row.unit, row.outcome, row.extra["said"]) == (
