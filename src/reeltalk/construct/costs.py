@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from reeltalk.construct.settings import Step
-from reeltalk.errors import OutageError
+from reeltalk.errors import OutageError, shorten
 from reeltalk.llm import CachedModel, Message, Prompt, RecordResult, Reply, ask_for, json_schema
 from reeltalk.llm.fencing import fence
 from reeltalk.schema.record import Json
@@ -27,7 +27,7 @@ COSTS: Final = "costs.json"
 """File of a benchmark with the record of its construction."""
 FIRST: Final = 8
 """A step stops if this number of replies to a prompt cannot be used, and none before them could."""
-SHOWN_CHARS: Final = 600
+SHOWN_CHARS: Final = 300
 """Longest part of an unusable reply in an error."""
 PROBE: Final = "probe"
 """Name under which requests without a record are counted."""
@@ -135,6 +135,8 @@ class _Outcomes:
 
     unusable: int = 0
     any_usable: bool = False
+    problem: str | None = None
+    """Why the step stops."""
 
 
 class StepCounter:
@@ -196,19 +198,31 @@ class StepCounter:
                 return
             found.unusable += 1
             self._asked[prompt] = self._asked.get(prompt, Asked()) + Asked(unusable=1)
-            if found.any_usable:
-                return
-            if found.unusable < FIRST:
-                return
-            step = self._step
-        said = asked.replies[-1]
-        cut = said if len(said) <= SHOWN_CHARS else f"{said[:SHOWN_CHARS]}…"
-        raise OutageError(
-            f"the first {FIRST} replies of {model} to the prompt {prompt!r} in the step {step or 'of this command'} "
-            f"cannot be used, the last one since {asked.reasons[-1]}. It is, between two lines:\n{fence(cut)}\n"
-            "All replies are kept. Choose another model or other --prompts, or raise --max-reply-tokens if replies are "
-            "cut off; --retry-unwritten asks again, for other replies"
-        )
+            if found.unusable == FIRST and not found.any_usable:
+                found.problem = _useless(self._step, prompt, model, asked)
+        self.check(prompt, model)
+
+    def check(self, prompt: str, model: str) -> None:
+        """Refuse further requests after the first replies were useless.
+
+        Raises:
+            OutageError: The first `FIRST` replies of this model to this prompt in this step could not be used.
+        """
+        with self._lock:
+            problem = self._outcomes.get((prompt, model), _Outcomes()).problem
+        if problem is not None:
+            raise OutageError(problem)
+
+
+def _useless(step: Step | None, prompt: str, model: str, asked: RecordResult[T]) -> str:
+    said = asked.replies[-1]
+    cut = said if len(said) <= SHOWN_CHARS else f"{said[:SHOWN_CHARS]}…"
+    return (
+        f"the first {FIRST} replies of {model} to the prompt {prompt!r} in the step {step or 'of this command'} cannot "
+        f"be used; the last one, since {shorten(asked.reasons[-1])}:\n{fence(cut)}\nAll replies are kept. Choose "
+        "another model or other --prompts, or raise --max-reply-tokens if replies are cut off; --retry-unwritten asks "
+        "for other replies"
+    )
 
 
 class CountedModel:
@@ -285,6 +299,7 @@ class CountedModel:
             BudgetError: A limit would be passed.
             OutageError: None of the first `FIRST` replies in this step can be used.
         """
+        self._counter.check(prompt, self.name)
         replies: list[str] = []
         retried = False
         for number in count():
