@@ -108,7 +108,7 @@ def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACC
 
 
 def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None = None) -> int:
-    """Write an immutable release with a card: counts, licences, splits, a canary, dropped items with reasons.
+    """Write an immutable release with a card: checks that were made and missed, counts, licences, splits, a canary.
 
     Example: `reeltalk freeze benchmarks/kitchen releases/kitchen-1.0.0 --version 1.0.0`.
 
@@ -123,12 +123,16 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
     title
         Title of the card; the benchmark's name by default.
     """
+    from reeltalk.metrics.turn_checks import quality_card
     from reeltalk.stages.layouts import describe_counts
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.release import CARD
     from reeltalk.store.release import freeze as write_release
+    from reeltalk.store.tables import CHAINS, DIALOGUES, GATES
 
-    frozen = write_release(Benchmark.open(benchmark), release, version=version, title=title)
+    opened = Benchmark.open(benchmark)
+    checked = quality_card([*opened.read(CHAINS), *opened.read(DIALOGUES)], list(opened.read(GATES)))
+    frozen = write_release(opened, release, version=version, title=title, notes=checked)
     print(f"release {version} of {describe_counts(frozen.manifest)}: {release / CARD}")
     return 0
 

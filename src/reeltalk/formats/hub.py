@@ -23,6 +23,7 @@ from pydantic_core import PydanticSerializationError
 from reeltalk.errors import InputError
 from reeltalk.formats import FORMATS
 from reeltalk.formats.parquet import pyarrow_modules, read_arrow_rows, refuse_pointer, write_parquet
+from reeltalk.metrics.turn_checks import measure_quality, quality_card, quality_sentences
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
@@ -107,6 +108,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
         f"# {escape_card(title)}",
         "",
         *([f'`datasets.load_dataset("OWNER/NAME", "{first}")` loads the first part.', ""] if first else []),
+        *quality_card([*content.chains, *content.dialogues], content.gates),
         "## Parts",
         "",
         *markdown_table(
@@ -357,7 +359,7 @@ ENCODINGS: Final = {
 }
 
 
-def croissant(folder: Path, *, name: str, licences: Counter[str]) -> dict[str, Any]:
+def croissant(folder: Path, *, name: str, licences: Counter[str], checked: str = "") -> dict[str, Any]:
     """The Croissant description of a repository: its files with their hashes, and its tables with their columns.
 
     A column of records is described by its plain members, since Croissant cannot describe deeper ones.
@@ -366,6 +368,7 @@ def croissant(folder: Path, *, name: str, licences: Counter[str]) -> dict[str, A
         folder: The repository, its files written.
         name: The data set's name.
         licences: Number of videos with each licence.
+        checked: How far the turns were checked, in sentences.
     """
     distribution, record_sets = [], []
     paths = [path for part in ("data", "graphs", "videos") for path in sorted((folder / part).glob("*"))]
@@ -390,7 +393,7 @@ def croissant(folder: Path, *, name: str, licences: Counter[str]) -> dict[str, A
         "@type": "sc:Dataset",
         "conformsTo": CONFORMS_TO,
         "name": name,
-        "description": "Multi-turn dialogue about video, in the tables of reeltalk.",
+        "description": f"Multi-turn dialogue about video, in the tables of reeltalk. {checked}".strip(),
         "license": sorted(licences) or ["not stated"],
         "url": "./",
         "version": "1.0.0",
@@ -536,7 +539,9 @@ def write(content: Content, folder: Path) -> list[str]:
         _write_media(content, folder)
         configs["media"] = [(FULL, "videos/*")]
     (folder / "README.md").write_text(_card(content, configs), encoding="utf-8", newline="\n")
-    document = croissant(folder, name=_title(content), licences=_licences(content))
+    quality = measure_quality([*content.chains, *content.dialogues], content.gates) if content.gates else None
+    checked = " ".join(quality_sentences(quality)) if quality is not None else ""
+    document = croissant(folder, name=_title(content), licences=_licences(content), checked=checked)
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     (folder / "croissant.json").write_text(text, encoding="utf-8", newline="\n")
     return lost

@@ -9,6 +9,7 @@ from typing import Final
 from jinja2 import Environment
 
 from reeltalk.metrics.counting import count_benchmark, format_jumps
+from reeltalk.pages.dataset import quality_values, read_quality
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Scene, Video
@@ -135,6 +136,7 @@ def write_construction(
         videos=videos,
         folder=FOLDER,
         links=links,
+        **quality_values(read_quality(benchmark)),
     )
     (folder / page).write_text(html, encoding="utf-8", newline="\n")
     return folder / page

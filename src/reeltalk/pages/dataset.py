@@ -8,12 +8,14 @@ from jinja2 import Environment
 
 from reeltalk.analysis.dataset import DatasetNumbers, count_dataset, count_noun, format_number
 from reeltalk.errors import BenchmarkError
+from reeltalk.metrics.turn_checks import Quality, format_share, measure_quality, quality_sentences
 from reeltalk.pages.dataset_figures import Panel, activity_panels, kind_panels, question_panels, video_panels
 from reeltalk.pages.published import DatasetComparison, dataset_comparisons
 from reeltalk.pages.scenarios import has_scenarios
 from reeltalk.pages.site import Page, Site, write_static, write_text
+from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, VIDEOS
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, VIDEOS
 
 PAGE: Final = "dataset.html"
 STYLE: Final = "dataset.css"
@@ -37,6 +39,8 @@ class Dataset:
     lead: str
     basics: tuple[tuple[str, str], ...]
     sections: tuple[DatasetSection, ...]
+    quality: Quality | None = None
+    """How far its turns were checked; None if nothing of it was constructed."""
 
 
 def read_dataset(benchmark: Benchmark) -> Dataset:
@@ -63,7 +67,28 @@ def read_dataset(benchmark: Benchmark) -> Dataset:
         DatasetSection("beside", "Compared with other data sets", comparisons=tuple(dataset_comparisons(found))),
     )
     kept = tuple(section for section in sections if section.panels or section.comparisons)
-    return Dataset(found.name, _lead(found), tuple(_basics(found)), kept)
+    return Dataset(found.name, _lead(found), tuple(_basics(found)), kept, read_quality(benchmark))
+
+
+def read_quality(benchmark: Benchmark) -> Quality | None:
+    """How far the turns of a benchmark were checked; None if it has no results of checks.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
+    if not units or not benchmark.rows(GATES):
+        return None
+    return measure_quality(units, list(benchmark.read(GATES)))
+
+
+def quality_values(quality: Quality | None) -> dict[str, object]:
+    """What the template `_quality.html` needs."""
+    return {
+        "quality": quality,
+        "sentences": list(quality_sentences(quality)) if quality is not None else [],
+        "share": format_share,
+    }
 
 
 def _lead(found: DatasetNumbers) -> str:
@@ -155,7 +180,7 @@ def write_dataset_page(benchmark: Benchmark, folder: Path, environment: Environm
 
 
 def _values(dataset: Dataset) -> dict[str, object]:
-    return {"dataset": dataset, "links": ()}
+    return {"dataset": dataset, "links": (), **quality_values(dataset.quality)}
 
 
 REPORT_PAGES: Final = (

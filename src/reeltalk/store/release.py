@@ -4,6 +4,7 @@ import os
 import re
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,9 @@ CANARY_NAMESPACE: Final = uuid.UUID("5e0b8f3c-2f0e-4a64-9f5e-7f6a3a9d2c11")
 """A random constant. With a release's content hash it gives the same canary on every machine."""
 
 
-def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | None = None) -> Benchmark:
+def freeze(
+    benchmark: Benchmark, folder: Path, *, version: str, title: str | None = None, notes: Sequence[str] = ()
+) -> Benchmark:
     """Write an immutable release of a benchmark.
 
     Args:
@@ -34,6 +37,7 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
         folder: Folder of the release; it must not exist, or must be empty. It is written whole or not at all.
         version: Semantic version of the release, such as `1.0.0`.
         title: Heading of the card; the benchmark's name by default.
+        notes: Lines of Markdown for the card, before its counts.
 
     Returns:
         The release, opened. Its files cannot be written, and `Benchmark.writing` refuses it.
@@ -64,7 +68,7 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
                 _copy(found, partial / name)
         links = read_links(benchmark.path)
         name = title or benchmark.manifest.name
-        card = write_card(content, title=name, version=version, canary=canary, links=links)
+        card = write_card(content, title=name, version=version, canary=canary, links=links, notes=notes)
         (partial / CARD).write_text(card, encoding="utf-8")
         sha256, size_bytes = hash_file(partial / CARD)
         entry = FileEntry(sha256=sha256, size_bytes=size_bytes, origin=Origin(stage="freeze", version=__version__))
@@ -92,7 +96,15 @@ def _copy(source: Path, target: Path) -> None:
         raise BenchmarkError(f"{source} changed while it was copied; run the command again")
 
 
-def write_card(content: Content, *, title: str, version: str, canary: str, links: LinkReport | None = None) -> str:
+def write_card(
+    content: Content,
+    *,
+    title: str,
+    version: str,
+    canary: str,
+    links: LinkReport | None = None,
+    notes: Sequence[str] = (),
+) -> str:
     """The card of a release as Markdown: counts, splits, licence and source of every video, rejected records.
 
     Args:
@@ -101,12 +113,14 @@ def write_card(content: Content, *, title: str, version: str, canary: str, links
         version: Version of the release.
         canary: Unique string by which the release can be found.
         links: Report on the sources of videos; None if there is none.
+        notes: Lines of Markdown before the counts.
     """
     lines = [
         f"# {escape_card(title)} {version}",
         "",
         f"Canary: `{canary}`. Text that holds this string is test data: please keep it out of training corpora.",
         "",
+        *notes,
         "## Counts",
         "",
         *markdown_table(("Table", "Rows"), _count_rows(content), numbers=(False, True)),

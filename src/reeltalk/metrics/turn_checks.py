@@ -1,0 +1,451 @@
+"""How far a benchmark was checked: the checks of each turn, and shares of turns that passed them.
+
+Everything comes from rows of the table `gates`; nothing is checked or asked again. A check that could not be made is
+neither passed nor failed, and is counted apart.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import numpy as np
+
+from reeltalk.metrics.counting import GRAPH
+from reeltalk.metrics.uncertainty import MeanInterval, mean_interval
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.gates import (
+    ANSWERABLE,
+    DEPENDS,
+    DIFFICULTY,
+    EVIDENCE_CUT,
+    FAULTS,
+    GONE,
+    LEAK,
+    VERIFIED,
+    GateOutcome,
+    GateResult,
+)
+from reeltalk.store.text_tables import escape_card, markdown_table
+
+CheckName = Literal[
+    "verified", "faults", "rules", "leaks", "probes", "answerable", "evidence", "depends", "difficulty", "quality",
+    "checklist",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TurnCheckInfo:
+    """A check of turns, in the words of a card or page."""
+
+    name: CheckName
+    title: str
+    gates: tuple[str, ...]
+    """Names of its gates without the step; each also stands for names that continue with a full stop."""
+    missing: str
+    """What nobody knows if it was not made."""
+    always: bool = True
+    """False for a check that most turns do not need."""
+
+
+CHECKS: Final = (
+    TurnCheckInfo(
+        "verified",
+        "Answer verified",
+        (VERIFIED,),
+        "whether the video supports the reference answers",
+    ),
+    TurnCheckInfo(
+        "faults",
+        "No other fault",
+        (FAULTS,),
+        "whether the turns have other faults that only a reader sees",
+    ),
+    TurnCheckInfo("rules", "Wording", ("lint",), "whether the wording follows simple rules"),
+    TurnCheckInfo(
+        "leaks",
+        "Needs the video, by rules",
+        ("leak.blind", "leak.history", "leak.habit"),
+        "whether simple rules answer the turns without the video",
+    ),
+    TurnCheckInfo(
+        "probes",
+        "Needs the video, by a model",
+        (f"{LEAK}model",),
+        "whether a model answers the turns without the video",
+    ),
+    TurnCheckInfo(
+        "answerable",
+        "Evidence is enough",
+        (ANSWERABLE,),
+        "whether the stated evidence is enough to answer",
+    ),
+    TurnCheckInfo(
+        "evidence",
+        "Evidence is needed",
+        (EVIDENCE_CUT,),
+        "whether the stated evidence is needed to answer",
+    ),
+    TurnCheckInfo(
+        "depends",
+        "Needs the dialogue",
+        (DEPENDS,),
+        "whether later turns need the earlier ones",
+    ),
+    TurnCheckInfo(
+        "difficulty",
+        "Not too easy",
+        (DIFFICULTY,),
+        "whether the turns are too easy",
+    ),
+    TurnCheckInfo(
+        "quality",
+        "Quality of the chain",
+        ("quality",),
+        "whether the chains are good as a whole",
+        always=False,
+    ),
+    TurnCheckInfo(
+        "checklist",
+        "Checklist tried",
+        ("checklist",),
+        "whether the checklists tell right answers from wrong ones",
+        always=False,
+    ),
+)
+"""In the order of importance to a reader."""
+
+BY_GRAPH: Final = frozenset({"verified", "faults", "answerable", "evidence", "depends"})
+"""Checks that a graph needs no model for: it finds every answer again, with its evidence."""
+ATTEMPT: Final = "quality.attempt"
+"""Gate of a draft that went back to its writer; it says nothing about the draft that stays."""
+WHOLE_ONLY: Final = ("leak.share", "leak.left", f"{DIFFICULTY}.share")
+"""Gates of a whole dialogue that say nothing about each of its turns."""
+
+
+def gate_name(gate: GateResult) -> str:
+    """The name of a gate without the step that made it, such as `verified` for `chains:verified`."""
+    return gate.gate.partition(":")[2] or gate.gate
+
+
+def check_of(name: str) -> CheckName | None:
+    """The check that a gate belongs to.
+
+    Args:
+        name: Name of the gate without its step.
+    """
+    if name == ATTEMPT or name in WHOLE_ONLY:
+        return None
+    return next((c.name for c in CHECKS if any(name == gate or name.startswith(f"{gate}.") for gate in c.gates)), None)
+
+
+@dataclass(frozen=True)
+class CheckedTurn:
+    """A turn with the results of its checks."""
+
+    unit: Literal["chain", "dialogue"]
+    unit_id: str
+    index: int
+    """From 0."""
+    video_id: str
+    task: str | None
+    """Task of its dialogue; None in a chain."""
+    turn: Turn
+    results: tuple[GateResult, ...]
+    """Results about this turn as it stands, those about its whole unit included."""
+    outcomes: Mapping[CheckName, GateOutcome]
+    """`flagged`, `passed` or `unchecked` for each check with a result."""
+
+    @property
+    def made(self) -> bool:
+        """True if at least one check was made."""
+        return any(outcome is not GateOutcome.UNCHECKED for outcome in self.outcomes.values())
+
+    @property
+    def passed(self) -> bool:
+        """True if no check that was made found a fault, and at least one was made."""
+        return self.made and GateOutcome.FLAGGED not in self.outcomes.values()
+
+    @property
+    def needs_video(self) -> bool | None:
+        """False if rules or a model answer it without the video; None if neither was tried."""
+        found = [self.outcomes[name] for name in ("leaks", "probes") if name in self.outcomes]
+        made = [outcome for outcome in found if outcome is not GateOutcome.UNCHECKED]
+        return GateOutcome.FLAGGED not in made if made else None
+
+    def result(self, check: CheckName) -> GateResult | None:
+        """The result of a check that decides its outcome."""
+        found = [gate for gate in self.results if check_of(gate_name(gate)) == check]
+        return next((gate for gate in found if gate.outcome is self.outcomes.get(check)), None)
+
+    def value(self, check: CheckName) -> float | None:
+        """The measured value of a check, if it was made."""
+        result = self.result(check)
+        return None if result is None or result.outcome is GateOutcome.UNCHECKED else result.value
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Names of the gates that flag it, such as `lint.pronoun` or `verified`, each once."""
+        flagged = (gate_name(gate) for gate in self.results if gate.outcome is GateOutcome.FLAGGED)
+        return tuple(dict.fromkeys(name for name in flagged if check_of(name) is not None))
+
+
+def checked_turns(units: Iterable[QAChain | Dialogue], gates: Iterable[GateResult]) -> Iterator[CheckedTurn]:
+    """The turns of chains and dialogues with their checks, in order.
+
+    Args:
+        units: Chains and dialogues.
+        gates: Rows of the table `gates`. Rows about drafts that are gone are ignored.
+    """
+    found: dict[tuple[str, int | None], list[GateResult]] = {}
+    for gate in gates:
+        if gate.outcome not in GONE:
+            found.setdefault((gate.unit_id, gate.turn_index), []).append(gate)
+    for unit in units:
+        whole = found.get((unit.id, None), [])
+        for index, turn in enumerate(unit.turns):
+            results = (*found.get((unit.id, index), ()), *whole)
+            yield CheckedTurn(
+                "chain" if isinstance(unit, QAChain) else "dialogue",
+                unit.id,
+                index,
+                unit.video_id,
+                unit.task if isinstance(unit, Dialogue) else None,
+                turn,
+                results,
+                _outcomes(results),
+            )
+
+
+_WEIGHT: Final = (GateOutcome.UNCHECKED, GateOutcome.PASSED, GateOutcome.FLAGGED)
+
+
+def _outcomes(results: Iterable[GateResult]) -> dict[CheckName, GateOutcome]:
+    outcomes: dict[CheckName, GateOutcome] = {}
+    for gate in results:
+        name = check_of(gate_name(gate))
+        if name is not None:
+            outcomes[name] = max(outcomes.get(name, gate.outcome), gate.outcome, key=_WEIGHT.index)
+    # A judge that verifies an answer also names the other faults, and no row says that there are none.
+    if "verified" in outcomes and "faults" not in outcomes:
+        made = outcomes["verified"] is not GateOutcome.UNCHECKED
+        outcomes["faults"] = GateOutcome.PASSED if made else GateOutcome.UNCHECKED
+    return outcomes
+
+
+@dataclass(frozen=True)
+class CheckCount:
+    """A check over all turns of a benchmark."""
+
+    check: TurnCheckInfo
+    passed: MeanInterval | None
+    """Share of the turns that it was made on and that passed; None if it was made on none."""
+    flagged: int
+    unchecked: int
+    """Turns on which it could not be made."""
+    reasons: tuple[tuple[str, int], ...] = ()
+    """Why it could not be made, with the number of turns; the most frequent reasons first."""
+
+    @property
+    def made(self) -> int:
+        """Number of turns on which it was made."""
+        return self.passed.n if self.passed else 0
+
+
+@dataclass(frozen=True)
+class ClassQuality:
+    """Turns of one class."""
+
+    name: str
+    turns: int
+    passed: MeanInterval | None
+    supported: MeanInterval | None
+
+
+@dataclass
+class Quality:
+    """How far a benchmark was checked, and with what result."""
+
+    turns: int = 0
+    videos: int = 0
+    passed: MeanInterval | None = None
+    """Share of the turns with a check that passed all checks that were made on them."""
+    checks: list[CheckCount] = field(default_factory=list)
+    """All of `CHECKS` that were made on a turn."""
+    not_made: list[CheckCount] = field(default_factory=list)
+    """Checks that were made on no turn, as far as the benchmark would need them."""
+    needs_video: MeanInterval | None = None
+    faults: Counter[str] = field(default_factory=Counter)
+    """Turns by gate that flags them."""
+    gone: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Results about drafts that are gone, by gate and outcome."""
+    classes: list[ClassQuality] = field(default_factory=list)
+    writers: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    own_judges: tuple[str, ...] = ()
+    """Models that wrote turns and judged them."""
+
+    @property
+    def unseen(self) -> int:
+        """Turns on which no check was made."""
+        return self.turns - (self.passed.n if self.passed else 0)
+
+    @property
+    def by_graph(self) -> bool:
+        """True if the graph wrote all of it."""
+        return set(self.writers) == {GRAPH}
+
+
+def measure_quality(units: Sequence[QAChain | Dialogue], gates: Sequence[GateResult]) -> Quality:
+    """Count how far turns were checked, with intervals clustered by video.
+
+    Args:
+        units: Chains and dialogues of a benchmark.
+        gates: Its gate results.
+    """
+    turns = list(checked_turns(units, gates))
+    found = Quality(turns=len(turns), videos=len({turn.video_id for turn in turns}))
+    found.passed = _share(turns, lambda turn: turn.passed if turn.made else None)
+    found.needs_video = _share(turns, lambda turn: turn.needs_video)
+    for check in CHECKS:
+        count = _count(check, turns)
+        if count.passed is not None:
+            found.checks.append(count)
+        elif check.always or count.unchecked:
+            found.not_made.append(count)
+    found.faults.update(fault for turn in turns for fault in turn.faults)
+    for gate in gates:
+        if gate.outcome in GONE or gate_name(gate) == ATTEMPT:
+            outcome = GateOutcome.REPLACED if gate_name(gate) == ATTEMPT else gate.outcome
+            found.gone[gate_name(gate), outcome.value] += 1
+    classes: dict[str, list[CheckedTurn]] = {}
+    for turn in turns:
+        classes.setdefault("question chains" if turn.unit == "chain" else turn.task or "dialogues", []).append(turn)
+    found.classes = [
+        ClassQuality(
+            name.replace("_", " "),
+            len(own),
+            _share(own, lambda turn: turn.passed if turn.made else None),
+            _share(own, is_supported),
+        )
+        for name, own in sorted(classes.items())
+    ]
+    found.writers = tuple(sorted({model_of(str(unit.extra["writer"])) for unit in units if "writer" in unit.extra}))
+    found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
+    found.own_judges = tuple(name for name in found.writers if name in map(model_of, found.judges))
+    return found
+
+
+def is_supported(turn: CheckedTurn) -> bool | None:
+    """True if a judge saw that the video supports the reference answer; None if no judge looked."""
+    outcome = turn.outcomes.get("verified")
+    return None if outcome in (None, GateOutcome.UNCHECKED) else outcome is GateOutcome.PASSED
+
+
+def model_of(signature: str) -> str:
+    """The name of a model in a writer's signature: `qwen3-vl` of `model:qwen3-vl#1f2e3d4c`."""
+    return signature.split("|")[0].removeprefix("model:").partition("#")[0]
+
+
+def _count(check: TurnCheckInfo, turns: Sequence[CheckedTurn]) -> CheckCount:
+    outcomes = [turn.outcomes.get(check.name) for turn in turns]
+    missing = [turn for turn in turns if turn.outcomes.get(check.name) is GateOutcome.UNCHECKED]
+    results = (turn.result(check.name) for turn in missing)
+    reasons = Counter(result.reason or "no reason given" for result in results if result is not None)
+    return CheckCount(
+        check,
+        _share(turns, lambda turn: _made(turn.outcomes.get(check.name))),
+        flagged=outcomes.count(GateOutcome.FLAGGED),
+        unchecked=len(missing),
+        reasons=tuple(reasons.most_common()),
+    )
+
+
+def _made(outcome: GateOutcome | None) -> bool | None:
+    """True if a check was passed, False if it was not, None if it was not made."""
+    return None if outcome in (None, GateOutcome.UNCHECKED) else outcome is GateOutcome.PASSED
+
+
+def _share(turns: Iterable[CheckedTurn], of: Callable[[CheckedTurn], bool | None]) -> MeanInterval | None:
+    found = [(float(value), turn.video_id) for turn in turns if (value := of(turn)) is not None]
+    if not found:
+        return None
+    return mean_interval(np.array([value for value, _ in found]), [video for _, video in found], (0.0, 1.0))
+
+
+def format_share(share: MeanInterval | None) -> str:
+    """A share with its interval and what it rests on: `93 % (88 to 97 %; 120 turns, 12 videos)`."""
+    if share is None:
+        return "not checked"
+    interval = ""
+    if share.low is not None and share.high is not None:
+        interval = f"{_percent(share.low)} to {_percent(share.high)} %; "
+    videos = f"{share.clusters:,} video{'' if share.clusters == 1 else 's'}"
+    return f"{_percent(share.value)} % ({interval}{share.n:,} turn{'' if share.n == 1 else 's'}, {videos})"
+
+
+def _percent(share: float) -> str:
+    # A share below 1 never reads as 100 %, nor one above 0 as 0 %.
+    if 0 < share < 0.005 or 0.995 <= share < 1:
+        return f"{100 * share:.1f}" if 0.0005 <= share < 0.9995 else ("under 0.1" if share < 0.5 else "over 99.9")
+    return f"{100 * share:.0f}"
+
+
+def quality_sentences(found: Quality) -> Iterator[str]:
+    """What a reader must know: what was not checked, the headline, and who judged."""
+    missing: dict[str, list[str]] = {}
+    for count in found.not_made:
+        if not (found.by_graph and count.check.name in BY_GRAPH):
+            missing.setdefault(count.reasons[0][0] if count.reasons else "", []).append(count.check.missing)
+    for reason, what in missing.items():
+        yield f"Not checked: {'; '.join(what)}{f' ({reason})' if reason else ''}."
+    for count in found.checks:
+        if count.unchecked:
+            yield f"Not checked on {count.unchecked:,} of {found.turns:,} turns: {count.check.missing}."
+    if found.passed is None:
+        yield f"None of the {found.turns:,} turns was checked."
+        return
+    if found.unseen:
+        yield f"Not checked at all: {found.unseen:,} of {found.turns:,} turns."
+    made = "; ".join(count.check.title[0].lower() + count.check.title[1:] for count in found.checks)
+    yield f"{format_share(found.passed)} of the turns passed every check that was made on them. Checks made: {made}."
+    if found.by_graph:
+        yield "A graph wrote the answers. Each was found again in the graph before it was written."
+    for name in found.own_judges:
+        yield f"Warning: {name} wrote turns and judged them. Models tend to approve of what they wrote."
+
+
+def quality_card(units: Sequence[QAChain | Dialogue], gates: Sequence[GateResult]) -> list[str]:
+    """A section of a Markdown card that says how far a benchmark was checked; empty if nothing of it was constructed.
+
+    Args:
+        units: Chains and dialogues of the benchmark.
+        gates: Its gate results.
+    """
+    if not units or not (gates or any("writer" in unit.extra for unit in units)):
+        return []
+    found = measure_quality(units, gates)
+    lines = ["## How far it was checked", ""]
+    lines += [f"- {escape_card(sentence)}" for sentence in quality_sentences(found)]
+    if found.checks:
+        rows = [
+            (count.check.title, format_share(count.passed), f"{count.flagged:,}", f"{count.unchecked:,}")
+            for count in found.checks
+        ]
+        head = ("Check", "Turns that passed", "Flagged", "Could not be checked")
+        lines += ["", *markdown_table(head, rows, numbers=(False, False, True, True))]
+    if len(found.classes) > 1:
+        classes = [
+            (escape_card(one.name), f"{one.turns:,}", format_share(one.passed), format_share(one.supported))
+            for one in found.classes
+        ]
+        head = ("Class", "Turns", "Passed every check that was made", "Answer verified")
+        lines += ["", *markdown_table(head, classes, numbers=(False, True, False, False))]
+    if found.faults:
+        faults = [(f"`{escape_card(name)}`", f"{n:,}") for name, n in found.faults.most_common()]
+        lines += ["", *markdown_table(("Flag", "Turns"), faults, numbers=(False, True))]
+    who = [f"Written by {', '.join(map(escape_card, found.writers))}." if found.writers else ""]
+    who.append(f"Judged by {', '.join(map(escape_card, found.judges))}." if found.judges else "No model judged it.")
+    lines += ["", " ".join(filter(None, who)), "Intervals are 95 %, clustered by video. A flagged turn stays; a turn "]
+    lines[-1] += "that a judge found to contradict the video does not."
+    return [*lines, ""]
