@@ -20,13 +20,16 @@ CONSTRUCT_DEFAULTS, ASK_DEFAULTS = ConstructSettings(), AskSettings()
 Settings = Annotated[ConstructSettings, Parameter(name="*", group=Group("Dialogues", sort_key=2))]
 Asking = Annotated[AskSettings, Parameter(name="*", group=MODEL)]
 REASONS_SHOWN: Final = 5
+REPORT: Final = "report"
+"""Folder of the page about several writers."""
 
 
 def construct(
     benchmark: Path,
     /,
     *,
-    writer: str = "graph",
+    writer: tuple[str, ...] = ("graph",),
+    out: Path | None = None,
     steps: tuple[Step, ...] = (),
     rubrics: Annotated[bool, FLAG] = False,
     run: tuple[Path, ...] = (),
@@ -42,8 +45,12 @@ def construct(
     skipped. Exit code 1 if a model gave replies that cannot be used. With --rubrics, only write
     rubrics for existing open answers: the parts of a right answer, with the tags that each part shows.
 
+    With two writers or more and --out, each writes into its own copy of the benchmark, and a page compares them: yield,
+    faults, checks, diversity, cost, and drafts side by side. Limits such as --max-calls hold for each writer.
+
     Example: `reeltalk construct benchmarks/kitchen --writer qwen3-vl --base-url http://localhost:8000/v1 --max-calls
-    5000`, or first `reeltalk construct benchmarks/kitchen --plan --writer gpt-4o-mini --price-in 0.15 --price-out 0.6`.
+    5000`; first `reeltalk construct benchmarks/kitchen --plan --writer gpt-4o-mini --price-in 0.15 --price-out 0.6`; or
+    `reeltalk construct benchmarks/kitchen --writer qwen3-vl --writer internvl3 --judge gemma3 --out writers`.
 
     Parameters
     ----------
@@ -51,7 +58,9 @@ def construct(
         A benchmark with clips.
     writer
         `graph` for videos with graphs; else the name of a model, as its server knows it, inspect:PROVIDER/MODEL, or
-        python:FILE.py:CLASS for a class of your own.
+        python:FILE.py:CLASS for a class of your own. Several are compared.
+    out
+        Folder for the benchmarks of several writers, one named after each, and the folder `report` that compares them.
     steps
         Steps to run: objects, chains, linkages, paths, scenes, dialogues, gates; all by default.
     rubrics
@@ -63,12 +72,22 @@ def construct(
     plan
         Forecast the requests to a language model, their tokens and their cost; send and write nothing.
     """
+    if len(writer) > 1 and rubrics:
+        raise SettingError("--rubrics takes one --writer")
+    if out is not None and (len(writer) < 2 or plan):
+        raise SettingError("--out is for the benchmarks of two writers or more; give --writer twice, without --plan")
     if rubrics:
         if plan or steps or run:
             raise SettingError("--rubrics writes rubrics only; leave out --plan, --steps and --run")
-        return _write_rubrics(benchmark, writer, settings, asking)
+        return _write_rubrics(benchmark, writer[0], settings, asking)
     if plan:
-        return _plan(benchmark, writer, steps, settings, asking)
+        for one in writer:
+            if len(writer) > 1:
+                print(f"writer {one}:")
+            _plan(benchmark, one, steps, settings, asking)
+        return 0
+    if len(writer) > 1:
+        return _compare(benchmark, writer, out, steps, run, workers, executor, settings, asking)
     from reeltalk.parallel import open_executor
     from reeltalk.stages.constructing import construct as run_stage
     from reeltalk.store.benchmark import Benchmark
@@ -77,7 +96,7 @@ def construct(
     with ProgressBar() as bar:
         done = run_stage(
             Benchmark.open(benchmark),
-            writer=writer,
+            writer=writer[0],
             settings=settings,
             asking=asking,
             steps=steps,
@@ -90,6 +109,51 @@ def construct(
         print(line)
     print(f"benchmark: {benchmark}")
     return 0 if done.complete else 1
+
+
+def _compare(
+    benchmark: Path,
+    writers: tuple[str, ...],
+    out: Path | None,
+    steps: tuple[Step, ...],
+    run: tuple[Path, ...],
+    workers: int | None,
+    executor: ExecutorName,
+    settings: ConstructSettings,
+    asking: AskSettings,
+) -> int:
+    from reeltalk.parallel import open_executor
+    from reeltalk.stages.constructing import construct as run_stage
+    from reeltalk.stages.reporting import report
+    from reeltalk.stages.writers import benchmarks_for_writers
+    from reeltalk.store.benchmark import Benchmark
+
+    if out is None:
+        raise SettingError("several writers need --out DIR, the folder of their benchmarks; yours is not changed")
+    copies = benchmarks_for_writers(Benchmark.open(benchmark), writers, out)
+    opened = open_executor(executor, workers, shared=[out])
+    complete = True
+    for name, copy in copies.items():
+        print(f"writer {name}:")
+        with ProgressBar() as bar:
+            done = run_stage(
+                copy,
+                writer=name,
+                settings=settings,
+                asking=asking,
+                steps=steps,
+                runs=run,
+                executor=opened,
+                progress=bar.show,
+                tell=say,
+            )
+        for line in done.lines():
+            print(line)
+        print(f"benchmark: {copy.path}")
+        complete &= done.complete
+    index = report(*(Benchmark.open(copy.path) for copy in copies.values()), out=out / REPORT, overwrite=True)
+    print(f"report: {index}")
+    return 0 if complete else 1
 
 
 def _plan(

@@ -98,9 +98,14 @@ class BenchmarkCounts:
     """Units without a usable reply of a model; the raw replies are in the table of gates."""
 
 
+def list_words(text: str) -> list[str]:
+    """The words of a text in their order; of Chinese, the characters."""
+    return re.findall(r"[\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3400-\u4dbf\u4e00-\u9fff]+(?:['\u2019][a-z]+)?", text)
+
+
 def count_words(text: str) -> int:
     """Number of words of a text; of Chinese, number of characters."""
-    return len(re.findall(r"[\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3400-\u4dbf\u4e00-\u9fff]+(?:['\u2019][a-z]+)?", text))
+    return len(list_words(text))
 
 
 def mean_lengths(units: Sequence[Sequence[Turn]]) -> Lengths:

@@ -139,6 +139,23 @@ def check_of(name: str) -> CheckName | None:
     return next((c.name for c in CHECKS if any(name == gate or name.startswith(f"{gate}.") for gate in c.gates)), None)
 
 
+def verdict_of(gate: GateResult) -> str:
+    """The verdict of a result of `verified`: `supported`, `contradicted` or `cannot tell`."""
+    said = Counter(map(str, gate.extra.get("verdicts", ())))
+    if said:
+        verdict, times = said.most_common(1)[0]
+        return verdict if 2 * times > said.total() else "cannot tell"
+    if gate.outcome is GateOutcome.PASSED:
+        return "supported"
+    return "cannot tell" if gate.outcome is GateOutcome.FLAGGED else "contradicted"
+
+
+def fault_class(gate: GateResult) -> str:
+    """The class of fault that a result stands for: the gate, and for `verified` also the verdict."""
+    name = gate_name(gate)
+    return f"{name}: {verdict_of(gate)}" if name == VERIFIED else name
+
+
 @dataclass(frozen=True)
 class CheckedTurn:
     """A turn with the results of its checks."""
@@ -184,10 +201,15 @@ class CheckedTurn:
         return None if result is None or result.outcome is GateOutcome.UNCHECKED else result.value
 
     @property
+    def flags(self) -> tuple[GateResult, ...]:
+        """The results that flag it."""
+        flagged = (gate for gate in self.results if gate.outcome is GateOutcome.FLAGGED)
+        return tuple(gate for gate in flagged if check_of(gate_name(gate)) is not None)
+
+    @property
     def faults(self) -> tuple[str, ...]:
-        """Names of the gates that flag it, such as `lint.pronoun` or `verified`, each once."""
-        flagged = (gate_name(gate) for gate in self.results if gate.outcome is GateOutcome.FLAGGED)
-        return tuple(dict.fromkeys(name for name in flagged if check_of(name) is not None))
+        """Its classes of faults, such as `lint.pronoun` or `verified: cannot tell`, each once."""
+        return tuple(dict.fromkeys(map(fault_class, self.flags)))
 
 
 def checked_turns(units: Iterable[QAChain | Dialogue], gates: Iterable[GateResult]) -> Iterator[CheckedTurn]:
@@ -317,7 +339,7 @@ def measure_quality(units: Sequence[QAChain | Dialogue], gates: Sequence[GateRes
     for gate in gates:
         if gate.outcome in GONE or gate_name(gate) == ATTEMPT:
             outcome = GateOutcome.REPLACED if gate_name(gate) == ATTEMPT else gate.outcome
-            found.gone[gate_name(gate), outcome.value] += 1
+            found.gone[fault_class(gate), outcome.value] += 1
     classes: dict[str, list[CheckedTurn]] = {}
     for turn in turns:
         classes.setdefault("question chains" if turn.unit == "chain" else turn.task or "dialogues", []).append(turn)

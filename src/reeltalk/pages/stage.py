@@ -28,6 +28,7 @@ from reeltalk.pages.objects import has_objects, write_objects
 from reeltalk.pages.scenarios import ShownScenario, write_scenario_pages
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.site import Page, Site, make_environment, write_static
+from reeltalk.pages.writers import write_writers
 from reeltalk.parallel import Executor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
@@ -42,6 +43,7 @@ __all__ = [
     "write_object_report",
     "write_report",
     "write_scenario_report",
+    "write_writers_report",
 ]
 
 
@@ -216,6 +218,26 @@ def write_dataset_report(benchmark: Benchmark, folder: Path) -> Path:
     """
     write_static(folder)
     return write_dataset_page(benchmark, folder, make_environment(), page="index.html")
+
+
+def write_writers_report(benchmarks: Sequence[Benchmark], folder: Path) -> Path:
+    """Write the page that compares writers as a site.
+
+    The same benchmarks give the same bytes.
+
+    Args:
+        benchmarks: One for each writer, two or more, with the same clips.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        BenchmarkError: They are about different clips, or one holds nothing that was constructed.
+        InputError: A table is damaged.
+    """
+    write_static(folder)
+    return write_writers(benchmarks, folder, make_environment())
 
 
 def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:

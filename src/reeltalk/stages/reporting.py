@@ -24,6 +24,7 @@ from reeltalk.pages.stage import (
     write_object_report,
     write_report,
     write_scenario_report,
+    write_writers_report,
 )
 from reeltalk.parallel import Executor
 from reeltalk.store.atomic import writing_directory
@@ -31,7 +32,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import Run, read_run
 
-ALONE: Final = "{} is a benchmark: its report is a site of its own, from it alone"
+ALONE: Final = "{} is a benchmark: its report is a site of its own, without runs"
 NO_RUNS: Final = "report needs at least one run; 'reeltalk score' writes them"
 
 
@@ -43,12 +44,12 @@ def report(
     executor: Executor | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write runs or one benchmark as a static site that you can open from disk.
+    """Write runs, one benchmark, or the benchmarks of several writers as a static site that you can open from disk.
 
     The same runs give the same bytes. No page loads anything from a network.
 
     Args:
-        subjects: Runs, or one benchmark, or their folders.
+        subjects: Runs, or one benchmark, or benchmarks that several writers wrote about the same clips; or their folders.
         out: Folder of the site that appears.
         settings: Additional content to show.
         benchmark: The benchmark of the runs. The site then shows its videos, evidence and tags.
@@ -75,8 +76,11 @@ def report(
     if overwrite and out.exists() and not (out / "index.html").is_file() and (out.is_file() or any(out.iterdir())):
         raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
     with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
-        if isinstance(opened[0], Benchmark):
-            _write_benchmark_report(opened[0], folder)
+        benchmarks = [subject for subject in opened if isinstance(subject, Benchmark)]
+        if len(benchmarks) > 1:
+            write_writers_report(benchmarks, folder)
+        elif benchmarks:
+            _write_benchmark_report(benchmarks[0], folder)
         else:
             write_report(runs, folder, settings=settings, benchmark=benchmark, executor=executor)
     return out / "index.html"
@@ -113,16 +117,16 @@ def _refuse_settings_of_sites(settings: ReportSettings) -> None:
 
 
 def opened_subjects(subjects: Sequence[Run | Benchmark | Path | str]) -> list[Run | Benchmark]:
-    """Open the subjects of a report: runs, or one benchmark.
+    """Open the subjects of a report: runs, or benchmarks.
 
     Raises:
-        SettingError: No subject is given, or a benchmark is given together with something else.
+        SettingError: No subject is given, or a benchmark is given together with a run.
         BenchmarkError: A folder is neither.
     """
     if not subjects:
         raise SettingError(NO_RUNS)
     benchmarks = [subject for subject in subjects if _is_benchmark(subject)]
-    if benchmarks and len(subjects) > 1:
+    if benchmarks and len(subjects) > len(benchmarks):
         one = benchmarks[0]
         raise SettingError(ALONE.format(one.path if isinstance(one, Run | Benchmark) else one))
     if benchmarks:
