@@ -28,7 +28,7 @@ def construct(
     benchmark: Path,
     /,
     *,
-    writer: tuple[str, ...] = ("graph",),
+    writer: Annotated[tuple[str, ...], Parameter(negative="")] = ("graph",),
     out: Path | None = None,
     steps: tuple[Step, ...] = (),
     rubrics: Annotated[bool, FLAG] = False,

@@ -40,6 +40,8 @@ class TurnCheckInfo:
 
     name: CheckName
     title: str
+    fault: str
+    """Title of a flag of it."""
     gates: tuple[str, ...]
     """Names of its gates without the step; each also stands for names that continue with a full stop."""
     missing: str
@@ -52,55 +54,64 @@ CHECKS: Final = (
     TurnCheckInfo(
         "verified",
         "Answer verified",
+        "Not verified",
         (VERIFIED,),
         "whether the video supports the reference answers",
     ),
     TurnCheckInfo(
         "faults",
         "No other fault",
+        "Fault",
         (FAULTS,),
         "whether the turns have other faults that only a reader sees",
     ),
-    TurnCheckInfo("rules", "Wording", ("lint",), "whether the wording follows simple rules"),
+    TurnCheckInfo("rules", "Wording", "Wording", ("lint",), "whether the wording follows simple rules"),
     TurnCheckInfo(
         "leaks",
         "Needs the video, by rules",
+        "Needs no video",
         ("leak.blind", "leak.history", "leak.habit"),
         "whether simple rules answer the turns without the video",
     ),
     TurnCheckInfo(
         "probes",
         "Needs the video, by a model",
+        "Needs no video",
         (f"{LEAK}model",),
         "whether a model answers the turns without the video",
     ),
     TurnCheckInfo(
         "answerable",
         "Evidence is enough",
+        "Evidence is not enough",
         (ANSWERABLE,),
         "whether the stated evidence is enough to answer",
     ),
     TurnCheckInfo(
         "evidence",
         "Evidence is needed",
+        "Evidence is not needed",
         (EVIDENCE_CUT,),
         "whether the stated evidence is needed to answer",
     ),
     TurnCheckInfo(
         "depends",
         "Needs the dialogue",
+        "Needs no dialogue",
         (DEPENDS,),
         "whether later turns need the earlier ones",
     ),
     TurnCheckInfo(
         "difficulty",
         "Not too easy",
+        "Too easy",
         (DIFFICULTY,),
         "whether the turns are too easy",
     ),
     TurnCheckInfo(
         "quality",
         "Quality of the chain",
+        "Quality",
         ("quality",),
         "whether the chains are good as a whole",
         always=False,
@@ -108,6 +119,7 @@ CHECKS: Final = (
     TurnCheckInfo(
         "checklist",
         "Checklist tried",
+        "Checklist",
         ("checklist",),
         "whether the checklists tell right answers from wrong ones",
         always=False,

@@ -9,7 +9,9 @@ from typing import Final
 from jinja2 import Environment
 
 from reeltalk.metrics.counting import count_benchmark, format_jumps
+from reeltalk.metrics.turn_checks import checked_turns
 from reeltalk.pages.dataset import quality_values, read_quality
+from reeltalk.pages.turn_notes import TurnNotes, describe_flag, describe_turn
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Scene, Video
@@ -35,11 +37,11 @@ REPLIES_SHOWN: Final = 40
 
 @dataclass(frozen=True)
 class ConstructedTurn:
-    """A turn with its labels, flags and relations."""
+    """A turn with its labels, checks and relations."""
 
     number: int
     turn: Turn
-    flags: tuple[str, ...]
+    notes: TurnNotes
     leads_to: tuple[tuple[str, str], ...] = ()
     """Relation and target turn, such as `3.2`."""
 
@@ -73,7 +75,7 @@ class ConstructedVideo:
     @property
     def flagged(self) -> int:
         """Number of turns with a flag."""
-        return sum(bool(turn.flags) for unit in (*self.chains, *self.dialogues) for turn in unit.turns)
+        return sum(turn.notes.flagged for unit in (*self.chains, *self.dialogues) for turn in unit.turns)
 
 
 def is_constructed(benchmark: Benchmark) -> bool:
@@ -182,12 +184,12 @@ class _Tables:
         self.drafts: dict[str, list[Rewrite]] = defaultdict(list)
         for rewrite in benchmark.read(REWRITES):
             self.drafts[rewrite.linkage.source.unit_id].append(rewrite)
-        self.flags: dict[tuple[str, int | None], list[str]] = defaultdict(list)
+        units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
+        gates = list(benchmark.read(GATES))
+        self.checked = {(turn.unit_id, turn.index): turn for turn in checked_turns(units, gates)}
         self.unwritten: dict[str, list[GateResult]] = defaultdict(list)
-        for gate in benchmark.read(GATES):
-            if gate.outcome in (GateOutcome.FLAGGED, GateOutcome.UNCHECKED):
-                self.flags[gate.unit_id, gate.turn_index].append(f"{gate.gate.split(':')[-1]}: {gate.reason}")
-            elif gate.outcome is GateOutcome.UNWRITTEN:
+        for gate in gates:
+            if gate.outcome is GateOutcome.UNWRITTEN:
                 self.unwritten[gate.unit_id].append(gate)
 
     def video(self, video: Video, file: str) -> ConstructedVideo | None:
@@ -226,12 +228,18 @@ class _Tables:
     def _unit(
         self, name: str, title: str, turns: Sequence[Turn], leads: Mapping[int, list[tuple[str, str]]]
     ) -> ConstructedDialogue:
+        whole = dict.fromkeys(
+            describe_flag(gate)
+            for n in range(len(turns))
+            for gate in self.checked[name, n].flags
+            if gate.turn_index is None
+        )
         return ConstructedDialogue(
             name,
             title,
             tuple(
-                ConstructedTurn(n + 1, turn, tuple(self.flags[name, n]), tuple(leads.get(n, ())))
+                ConstructedTurn(n + 1, turn, describe_turn(self.checked[name, n]), tuple(leads.get(n, ())))
                 for n, turn in enumerate(turns)
             ),
-            tuple(self.flags[name, None]),
+            tuple(whole),
         )

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.metrics.turn_checks import CHECKS, CheckedTurn, check_of, gate_name, verdict_of
+from reeltalk.metrics.turn_checks import CHECKS, CheckedTurn, CheckName, check_of, gate_name, verdict_of
 from reeltalk.schema.gates import VERIFIED, GateOutcome, GateResult
 
-_TITLES: Final = {check.name: check.title for check in CHECKS}
+_FAULTS: Final = {check.name: check.fault for check in CHECKS}
 _VERDICTS: Final = {
     "supported": "The video supports the answer",
     "contradicted": "The video contradicts the answer",
@@ -34,7 +34,7 @@ class TurnNotes:
 
 
 def describe_turn(turn: CheckedTurn) -> TurnNotes:
-    """The checks of a turn in words."""
+    """The checks of a turn in words. Flags of its whole chain or dialogue are left out."""
     verified = turn.result("verified")
     if verified is None or verified.outcome is GateOutcome.UNCHECKED:
         verdict, seen = "", ""
@@ -42,14 +42,14 @@ def describe_turn(turn: CheckedTurn) -> TurnNotes:
         verdict = verdict_of(verified)
         seen = _describe_verdict(verified, verdict)
     facts = [fact for fact in (_evidence(turn), _dependence(turn), _difficulty(turn)) if fact]
-    flags = [describe_flag(gate) for gate in turn.flags if gate_name(gate) != VERIFIED]
+    flags = [describe_flag(gate) for gate in turn.flags if gate_name(gate) != VERIFIED and gate.turn_index is not None]
     return TurnNotes(verdict, seen, tuple(facts), tuple(dict.fromkeys(flags)))
 
 
 def describe_flag(gate: GateResult) -> str:
-    """A flag as a check and its reason, such as `Wording: the answer names a frame`."""
+    """A flag as a check and its reason, such as `Needs no video: a model answers it`."""
     check = check_of(gate_name(gate))
-    title = _TITLES[check] if check is not None else gate_name(gate)
+    title = _FAULTS[check] if check is not None else gate_name(gate)
     return f"{title}: {gate.reason or gate_name(gate)}"
 
 
@@ -66,13 +66,15 @@ def _evidence(turn: CheckedTurn) -> str:
     if not turn.turn.evidence:
         return ""
     stretches = ", ".join(f"{part.start_s:.1f}–{part.end_s:.1f} s" for part in turn.turn.evidence)
+    asked: tuple[tuple[CheckName, str], ...] = (("answerable", "enough to answer"), ("evidence", "needed to answer"))
     said = {GateOutcome.PASSED: "yes", GateOutcome.FLAGGED: "no"}
     checks = [
         f"{title}: {said[outcome]}"
-        for name, title in (("answerable", "enough to answer"), ("evidence", "needed to answer"))
-        if (outcome := turn.outcomes.get(name)) in said  # type: ignore[call-overload]
+        for name, title in asked
+        if (outcome := turn.outcomes.get(name, GateOutcome.UNCHECKED)) in said
     ]
-    return f"Evidence {stretches}{f' ({"; ".join(checks)})' if checks else ''}"
+    found = "; ".join(checks)
+    return f"Evidence {stretches} ({found})" if found else f"Evidence {stretches}"
 
 
 def _dependence(turn: CheckedTurn) -> str:
@@ -86,4 +88,8 @@ def _difficulty(turn: CheckedTurn) -> str:
     share = turn.value("difficulty")
     if share is None:
         return ""
-    return f"{100 * share:.0f} % of the models that were set against it answer it" if share else "No model answers it"
+    return (
+        f"{100 * share:.0f} % of the models that were set against it answer it"
+        if share
+        else "None of the models that were set against it answers it"
+    )

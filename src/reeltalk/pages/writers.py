@@ -9,7 +9,7 @@ from jinja2 import Environment
 
 from reeltalk.analysis.writers import DraftPlace, MeasuredRow, WriterComparison, WrittenUnit, compare_writers
 from reeltalk.metrics.clustered import ClusteredEstimate
-from reeltalk.metrics.turn_checks import CheckedTurn, gate_name, quality_sentences
+from reeltalk.metrics.turn_checks import CheckedTurn, quality_sentences
 from reeltalk.metrics.uncertainty import MeanInterval, few_videos_warning
 from reeltalk.pages.site import write_text
 from reeltalk.pages.turn_notes import TurnNotes, describe_flag, describe_turn
@@ -62,7 +62,9 @@ def write_writers(benchmarks: Sequence[Benchmark], folder: Path, environment: En
         root="",
         here=page,
         found=found,
-        names=[work.name for work in found.writers],
+        names=_names(found),
+        kinds=list(dict.fromkeys(one.kind for work in found.writers for one in work.yields)),
+        costs=(),
         rows=[_cells(row) for row in (found.kept, *found.rows)],
         sentences=[list(quality_sentences(work.quality)) for work in found.writers],
         spread=_spread_cells(found),
@@ -86,15 +88,8 @@ def _title(place: DraftPlace) -> str:
 
 
 def _draft(name: str, unit: WrittenUnit) -> ShownDraft:
-    whole = dict.fromkeys(
-        describe_flag(gate) for turn in unit.turns for gate in turn.flags if gate.turn_index is None
-    )
-    shown = []
-    for turn in unit.turns:
-        notes = describe_turn(turn)
-        own = tuple(flag for flag in notes.flags if flag not in whole)
-        shown.append((turn, TurnNotes(notes.verdict, notes.seen, notes.facts, own)))
-    return ShownDraft(name, tuple(shown), tuple(whole))
+    whole = dict.fromkeys(describe_flag(gate) for turn in unit.turns for gate in turn.flags if gate.turn_index is None)
+    return ShownDraft(name, tuple((turn, describe_turn(turn)) for turn in unit.turns), tuple(whole))
 
 
 def _reasons(reasons: Mapping[tuple[str, str], int]) -> list[tuple[str, str, int]]:
@@ -132,6 +127,8 @@ def _difference(value: ClusteredEstimate | None, *, is_share: bool) -> MeasureCe
     if value.low is not None and value.high is not None:
         interval = f"{_signed(times * value.low, digits)} to {_signed(times * value.high, digits)}{end}"
         clear = value.low > 0 or value.high < 0
+    elif value.clusters > 1:
+        interval = "the same in every video"
     rests_on = _rests_on(value.items, "place", value.clusters)
     return MeasureCell(f"{_signed(times * value.value, digits)}{end}", interval, rests_on, clear)
 

@@ -49,7 +49,7 @@ def report(
     The same runs give the same bytes. No page loads anything from a network.
 
     Args:
-        subjects: Runs, or one benchmark, or benchmarks that several writers wrote about the same clips; or their folders.
+        subjects: Runs; or one benchmark; or benchmarks of several writers about the same clips; or their folders.
         out: Folder of the site that appears.
         settings: Additional content to show.
         benchmark: The benchmark of the runs. The site then shows its videos, evidence and tags.

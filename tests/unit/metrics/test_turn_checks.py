@@ -1,0 +1,77 @@
+"""How far a benchmark was checked: what was not checked is said first, and never counted as passed."""
+
+from pathlib import Path
+
+import pytest
+from side_by_side import JUDGES, written
+
+from reeltalk.metrics.turn_checks import checked_turns, measure_quality, quality_card, quality_sentences
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, GATES
+
+
+def tables(folder: Path) -> tuple[list[QAChain | Dialogue], list[GateResult]]:
+    benchmark = Benchmark.open(folder)
+    return [*benchmark.read(CHAINS)], list(benchmark.read(GATES))
+
+
+@pytest.fixture(scope="module")
+def careless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("checked") / "careless", "careless-2b", careful=False)
+
+
+def test_shares_are_those_of_the_rows(careless: Path) -> None:
+    units, gates = tables(careless)
+    found = measure_quality(units, gates)
+    assert (found.turns, found.videos) == (69, 6)
+    flagged = {(g.unit_id, g.turn_index) for g in gates if g.outcome is GateOutcome.FLAGGED}
+    assert found.passed is not None
+    assert found.passed.value == pytest.approx(1 - len(flagged) / 69)
+    assert found.passed.low is not None
+    assert found.passed.low < found.passed.value
+    by_name = {count.check.name: count for count in found.checks}
+    cannot = sum(g.gate == "chains:verified" and g.outcome is GateOutcome.FLAGGED for g in gates)
+    assert by_name["verified"].flagged == cannot == found.faults["verified: cannot tell"]
+    assert found.gone["verified: contradicted", "replaced"] == 6
+    assert by_name["depends"].made == 46
+    assert found.judges == tuple(JUDGES)
+    assert not found.own_judges
+
+
+def test_a_draft_that_went_back_says_nothing_about_the_turn_that_stays(careless: Path) -> None:
+    units, gates = tables(careless)
+    turn = next(t for t in checked_turns(units, gates) if (t.unit_id, t.index) == ("chain-v2-c0", 0))
+    assert any(g.unit_id == turn.unit_id and g.outcome is GateOutcome.REPLACED for g in gates)
+    assert all(g.outcome is not GateOutcome.REPLACED for g in turn.results)
+
+
+def test_what_was_not_checked_comes_first_and_is_never_passed(tmp_path: Path) -> None:
+    units, gates = tables(written(tmp_path / "b", "alone-7b", careful=True, judged=False))
+    found = measure_quality(units, gates)
+    sentences = list(quality_sentences(found))
+    assert sentences[0].startswith("Not checked: whether the video supports the reference answers")
+    assert "name one as --judge" in sentences[0]
+    names = {count.check.name for count in found.not_made}
+    assert {"verified", "faults"} <= names
+    assert not names & {count.check.name for count in found.checks}
+    only = [gate for gate in gates if gate.outcome is GateOutcome.UNCHECKED]
+    nothing = measure_quality(units, only)
+    assert nothing.passed is None
+    assert "None of the 72 turns was checked." in list(quality_sentences(nothing))
+
+
+def test_a_judge_of_its_own_work_is_named_on_the_card(tmp_path: Path) -> None:
+    units, gates = tables(written(tmp_path / "b", "vision-1", careful=True, judges=["vision-1"]))
+    card = "\n".join(quality_card(units, gates))
+    assert "Warning: vision-1 wrote turns and judged them." in card
+    other, rows = tables(written(tmp_path / "c", "vision-2", careful=True, judges=["vision-1"]))
+    assert "Warning" not in "\n".join(quality_card(other, rows))
+
+
+def test_a_card_of_imported_turns_has_no_such_section(careless: Path) -> None:
+    units, _ = tables(careless)
+    imported = [unit.model_copy(update={"extra": {}}) for unit in units]
+    assert quality_card(imported, []) == []
+    assert quality_card(units, [])
