@@ -5,7 +5,7 @@ share none. What neither a type nor a judge decides stays undecided.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
@@ -48,6 +48,11 @@ class AnswerPair:
         if turn.options and turn.correct_option is not None:
             references = (turn.options[turn.correct_option],)
         return cls(turn.question, references, answer, turn.options, turn.key)
+
+
+Verdicts = Sequence[bool | None]
+InOrder = Callable[[Callable[[Sequence[AnswerPair]], Verdicts], Sequence[Sequence[AnswerPair]]], Iterable[Verdicts]]
+"""Applies a function to the pairs of each conversation, possibly in threads, and gives the results in their order."""
 
 
 class Equivalence:

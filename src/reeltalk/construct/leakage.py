@@ -26,7 +26,7 @@ from reeltalk.baselines.answerer import KnownAnswer
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.baselines.history import HistoryAnswerer, StatedAnswer
 from reeltalk.baselines.nearest import BlindAnswerer
-from reeltalk.construct.equivalence import AnswerPair, Equivalence, typed_by
+from reeltalk.construct.equivalence import AnswerPair, Equivalence, InOrder, Verdicts, typed_by
 from reeltalk.errors import shorten
 from reeltalk.graph.vocabulary import ROOMS
 from reeltalk.metrics.agree import agrees, content_words, essence, is_yes_no, polarity, states
@@ -90,11 +90,6 @@ def known_answers(conversations: Iterable[Conversation]) -> list[KnownAnswer]:
         for turn in conversation.turns
         if is_counted(turn)
     ]
-
-
-Verdicts = Sequence[bool | None]
-InOrder = Callable[[Callable[[Sequence[AnswerPair]], Verdicts], Sequence[Sequence[AnswerPair]]], Iterable[Verdicts]]
-"""Applies a function to the pairs of each conversation, possibly in threads, and gives the results in their order."""
 
 
 @dataclass(frozen=True)

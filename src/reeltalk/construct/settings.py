@@ -81,7 +81,8 @@ class ConstructSettings(BaseModel):
     max_leaking: Share = 0.2
     """Largest share of turns that may be answerable without the video; dialogues beyond it are dropped."""
     easy_runs: Annotated[int, Field(ge=0)] = 0
-    """A turn is too easy if at least this number of the --run runs answer it correctly; 0 means a majority."""
+    """A turn is too easy if at least this number of the --run runs answer it correctly, 0: a majority, or if a model of
+    --attacker or the --probe with text, one frame or shuffled frames does."""
     easy: Literal["flag", "drop"] = "flag"
     """Flag or drop a dialogue in which most turns are too easy."""
     balance: Literal["tags", "types"] | None = None
@@ -124,11 +125,12 @@ class AskSettings(BaseModel):
     samples: Count = 1
     """Verdicts of each judge about a draft; the agreement is recorded."""
     attacker: tuple[str, ...] = ()
-    """Further models, for example small ones, that answer every question; one that they can answer is easy."""
+    """Further models, for example small ones, that answer every question from frames and dialogue; a question that one
+    of them answers is too easy."""
     prompts: Path | None = None
     """Folder of prompts in place of ours, as 'reeltalk prompts --out' writes one."""
     probe: str | None = None
-    """Model that answers every question without the video and with its evidence, as a gate."""
+    """Model that answers every question without the video, with its evidence, without it, and without the dialogue."""
     retry_unwritten: bool = False
     """Ask again, for another sample, whatever got no usable reply so far; nothing else is asked again."""
     connections: Count = 4

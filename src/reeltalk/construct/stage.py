@@ -102,9 +102,11 @@ def _settings_of(run: ConstructRun, spec: StepSpec) -> dict[str, Json]:
     chosen: dict[str, Json] = {name: stored[name] for name in spec.settings}
     if spec.name == "gates":
         chosen["probe"] = run.probe_name
+        chosen["attackers"] = list(run.attackers)
         chosen["judge"] = run.judges[0].model.name if run.judges else None
-        if run.probe_name is not None and run.prompts is not None:
-            chosen["probe_prompt"] = prompts(run.settings.language, run.prompts)["probe"].signature
+        if run.prompts is not None:
+            own = prompts(run.settings.language, run.prompts)
+            chosen["prompts"] = [own[name].signature for name in ("probe", "equivalence")]
         chosen["runs"] = [_hash(path / ITEMS) for path in run.runs]
     else:
         chosen[WRITER] = run.writer.signature

@@ -1,6 +1,6 @@
 """The input and the result of a construction step."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -49,7 +49,9 @@ class ConstructRun:
     """A model that answers turns without the video, and with the frames of their evidence."""
     probe_name: str | None = None
     probe_sees: bool = True
-    """False for a model that gets no frames."""
+    """False if the probe and the attackers get no frames."""
+    attackers: Mapping[str, Ask] = field(default_factory=dict)
+    """Models by name that answer turns from the video; a turn that one of them answers is too easy."""
     prompts: Path | None = None
     """A user's own folder of prompts."""
     counter: StepCounter = field(default_factory=StepCounter)

@@ -231,9 +231,10 @@ def construct(
                 progress,
                 judges=_judges(models, settings, asking),
                 runs=tuple(run.path if isinstance(run, Run) else Path(run) for run in runs),
-                probe=_probe(models, asking),
+                probe=_answering(models, asking.probe, asking) if asking.probe else None,
                 probe_name=asking.probe,
                 probe_sees=asking.sees == "images",
+                attackers={name: _answering(models, name, asking) for name in asking.attacker},
                 prompts=asking.prompts,
                 counter=models.counter,
                 retries=asking.retry_unwritten,
@@ -261,7 +262,7 @@ def _writer(
     paths_alone: bool,
 ) -> Writer:
     if name == GRAPH:
-        if asking.prompts is not None and asking.probe is None:
+        if asking.prompts is not None and not (asking.probe or asking.judge or asking.attacker):
             raise SettingError("--prompts: the graph asks no model; choose one as --writer")
         if settings.language != "en" and not paths_alone:
             raise SettingError(f"--language {settings.language}: the graph writes English; choose a model as --writer")
@@ -301,10 +302,8 @@ def _judges(models: WritingModels, settings: ConstructSettings, asking: AskSetti
     return tuple(PromptedModel(model, settings.language, own) for model in opened)
 
 
-def _probe(models: WritingModels, asking: AskSettings) -> Ask | None:
-    if asking.probe is None:
-        return None
-    model = models.open(asking.probe, sees_images=asking.sees == "images")
+def _answering(models: WritingModels, name: str, asking: AskSettings) -> Ask:
+    model = models.open(name, sees_images=asking.sees == "images")
 
     def ask(prompt: str, images: Sequence[bytes]) -> str:
         return model.ask([Message("user", prompt, tuple(images))]).text

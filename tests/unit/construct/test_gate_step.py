@@ -77,7 +77,7 @@ def run_of(folder: Path, benchmark: Benchmark, *, right: bool, name: str) -> Pat
                     "text": "x",
                 }
             )
-            scores.append({"model": name, "item_id": item, "scores": {"token_f1": 1.0 if right else 0.0}})
+            scores.append({"model": name, "item_id": item, "scores": {"typed": 100.0 if right else 0.0}})
     (path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
     (path / "scores" / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in scores))
     info = {
@@ -85,7 +85,7 @@ def run_of(folder: Path, benchmark: Benchmark, *, right: bool, name: str) -> Pat
         "reeltalk_version": "0",
         "subject": "test",
         "models": [{"model": name, "source": "x", "sha256": "0", "rows": len(answers), "items": len(answers)}],
-        "metrics": ["token_f1"],
+        "metrics": ["typed"],
         "clusters": 1,
     }
     (path / "scores" / "curves.jsonl").write_text("")
