@@ -128,7 +128,8 @@ def curate(
     ----------
     videos
         Video files, folders to search, and addresses of either (`s3://bucket/raw/`, `https://example.org/film.mp4`).
-        `NAME.info.json` or `NAME.json` next to a video may state its licence, source, category and split.
+        `NAME.info.json` or `NAME.json` next to a video may state its licence, source, category and split; `NAME.srt`,
+        `NAME.vtt` or Whisper's JSON says what is spoken in it.
     into
         Folder of the benchmark to write.
     workers
@@ -162,8 +163,15 @@ def curate(
 MAX_MISSING = CurateSettings().max_missing
 
 
-def attach(benchmark: Path, /, *videos: Path, max_missing: float = MAX_MISSING, workers: int | None = None) -> int:
-    """Put video files into a benchmark that was imported without them. Files are matched by name.
+def attach(
+    benchmark: Path,
+    /,
+    *videos: Path,
+    max_missing: float = MAX_MISSING,
+    speech_language: str | None = None,
+    workers: int | None = None,
+) -> int:
+    """Put video files, and the subtitle or transcript files beside them, into a benchmark. Files are matched by name.
 
     Run it again to continue after an interruption, or when you have more files. Exit code 1 if a file cannot be read,
     is truncated, or has other content than the benchmark states.
@@ -178,6 +186,8 @@ def attach(benchmark: Path, /, *videos: Path, max_missing: float = MAX_MISSING, 
         Video files, and folders to search.
     max_missing
         Largest missing part of a truncated or damaged video, in percent of its length, 0 to 100.
+    speech_language
+        Language of the subtitle or transcript file that is read if a video has several, as en for NAME.en.srt.
     workers
         Files that are checked at a time; by default one for each core.
     """
@@ -195,6 +205,7 @@ def attach(benchmark: Path, /, *videos: Path, max_missing: float = MAX_MISSING, 
             Benchmark.open(benchmark),
             executor=open_executor(workers=workers),
             max_missing=max_missing,
+            speech_language=speech_language,
             progress=bar.show,
         )
     print_report(report)

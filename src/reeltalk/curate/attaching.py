@@ -9,13 +9,16 @@ from reeltalk.curate import filters
 from reeltalk.curate.records import FileFacts, decoded_of, encoding_of
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import SourceVideo, find_videos
+from reeltalk.curate.transcripts import Transcript, open_transcript, speech_of
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import Rejected, StageReport
+from reeltalk.schema.record import VideoId
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import VIDEOS
+from reeltalk.store.tables import SPEECH, VIDEOS
 
 STAGE: Final = "attach"
 MAX_MISSING: Final = CurateSettings().max_missing
@@ -31,24 +34,28 @@ def attach(
     *,
     executor: Executor,
     max_missing: float = MAX_MISSING,
+    speech_language: str | None = None,
     progress: Progress = unseen,
 ) -> StageReport:
     """Copy video files into a benchmark's media store, and write their hash, length, frame rate and size into `videos`.
 
     A file matches a video if the video's `file` or its identifier equals the file's path, its name, or its name without
-    suffix. The other fields of the rows do not change, and the manifest still names the stage that wrote them.
+    suffix. The other fields of the rows do not change, and the manifest still names the stage that wrote them. The
+    subtitle or transcript file beside a video file becomes the video's speech, if the benchmark has none of it yet.
 
     Args:
         inputs: Video files, and folders to search.
         benchmark: The benchmark. Videos that already have their file are left alone.
         executor: Runs the child processes that open the files.
         max_missing: Largest missing part of a truncated or damaged file, in percent of its length.
+        speech_language: Language of the subtitles that are read if a video has several.
         progress: Called with the name of the work, done, total and share.
 
     Raises:
+        SettingError: A video has subtitles in several languages.
         FrozenError: The benchmark is a release.
         BenchmarkError: The benchmark has no videos, or no file matches any of them.
-        InputError: An input does not exist.
+        InputError: An input does not exist, or a transcript is damaged.
     """
     benchmark.check_changeable()
     videos = list(benchmark.read(VIDEOS))
@@ -64,6 +71,7 @@ def attach(
             f"none of {len(sources):,} files belongs to a video of {benchmark.path}, by name: names such as "
             f"{videos[0].file or videos[0].id!r} are looked for; rename the files or give another folder"
         )
+    transcripts = _transcripts(benchmark, found, speech_language)
     known: dict[str, Video] = {}
     pairs = [(video, found[video.id]) for video in wanted if video.id in found]
     argument = {"judge": False, "pictures": False, "shortest_s": 0.0}
@@ -85,12 +93,19 @@ def attach(
             with benchmark.writing(stage=STAGE) as writer:
                 rows = (known.get(video.id, video) for video in videos)
                 writer.add(VIDEOS, rows, work_of=benchmark.manifest.files[VIDEOS.file_name])
+    there = [known.get(video.id, video) for video in videos if video.id in known or video not in wanted]
+    utterances, late = _add_speech(benchmark, transcripts, there)
     missing = [video.id for video in wanted if video.id not in known]
     used = {source.name for source in found.values()}.union(*(names for _, names in doubtful))
     idle = [source.name for source in sources if source.name not in used]
     return StageReport(
         stage=STAGE,
-        counts={"attached": len(known), "there already": len(videos) - len(wanted), "without a file": len(missing)},
+        counts={
+            "attached": len(known),
+            "there already": len(videos) - len(wanted),
+            "without a file": len(missing),
+            **({"utterances": utterances} if utterances else {}),
+        },
         rejected=tuple(rejected),
         warnings=tuple(
             [
@@ -98,11 +113,44 @@ def attach(
                     f"{video}: {len(names)} files have its name, such as {names[0]}; give one"
                     for video, names in doubtful
                 ),
+                *_told("transcripts go on after the end of their videos, and their last lines are left out", late),
                 *_told("videos still have no file", missing),
                 *_told("files belong to no video", idle),
             ]
         ),
     )
+
+
+def _transcripts(benchmark: Benchmark, found: dict[str, SourceVideo], language: str | None) -> dict[str, Transcript]:
+    """The transcripts of videos that have no speech yet, each read once."""
+    spoken = {row.video_id for row in benchmark.read(SPEECH)}
+    opened = {
+        video_id: open_transcript(source.name, VideoId(video_id), source.transcripts, language)
+        for video_id, source in found.items()
+        if video_id not in spoken
+    }
+    return {video_id: transcript for video_id, transcript in opened.items() if transcript is not None}
+
+
+def _add_speech(
+    benchmark: Benchmark, transcripts: dict[str, Transcript], videos: Sequence[Video]
+) -> tuple[int, list[str]]:
+    """Add what is said in the videos; the number of utterances, and the files with lines after the end of a video."""
+    rows: list[Utterance] = []
+    late: list[str] = []
+    for video in videos:
+        transcript = transcripts.get(video.id)
+        if transcript is not None and video.duration_s is not None:
+            spoken, left_out = speech_of(transcript, video.id, video.duration_s)
+            rows += spoken
+            late += [transcript.file.name] if left_out else []
+    if rows:
+        with benchmark.writing(stage=STAGE) as writer:
+            # As with the rows of videos, the manifest still names the stage that wrote the benchmark.
+            files = benchmark.manifest.files
+            origin = files.get(SPEECH.file_name, files[VIDEOS.file_name])
+            writer.add(SPEECH, [*benchmark.read(SPEECH), *rows], work_of=origin)
+    return len(rows), late
 
 
 def _told(what: str, names: Sequence[str]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from reeltalk.curate import filters
 from reeltalk.curate.records import CutClip, FileFacts
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import SourceVideo
+from reeltalk.curate.transcripts import Transcript
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits
 from reeltalk.progress import Progress
@@ -86,6 +87,7 @@ class Candidate:
     """Reason for its rejection; None while it passes."""
     results: list[FilterResult] = field(default_factory=list)
     sidecar: dict[str, str] = field(default_factory=dict)
+    transcript: Transcript | None = None
     scan_key: str | None = None
     shots: list[Interval] = field(default_factory=list)
     hashes: tuple[str, ...] = ()

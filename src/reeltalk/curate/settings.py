@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from reeltalk.curate.transcripts import LANGUAGE
 from reeltalk.errors import SettingError
 from reeltalk.video.records import DETECTORS, DetectorSettings
 
@@ -69,6 +70,11 @@ class CurateSettings(BaseModel):
     """Write clips as files: lossless copies packets; exact encodes clips again that do not begin on a key frame."""
     media: Literal["copy", "none"] = "copy"
     """copy: copy accepted videos into the benchmark; none: leave them where they are."""
+    speech: bool = True
+    """Read the subtitle or transcript file beside each video: NAME.srt, NAME.vtt or Whisper's JSON."""
+    speech_language: Annotated[str, Field(pattern=rf"^{LANGUAGE.pattern}$")] | None = None
+    """Language of the file that is read if a video has several, as en for NAME.en.srt; by default the file without a
+    language in its name, or the only one."""
     save_frames: bool = False
     """Write the key frames as JPEG files."""
     max_minutes: Annotated[float, Field(gt=0)] = 60.0

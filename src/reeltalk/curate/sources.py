@@ -1,11 +1,13 @@
-"""Find the video files to curate, and their sidecar files with licence, source, split and category."""
+"""Find the video files to curate, and the files beside them: licence, source, split and category, and speech."""
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from reeltalk.curate.transcripts import TranscriptFile, is_whisper, videos_of_transcript
 from reeltalk.errors import InputError
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import LONGEST_NAME
@@ -38,6 +40,8 @@ class SourceVideo(NamedTuple):
     """Its path or address, for messages."""
     sidecar: Path | None = None
     """The JSON file next to it."""
+    transcripts: tuple[TranscriptFile, ...] = ()
+    """The subtitle and transcript files next to it."""
 
 
 def find_videos(inputs: Sequence[Path | FetchedSources]) -> tuple[list[SourceVideo], list[Rejected]]:
@@ -83,10 +87,12 @@ def find_videos(inputs: Sequence[Path | FetchedSources]) -> tuple[list[SourceVid
 
 
 def wanted_files(names: Iterable[str]) -> list[str]:
-    """The files to fetch from a remote folder: videos by their suffix, and their sidecars."""
+    """The files to fetch from a remote folder: videos by their suffix, and their sidecars and transcripts."""
     known = list(names)
     videos = [name for name in known if Path(name).suffix.lower() in VIDEO_SUFFIXES]
     beside = {sidecar for name in videos for sidecar in sidecar_names(name)}
+    spoken = _transcripts_of(known)
+    beside |= {other for name in videos for other, _ in _matching(name, spoken)}
     return [*videos, *(name for name in known if name in beside)]
 
 
@@ -94,6 +100,45 @@ def sidecar_names(name: str) -> tuple[str, ...]:
     """Possible names of a video's sidecar, the most likely first."""
     path = Path(name)
     return str(path.with_suffix(".info.json")), str(path.with_suffix(".json")), f"{path}.json"
+
+
+def companion_names(name: str) -> tuple[str, ...]:
+    """Possible names of files beside a video whose folder cannot be listed: sidecars and transcripts."""
+    path = Path(name)
+    spoken = (str(path.with_suffix(suffix)) for suffix in (".vtt", ".srt", ".whisper.json"))
+    return *sidecar_names(name), *spoken
+
+
+def _transcripts_of(names: Iterable[str]) -> dict[str, list[tuple[str, str | None]]]:
+    """The names of subtitle and transcript files with their languages, by the video that they may belong to."""
+    found: dict[str, list[tuple[str, str | None]]] = defaultdict(list)
+    for name in sorted(names):
+        for video, language in videos_of_transcript(name):
+            found[video].append((name, language))
+    return found
+
+
+def _matching(video: str, spoken: Mapping[str, Sequence[tuple[str, str | None]]]) -> Iterator[tuple[str, str | None]]:
+    for name in dict.fromkeys((str(Path(video).with_suffix("")), video)):
+        yield from spoken.get(name, ())
+
+
+def _beside(
+    video: str, spoken: Mapping[str, Sequence[tuple[str, str | None]]], opened: Callable[[str], tuple[Path, str] | None]
+) -> tuple[Path | None, tuple[TranscriptFile, ...]]:
+    """The sidecar and the transcripts of a video. `opened` gives the path of a file by its name, and its place."""
+    transcripts = []
+    for name, language in _matching(video, spoken):
+        found = opened(name)
+        plain = name.endswith(".json") and not name.endswith(".whisper.json")
+        if found is not None and (not plain or is_whisper(found[0])):
+            transcripts.append(TranscriptFile(*found, language))
+    taken = {file.path for file in transcripts}
+    for name in sidecar_names(video):
+        found = opened(name)
+        if found is not None and found[0] not in taken:
+            return found[0], tuple(transcripts)
+    return None, tuple(transcripts)
 
 
 def _printable(name: str) -> str:
@@ -108,29 +153,42 @@ def _named(inputs: Sequence[Path | FetchedSources]) -> Iterator[tuple[SourceVide
         if isinstance(source, FetchedSources):
             yield from _brought(source)
         elif source.is_dir() and not source.is_symlink():
-            for path, problem in sorted(walk(source)):
+            files = sorted(walk(source))
+            spoken = _transcripts_of(path.relative_to(source).as_posix() for path, _ in files)
+            for path, problem in files:
                 if path.suffix.lower() in VIDEO_SUFFIXES:
-                    yield _here(path, path.relative_to(source).as_posix(), source), problem and f"it is {problem}"
+                    name = path.relative_to(source).as_posix()
+                    yield _here(path, name, source, spoken), problem and f"it is {problem}"
         elif os.path.lexists(source):
             problem = "a link, which may lead anywhere; give the file itself" if source.is_symlink() else None
-            yield _here(source, source.name, source.parent), problem and f"it is {problem}"
+            with os.scandir(source.parent) as entries:
+                spoken = _transcripts_of(entry.name for entry in entries if entry.name.startswith(f"{source.stem}."))
+            yield _here(source, source.name, source.parent, spoken), problem and f"it is {problem}"
         else:
             raise InputError("no such file or folder", file=source, hint="check the path")
 
 
-def _here(path: Path, name: str, folder: Path) -> SourceVideo:
-    beside = (file_inside(folder, beside) for beside in sidecar_names(name))
-    return SourceVideo("", path, name, str(path), next(filter(None, beside), None))
+def _here(path: Path, name: str, folder: Path, spoken: Mapping[str, Sequence[tuple[str, str | None]]]) -> SourceVideo:
+    def opened(other: str) -> tuple[Path, str] | None:
+        found = file_inside(folder, other)
+        return None if found is None else (found, str(found))
+
+    return SourceVideo("", path, name, str(path), *_beside(name, spoken, opened))
 
 
 def _brought(source: FetchedSources) -> Iterator[tuple[SourceVideo, str | None]]:
     by_name = {file.name: file for file in source.files}
-    beside = {sidecar for name in by_name for sidecar in sidecar_names(name)}
+    spoken = _transcripts_of(by_name)
+    beside = {sidecar for name in by_name for sidecar in sidecar_names(name) if sidecar.endswith(".json")}
+    beside |= {other for name in by_name for other, _ in _matching(name, spoken)}
+
+    def opened(other: str) -> tuple[Path, str] | None:
+        found = by_name.get(other)
+        return None if found is None else (found.path, found.address)
+
     for file in source.files:
-        if file.name in beside and Path(file.name).suffix == ".json":
-            continue
-        sidecar = next((by_name[name].path for name in sidecar_names(file.name) if name in by_name), None)
-        yield SourceVideo("", file.path, file.name, file.address, sidecar), None
+        if file.name not in beside:
+            yield SourceVideo("", file.path, file.name, file.address, *_beside(file.name, spoken, opened)), None
     for name, reason in source.refused.items():
         if Path(name).suffix.lower() in VIDEO_SUFFIXES:
             yield SourceVideo("", Path(), name, f"{source.address.rstrip('/')}/{name}"), reason

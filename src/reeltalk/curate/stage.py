@@ -6,7 +6,7 @@ Child processes open and decode the videos. Clips are made from shots by the rul
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from reeltalk.curate.filters import near_duplicates
 from reeltalk.curate.records import decoded_of, encoding_of
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import find_videos, read_sidecar
+from reeltalk.curate.transcripts import open_transcript, speech_of
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
@@ -24,11 +25,12 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, Screening, StageReport
 from reeltalk.schema.record import ClipId, Json, VideoId, derive_id
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.sources import FetchedSources
-from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
+from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, SPEECH, VIDEOS
 
-TABLES_WRITTEN: Final = (VIDEOS, SCREENINGS, SHOTS, FRAMES, CLIPS, REJECTED)
+TABLES_WRITTEN: Final = (VIDEOS, SCREENINGS, SHOTS, FRAMES, SPEECH, CLIPS, REJECTED)
 
 
 def curate(
@@ -46,14 +48,14 @@ def curate(
 
     Args:
         inputs: Video files, folders to search, and files fetched from addresses.
-        benchmark: Receives `videos`, `screenings`, `shots`, `frames`, `clips`, `rejected` and contact sheets.
+        benchmark: Receives `videos`, `screenings`, `shots`, `frames`, `speech`, `clips`, `rejected` and sheets.
         settings: Filters and rules.
         executor: Runs the child processes.
         progress: Called with the name of the work, done, total and share.
 
     Raises:
-        InputError: An input does not exist, or a sidecar is damaged.
-        SettingError: Settings contradict each other.
+        InputError: An input does not exist, or a sidecar or transcript is damaged.
+        SettingError: Settings contradict each other, or a video has subtitles in several languages.
         BenchmarkError: The benchmark has tables of other stages, or cannot be written.
     """
     detector = settings.detector_settings
@@ -64,6 +66,11 @@ def curate(
     for candidate in candidates:
         if candidate.source.sidecar is not None:
             candidate.sidecar = read_sidecar(candidate.source.sidecar)
+        if settings.speech:
+            source = candidate.source
+            candidate.transcript = open_transcript(
+                source.name, VideoId(source.id), source.transcripts, settings.speech_language
+            )
     run = Calls(benchmark, settings, executor, progress)
     run.ingest(candidates)
     parents = _parents(candidates, rejected)
@@ -94,7 +101,7 @@ def curate(
         if c.reason is not None
     ]
     rejected.sort(key=lambda row: row.record_id)
-    warnings = _warnings(candidates, groups, settings)
+    late: dict[str, int] = {}
     with benchmark.writing(stage=STAGE, settings=stored, parents=parents) as writer:
         writer.remove(
             benchmark.manifest, *(table.file_name for table in TABLES_WRITTEN), f"{SHEETS}/", f"{KEY_FRAMES}/"
@@ -107,7 +114,10 @@ def curate(
             "screenings": writer.add(SCREENINGS, (_screening(c) for c in candidates)),
             "rejected": writer.add(REJECTED, rejected),
         }
+        if any(candidate.transcript for candidate in kept):
+            counts["utterances"] = writer.add(SPEECH, _speech(kept, late))
         run.add_pictures(writer, kept)
+    warnings = [*_warnings(candidates, groups, settings), *_speech_warnings(kept, late)]
     return StageReport(stage=STAGE, counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
 
 
@@ -183,6 +193,26 @@ def _video(candidate: Candidate, groups: dict[str, str], splits: dict[str, str |
     )
 
 
+def _speech(kept: Iterable[Candidate], late: dict[str, int]) -> Iterator[Utterance]:
+    """What is said in the videos; counts in `late` the utterances of each video that begin after its end."""
+    for candidate in kept:
+        if candidate.transcript is None:
+            continue
+        duration_s = max(shot.end_s for shot in candidate.shots)
+        spoken, left_out = speech_of(candidate.transcript, VideoId(candidate.source.id), duration_s)
+        yield from spoken
+        if left_out:
+            late[candidate.transcript.file.name] = left_out
+
+
+def _speech_warnings(kept: Sequence[Candidate], late: dict[str, int]) -> Iterator[str]:
+    without = sum(candidate.transcript is None for candidate in kept)
+    if 0 < without < len(kept):
+        yield f"{without:,} of {len(kept):,} videos have no subtitle or transcript file that is read"
+    for name, count in late.items():
+        yield f"{name}: {count:,} lines begin after the end of the video and are left out; is it another video's?"
+
+
 def _screening(candidate: Candidate) -> Screening:
     facts = candidate.ingested
     return Screening(
@@ -207,13 +237,15 @@ def _stored_settings(settings: CurateSettings) -> dict[str, Json]:
 
 
 def _parents(candidates: Iterable[Candidate], rejected: Iterable[Rejected]) -> dict[str, str]:
-    """Inputs of the tables: hashes of all files and sidecars, and the reasons of files rejected unread."""
+    """Inputs of the tables: hashes of all files, sidecars and transcripts, and the reasons of files rejected unread."""
     parents = {row.record_id: row.reason for row in rejected}
     for candidate in candidates:
         parents[candidate.source.id] = candidate.ingested.sha256 if candidate.ingested else "unreadable"
         if candidate.sidecar:
             said = json.dumps(candidate.sidecar, sort_keys=True)
             parents[f"{candidate.source.id} (sidecar)"] = hashlib.sha256(said.encode()).hexdigest()
+        if candidate.transcript is not None:
+            parents[f"{candidate.source.id} (speech)"] = candidate.transcript.sha256
     return parents
 
 

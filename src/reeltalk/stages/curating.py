@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.curate.sources import sidecar_names, wanted_files
+from reeltalk.curate.sources import companion_names, wanted_files
 from reeltalk.curate.stage import curate as curate_videos
 from reeltalk.errors import SettingError
 from reeltalk.parallel import Executor, open_executor
@@ -53,7 +53,7 @@ def curate(
     kept, most_bytes = Path(cache or benchmark.path / WORK / "sources"), round(max_download_gib * 2**30)
     inputs = [
         fetch_sources(
-            str(video), kept, choose=wanted_files, beside=sidecar_names, most_bytes=most_bytes, progress=progress
+            str(video), kept, choose=wanted_files, beside=companion_names, most_bytes=most_bytes, progress=progress
         )
         if is_address(str(video))
         else Path(video)
