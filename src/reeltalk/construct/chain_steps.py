@@ -23,7 +23,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.paths import PathStatistics, draw_paths
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, VIDEOS
+from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
 
 
 def write_chains(run: ConstructRun) -> StepResult:
@@ -189,7 +189,7 @@ CHAIN_STEPS = (
     StepSpec(
         "chains",
         write_chains,
-        reads=(VIDEOS, CLIPS, SIGHTINGS),
+        reads=(VIDEOS, CLIPS, SIGHTINGS, SPEECH),
         writes=(CHAINS,),
         settings=(
             "language",
@@ -207,7 +207,7 @@ CHAIN_STEPS = (
     StepSpec(
         "linkages",
         write_linkages,
-        reads=(VIDEOS, CLIPS, CHAINS),
+        reads=(VIDEOS, CLIPS, CHAINS, SPEECH),
         writes=(LINKAGES, REWRITES),
         settings=("language", "limit", "seed", "pairs", "drafts", "attempts", "frames"),
     ),

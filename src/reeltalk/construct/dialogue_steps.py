@@ -29,7 +29,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ClipId, VideoId, derive_id
-from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, VIDEOS
+from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, SPEECH, VIDEOS
 
 PASSES: Final = 2
 """MT-Video-Bench merges twice."""
@@ -327,14 +327,14 @@ DIALOGUE_STEPS = (
     StepSpec(
         "scenes",
         write_scenes,
-        reads=(VIDEOS, CLIPS, SIGHTINGS),
+        reads=(VIDEOS, CLIPS, SIGHTINGS, SPEECH),
         writes=(SCENES,),
         settings=("language", "limit", "seed", "merge_similarity", "theme_similarity", "cross_per_video", "frames"),
     ),
     StepSpec(
         "dialogues",
         write_dialogues,
-        reads=(VIDEOS, CLIPS, SCENES),
+        reads=(VIDEOS, CLIPS, SCENES, SPEECH),
         writes=(DIALOGUES,),
         settings=(
             "language",

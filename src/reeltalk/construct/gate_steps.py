@@ -27,7 +27,7 @@ from reeltalk.construct.step import Ask, ConstructRun, StepResult, StepSpec
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import DIFFICULTY, GateOutcome, GateResult, GateUnit, is_counted
 from reeltalk.schema.media import Video
-from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, VIDEOS
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, SPEECH, VIDEOS
 
 KEPT: Final = 32
 """Sets of frames that are kept; several conditions show the same ones."""
@@ -157,7 +157,7 @@ def _too_easy(
 GATE_STEP = StepSpec(
     "gates",
     check_gates,
-    reads=(VIDEOS, CLIPS, CHAINS, DIALOGUES),
+    reads=(VIDEOS, CLIPS, CHAINS, DIALOGUES, SPEECH),
     writes=(GATES,),
     settings=("language", "limit", "seed", "frame_width_px", "max_leaking", "easy", "easy_runs"),
 )
