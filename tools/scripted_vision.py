@@ -34,24 +34,76 @@ def _picked(draw: int) -> tuple[str, str, str]:
     return _COLOURS[draw % 8], _THINGS[draw // 8 % 8], _PLACES[draw // 64 % 8]
 
 
+_HOW = ("slowly", "quickly", "carefully", "gently", "calmly", "hastily", "clumsily", "proudly")
+_STEPS = (
+    ("How does he carry it past the {x}?", "He carries it {m} and with both hands."),
+    ("Where does he set it down once he has passed the {x}?", "He sets it down {m} on the {y}."),
+    ("Why does he turn it round in front of the {x}?", "He looks {m} for a crack on its back."),
+    ("What does he wipe it with next to the {x}?", "He wipes it {m} with his sleeve."),
+    ("How does he seem to feel when it touches the {x}?", "He seems worried and pulls it back {m}."),
+    ("What falls off it near the {x}?", "A label falls off it and drops to the {y}."),
+    ("How does he reach the {x} with it?", "He climbs {m} onto a stool by the {y}."),
+    ("What changes about the {x} because of it?", "It tips over {m} and rolls towards the {y}."),
+    ("Why does he hide it behind the {x}?", "Somebody comes in {m} through the door by the {y}."),
+    ("What does he compare it with beside the {x}?", "He holds a second one from the {y} against it."),
+    ("How does he fasten it to the {x}?", "He ties it on {m} with a string from the {y}."),
+    ("How does he make room for it on the {x}?", "He pushes a heap of coins {m} under the {y}."),
+)  # fmt: skip
+
+
 def _chain(text: str, draw: int) -> dict[str, Any]:
+    """Questions that were not asked in the text, each about a stretch of its own of the part that the text names."""
     colour, thing, place = _picked(draw)
+    first = (
+        f"What does the person in the {_COLOURS[draw // 512 % 8]} jacket take from the {place}?",
+        f"He takes a {thing} with a {colour} stripe.",
+    )
+    steps: list[tuple[str, str]] = []
+    for number in range(len(_STEPS)):
+        shape = draw // 4096 + 5 * number
+        own = draw // 8**number
+        slots = {
+            "x": f"{_COLOURS[own % 8]} {_THINGS[own // 8 % 8]}",
+            "y": _PLACES[own // 64 % 8],
+            "m": _HOW[own // 512 % 8],
+        }
+        question, answer = (part.format(**slots) for part in _STEPS[shape % len(_STEPS)])
+        if question not in text and slots["x"].split()[1] != thing:
+            steps.append((question, answer))
+    bounds = re.search(r"from second ([\d.]+) to second ([\d.]+)", text) or re.search(
+        r"第 ([\d.]+) 秒.*第 ([\d.]+) 秒", text
+    )
+    start_s, end_s = map(float, bounds.groups()) if bounds else (0.0, 5.0)
+    turns = [first, *steps[:4]]
+    part_s = (end_s - start_s) / len(turns)
     return {
-        "questions": [
-            f"What does the person reach for beside the {place}?",
-            "What does he do with it afterwards?",
-            "Why does he carry it over there?",
-            "How does he hold it on the way?",
-            "What happens once he has let go of it?",
-        ],
-        "answers": [
-            f"He reaches for a {colour} {thing}.",
-            f"He carries the {thing} across the room.",
-            "He wants to tidy up before sitting down.",
-            f"He holds the {thing} with both hands.",
-            "He turns round and sits down.",
-        ],
+        "turns": [
+            {
+                "question": question,
+                "answer": answer,
+                "start_s": round(start_s + number * part_s, 2),
+                "end_s": round(start_s + (number + 1) * part_s, 2),
+            }
+            for number, (question, answer) in enumerate(turns)
+        ]
     }
+
+
+def _checks(text: str, count: int) -> list[dict[str, Any]]:
+    """A judge who finds all turns true and without a fault."""
+    shown = re.search(
+        r"(?:seconds of the video|视频的以下秒数)[:：] ?(\d+(?:\.\d+)?)|^([\d.]+) s: ", text, re.MULTILINE
+    )
+    at_s = float(shown[1] or shown[2]) if shown else None
+    seen = "It is seen as it is told."
+    return [
+        {"number": number, "seen": seen, "at_s": at_s, "faults": [], "verdict": "supported"}
+        for number in range(1, count + 1)
+    ]
+
+
+def _turn_check(text: str, draw: int) -> dict[str, Any]:
+    return _checks(text, 1)[0]
 
 
 def _quality(text: str, draw: int) -> dict[str, Any]:
@@ -59,8 +111,8 @@ def _quality(text: str, draw: int) -> dict[str, Any]:
         "accuracy", "completeness", "relevance", "fluency", "contextual_comprehension", "logical_consistency",
         "temporal_understanding",
     )  # fmt: skip
-    overall = 95 if draw % 2 else 80
-    return dict.fromkeys(names, overall) | {"overall": overall, "reasons": [] if overall > 90 else ["be more concrete"]}
+    turns = next(chain for chain in _turns(text) if chain)
+    return {"turns": _checks(text, len(turns)), "reasons": [], **dict.fromkeys((*names, "overall"), 95)}
 
 
 def _turns(text: str) -> list[list[tuple[str, str]]]:
@@ -263,6 +315,7 @@ def _equivalence(text: str, draw: int) -> dict[str, Any]:
 _REPLIES = {
     "ChainReply": _chain,
     "QualityReply": _quality,
+    "TurnCheck": _turn_check,
     "LinkageReply": _linkages,
     "RewriteReply": _drafts,
     "RewriteCheckReply": _draft_checks,

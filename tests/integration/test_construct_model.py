@@ -88,7 +88,16 @@ def test_a_vision_model_writes_everything(written: Written) -> None:
     refused = [gate for gate in benchmark.read(GATES) if gate.gate == "linkages:linkage.match"]
     assert refused
     assert all(gate.reason for gate in refused)
-    assert any(gate.gate == "chains:quality.attempt" for gate in benchmark.read(GATES))
+    turns = sum(len(chain.turns) for chain in benchmark.read(CHAINS))
+    verified = [gate for gate in benchmark.read(GATES) if gate.gate == "chains:verified"]
+    assert [(gate.outcome, gate.value) for gate in verified] == [(GateOutcome.PASSED, 1.0)] * turns
+    for clip in benchmark.read(CLIPS):
+        (chain,) = [chain for chain in benchmark.read(CHAINS) if chain.clip_id == clip.id]
+        assert len({turn.evidence for turn in chain.turns}) == len(chain.turns)
+        assert clip.interval is not None
+        assert all(
+            clip.interval.start_s <= e.start_s < e.end_s <= clip.interval.end_s for t in chain.turns for e in t.evidence
+        )
 
 
 def test_a_second_run_asks_nothing_and_writes_the_same(filmed: Path, written: Written, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from functools import partial
 from itertools import pairwise
 
 from reeltalk.construct.leakage import leak_of
+from reeltalk.construct.linting import repeated
 from reeltalk.construct.model_rewriting import REWRITE_GATE
 from reeltalk.construct.quality import (
     ReportsReplaced,
@@ -16,37 +17,82 @@ from reeltalk.construct.quality import (
 )
 from reeltalk.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults
 from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
-from reeltalk.construct.writers import ChecksAllEntrances, ChecksEntrances, RewriteResult, RewritesPairs, Unwritten
+from reeltalk.construct.writers import (
+    ChecksAllEntrances,
+    ChecksEntrances,
+    RewriteResult,
+    RewritesPairs,
+    SeesSurroundings,
+    Surroundings,
+    Unwritten,
+)
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
 from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, is_graph_written, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.paths import PathStatistics, draw_paths
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
+from reeltalk.store.tables import CHAINS, CLIPS, FRAMES, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
 
 
 def write_chains(run: ConstructRun) -> StepResult:
-    """A chain for every clip. Each is linted and judged, and sent back to its writer if the judge rejects it."""
-    clips = run.clips()
-    work = [(video, clip) for video in run.videos() for clip in clips[video.id]]
+    """A chain for every clip. Each is linted and judged, and sent back to its writer with its faults.
 
-    def write(item: tuple[Video, Clip]) -> tuple[QAChain | None, list[GateResult]]:
-        video, clip = item
-        chain, gates = write_checked_chain(
-            run.writer, video, clip, run.settings.quality, run.settings.attempts, language=run.settings.language
-        )
-        if chain is not None and isinstance(run.writer, ReportsReplaced):
-            gates += run.writer.list_replaced(chain.id)
-        return (None if chain is None else with_tags(run, chain, gates)), gates
+    The chains of a video are written in order, since each one is written with those before it at hand; videos are
+    written side by side.
+    """
+    clips = run.clips()
+
+    def write(video: Video) -> tuple[list[QAChain], list[GateResult]]:
+        return _write_chains_of(run, video, clips[video.id])
 
     made = StepResult({CHAINS: []})
-    for chain, gates in run.map_ordered("writing chains", work, write):
-        made.rows[CHAINS] += sign_rows([chain], run.writer.signature) if chain else []
+    for chains, gates in run.map_ordered("writing chains", run.videos(), write):
+        made.rows[CHAINS] += sign_rows(chains, run.writer.signature)
         made.gates += gates
     shorter = chain_shortener(run.settings.min_turns)
     made.rows[CHAINS], made.gates = remove_leaks(made.rows[CHAINS], made.gates, shorter, run.equivalence)
+    made.gates += repeated(made.rows[CHAINS])
     return made
+
+
+def _write_chains_of(run: ConstructRun, video: Video, clips: Sequence[Clip]) -> tuple[list[QAChain], list[GateResult]]:
+    captions: dict[str, str] = {}
+
+    def caption(index: int) -> str:
+        """The caption of a neighbouring clip; the step that writes scenes asks for the same, and reports on it."""
+        if not isinstance(run.writer, SeesSurroundings) or not 0 <= index < len(clips):
+            return ""
+        clip = clips[index]
+        if clip.id not in captions:
+            found, _ = run.writer.checked_caption(video, clip)
+            captions[clip.id] = "" if isinstance(found, Unwritten) else found
+        return captions[clip.id]
+
+    chains: list[QAChain] = []
+    gates: list[GateResult] = []
+    for index, clip in enumerate(clips):
+        around = Surroundings(
+            caption(index - 1), caption(index + 1), tuple(turn.question for chain in chains for turn in chain.turns)
+        )
+        chain, found = write_checked_chain(
+            run.writer,
+            video,
+            clip,
+            run.settings.quality,
+            run.settings.attempts,
+            least=run.settings.min_turns,
+            language=run.settings.language,
+            around=around,
+            earlier=chains,
+        )
+        gates += found
+        if chain is None:
+            continue
+        if isinstance(run.writer, ReportsReplaced):
+            gates += run.writer.list_replaced(chain.id)
+        chains.append(with_tags(run, chain, gates))
+    return chains, gates
 
 
 def adjacent_chains(run: ConstructRun) -> list[tuple[Video, QAChain, QAChain]]:
@@ -189,7 +235,7 @@ CHAIN_STEPS = (
     StepSpec(
         "chains",
         write_chains,
-        reads=(VIDEOS, CLIPS, SIGHTINGS, SPEECH),
+        reads=(VIDEOS, CLIPS, SIGHTINGS, FRAMES, SPEECH),
         writes=(CHAINS,),
         settings=(
             "language",

@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from statistics import fmean
+from typing import Any, Final, TypeVar
 
 from reeltalk.construct.linting import (
     ABILITY_LABEL,
@@ -41,6 +42,7 @@ from reeltalk.construct.replies import (
     Ability,
     CaptionReply,
     ChainReply,
+    ChainTurnReply,
     ChecklistReply,
     DialogueReply,
     ItemReply,
@@ -50,21 +52,34 @@ from reeltalk.construct.replies import (
     SelfCheckReply,
     SuitabilityReply,
     TagsReply,
+    TurnCheck,
 )
 from reeltalk.construct.tagging.turns import UNVERIFIED
-from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, RewriteResult, Unwritten
+from reeltalk.construct.verification import (
+    TurnVerdict,
+    check_numbers,
+    combine_checks,
+    unchecked_gate,
+    verdict_gates,
+)
+from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, RewriteResult, Surroundings, Unwritten
 from reeltalk.llm import Message, Model, RecordResult
 from reeltalk.llm.prompts import Prompts
 from reeltalk.metrics.agree import content_words, is_negated, polarity
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, EntranceVerdict, verdict_by_rule
-from reeltalk.schema.gates import GONE
+from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.rewriting import Rewrite
 
+SLIP_S: Final = 1.0
+"""Seconds by which evidence may reach beyond its clip; it is then cut to the clip."""
+MOST_ASKED: Final = 60
+"""Most earlier questions that a writer is shown, the latest ones."""
+T = TypeVar("T")
 TEXT_ONLY: Final = "writer:text-only"
 """Part of the signature of a writer that sees no images."""
 
@@ -81,6 +96,7 @@ class ModelWriter:
         language: Language = "en",
         threads: int = 1,
         judges: Sequence[Model] = (),
+        judge_context: ContextOf | None = None,
         own_prompts: Path | None = None,
     ) -> None:
         """Load the prompts. The model is not asked yet.
@@ -92,6 +108,7 @@ class ModelWriter:
             language: Language of all written text.
             threads: Most simultaneous calls.
             judges: Models that check what is written, each once for every sample. Without one nothing is judged.
+            judge_context: Shows them parts of a video; by default they are shown the same as the writer.
             own_prompts: A folder of prompts to use instead of ours.
 
         Raises:
@@ -105,6 +122,7 @@ class ModelWriter:
         self.language: Language = language
         own = prompts(language, own_prompts)
         self._writer = PromptedModel(model, language, own)
+        self._judge_context = judge_context or context
         self._judges = tuple(PromptedModel(judge, language, own) for judge in judges)
         self._signature = _signature(model, judges, own, language)
 
@@ -119,12 +137,24 @@ class ModelWriter:
         return self._threads
 
     def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
+        """Write five or six questions about a clip without the rest of the video; see `chain_among`.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return self.chain_among(video, clip, Surroundings(), advice=advice)
+
+    def chain_among(
+        self, video: Video, clip: Clip, around: Surroundings, *, advice: Sequence[str] = ()
+    ) -> QAChain | Unwritten:
         """Write five or six questions about a clip. A new attempt has the identifier of the one that it replaces.
 
         Args:
             video: The video of the clip.
             clip: The clip.
-            advice: Reasons why an earlier attempt was sent back.
+            around: What the neighbouring clips show, and what was asked about earlier ones.
+            advice: What was wrong with an earlier attempt, line by line.
 
         Raises:
             ModelError: The model gives no reply.
@@ -133,12 +163,18 @@ class ModelWriter:
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
+        is_copy = self._writer.refused("chain", ChainReply, lambda reply: reply.texts)
         asked = self._writer.ask(
             "chain",
             ChainReply,
             seen=self._context(video, (interval,)),
-            parts={"advice": self._advice(advice)},
-            check=self._writer.refused("chain", ChainReply, lambda reply: (*reply.questions, *reply.answers)),
+            parts={
+                "start_s": f"{interval.start_s:.1f}",
+                "end_s": f"{interval.end_s:.1f}",
+                "around": self._around(around),
+                "advice": self._advice(advice),
+            },
+            check=lambda reply: is_copy(reply) or evidence_complaint(reply, interval),
         )
         if asked.record is None:
             return unwritten_from(asked)
@@ -148,19 +184,22 @@ class ModelWriter:
             clip_id=clip.id,
             turns=tuple(
                 Turn(
-                    question=question,
-                    references=(answer,),
+                    question=turn.question,
+                    references=(turn.answer,),
                     asked_at_s=interval.end_s,
-                    evidence=(interval,),
+                    evidence=(_clamped(turn, interval),),
                     extra=self._made,
                 )
-                for question, answer in zip(asked.record.questions, asked.record.answers, strict=True)
+                for turn in asked.record.turns
             ),
             extra=self._made,
         )
 
     def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
-        """Judge a chain by SVBench's seven dimensions and an overall score; `Unwritten` without a judge. Never None.
+        """Judge every turn of a chain, and the chain by SVBench's seven dimensions and an overall score. Never None.
+
+        With several judges or samples, a turn gets the verdict of `combine_checks`, and a number is the mean of theirs.
+        A judge whose replies cannot be used is left out; without any judge the result is `Unwritten`.
 
         Raises:
             ModelError: The model gives no reply.
@@ -171,11 +210,21 @@ class ModelWriter:
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
-        seen = self._context(video, (interval,))
-        reply = record_or_unwritten(
-            self._judges[0].ask("quality", QualityReply, seen=seen, data={"chain": number_turns(chain.turns)})
-        )
-        return reply if isinstance(reply, Unwritten) else ChainJudgement(reply.overall, reply.dimensions, reply.reasons)
+        seen = self._judge_context(video, (interval,))
+        asked = [
+            (
+                judge.model.name,
+                judge.ask(
+                    "quality",
+                    QualityReply,
+                    seen=seen,
+                    data={"chain": number_turns(chain.turns)},
+                    check=lambda reply: check_numbers(reply.turns, len(chain.turns)),
+                ),
+            )
+            for judge in self._judges
+        ]
+        return _combined(asked)
 
     def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
         """Find related turns of two chains. `link_chains` also reports pairs that could not be used.
@@ -262,7 +311,22 @@ class ModelWriter:
         return judge_standing(self._judges[0], entered, after) if self._judges else list(map(verdict_by_rule, entered))
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
-        """Describe a clip in two to four sentences.
+        """Describe a clip in two to four sentences; see `checked_caption`.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return self.checked_caption(video, clip)[0]
+
+    def checked_caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
+        """Describe a clip in two to four sentences, and let the judges compare the caption with the video.
+
+        A caption with a fault is written once more. If the second one has a fault too, or the video contradicts it,
+        nothing is written.
+
+        Returns:
+            The caption, and the results of its checks.
 
         Raises:
             ModelError: The model gives no reply.
@@ -270,9 +334,52 @@ class ModelWriter:
         """
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
-            return interval
-        reply = record_or_unwritten(self._writer.ask("caption", CaptionReply, seen=self._context(video, (interval,))))
-        return reply if isinstance(reply, Unwritten) else reply.caption
+            return interval, []
+        is_copy = self._writer.refused("caption", CaptionReply, lambda reply: _sentences(reply.caption))
+        advice: list[str] = []
+        gates: list[GateResult] = []
+        replies: tuple[str, ...] = ()
+        while True:
+            asked = self._writer.ask(
+                "caption",
+                CaptionReply,
+                seen=self._context(video, (interval,)),
+                parts={"advice": self._advice(advice)},
+                check=is_copy,
+            )
+            if asked.record is None:
+                return unwritten_from(asked), gates
+            caption, replies = asked.record.caption, (*replies, *asked.replies)
+            verdict = self._check_caption(video, interval, caption)
+            if isinstance(verdict, Unwritten):
+                return caption, [*gates, unchecked_gate(VERIFIED, "clip", clip.id, verdict.reason)]
+            if verdict.verdict != "contradicted" and not verdict.faults:
+                return caption, [*gates, *verdict_gates(verdict, "clip", clip.id, None)]
+            gates += verdict_gates(verdict, "clip", clip.id, None, GateOutcome.REPLACED)
+            if advice:
+                why = f"the judge finds a fault in it after a revision: {'; '.join(verdict.complaints)}"
+                return Unwritten(why, replies), gates
+            advice = ["\n".join([caption, *(f"! {fault}" for fault in verdict.complaints)])]
+
+    def _check_caption(self, video: Video, interval: Interval, caption: str) -> TurnVerdict | Unwritten:
+        if not self._judges:
+            return Unwritten(NO_JUDGE)
+        seen = self._judge_context(video, (interval,))
+        asked = [
+            (
+                judge.model.name,
+                judge.ask(
+                    "caption_check",
+                    TurnCheck,
+                    seen=seen,
+                    data={"caption": caption},
+                    check=lambda reply: check_numbers((reply,), 1),
+                ),
+            )
+            for judge in self._judges
+        ]
+        said = [(name, (one.record,)) for name, one in asked if one.record is not None]
+        return combine_checks(said)[0] if said else _no_verdict([one for _, one in asked])
 
     def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
         """Describe a detected object in one sentence. A caption with faults goes back once; a grave one never stays.
@@ -405,7 +512,17 @@ class ModelWriter:
         return _propose_tags(self._writer, turns, made=self._made)
 
     def _advice(self, reasons: Sequence[str]) -> str:
-        return self._writer.part("advice", {"reasons": "\n".join(f"- {r}" for r in reasons)}) if reasons else ""
+        # A text of several lines is an earlier draft with its faults.
+        lines = [reason if "\n" in reason else f"- {reason}" for reason in reasons]
+        return self._writer.part("advice", {"reasons": "\n".join(lines)}) if reasons else ""
+
+    def _around(self, around: Surroundings) -> str:
+        captions = {"around_before": around.before, "around_after": around.after}
+        known = [self._writer.part(name, {"caption": text}) for name, text in captions.items() if text]
+        if around.asked:
+            questions = "\n".join(f"- {question}" for question in around.asked[-MOST_ASKED:])
+            known.append(self._writer.part("around_asked", {"questions": questions}))
+        return self._writer.part("around", {"known": "\n".join(known)}) if known else ""
 
     @property
     def _made(self) -> dict[str, Any]:
@@ -437,6 +554,47 @@ class ModelWriter:
         if not found:
             return Unwritten(f"scene {scene.id!r} has no clips")
         return tuple(sorted(found, key=lambda interval: (interval.start_s, interval.end_s)))
+
+
+def evidence_complaint(reply: ChainReply, interval: Interval) -> str | None:
+    """The complaint about evidence that is no stretch of a clip; None if there is none.
+
+    Args:
+        reply: A chain.
+        interval: The clip. A bound may lie outside it by `SLIP_S`.
+    """
+    for number, turn in enumerate(reply.turns, start=1):
+        found = f"the evidence of question {number}, {turn.start_s:g} to {turn.end_s:g} s,"
+        if turn.start_s < interval.start_s - SLIP_S or turn.end_s > interval.end_s + SLIP_S:
+            return f"{found} lies outside this part, {interval.start_s:.1f} to {interval.end_s:.1f} s"
+        if max(turn.start_s, interval.start_s) >= min(turn.end_s, interval.end_s):
+            return f"{found} does not end after it starts"
+    return None
+
+
+def _clamped(turn: ChainTurnReply, interval: Interval) -> Interval:
+    return Interval(start_s=max(turn.start_s, interval.start_s), end_s=min(turn.end_s, interval.end_s))
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?\u3002\uff01\uff1f])\s*", text) if part]
+
+
+def _combined(asked: Sequence[tuple[str, RecordResult[QualityReply]]]) -> ChainJudgement | Unwritten:
+    said = [(name, one.record) for name, one in asked if one.record is not None]
+    if not said:
+        return _no_verdict([one for _, one in asked])
+    return ChainJudgement(
+        overall=fmean(reply.overall for _, reply in said),
+        dimensions={name: fmean(reply.dimensions[name] for _, reply in said) for name in said[0][1].dimensions},
+        reasons=tuple(dict.fromkeys(reason for _, reply in said for reason in reply.reasons)),
+        turns=tuple(combine_checks([(name, reply.turns) for name, reply in said])),
+    )
+
+
+def _no_verdict(asked: Sequence[RecordResult[T]]) -> Unwritten:
+    why = "; ".join(dict.fromkeys(unwritten_from(one).reason for one in asked))
+    return Unwritten(f"the judge's reply cannot be used: {why}", tuple(reply for one in asked for reply in one.replies))
 
 
 def _rounds_said(reply: DialogueReply) -> list[str]:

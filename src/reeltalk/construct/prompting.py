@@ -36,6 +36,7 @@ T = TypeVar("T")
 PROMPTS: Final = Path(__file__).parent / "prompts"
 REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
     "caption": replies.CaptionReply,
+    "caption_check": replies.TurnCheck,
     "chain": replies.ChainReply,
     "checklist": replies.ChecklistReply,
     "checklist_self_check": replies.SelfCheckReply,
@@ -54,10 +55,19 @@ REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
 }
 """Type of the reply, by prompt."""
 MAY_LACK: Final = {
-    name: frozenset({"seen", "advice"})
-    for name in ("caption", "chain", "dialogue", "quality", "rewrite", "rewrite_check", "suitability")
+    name: frozenset({"seen", *more})
+    for name, more in {
+        "caption": ("advice",),
+        "caption_check": (),
+        "chain": ("advice", "around", "start_s", "end_s"),
+        "dialogue": ("advice",),
+        "quality": (),
+        "rewrite": ("advice",),
+        "rewrite_check": (),
+        "suitability": (),
+    }.items()
 }
-"""Fields that a user's own prompt may omit: images are sent with the text, and advice is about earlier attempts."""
+"""Fields that a user's own prompt may omit: images are sent with the text, and the others say what helps."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,8 @@ class VisualContext:
     """Presentation time of each image in seconds."""
     objects_text: str = ""
     """Detected objects with times, one a line, for a model that sees no images."""
+    title: str = ""
+    """Title and category of the video; empty if they are not known."""
     speech: str = ""
     """What is said in it, one utterance a line with its times and speaker; empty if that is not known."""
 
@@ -222,7 +234,9 @@ class PromptedModel:
 
     def _shown(self, seen: VisualContext) -> str:
         pictured = self._pictured(seen)
-        return f"{pictured}\n\n{self.part('seen_speech', {'speech': seen.speech})}" if seen.speech else pictured
+        texts = {"title": seen.title, "speech": seen.speech}
+        more = [self.part(f"seen_{name}", {name: text}) for name, text in texts.items() if text]
+        return "\n\n".join([pictured, *more])
 
     def _pictured(self, seen: VisualContext) -> str:
         if not self.model.sees_images:

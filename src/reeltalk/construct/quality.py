@@ -1,9 +1,9 @@
 """The quality loop around a writer: write, lint, judge, send back. Then turns that need no video are removed.
 
-SVBench sends a chain with an overall quality below 90 of 100 back to revision (arXiv 2502.10810). Here the writer
-revises it a few times; a chain that still fails stays, with a flag for a person. A chain or dialogue is also sent
-back if a question can be answered without the video. `remove_leaks` removes such turns that remain, or the whole unit
-if its rules would be broken.
+SVBench sends a chain with an overall quality below 90 of 100 back to revision (arXiv 2502.10810). Here a draft with any
+fault goes back to its writer a few times, also one with a turn that the video does not support or that can be answered
+without it. What is untrue in the last draft never stays; other faults are flags for a person. `remove_leaks` removes
+turns that need no video and remain, or the whole unit if its rules would be broken.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,24 +15,38 @@ from reeltalk.construct.leakage import LeakSettings, leaks, leaks_of
 from reeltalk.construct.linting import (
     DEFAULT_LINT,
     GATE,
+    GRAVE,
     LintSettings,
     check_structure,
     is_labelled,
     lint,
     names_a_round,
+    repeats_of,
 )
 from reeltalk.construct.model_linking import LinkageResult
-from reeltalk.construct.writers import ChainJudgement, Language, Unwritten, Writer
+from reeltalk.construct.replies import CHAIN_TURNS
+from reeltalk.construct.verification import TurnVerdict, mark_faults, unchecked_gate, verdict_gates
+from reeltalk.construct.writers import (
+    ChainJudgement,
+    Language,
+    SeesSurroundings,
+    Surroundings,
+    Unwritten,
+    Writer,
+)
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
 from reeltalk.schema.entrances import refers_back
-from reeltalk.schema.gates import GONE, GateOutcome, GateResult, GateUnit
+from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult, GateUnit
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Video
 
 WRITTEN_GATE: Final = "written"
 QUALITY_GATE: Final = "quality"
 ATTEMPT_GATE: Final = "quality.attempt"
-"""Gate of an attempt that was sent back. The attempt is dropped, the judge's result is stored."""
+"""Gate of an attempt below the wanted quality that was sent back. The judge's result is stored."""
+REPEATED: Final = f"{GATE}.repeated"
+NO_VERDICTS: Final = "its judge gives no verdict on single turns"
+"""Reason why the turns of a judged chain are unchecked."""
 NEEDS_VIDEO: Final = "it can be answered without the video, so ask something else"
 """Advice to a writer about a question that leaks. Part of prompts."""
 MIN_QUALITY: Final = 90.0
@@ -59,49 +73,131 @@ class ReportsReplaced(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Attempt:
+    """A draft with what its checks found."""
+
     chain: QAChain
-    faults: list[GateResult]
-    judged: ChainJudgement | Unwritten | None
+    linted: list[GateResult]
     leaking: list[tuple[int, str, str]]
     """Turns that need no video, as (index, gate, reason)."""
+    repeating: list[tuple[int, str]]
+    """Turns that repeat earlier chains of the video, as (index, reason)."""
+    is_judged: bool = False
+    judged: ChainJudgement | Unwritten | None = None
+
+    @property
+    def verdicts(self) -> tuple[TurnVerdict, ...]:
+        return self.judged.turns if isinstance(self.judged, ChainJudgement) else ()
 
     @property
     def overall(self) -> float:
         return self.judged.overall if isinstance(self.judged, ChainJudgement) else 100.0
 
+    @property
+    def untrue(self) -> dict[int, str]:
+        """Turns that cannot stay, by index, with the reason: the video contradicts them, or a lint fault is grave."""
+        found = {fault.turn_index: str(fault.reason) for fault in self.linted if _is_grave(fault)}
+        for index, verdict in enumerate(self.verdicts):
+            if verdict.verdict == "contradicted":
+                found[index] = verdict.complaints[0]
+        return {index: reason for index, reason in found.items() if index is not None}
+
+    @property
+    def faults(self) -> dict[int, list[str]]:
+        """All faults of single turns, by index. Part of prompts."""
+        found: dict[int, list[str]] = {}
+        for fault in self.linted:
+            found.setdefault(fault.turn_index or 0, []).append(str(fault.reason))
+        for index, _, reason in self.leaking:
+            found.setdefault(index, []).append(f"{NEEDS_VIDEO}: {reason}")
+        for index, reason in self.repeating:
+            found.setdefault(index, []).append(reason)
+        for index, verdict in enumerate(self.verdicts):
+            found.setdefault(index, []).extend(verdict.complaints)
+        return {index: reasons for index, reasons in found.items() if reasons}
+
+    @property
+    def rank(self) -> tuple[int, int, float]:
+        """Lower is better: turns that cannot stay, then faults, then quality."""
+        lost = {*self.untrue, *(index for index, _, _ in self.leaking)}
+        return len(lost), sum(map(len, self.faults.values())), -self.overall
+
     def passes(self, gate: float) -> bool:
-        """True if the quality reaches the gate, or if there is no judgement."""
-        return self.overall >= gate
+        """True if no turn has a fault and the quality reaches the gate, where it was judged."""
+        return self.overall >= gate and not self.faults
 
     def below(self, gate: float) -> str:
         return f"overall quality is {self.overall:g}, below {gate:g}"
 
-    def advice(self, below: str) -> list[str]:
+    def advice(self, gate: float) -> list[str]:
         """Advice to the writer for another attempt. Part of prompts."""
-        told = [f"question {index + 1}: {NEEDS_VIDEO}: {reason}" for index, _, reason in self.leaking]
-        told += self.judged.reasons if isinstance(self.judged, ChainJudgement) else ()
-        told += [_advice(fault) for fault in self.faults]
-        return told or ([_because(below, self.judged)] if isinstance(self.judged, ChainJudgement) else [])
-
-    @property
-    def verdict(self) -> list[GateResult]:
-        """The gate result of a chain that passes."""
+        told = [mark_faults(self.chain.turns, self.faults)]
         if isinstance(self.judged, ChainJudgement):
-            return [_quality(self.chain, self.judged, GateOutcome.PASSED)]
+            told += self.judged.reasons or ([_because(self.below(gate), self.judged)] if self.overall < gate else [])
+        return told
+
+    def sent_back(self, number: int, gate: float) -> list[GateResult]:
+        """Gate results of an attempt that is not kept."""
+        results: list[GateResult] = []
+        if isinstance(self.judged, ChainJudgement) and self.overall < gate:
+            reason = f"attempt {number}: {_because(self.below(gate), self.judged)}"
+            results.append(_quality(self.chain, self.judged, GateOutcome.FLAGGED, reason, name=ATTEMPT_GATE))
+        results += [fault.model_copy(update={"outcome": GateOutcome.REPLACED}) for fault in self.linted]
+        results += [
+            replaced_gate(name, "chain", self.chain.id, reason, turn=index)
+            for index, name, reason in (*self.leaking, *((index, REPEATED, why) for index, why in self.repeating))
+        ]
+        for index, verdict in enumerate(self.verdicts):
+            if verdict.complaints:
+                results += verdict_gates(verdict, "chain", self.chain.id, index, GateOutcome.REPLACED)
+        return results
+
+    def settle(self, gate: float, least: int, attempts: int) -> tuple[QAChain | None, list[GateResult]]:
+        """The chain up to its first turn that cannot stay, if enough turns are left, with its gate results."""
+        untrue = self.untrue
+        stays = min(untrue, default=len(self.chain.turns))
+        rows = [
+            *self.linted,
+            *(
+                row
+                for index, verdict in enumerate(self.verdicts)
+                for row in verdict_gates(verdict, "chain", self.chain.id, index)
+            ),
+        ]
+        results = [row for row in rows if (row.turn_index or 0) < stays]
+        if not any(row.gate.startswith(GATE) for row in results):
+            results.insert(0, GateResult(gate=GATE, unit="chain", unit_id=self.chain.id, outcome=GateOutcome.PASSED))
+        # Later turns depend on the first one that cannot stay, and go with it.
+        results += [
+            row.model_copy(update={"outcome": GateOutcome.DROPPED})
+            for row in rows
+            if row.turn_index == stays and row.outcome is not GateOutcome.PASSED
+        ]
+        if stays < least and untrue:
+            left = f"{stays} turns would be left, fewer than {least}, without turn {stays + 1}: {untrue[stays]}"
+            gone = GateResult(
+                gate=QUALITY_GATE, unit="chain", unit_id=self.chain.id, outcome=GateOutcome.DROPPED, reason=left
+            )
+            return None, [*(row for row in results if row.outcome in GONE), gone]
+        return _cut(self.chain, range(stays)), [*results, *self.verdict(gate, attempts)]
+
+    def verdict(self, gate: float, attempts: int) -> list[GateResult]:
+        """The gate results about the whole chain."""
+        if isinstance(self.judged, Unwritten):
+            return [
+                unchecked_gate(name, "chain", self.chain.id, self.judged.reason).model_copy(
+                    update={"raw": self.judged.replies}
+                )
+                for name in (VERIFIED, QUALITY_GATE)
+            ]
         if self.judged is None:
             return []
-        why = self.judged.reason
-        unchecked = GateResult(
-            gate=QUALITY_GATE,
-            unit="chain",
-            unit_id=self.chain.id,
-            outcome=GateOutcome.UNCHECKED,
-            reason=f"the judge's reply cannot be used: {why}" if self.judged.replies else why,
-            raw=self.judged.replies,
-        )
-        return [unchecked]
+        results = [] if self.judged.turns else [unchecked_gate(VERIFIED, "chain", self.chain.id, NO_VERDICTS)]
+        if self.overall >= gate:
+            return [*results, _quality(self.chain, self.judged, GateOutcome.PASSED)]
+        below = f"{self.below(gate)}, after {attempts} attempts"
+        return [*results, _quality(self.chain, self.judged, GateOutcome.FLAGGED, _because(below, self.judged))]
 
 
 def write_checked_chain(
@@ -111,12 +207,18 @@ def write_checked_chain(
     gate: float = MIN_QUALITY,
     rewrites: int = MAX_REWRITES,
     *,
+    least: int = CHAIN_TURNS[0],
     language: Language = "en",
     lint_settings: LintSettings = DEFAULT_LINT,
+    around: Surroundings | None = None,
+    earlier: Sequence[QAChain] = (),
 ) -> tuple[QAChain | None, list[GateResult]]:
-    """Write a chain about a clip, and send it back while it fails the checks.
+    """Write a chain about a clip, and send it back with its faults line by line while it has any.
 
-    If no attempt passes, the best one is returned; of equal ones the latest.
+    Code checks a draft first; a draft with a fault that cannot stay is sent back without asking the judges. If no
+    attempt passes, the one with the fewest turns that cannot stay is taken; of equal ones, the one with the fewest
+    faults, then the best quality, then the latest. It is cut before its first turn that cannot stay, and its other
+    faults are flags.
 
     Args:
         writer: Writes and judges.
@@ -124,51 +226,59 @@ def write_checked_chain(
         clip: The clip.
         gate: Lowest overall quality that passes, 0 to 100.
         rewrites: Most revisions.
+        least: Fewest turns that a chain may be cut to.
         language: Language of the chain.
         lint_settings: Bounds of the lint rules.
+        around: What is known of the rest of the video, for a writer that takes it.
+        earlier: The video's earlier chains. A question that repeats one of theirs has a fault.
 
     Returns:
-        The chain, or None if nothing could be written; and all gate results.
+        The chain, or None if nothing could be written or too little of it can stay; and all gate results.
 
     Raises:
         ModelError: A model gives no reply.
         BudgetError: A limit would be exceeded.
     """
-    results: list[GateResult] = []
+    unwritten: list[GateResult] = []
     advice: list[str] = []
     tried: list[_Attempt] = []
     for attempt in range(1 + rewrites):
-        chain = writer.chain(video, clip, advice=advice)
+        if around is not None and isinstance(writer, SeesSurroundings):
+            chain = writer.chain_among(video, clip, around, advice=advice)
+        else:
+            chain = writer.chain(video, clip, advice=advice)
         if isinstance(chain, Unwritten):
-            results.append(unwritten_gate(WRITTEN_GATE, "clip", clip.id, chain))
+            unwritten.append(unwritten_gate(WRITTEN_GATE, "clip", clip.id, chain))
+            break
+        if any(chain.turns == one.chain.turns for one in tried):
             break
         one = _Attempt(
             chain,
             lint(chain, language=language, settings=lint_settings),
-            writer.judge(video, clip, chain),
             leaks_of(chain),
+            repeats_of(chain, earlier, settings=lint_settings),
         )
-        if one.passes(gate) and not one.leaking:
-            return chain, [*results, *_linted(chain, one.faults), *one.verdict]
         tried.append(one)
-        below = one.below(gate)
-        if attempt < rewrites:
-            if not one.passes(gate) and isinstance(one.judged, ChainJudgement):
-                reason = f"attempt {attempt + 1}: {_because(below, one.judged)}"
-                results.append(_quality(chain, one.judged, GateOutcome.FLAGGED, reason, name=ATTEMPT_GATE))
-            results += [
-                replaced_gate(name, "chain", chain.id, reason, turn=index) for index, name, reason in one.leaking
-            ]
-        advice = one.advice(below)
+        if attempt == rewrites or not one.rank[0]:
+            _judge(one, writer, video, clip)
+        if one.passes(gate):
+            break
+        advice = one.advice(gate)
     if not tried:
-        return None, results
-    best = max(reversed(tried), key=lambda one: (not one.leaking, one.overall))
-    if best.passes(gate):
-        return best.chain, [*results, *_linted(best.chain, best.faults), *best.verdict]
-    assert isinstance(best.judged, ChainJudgement)
-    below = f"{best.below(gate)}, after {len(tried)} attempts"
-    flagged = _quality(best.chain, best.judged, GateOutcome.FLAGGED, _because(below, best.judged))
-    return best.chain, [*results, *_linted(best.chain, best.faults), flagged]
+        return None, unwritten
+    while not (best := min(reversed(tried), key=lambda one: one.rank)).is_judged:
+        _judge(best, writer, video, clip)
+    results = [row for n, one in enumerate(tried, 1) if one is not best for row in one.sent_back(n, gate)]
+    kept, found = best.settle(gate, least, len(tried))
+    return kept, [*results, *unwritten, *found]
+
+
+def _judge(one: _Attempt, writer: Writer, video: Video, clip: Clip) -> None:
+    one.judged, one.is_judged = writer.judge(video, clip, one.chain), True
+
+
+def _is_grave(fault: GateResult) -> bool:
+    return fault.gate.removeprefix(f"{GATE}.") in GRAVE
 
 
 def write_checked_linkages(
@@ -194,14 +304,6 @@ def write_checked_linkages(
     if isinstance(found, Unwritten):
         return [], [unwritten_gate("linkage", "chain", after.id, found)]
     return (found.linkages, found.rejected) if isinstance(found, LinkageResult) else (found, [])
-
-
-def _linted(chain: QAChain, faults: list[GateResult]) -> list[GateResult]:
-    return faults or [GateResult(gate=GATE, unit="chain", unit_id=chain.id, outcome=GateOutcome.PASSED)]
-
-
-def _advice(fault: GateResult) -> str:
-    return f"question {(fault.turn_index or 0) + 1}: {fault.reason}"
 
 
 def _because(below: str, judged: ChainJudgement) -> str:

@@ -78,22 +78,31 @@ class TurnCheck(ReplyType):
     verdict: Verdict
 
 
+class ChainTurnReply(ReplyType):
+    """One question of a chain with its answer, and the seconds of the video that show the answer."""
+
+    question: Said
+    answer: Said
+    start_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    end_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class ChainReply(ReplyType):
-    """A chain of questions, each with the answer at the same place."""
+    """A chain of questions with answers and evidence."""
 
-    questions: Annotated[tuple[Said, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
-    answers: Annotated[tuple[Said, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
+    turns: Annotated[tuple[ChainTurnReply, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
 
-    @model_validator(mode="after")
-    def _same_length(self) -> Self:
-        if len(self.questions) != len(self.answers):
-            raise ValueError(f"there are {len(self.questions)} questions but {len(self.answers)} answers")
-        return self
+    @property
+    def texts(self) -> list[str]:
+        """All questions and answers."""
+        return [text for turn in self.turns for text in (turn.question, turn.answer)]
 
 
 class QualityReply(ReplyType):
-    """How good a chain is, by SVBench's seven dimensions and as a whole, 0 to 100."""
+    """A check of every turn of a chain; then how good the chain is, by SVBench's seven dimensions and as a whole."""
 
+    turns: tuple[TurnCheck, ...]
+    reasons: tuple[Said, ...]
     accuracy: Percent
     completeness: Percent
     relevance: Percent
@@ -103,12 +112,11 @@ class QualityReply(ReplyType):
     temporal_understanding: Percent
     overall: Percent
     """A separate judgement, not a mean."""
-    reasons: tuple[Said, ...]
 
     @property
     def dimensions(self) -> dict[str, float]:
         """The seven dimensions by name."""
-        return {name: value for name, value in self.model_dump().items() if name not in ("overall", "reasons")}
+        return self.model_dump(exclude={"turns", "reasons", "overall"})
 
 
 class PairReply(ReplyType):

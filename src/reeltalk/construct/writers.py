@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
+from reeltalk.construct.verification import TurnVerdict
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, EntranceVerdict
 from reeltalk.schema.gates import GateResult
@@ -47,6 +48,21 @@ class ChainJudgement:
     """Overall quality, 0 to 100."""
     dimensions: dict[str, float]
     reasons: tuple[str, ...] = ()
+    """What is wrong with the chain as a whole."""
+    turns: tuple[TurnVerdict, ...] = ()
+    """The verdict on every turn; empty if single turns were not judged."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a writer is told about the rest of a video, so that a chain belongs to its clip and repeats no question."""
+
+    before: str = ""
+    """Caption of the clip before; empty if there is none."""
+    after: str = ""
+    """Caption of the clip after."""
+    asked: tuple[str, ...] = ()
+    """Questions of the video's earlier chains."""
 
 
 class Writer(Protocol):
@@ -68,7 +84,8 @@ class Writer(Protocol):
         Args:
             video: The video of the clip.
             clip: The clip.
-            advice: Reasons why an earlier attempt was sent back.
+            advice: What was wrong with an earlier attempt: the attempt line by line with the faults of each turn below
+                it, then reasons about the whole.
         """
         ...
 
@@ -108,6 +125,21 @@ class Writer(Protocol):
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
         """Write five yes/no items for judging an answer to the turn: four expected Yes, one No."""
+        ...
+
+
+@runtime_checkable
+class SeesSurroundings(Protocol):
+    """A writer that takes the rest of the video into account, and describes clips for this."""
+
+    def chain_among(
+        self, video: Video, clip: Clip, around: Surroundings, *, advice: Sequence[str] = ()
+    ) -> QAChain | Unwritten:
+        """Like `Writer.chain`, with the neighbouring clips' captions and the questions that were asked before."""
+        ...
+
+    def checked_caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
+        """The caption of a clip, with the results of its checks."""
         ...
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from reeltalk.construct.balance import benchmark_shortfall
 from reeltalk.construct.balance import format_shortfalls as balance_lines
-from reeltalk.construct.context import VideoContext
+from reeltalk.construct.context import DENSER, VideoContext
 from reeltalk.construct.costs import CountedModel, StepCounter, construct_cost, format_costs
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.model_writer import ModelWriter
@@ -278,8 +278,16 @@ def _writer(
                 )
         return own
     sees_images = asking.sees == "images"
-    context = VideoContext(
-        benchmark, executor, frames=settings.frames, longest_px=settings.frame_width_px, sees_images=sees_images
+    context, denser = (
+        VideoContext(
+            benchmark,
+            executor,
+            frames=settings.frames,
+            longest_px=settings.frame_width_px,
+            sees_images=sees_images,
+            denser=times,
+        )
+        for times in (1.0, DENSER)
     )
     return ModelWriter(
         models.open(name, sees_images=sees_images),
@@ -292,6 +300,7 @@ def _writer(
             for judge in asking.judge
             for sample in range(asking.samples)
         ],
+        judge_context=denser,
         own_prompts=asking.prompts,
     )
 

@@ -8,10 +8,12 @@ import pytest
 
 from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure, lint
 from reeltalk.construct.prompting import copy_complaint, examples_in, prompts, quoted_in
-from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, DialogueReply
+from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, DialogueReply, QualityReply, TurnCheck
+from reeltalk.construct.verification import check_numbers
 from reeltalk.construct.writers import Language
 from reeltalk.llm import Prompt
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import ChainId, DialogueId, VideoId
 
@@ -31,7 +33,7 @@ def dialogue_example(language: Language, task: Task) -> DialogueReply:
 
 def texts(reply: ChainReply | DialogueReply) -> list[str]:
     if isinstance(reply, ChainReply):
-        return [*reply.questions, *reply.answers]
+        return reply.texts
     return [text for round_ in reply.rounds for text in (round_.user, round_.assistant)]
 
 
@@ -39,8 +41,12 @@ def texts(reply: ChainReply | DialogueReply) -> list[str]:
 def test_the_example_of_a_chain_keeps_the_rules_of_a_chain(language: Language) -> None:
     reply = chain_example(language)
     turns = tuple(
-        Turn(question=question, references=(answer,))
-        for question, answer in zip(reply.questions, reply.answers, strict=True)
+        Turn(
+            question=turn.question,
+            references=(turn.answer,),
+            evidence=(Interval(start_s=turn.start_s, end_s=turn.end_s),),
+        )
+        for turn in reply.turns
     )
     chain = QAChain(id=ChainId("c"), video_id=VideoId("v"), turns=turns)
     assert lint(chain, language=language) == []
@@ -61,6 +67,16 @@ def test_the_example_of_a_task_keeps_the_rules_of_the_task(language: Language, t
     assert lint(dialogue, language=language) == []
     abilities = {round_.ability for round_ in dialogue_example(language, task).rounds}
     assert abilities - {Ability.SCENE_UNDERSTANDING, Ability.SCENE_REASONING} == {Ability[task.name]}
+
+
+@both_languages
+def test_the_examples_of_judges_check_what_they_were_shown(language: Language) -> None:
+    known = prompts(language)
+    (quality,) = examples_in(known["quality"], QualityReply)
+    assert check_numbers(quality.turns, 2) is None
+    assert quality.overall < 90
+    (caption,) = examples_in(known["caption_check"], TurnCheck)
+    assert (caption.number, caption.verdict) == (1, "contradicted")
 
 
 def test_a_form_with_blanks_is_no_example(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from reeltalk.construct.linting import lint
 from reeltalk.construct.model_writer import ModelWriter
 from reeltalk.construct.prompting import PROMPTS, VisualContext, examples_in, prompts, without_fences
-from reeltalk.construct.replies import Ability, ChainReply, DialogueReply
-from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, Unwritten, Writer
+from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, DialogueReply
+from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, Surroundings, Unwritten, Writer
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Message, Model, Reply
 from reeltalk.schema.dialogue import Checklist, Dialogue, QAChain, Turn
@@ -90,7 +90,12 @@ def judged(model: Model, **options: Any) -> ModelWriter:
 
 
 def chain_reply(pairs: Sequence[tuple[str, str]] = PAIRS) -> dict[str, Any]:
-    return {"questions": [q for q, _ in pairs], "answers": [a for _, a in pairs]}
+    return {
+        "turns": [
+            {"question": question, "answer": answer, "start_s": number, "end_s": number + 2}
+            for number, (question, answer) in enumerate(pairs)
+        ]
+    }
 
 
 def a_chain(name: str = "c", interval: Interval = FIRST, pairs: Sequence[tuple[str, str]] = PAIRS) -> QAChain:
@@ -109,6 +114,17 @@ QUALITY = {
 }
 
 
+def check(number: int = 1, verdict: str = "supported", *faults: str, seen: str = "It is so.") -> dict[str, Any]:
+    return {"number": number, "seen": seen, "at_s": 4.5, "faults": list(faults), "verdict": verdict}
+
+
+def quality_reply(overall: float, *checks: dict[str, Any], reasons: Sequence[str] = ()) -> dict[str, Any]:
+    """Of five turns; a check among `checks` replaces the good one of its turn."""
+    own = {one["number"]: one for one in checks}
+    turns = [own.get(number, check(number)) for number in range(1, 6)]
+    return {"turns": turns, "reasons": list(reasons), **QUALITY, "overall": overall}
+
+
 def round_reply(ability: str = "Scene Understanding", about: str = "video", user: str = "What now?") -> dict[str, str]:
     return {"user": user, "assistant": "A mug. What else?", "ability": ability, "about": about}
 
@@ -125,8 +141,8 @@ TAG = {"target": ["Object"], "content": ["Identity"], "thinking": "Recall", "typ
 Call = Callable[[ModelWriter], Any]
 CALLS: dict[str, tuple[Call, list[Any]]] = {
     "chain": (lambda w: w.chain(VIDEO, CLIP), [chain_reply()]),
-    "judge": (lambda w: w.judge(VIDEO, CLIP, a_chain()), [QUALITY | {"overall": 92, "reasons": []}]),
-    "caption": (lambda w: w.caption(VIDEO, CLIP), [{"caption": "A man unpacks."}]),
+    "judge": (lambda w: w.judge(VIDEO, CLIP, a_chain()), [quality_reply(92)]),
+    "caption": (lambda w: w.caption(VIDEO, CLIP), [{"caption": "A man unpacks."}, check()]),
     "object_caption": (lambda w: w.object_caption("mug", b"jpeg"), [{"caption": "A red mug with a chipped rim."}]),
     "same_scene": (lambda w: w.same_scene("A man.", "A dog."), [{"same_scene": False, "reason": "another place"}]),
     "suitability": (lambda w: w.suitability(VIDEO, SCENE, Task.MEMORY_RECALL), [{"score": 5, "reason": "rich"}]),
@@ -184,7 +200,8 @@ def test_a_chain_is_asked_at_the_end_of_its_clip() -> None:
     assert isinstance(found, QAChain)
     assert (found.video_id, found.clip_id) == ("v", "one")
     assert [(t.question, *t.references) for t in found.turns] == list(PAIRS)
-    assert {(t.asked_at_s, t.evidence) for t in found.turns} == {(10, (FIRST,))}
+    assert {t.asked_at_s for t in found.turns} == {10}
+    assert [t.evidence for t in found.turns] == [(Interval(start_s=n, end_s=n + 2),) for n in range(5)]
     assert all(t.labels == {} and t.extra["writer"].startswith("model:tiny#") for t in found.turns)
     assert lint(found) == []
 
@@ -278,21 +295,96 @@ def test_a_chain_has_five_or_six_questions_that_ask(pairs: Sequence[tuple[str, s
     assert problem in found.reason
 
 
-def test_questions_and_answers_are_as_many() -> None:
-    reply = chain_reply() | {"answers": ["x"] * 6}
-    found = writer(Scripted(reply, reply)).chain(VIDEO, CLIP)
-    assert isinstance(found, Unwritten)
-    assert "5 questions but 6 answers" in found.reason
+@pytest.mark.parametrize(
+    ("start_s", "end_s", "told"),
+    [
+        (5, 5, "does not end after it starts"),
+        (6, 5, "does not end after it starts"),
+        (10.5, 10.9, "does not end after it starts"),
+        (8, 11.5, "lies outside this part, 0.0 to 10.0 s"),
+        (90, 91, "the evidence of question 2, 90 to 91 s, lies outside this part"),
+    ],
+)
+def test_evidence_that_is_no_stretch_of_the_clip_is_asked_for_again(start_s: float, end_s: float, told: str) -> None:
+    wrong = chain_reply()
+    wrong["turns"][1] |= {"start_s": start_s, "end_s": end_s}
+    model = Scripted(wrong, chain_reply())
+    assert isinstance(writer(model).chain(VIDEO, CLIP), QAChain)
+    assert told in model.prompt()
 
 
-def test_the_judge_is_another_model_where_one_is_given() -> None:
-    model, judge = Scripted(), Scripted(QUALITY | {"overall": 71.5, "reasons": ["question 2 is vague"]}, name="stern")
-    found = writer(model, judges=(judge,)).judge(VIDEO, CLIP, a_chain())
-    assert found == ChainJudgement(
-        71.5, {name: float(value) for name, value in QUALITY.items()}, ("question 2 is vague",)
+def test_evidence_that_slips_over_the_end_of_the_clip_is_cut() -> None:
+    slipped = chain_reply()
+    slipped["turns"][4] |= {"start_s": 8, "end_s": 10.8}
+    found = writer(Scripted(slipped)).chain(VIDEO, CLIP)
+    assert isinstance(found, QAChain)
+    assert found.turns[4].evidence == (Interval(start_s=8, end_s=10),)
+
+
+def test_a_chain_is_written_with_the_rest_of_the_video_at_hand() -> None:
+    model = Scripted(chain_reply(), chain_reply())
+    one = writer(model)
+    one.chain(VIDEO, CLIP)
+    around = Surroundings("A dog ===== barks.", "A cat sleeps.", ("Who barks?",))
+    one.chain_among(VIDEO, CLIP, around)
+    assert "The part before" not in model.prompt(0)
+    assert "=====\nThe part before: A dog = = = = = barks.\nThe part after: A cat sleeps.\n" in model.prompt(1)
+    assert "Asked already:\n- Who barks?\n=====" in model.prompt(1)
+
+
+def test_title_and_speech_are_data() -> None:
+    model = Scripted(chain_reply())
+    shown = VisualContext((b"jpeg",), (1.0,), title="How to bake bread", speech="1.0–2.0 s Good morning.")
+    ModelWriter(model, context=lambda *_: shown).chain(VIDEO, CLIP)
+    assert "=====\nHow to bake bread\n=====" in model.prompt()
+    assert "=====\n1.0–2.0 s Good morning.\n=====" in model.prompt()
+
+
+def test_another_model_judges_every_turn() -> None:
+    model = Scripted()
+    judge = Scripted(
+        quality_reply(71.5, check(2, "contradicted", "it is vague", seen="Two bottles."), reasons=["it is dull"]),
+        name="stern",
     )
+    found = writer(model, judges=(judge,)).judge(VIDEO, CLIP, a_chain())
+    assert isinstance(found, ChainJudgement)
+    assert found.overall == 71.5
+    assert found.dimensions == QUALITY
+    assert found.reasons == ("it is dull",)
+    assert [one.verdict for one in found.turns] == ["supported", "contradicted", *["supported"] * 3]
+    assert found.turns[1].complaints == ["it is not true: Two bottles.", "it is vague"]
     assert model.seen == []
     assert "1. Q: What does the man carry into the kitchen?\n   A: He carries a wooden crate." in judge.prompt()
+
+
+def test_judges_may_be_shown_more_than_the_writer() -> None:
+    def denser(video: Video, intervals: Sequence[Interval]) -> VisualContext:
+        return VisualContext((b"one", b"two"), (1.0, 2.0))
+
+    model, judge = Scripted(chain_reply()), Scripted(quality_reply(95))
+    one = writer(model, judges=(judge,), judge_context=denser)
+    one.judge(VIDEO, CLIP, a_chain())
+    one.chain(VIDEO, CLIP)
+    assert model.seen[0][-1].images == (b"jpeg",)
+    assert judge.seen[0][-1].images == (b"one", b"two")
+
+
+def test_several_judges_have_one_verdict() -> None:
+    stern = Scripted(quality_reply(60, check(1, "contradicted")), name="stern")
+    mild = Scripted(quality_reply(90), name="mild")
+    broken = Scripted(NONSENSE, NONSENSE, name="broken")
+    found = writer(Scripted(), judges=(stern, mild, broken)).judge(VIDEO, CLIP, a_chain())
+    assert isinstance(found, ChainJudgement)
+    assert found.overall == 75
+    assert (found.turns[0].verdict, found.turns[0].judges) == ("cannot tell", ("stern", "mild"))
+
+
+@pytest.mark.parametrize("numbers", [(1, 2, 3, 4), (1, 2, 3, 4, 4), (2, 1, 3, 4, 5)])
+def test_a_judge_that_leaves_out_a_turn_is_asked_again(numbers: tuple[int, ...]) -> None:
+    wrong = quality_reply(95) | {"turns": [check(number) for number in numbers]}
+    judge = Scripted(wrong, quality_reply(95))
+    assert isinstance(writer(Scripted(), judges=(judge,)).judge(VIDEO, CLIP, a_chain()), ChainJudgement)
+    assert "there are 5 turns, so give one check for each" in judge.prompt()
 
 
 def test_without_a_judge_nothing_is_judged() -> None:
@@ -303,8 +395,48 @@ def test_without_a_judge_nothing_is_judged() -> None:
     assert alone.stand(VIDEO, [entered], one, other) == [verdict_by_rule(entered)]
 
 
+UNPACKS, LEAVES = {"caption": "A man unpacks."}, {"caption": "A man leaves."}
+
+
+def test_a_caption_that_the_video_contradicts_is_written_again_with_what_is_wrong() -> None:
+    model = Scripted(UNPACKS, LEAVES)
+    judge = Scripted(check(1, "contradicted", "it is vague", seen="He packs."), check(), name="stern")
+    caption, gates = writer(model, judges=(judge,)).checked_caption(VIDEO, CLIP)
+    assert caption == "A man leaves."
+    assert "=====\nA man unpacks.\n! it is not true: He packs.\n! it is vague\n=====" in model.prompt()
+    assert "=====\nA man leaves.\n=====" in judge.prompt()
+    assert [(gate.gate, gate.outcome.value) for gate in gates] == [
+        ("verified", "replaced"),
+        ("faults", "replaced"),
+        ("verified", "passed"),
+    ]
+
+
+def test_a_caption_with_a_fault_after_a_revision_is_not_written() -> None:
+    judge = Scripted(check(1, "contradicted"), check(1, "supported", "it is rude"))
+    caption, _ = writer(Scripted(UNPACKS, LEAVES), judges=(judge,)).checked_caption(VIDEO, CLIP)
+    assert isinstance(caption, Unwritten)
+    assert caption.reason == "the judge finds a fault in it after a revision: it is rude"
+    assert caption.replies == (said(UNPACKS), said(LEAVES))
+
+
+@pytest.mark.parametrize("judges", [(), (Scripted(NONSENSE, NONSENSE),)])
+def test_a_caption_that_nobody_could_judge_is_kept_and_unchecked(judges: tuple[Model, ...]) -> None:
+    caption, (gate,) = writer(Scripted(UNPACKS), judges=judges).checked_caption(VIDEO, CLIP)
+    assert caption == "A man unpacks."
+    assert (gate.gate, gate.outcome.value) == ("verified", "unchecked")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_caption_that_copies_the_example_is_asked_for_again(language: Language) -> None:
+    (example,) = examples_in(prompts(language)["caption"], CaptionReply)
+    model = Scripted(example.model_dump(), UNPACKS)
+    assert writer(model, language=language).caption(VIDEO, CLIP) == "A man unpacks."
+    assert "it repeats the example" in model.prompt()
+
+
 def test_a_quality_out_of_range_is_no_quality() -> None:
-    reply = QUALITY | {"overall": 101, "reasons": []}
+    reply = quality_reply(101)
     assert isinstance(judged(Scripted(reply, reply)).judge(VIDEO, CLIP, a_chain()), Unwritten)
 
 
