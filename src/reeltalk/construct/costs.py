@@ -1,8 +1,8 @@
 """What the steps of construction ask of models: requests, images and tokens, by step and prompt.
 
-A request counts once for each step, also if its reply was kept by an earlier run. So the record says what the step's
-result takes, and an interrupted run that is continued leaves the same record. `CountedModel` also asks again for
-replies that cannot be used, and stops a step in which no reply can be used.
+A request counts once, in the step that asked it first, also if its reply was kept by an earlier run. So the record says
+what the step's result takes, and an interrupted run that is continued leaves the same record. `CountedModel` also asks
+again for replies that cannot be used, and stops a step in which no reply can be used.
 """
 
 import threading
@@ -154,6 +154,12 @@ class StepCounter:
         with self._lock:
             self._step = step
             self._seen, self._asked, self._outcomes = set(), {}, {}
+
+    @property
+    def step(self) -> str:
+        """Name of the step; empty outside of steps."""
+        with self._lock:
+            return self._step or ""
 
     @property
     def asked(self) -> dict[str, Asked]:
@@ -337,9 +343,12 @@ class _Try:
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
         """The kept reply, or a new one."""
         reply = self._model.ask(messages, schema=schema)
+        key = self._model.key(messages, schema=schema)
+        if self._model.store.claim(key, self._counter.step) != self._counter.step:
+            return reply
         # A conversation that is longer than its opening repairs a reply.
         repeated = self._again or len(messages) > self._opening
-        self._counter.count(self._prompt, self._model.key(messages, schema=schema), messages, reply, repeated=repeated)
+        self._counter.count(self._prompt, key, messages, reply, repeated=repeated)
         return reply
 
     def close(self) -> None:
