@@ -27,6 +27,7 @@ from reeltalk.construct.step import Ask, ConstructRun, StepResult, StepSpec
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import DIFFICULTY, GateOutcome, GateResult, GateUnit, is_counted
 from reeltalk.schema.media import Video
+from reeltalk.schema.speech import Speech
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, SPEECH, VIDEOS
 
 KEPT: Final = 32
@@ -71,9 +72,10 @@ def _probed(
     settings = ProbeSettings(seed=run.settings.seed, language=run.settings.language)
     prompt = prompts(run.settings.language, run.prompts)["probe"]
     frames = _frames_of(run, videos) if run.probe_sees else None
+    speech = Speech(run.benchmark.read(SPEECH))
 
     def opened(ask: Ask) -> ModelProbe:
-        return ModelProbe(ask, frames, run.equivalence, settings, prompt)
+        return ModelProbe(ask, frames, run.equivalence, settings, prompt, speech)
 
     probe = None if run.probe is None else opened(run.probe)
     shown: Condition = "whole" if run.probe_sees else "history"

@@ -10,6 +10,7 @@ from scripted_judge import scripted_judge
 from reeltalk.construct.equivalence import Equivalence
 from reeltalk.construct.leakage import Conversation
 from reeltalk.construct.probing import (
+    ATTACKS,
     Condition,
     ModelProbe,
     ProbedConversation,
@@ -24,8 +25,11 @@ from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
+from reeltalk.schema.speech import Speech, Utterance
 
 DURATION_S = 100.0
+CONDITIONS: tuple[Condition, ...] = (*ATTACKS, "evidence", "evidence_cut", "whole")
+"""Without earlier turns, `history` is the same request as `blind`."""
 
 
 def span(start_s: float, end_s: float) -> Interval:
@@ -303,3 +307,26 @@ def test_times_lie_in_the_middle_of_equal_parts() -> None:
     assert middles_of([span(0, 10)], 2) == [2.5, 7.5]
     assert middles_of([span(0, 1), span(5, 6)], 2) == [0.5, 5.5]
     assert middles_of([span(3, 3)], 4) == [3.0]
+
+
+def test_what_is_said_is_shown_with_the_part_in_which_it_is_said_and_never_after_the_question() -> None:
+    turn = Turn(question="What does she ask for?", references=("Salt.",), asked_at_s=60, evidence=(span(20, 30),))
+    chain = QAChain(id="c", video_id="v", turns=(turn,))
+    said = [(5, 8, "Good morning."), (28, 31, "Salt, please."), (40, 42, "Here."), (59, 61, "Thank you.")]
+    speech = Speech(Utterance(video_id="v", interval=span(*times), text=text) for *times, text in said)
+    prompts: dict[str, set[str]] = {}
+
+    def ask(prompt: str, images: Sequence[bytes]) -> str:
+        prompts.setdefault(condition, set()).update(text for *_, text in said if text in prompt)
+        assert "\n=====\n" in prompt or not prompts[condition]
+        return "UNKNOWN"
+
+    asked = ProbedConversation(ModelProbe(ask, frames, speech=speech), chain, DURATION_S)
+    for condition in CONDITIONS:
+        asked.ask(condition, [0])
+    assert prompts == {
+        **{condition: set() for condition in ATTACKS if condition != "history"},
+        "evidence": {"Salt, please."},
+        "evidence_cut": {"Good morning.", "Here."},
+        "whole": {"Good morning.", "Salt, please.", "Here."},
+    }
