@@ -33,13 +33,11 @@ KEPT = [
     "full　width and no\u00a0break",
     "soft\u00adhyphen",
 ]
-NAMED = {
+TURNING = {
     "\u202egnp.exe": "U+202E",
     "\u202dabc\u202c": "U+202D",
     "\u2067left open": "U+2067",
     "\u202bleft open\nnext\u202c": "U+202B",
-    "\u2068a \u202ab\u2069": None,
-    "it\x92s": "U+0092",
 }
 
 
@@ -125,19 +123,40 @@ def test_what_people_write_in_any_script_comes_back_without_a_word(
     assert validate(bench) == []
 
 
-def test_what_turns_the_direction_unseen_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for text, expected in NAMED.items():
-        source = dialogues(tmp_path / "in", text)
-        assert run(["import", "vdact", str(source), str(tmp_path / "bench"), "--overwrite"]) == 0
-        said = "".join(capsys.readouterr())
-        found = [str(finding) for finding in validate(Benchmark.open(tmp_path / "bench"))]
-        if expected is None:
-            assert "U+" not in said
-            assert found == []
-        else:
-            assert "dialogues:0.turns[0].question holds " in said
-            assert expected in said
-            assert [line for line in found if line.startswith("warning: dialogues:0.turns[0].question")] == found != []
+@pytest.mark.parametrize("kind", SOURCES)
+def test_what_turns_the_direction_unseen_is_refused_with_its_place(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    format, make, place = SOURCES[kind]
+    for text, expected in TURNING.items():
+        if "\n" in text and kind == "table":
+            continue
+        assert run(["import", format, str(make(tmp_path / kind, text)), str(tmp_path / "bench")]) == 2
+        said = capsys.readouterr().err
+        assert f"holds {expected}" in said
+        assert place in said, said
+        assert "remove it from the file" in said
+        assert not (tmp_path / "bench").exists()
+
+
+def test_what_turns_the_direction_within_a_text_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = dialogues(tmp_path / "in", "\u2068a \u202ab\u2069")
+    assert run(["import", "vdact", str(source), str(tmp_path / "bench")]) == 0
+    assert "U+" not in "".join(capsys.readouterr())
+    assert validate(Benchmark.open(tmp_path / "bench")) == []
+
+
+def test_what_a_wrong_encoding_left_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["import", "vdact", str(dialogues(tmp_path / "in", "it\x92s")), str(tmp_path / "bench")]) == 0
+    assert "dialogues:0.turns[0].question holds the control character U+0092" in "".join(capsys.readouterr())
+    (found,) = validate(Benchmark.open(tmp_path / "bench"))
+    assert str(found).startswith("warning: dialogues:0.turns[0].question")
+
+
+def test_markup_is_only_a_text(tmp_path: Path) -> None:
+    text = "<script>alert('x')</script> What?"
+    assert run(["import", "vdact", str(dialogues(tmp_path / "in", text)), str(tmp_path / "bench")]) == 0
+    assert Benchmark.open(tmp_path / "bench").content().dialogues[0].turns[0].question == text
 
 
 @pytest.mark.parametrize(
@@ -162,9 +181,9 @@ def test_what_a_model_wrote_is_looked_at_too(tmp_path: Path) -> None:
     bench.write_content(content, stage="test")
     found = sorted(str(finding) for finding in validate(bench) if "U+" in str(finding))
     assert found == [
+        "error: dialogues:0.turns[0].options[1]: holds U+202E, which reverses the order in which letters are shown",
         "error: dialogues:0.turns[0].question: holds the control character U+0000",
         "error: dialogues:0.turns[0].references[0]: holds the control character U+001B",
-        "warning: dialogues:0.turns[0].options[1]: holds U+202E, which reverses the order in which letters are shown",
     ]
 
 
@@ -172,6 +191,9 @@ def test_what_a_model_replies_is_asked_for_again() -> None:
     assert CaptionReply(caption="A man walks.\nHe sits.").caption
     with pytest.raises(ValidationError, match=r"U\+000C"):
         CaptionReply(caption="half of \x0crac")
+    for turned in TURNING:
+        with pytest.raises(ValidationError, match=r"direction|order in which letters"):
+            CaptionReply(caption=turned)
 
 
 def test_what_people_paste_loses_what_no_benchmark_can_hold() -> None:

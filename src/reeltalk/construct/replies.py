@@ -13,18 +13,18 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from reeltalk.schema.labels import Content, QuestionType, Target, Task, Thinking
-from reeltalk.schema.texts import code_point, refused_in_text
+from reeltalk.schema.texts import refusal
 
 
 def _readable(text: str) -> str:
-    if found := refused_in_text(text):
-        # Usually a broken escape, as `\f` from `\frac`; the meaning is lost.
-        raise ValueError(f"holds the control character {code_point(found)}")
+    if found := refusal(text):
+        # A control character is usually a broken escape, as `\f` from `\frac`; the meaning is lost.
+        raise ValueError(found)
     return text
 
 
 Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_readable)]
-"""Text that is not empty and has no control characters."""
+"""Text that is not empty, has no control characters and nowhere reverses the direction of writing."""
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 YesNo = Literal["Yes", "No"]
 About = Literal["video", "topic", "chat"]

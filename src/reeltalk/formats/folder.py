@@ -26,7 +26,7 @@ from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json, VideoId
 from reeltalk.schema.texts import path_problem
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, read_json_lines, read_text, record_errors
+from reeltalk.store.documents import SourceModel, parse, read_json_lines, read_text, record_errors, refuse_characters
 from reeltalk.store.foreign import file_inside, visible_files
 from reeltalk.store.manifest import hash_file
 
@@ -254,6 +254,8 @@ def _read_csv(path: Path, extra: dict[str, Json]) -> Iterable[tuple[int, str, di
                 continue
             if len(cells) != len(header):
                 raise InputError(f"{len(cells)} cells under {len(header)} columns", file=path, line=reader.line_num)
+            for column, cell in zip(header, cells, strict=True):
+                refuse_characters(cell, column, file=path, line=reader.line_num)
             yield reader.line_num, "$", dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=path, line=reader.line_num) from None

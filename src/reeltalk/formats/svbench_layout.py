@@ -27,7 +27,7 @@ from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, read_text
+from reeltalk.store.documents import SourceModel, read_text, refuse_characters
 
 FORMAT: Final = "svbench"
 DEFAULT_LANGUAGE: Final = "en"
@@ -317,6 +317,8 @@ def read_csv(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
                     line=reader.line_num,
                     value=",".join(fields),
                 )
+            for column, field in zip(header, fields, strict=True):
+                refuse_characters(field, column, file=path, line=reader.line_num)
             rows.append((reader.line_num, dict(zip(header, fields, strict=True))))
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=path, line=reader.line_num) from None

@@ -42,7 +42,15 @@ from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import ClipId, DialogueId, Json, Name, VideoId
 from reeltalk.store.archives import read_zip
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, read_json, read_text, record_errors, write_json
+from reeltalk.store.documents import (
+    SourceModel,
+    parse,
+    read_json,
+    read_text,
+    record_errors,
+    refuse_characters,
+    write_json,
+)
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.tables import ANSWERS
 
@@ -307,6 +315,8 @@ class _Reader:
             summaries = self._video(scenario).setdefault("summaries", {})
             if kind in summaries:
                 raise InputError(f"scenario {scenario} has two {kind} summaries", file=path, place=member)
+            for number, line in enumerate(text.split("\n"), start=1):
+                refuse_characters(line, member, file=path, line=number)
             summaries[kind] = text
         self._add_file(name, f"summaries {kind}", [member for member, _ in members])
 

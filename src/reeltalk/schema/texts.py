@@ -90,18 +90,25 @@ def code_point(character: str) -> str:
     return f"U+{ord(character):04X}"
 
 
+def refusal(text: str) -> str | None:
+    """The reason why a text is refused, after the words *the text*; None if it is not.
+
+    Refused are control characters other than tab and line ends, and characters that invisibly change the direction of
+    writing. These are overrides (U+202D, U+202E), and an embedding or isolate that does not end in its paragraph
+    (Unicode Standard Annex 9).
+    """
+    if found := refused_in_text(text):
+        return f"holds the control character {code_point(found)}"
+    return _unended_direction(text)
+
+
 def text_problem(text: str) -> tuple[bool, str] | None:
     """The problem of a text's characters: whether the text is refused, and a description; None if there is no problem.
 
-    A control character other than tab and line ends is refused. Other problems are only reported: control characters
-    beyond ASCII, which come from a wrong encoding, and characters that invisibly change the direction of writing. These
-    are overrides (U+202D, U+202E), and an embedding or isolate that does not end in its paragraph (Unicode Standard
-    Annex 9).
+    Control characters beyond ASCII, which come from a wrong encoding, are only reported.
     """
-    if found := refused_in_text(text):
-        return True, f"holds the control character {code_point(found)}"
-    if found := _unended_direction(text):
-        return False, found
+    if found := refusal(text):
+        return True, found
     if found := _first(_LATER_CONTROL, text):
         return False, f"holds the control character {code_point(found)}, as a wrong encoding leaves it"
     return None

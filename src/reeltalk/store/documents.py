@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from reeltalk.errors import InputError
 from reeltalk.schema.record import Json
-from reeltalk.schema.texts import code_point, refused_in_text
+from reeltalk.schema.texts import code_point, refusal, refused_in_text
 from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, open_file, path_inside
 
 T = TypeVar("T")
@@ -42,8 +42,8 @@ class SourceModel(BaseModel):
         return dict(self.model_extra or {})
 
 
-_ESCAPED_CONTROL: Final = re.compile(r"\\(?:[bf]|u00(?:[01]|7[fF]))")
-"""Escapes in a JSON text that may be control characters; raw ones are not valid JSON."""
+_ESCAPED_CONTROL: Final = re.compile(r"\\(?:[bf]|u00(?:[01]|7[fF])|u20(?:2[a-eA-E]|6[6-9]))")
+"""Escapes in a JSON text that may be refused characters; raw control characters are not valid JSON."""
 
 
 class _Refused(ValueError):
@@ -206,11 +206,11 @@ def refuse_characters(text: str, place: str, *, file: Path | str, line: int | No
     """Check that a text holds only characters that a text of a benchmark may hold.
 
     Raises:
-        InputError: It holds a control character other than tab and line ends, or a lone surrogate.
+        InputError: It holds a control character other than tab and line ends, a character that reverses the direction
+            of writing or turns it without an end, or a lone surrogate.
     """
-    if found := refused_in_text(text):
-        problem = f"holds the control character {code_point(found)}"
-        raise InputError(problem, file=file, line=line, place=place, hint=REMOVE)
+    if found := refusal(text):
+        raise InputError(found, file=file, line=line, place=place, hint=REMOVE)
     try:
         text.encode()
     except UnicodeEncodeError:
