@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -55,7 +56,7 @@ class TextSettings(BaseModel):
     """Longest answer in English words; a summary of a dialogue is the longest there is."""
     min_summary_words: Count = 8
     """Shortest summary in English words."""
-    min_caption_words: Count = 4
+    min_caption_words: Count = 3
     """Shortest caption of a clip in English words."""
     max_caption_words: Count = 200
     """Longest caption in English words."""
@@ -67,7 +68,7 @@ class TextSettings(BaseModel):
     """Longest answer in Chinese characters."""
     min_summary_characters: Count = 12
     """Shortest summary in Chinese characters."""
-    min_caption_characters: Count = 6
+    min_caption_characters: Count = 4
     """Shortest caption of a clip in Chinese characters."""
     max_caption_characters: Count = 400
     """Longest caption in Chinese characters."""
@@ -77,9 +78,9 @@ class TextSettings(BaseModel):
     """Least share of Chinese in Chinese text; names may be in Latin letters."""
     max_other_script: Share = 0.3
     """Largest share of letters that are neither Latin nor Chinese."""
-    min_words_for_language: Count = 4
+    min_words_for_language: Count = 3
     """Fewest words of which a language in Latin letters is recognised."""
-    min_language_probability: Share = 0.9
+    min_language_probability: Share = 0.7
     """Least probability at which a language is taken for recognised."""
 
 
@@ -295,7 +296,7 @@ _DECLINES: Final = re.compile(
         r"|indicate|reveal|include|tell|depict)s?\b",
         r"\b(?:not|n['’]t) (?:have )?(?:enough|sufficient) (?:information|context|details?|evidence)\b",
         r"\binsufficient (?:information|context|details?)\b",
-        r"\bno (?:information|indication|mention|evidence) (?:is|was|about|in|on|of|that|as to)\b",
+        r"\bno (?:information|indication|mention|evidence) (?:is|was|about|in|on|as to)\b",
         r"\b(?:not|n['’]t) (?:\w+ly )?(?:shown|specified|mentioned|provided|stated|depicted|visible"
         r"|indicated)(?: or \w+)?(?: \w+ly)? (?:in|by|from) (?:the|this) (?:video|clip|scene|footage)\b",
         r"^\W*(?:unknown|unclear|not (?:shown|specified|mentioned|visible|sure|applicable|clear|available|stated"
@@ -321,9 +322,14 @@ def declines(text: str) -> bool:
 
 
 def _refuses(text: str, part: Part, _: Language, __: TextSettings) -> Said:
-    if part in ("answer", "summary", "caption", "object caption") and (match := _DECLINES.search(text)):
+    if part not in ("answer", "summary", "caption", "object caption") or _ADDS.search(text):
+        return
+    if match := _DECLINES.search(text):
         yield f"declines to answer: {shorten(match[0].strip())}"
 
+
+_ADDS: Final = re.compile(r"\b(?:but|however|although|though|still|except)\b|[;；]|但|不过|然而", re.IGNORECASE)
+"""Words after which somebody who is not sure does answer."""
 
 _ORDINAL: Final = (
     r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|previous|final|opening|middle"
@@ -341,17 +347,18 @@ FORBIDDEN: Final = {
             r"(?<!clock )(?<!watch )(?<!shows )(?<!reads )(?<!says )(?<!score )(?<!score of )(?<!display"
             r" )\b\d{1,2}:\d{2}(:\d{2})?\b(?!\s*(?:[ap]\.?m\b|o'clock))",
             # "12 seconds in" is a point in time, "12 minutes in the oven" is none.
-            r"\b\d+(\.\d+)?[ -]?(s|secs?|seconds?|mins?|minutes?)\s+(in\b(?!\s+(an?|the|his|her|its|their|this"
-            r"|that)\b)|(in|into|of)\s+(the|this)\s+(video|clip|scene|film)|mark\b)",
-            r"\bat\s+(the\s+)?\d+(\.\d+)?(st|nd|rd|th)?[ -]?(s|secs?|seconds?|mins?|minutes?)\b",
-            rf"\bat\s+(the\s+)?{_NUMBER_WORD}[ -](seconds?|minutes?)\b",
+            r"\b\d+(\.\d+)?[ -]?(s|secs?|seconds?|mins?|minutes?)\s+(in\b(?!\s+(an?|the|his|her|its|their|total|all"
+            r"|this|that)\b)|(in|into|of)\s+(the|this)\s+(video|clip|scene|film)|mark\b)",
+            r"\bat\s+(the\s+)?\d+(\.\d+)?(st|nd|rd|th)?[ -]?(s|secs?|seconds?|mins?|minutes?)\b(?!\s+(a|per|each)\b)",
+            rf"\bat\s+(the\s+)?{_NUMBER_WORD}[ -](seconds?|minutes?)\b(?!\s+(a|per|each)\b)",
             rf"\b{_NUMBER_WORD}\s+seconds?\s+(in(to)?\s+the\s+(video|clip)|mark\b)",
             rf"\b(at|in|around|by)\s+the\s+({_NUMBER_WORD}(th|h)|\d+(st|nd|rd|th))\s+(second|minute)\b",
             r"\b(from|between)\s+\d+(\.\d+)?\s*(s|secs?|seconds?)?\s*(to|and|-|–)\s*\d+(\.\d+)?\s*(s|secs?|seconds?)\b",
             r"\b\d+(\.\d+)?\ss\b(?!['’])",
             r"\b\d+\.\d+s\b",
             r"\b(at|from|until|after|by|around)\s+\d+s\b",
-            rf"\b(second|minute)\s+(\d+|{_NUMBER_WORD})\b",
+            r"\b(second|minute)\s+\d+\b",
+            rf"\b(at|in|from|until|by|around) (second|minute)\s+{_NUMBER_WORD}\b",
             r"\btime-?stamps?\b",
             r"\btime\s?codes?\b",
             rf"第\s*{_NUMERAL_ZH}\s*(秒|分钟|分)",
@@ -456,7 +463,7 @@ _ENGLISH: Final = frozenset(
 )
 """Common English words that are no common words of other languages in Latin letters."""
 _LANGUAGES: Final = (
-    "af ca cs cy da de en es et eu fi fr ga gl hr hu id is it lt lv ms nb nl no pl pt ro sk sl sq sv sw tl tr vi"
+    "ca cs cy da de en es et eu fi fr ga gl hr hu id is it lt lv ms nb nl no pl pt ro sk sl sq sv sw tl tr vi"
 ).split()
 """Languages in Latin letters that are told apart; a shorter list would give a wrong name, not a wrong verdict."""
 
@@ -469,8 +476,7 @@ def _recognised(words: list[str], settings: TextSettings) -> str | None:
     if english > _MOST_ENGLISH * len(words):
         return None
     # Names say nothing about the language around them.
-    lower = [word for word in words[1:] if word[0].islower()]
-    if len(lower) < len(words) / 2:
+    if sum(word[0].islower() for word in words[1:]) < 2:
         return None
     code, probability = _identifier().classify(" ".join(words))
     return code if code != "en" and probability >= settings.min_language_probability else None
@@ -538,21 +544,19 @@ def _looping(text: str, _: Part, __: Language, ___: TextSettings) -> Said:
     if match := _LOOP_ZH.search(text):
         yield f"says the same over and over: {shorten(match[0])}"
         return
-    sentences = Counter(
-        told
-        for sentence in re.split(r"[.!?。！？]+\s*", text)
-        if len(told := sentence.strip().casefold()) >= _LONG_SENTENCE
-    )
-    if again := next((told for told, count in sentences.items() if count > 1), None):
-        yield f"says one sentence twice: {shorten(again)}"
+    sentences = [told.strip().casefold() for told in re.split(r"[.!?。！？]+", text)]
+    for one, other in pairwise(sentences):
+        if one == other and len(_WORD.findall(one)) + len(_HAN.findall(one)) >= _LONG_SENTENCE:
+            yield f"says one sentence twice: {shorten(one)}"
+            return
 
 
 _LONGEST_LOOP: Final = 12
 _LOOP_ZH: Final = re.compile(
     r"(?:(?![哈呵嘿嘻啦咚滴嘟喵汪啪])(?P<one>[\u4e00-\u9fff])(?P=one){3,}|(?P<more>[\u4e00-\u9fff]{2,20}[，。、；]?)(?P=more){2,})"
 )
-_LONG_SENTENCE: Final = 16
-"""Characters of a sentence that does not stand twice in one text by chance."""
+_LONG_SENTENCE: Final = 4
+"""Words of a sentence that does not stand twice in a row by chance."""
 
 
 def _echoes(text: str, _: Part, __: Language, ___: TextSettings) -> Said:
@@ -654,8 +658,8 @@ _FORM: Final = re.compile(
         r"\b(?:fluent|grammatical(?:ly)?|polite(?:ly)?|well[- ](?:written|formed|structured)|concise(?:ly)?"
         r"|coherent|readable|helpful|relevant|detailed|informative|in English|in Chinese|non-?empty"
         r"|full sentences?|complete sentences?|spell(?:ed|ing)?|punctuation)\b",
-        r"\bdoes the (?:answer|response) (?:reply|respond|answer the question|exist|contain (?:any )?(?:text"
-        r"|words?))\b",
+        r"\bdoes the (?:answer|response) (?:(?:reply|respond|answer)(?: (?:to )?the question| at all)?|exist"
+        r"|contain (?:any )?(?:text|words?))\s*\?",
         r"至少\s*\w+\s*(?:个)?(?:字|词|句)",
         r"(?:通顺|流畅|礼貌|语法|详细|简洁|标点|完整的句子)",
         r"是否(?:作答|回应|用中文)",
