@@ -12,7 +12,7 @@
  * @property {Turn} target The later turn in its original words.
  * @property {Turn | undefined} before The turn before the later one in its chain.
  * @property {Turn | undefined} after The turn after it.
- * @property {{question: string, problems: string[]}[]} drafts Drafts of the rewriting, with the problems that their writer found.
+ * @property {{question: string, problems: string[]}[]} drafts Drafts of the rewriting, with the problems that checks found.
  * @property {{name: string, question: string}[]} others The questions of other links to the same later turn.
  */
 
@@ -53,7 +53,7 @@ export function problemsOf(wording, around) {
   }
   if (IS_LATIN.test(question)) found.push(...references(question, answer, around));
   const draft = around.drafts.find((each) => plain(each.question) === plain(question));
-  return [...found, ...(draft?.problems ?? []).map((problem) => `The draft's writer found: ${problem}.`)];
+  return [...found, ...(draft?.problems ?? []).map((problem) => `A check of the draft found: ${problem}.`)];
 }
 
 /** @param {string} question @param {string} answer @param {Around} around */

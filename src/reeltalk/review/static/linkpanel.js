@@ -184,6 +184,7 @@ export class LinkPanel extends EventTarget {
           "div",
           { class: "draft" },
           element("p", {}, element("q", {}, draft.question), " ", element("span", { class: "soft" }, draft.references[0] ?? "")),
+          draft.checked === false && element("p", { class: "small soft" }, "Not checked against the video."),
           draft.problems.length > 0 && element("p", { class: "small warn" }, `${draft.problems.join("; ")}.`),
           button("Start from this draft", () => this._take(draft), { class: "second", "data-key": n === 0 ? "draft" : undefined }),
         ),

@@ -19,7 +19,7 @@
 /**
  * @typedef {{question: string, references?: string[], asked_at_s?: number | null, evidence?: Interval[]}} Turn
  * @typedef {{id: string, clips: Scene[], turns: Turn[], checks: Record<string, Check[]>}} Chain
- * @typedef {{relation: string, method: string, skill: string, question: string, references: string[], problems: string[]}} Draft
+ * @typedef {{relation: string, method: string, skill: string, question: string, references: string[], problems: string[], checked?: boolean}} Draft
  */
 /**
  * @typedef {object} Pair The content of a unit.

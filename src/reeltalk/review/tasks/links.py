@@ -283,6 +283,7 @@ def _rewrites(rewrites: Iterable[Rewrite]) -> dict[str, list[dict[str, Json]]]:
                 "question": rewrite.draft.question,
                 "references": list(rewrite.draft.references),
                 "problems": list(rewrite.problems),
+                "checked": rewrite.coherent is not None,
             }
         )
     return dict(found)
