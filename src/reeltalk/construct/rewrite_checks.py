@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from reeltalk.construct.leakage import own_answer
-from reeltalk.construct.linting import DEFAULT_LINT, GATE, lint, text_words, topic_words
+from reeltalk.construct.linting import DEFAULT_LINT, GATE, GRAVE, lint, text_words, topic_words
 from reeltalk.construct.writers import Language
 from reeltalk.questions.answer_words import lexicon
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn
@@ -20,8 +20,10 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.record import Json
 from reeltalk.schema.rewriting import RESTS_ON
 
-GRAVE_RULES: Final = frozenset({"unchanged", "method", "copied", "language", "wording"})
-"""Rules whose faults no draft may keep."""
+GRAVE_RULES: Final = GRAVE | {"unchanged", "method", "copied"}
+"""Rules after whose faults a draft must not stay."""
+_OF_OTHERS: Final = frozenset({"yes_no", "order"})
+"""Rules for turns that a draft need not keep: a method may ask whether something is possible."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,8 @@ def find_draft_faults(
         language: The language that it should be written in.
     """
     alone = QAChain(id=after.id, video_id=after.video_id, turns=(draft,))
-    faults = [
-        rule_fault(found.gate.removeprefix(f"{GATE}."), found.reason or "") for found in lint(alone, language=language)
-    ]
+    found = ((flag.gate.removeprefix(f"{GATE}."), flag.reason or "") for flag in lint(alone, language=language))
+    faults = [rule_fault(rule, reason) for rule, reason in found if rule not in _OF_OTHERS]
     said, target = before.turns[: linkage.source.turn_index + 1], linkage.target.turn_index
     own = own_answer(draft)
     if own is not None:
@@ -93,18 +94,21 @@ def asks_again(question: str, others: Sequence[str]) -> int | None:
 
 
 def _told_later(draft: Turn, said: Sequence[Turn], turns: Sequence[Turn], target: int) -> Iterator[int]:
-    """Numbers of the following turns whose answers add only words that the draft says."""
-    told, known = topic_words(_text([draft])), topic_words(_text([*said, *turns[: target + 1]]))
+    """Numbers of the following turns whose answers add to their questions only words that the draft says."""
+    told, answered = topic_words(_text([draft])), topic_words(" ".join(draft.references[:1]))
+    known = topic_words(_text([*said, *turns[: target + 1]]))
     for number, turn in enumerate(turns[target + 1 :], start=target + 2):
-        new = topic_words(" ".join(turn.references[:1])) - topic_words(turn.question) - known - _number_words()
-        if new and new <= told:
+        asked = topic_words(turn.question)
+        added = topic_words(" ".join(turn.references[:1])) - asked
+        # Words that were said before, and numbers, tell an answer only beside the words of its question.
+        is_new = bool(added - known - _number_words()) and added <= told
+        if is_new or (added and added <= answered and 2 * len(asked & answered) >= len(asked) > 0):
             yield number
         known |= topic_words(_text([turn]))
 
 
 @cache
 def _number_words() -> frozenset[str]:
-    # A number that two answers have in common is most often another number of another thing.
     return topic_words(" ".join((*lexicon().numbers, *map(str, range(21)))))
 
 

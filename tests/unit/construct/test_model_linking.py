@@ -234,7 +234,8 @@ class TestOfDrafts:
             {"drafts": [talk, wrong]},
             {"drafts": [DRAFT | {"linkage": 2, "question": "Who fills what was in the crate?"}, DRAFT]},
         )
-        judge = Scripted({"checks": [contradicted]}, {"checks": [CHECK, CHECK | {"number": 2}]})
+        both = {"checks": [CHECK, CHECK | {"number": 2}]}
+        judge = Scripted({"checks": [CHECK, contradicted | {"number": 2}]}, both)
         found = rewrite(model, judge, linkages=(LINKAGE, other), attempts=2)
         assert [one.coherent for one in found.rewrites] == [True, True]
         back = model.prompt()
@@ -415,6 +416,8 @@ def chains_about(number: int) -> tuple[QAChain, QAChain]:
 
 
 Draft = dict[str, Any]
+
+
 FAULTS: dict[str, Callable[[Draft, QAChain, int], Draft]] = {
     "unchanged": lambda draft, after, at: draft | {"question": after.turns[at].question},
     "nearly unchanged": lambda draft, after, at: draft | {"question": f"And {after.turns[at].question}"},
@@ -433,6 +436,12 @@ FAULTS: dict[str, Callable[[Draft, QAChain, int], Draft]] = {
             "answer": "He is slower now than he was then.",
         }
     ),
+    "as an AI": lambda draft, after, at: draft | {"answer": "As an AI, I cannot see the video."},
+    "markup": lambda draft, after, at: draft | {"question": f"<script>alert(1)</script>{draft['question']}"},
+    "no antecedent": lambda draft, after, at: draft | {"question": "What does he do to it now?"},
+    "next answer told": lambda draft, after, at: (
+        draft | {"answer": " ".join((draft["answer"], *(turn.references[0] for turn in after.turns[at + 1 :][:1])))}
+    ),
     "unrelated": lambda draft, after, at: (
         draft | {"question": "Which ships lie at anchor?", "answer": "Two grey ferries."}
     ),
@@ -445,7 +454,8 @@ class Planting:
     name, sees_images, sampling = "vision-1", True, {"temperature": 0.0}
 
     def __init__(self, fault: str | None, after: QAChain) -> None:
-        self.fault, self.after, self.planted = fault, after, 0
+        self.fault, self.after = fault, after
+        self.planted: list[Draft] = []
 
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
         assert schema is not None
@@ -459,7 +469,7 @@ class Planting:
                 found = re.search(link, "\n".join(message.text for message in messages), re.MULTILINE)
                 assert found is not None
                 drafts.append(FAULTS[self.fault](draft, self.after, int(found[1]) - 1))
-            self.planted += len(drafts)
+                self.planted += [drafts[-1]] if drafts[-1] != draft else []
             reply = {"drafts": drafts}
         return Reply(json.dumps(reply), self.name, 1, 1, False)
 
@@ -467,14 +477,14 @@ class Planting:
         return
 
 
-def drafted(number: int, fault: str | None, attempts: int = 0) -> tuple[RewriteResult, int, int]:
-    """The drafts for two chains, the number of links, and the number of drafts with the fault."""
+def drafted(number: int, fault: str | None) -> tuple[RewriteResult, int, list[Draft]]:
+    """The drafts for two chains, the number of links, and the drafts with the fault."""
     before, after = chains_about(number)
     model = Planting(fault, after)
     own = ModelWriter(model, context=look, judges=(Planting(None, after),))
     linkages = own.linkages(VIDEO, before, after)
     assert isinstance(linkages, list)
-    found = own.rewrite_pair(VIDEO, linkages, before, after, drafts=1, attempts=attempts)
+    found = own.rewrite_pair(VIDEO, linkages, before, after, drafts=1, attempts=0)
     return found, len(linkages), model.planted
 
 
@@ -490,14 +500,14 @@ def test_good_drafts_are_kept_and_none_is_flagged() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_never_passes(fault: str) -> None:
-    planted = passed = dropped = 0
+    planted = dropped = 0
     for number in range(6):
-        found, _, count = drafted(number, fault)
-        planted += count
-        passed += sum(one.coherent is not False for one in found.rewrites)
+        found, _, faulty = drafted(number, fault)
+        planted += len(faulty)
         dropped += sum(gate.outcome in GONE for gate in found.gates)
-        assert all(one.problems for one in found.rewrites)
+        said = [(draft["question"], draft["answer"]) for draft in faulty]
+        passed = [one for one in found.rewrites if (one.draft.question, *one.draft.references) in said]
+        assert all(one.coherent is False and one.problems for one in passed)
     assert planted >= 10
-    assert passed == 0
-    if fault in ("unchanged", "frames", "contradicted", "unknown method", "Chinese"):
+    if fault in ("unchanged", "nearly unchanged", "contradicted", "unknown method", "Chinese", "as an AI", "markup"):
         assert dropped >= planted
