@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.metrics.clustered import ClusteredEstimate, clustered_mean
+from reeltalk.metrics.clustered import ClusteredEstimate, clustered_difference, clustered_mean
 from reeltalk.metrics.counting import count_words, list_words
 from reeltalk.metrics.turn_checks import (
     CheckedTurn,
     CheckName,
     Quality,
+    checked_rewrites,
     checked_turns,
     gate_name,
     is_supported,
@@ -115,6 +116,8 @@ class WriterWork:
     name: str
     signatures: tuple[str, ...]
     units: dict[DraftPlace, WrittenUnit]
+    drafts: list[CheckedTurn]
+    """Rewriting drafts. Each writer has its own linkages, so they are not paired."""
     yields: list[UnitYield]
     quality: Quality
     settings: Mapping[str, Any]
@@ -173,6 +176,12 @@ MEASURES: Final = (
         is_share=False,
         better="",
     ),
+)
+
+
+DRAFT_MEASURES: Final = (
+    WriterMeasure("Rewriting drafts: passed every check", lambda turn: float(turn.passed) if turn.made else None),
+    WriterMeasure("Rewriting drafts: verified", lambda turn: _optional(is_supported(turn))),
 )
 
 
@@ -236,7 +245,7 @@ def compare_writers(
     writers = [_read_work(benchmark) for benchmark in benchmarks]
     for work, name in zip(writers, names or _unlike([work.name for work in writers], benchmarks), strict=True):
         work.name = name
-    rows = [_row(measure, writers) for measure in MEASURES]
+    rows = [*(_row(measure, writers) for measure in MEASURES), *(_draft_row(m, writers) for m in DRAFT_MEASURES)]
     common = sorted(set.intersection(*(set(work.units) for work in writers)))
     drawn = sorted(random.Random(f"pairs {seed}").sample(common, min(pairs, len(common))))
     vectors = _vectors(writers)
@@ -285,11 +294,13 @@ def _read_work(benchmark: Benchmark) -> WriterWork:
         place = DraftPlace(unit.video_id, kind, name, numbers[unit.video_id, kind, name])
         numbers[unit.video_id, kind, name] += 1
         found[place] = WrittenUnit(place, unit, tuple(turns[unit.id]))
-    quality = measure_quality(own, gates)
+    rewrites = [row for row in benchmark.read(REWRITES) if WRITER_OF in row.extra]
+    quality = measure_quality(own, gates, rewrites)
     return WriterWork(
         name=quality.writers[0] if len(quality.writers) == 1 else benchmark.path.name,
         signatures=tuple(sorted({str(unit.extra[WRITER_OF]) for unit in own})),
         units=found,
+        drafts=list(checked_rewrites(rewrites, gates, {unit.id: unit.video_id for unit in own})),
         yields=_yields(benchmark, own, gates),
         quality=quality,
         settings=_settings(benchmark),
@@ -322,10 +333,14 @@ def _yields(benchmark: Benchmark, own: Sequence[QAChain | Dialogue], gates: Sequ
     here = {unit.id for unit in own}
     dropped: dict[str, set[str]] = defaultdict(set)
     unwritten: Counter[str] = Counter()
+    pairs = 0
     for gate in gates:
         name = gate_name(gate)
-        whole = gate.turn_index is None and gate.unit_id not in here
-        if gate.outcome is GateOutcome.DROPPED and whole and gate.unit in ("chain", "dialogue"):
+        if gate.outcome is GateOutcome.DROPPED and name.startswith("linkage."):
+            pairs += 1
+        elif gate.outcome is GateOutcome.DROPPED and gate.unit == "linkage":
+            dropped["Rewriting drafts"].add(gate.unit_id)
+        elif gate.outcome is GateOutcome.DROPPED and gate.turn_index is None and gate.unit_id not in here:
             dropped[gate.unit].add(gate.unit_id)
         elif gate.outcome is GateOutcome.UNWRITTEN:
             unwritten[_kind_of(name)] += 1
@@ -340,7 +355,8 @@ def _yields(benchmark: Benchmark, own: Sequence[QAChain | Dialogue], gates: Sequ
     ]
     for title, table in tables:
         rows = sum(WRITER_OF in row.extra for row in benchmark.read(table))
-        found.append(UnitYield(title, rows, unwritten[title], 0))
+        left_out = pairs if table is LINKAGES else len(dropped[title])
+        found.append(UnitYield(title, rows, unwritten[title], left_out))
     lists = sum(turn.checklist is not None for unit in own for turn in unit.turns)
     found.append(UnitYield("Checklists", lists, unwritten["Checklists"], 0))
     return [one for one in found if one.asked]
@@ -368,16 +384,34 @@ def _unlike(names: Sequence[str], benchmarks: Sequence[Benchmark]) -> list[str]:
     ]
 
 
-def _row(measure: WriterMeasure, writers: Sequence[WriterWork]) -> MeasuredRow:
+def _measured(measure: WriterMeasure, turns: Sequence[CheckedTurn]) -> MeanInterval | None:
+    found = [(value, turn.video_id) for turn in turns if (value := measure.of(turn)) is not None]
+    if not found:
+        return None
     scale = (0.0, 1.0) if measure.is_share else None
-    values = []
-    for work in writers:
-        found = [(value, turn.video_id) for turn in work.turns if (value := measure.of(turn)) is not None]
-        values.append(
-            mean_interval(np.array([value for value, _ in found]), [video for _, video in found], scale)
-            if found
-            else None
+    return mean_interval(np.array([value for value, _ in found]), [video for _, video in found], scale)
+
+
+def _draft_row(measure: WriterMeasure, writers: Sequence[WriterWork]) -> MeasuredRow:
+    """A measure of rewriting drafts, with differences that are clustered by video and not paired."""
+    values = tuple(_measured(measure, work.drafts) for work in writers)
+    found = [[(v, turn.video_id) for turn in work.drafts if (v := measure.of(turn)) is not None] for work in writers]
+    differences = tuple(
+        clustered_difference(
+            np.array([v for v, _ in other]),
+            np.array([v for v, _ in found[0]]),
+            [video for _, video in other],
+            [video for _, video in found[0]],
         )
+        if other and found[0]
+        else None
+        for other in found[1:]
+    )
+    return MeasuredRow(measure.title, measure.is_share, measure.better, values, differences)
+
+
+def _row(measure: WriterMeasure, writers: Sequence[WriterWork]) -> MeasuredRow:
+    values = [_measured(measure, work.turns) for work in writers]
     by_place = [_place_means(measure.of, work) for work in writers]
     differences = tuple(_paired(by_place[0], other) for other in by_place[1:])
     return MeasuredRow(measure.title, measure.is_share, measure.better, tuple(values), differences)

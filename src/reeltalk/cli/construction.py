@@ -122,6 +122,7 @@ def _compare(
     settings: ConstructSettings,
     asking: AskSettings,
 ) -> int:
+    from reeltalk.llm.budget import prices_of
     from reeltalk.parallel import open_executor
     from reeltalk.stages.constructing import construct as run_stage
     from reeltalk.stages.reporting import report
@@ -151,7 +152,12 @@ def _compare(
             print(line)
         print(f"benchmark: {copy.path}")
         complete &= done.complete
-    index = report(*(Benchmark.open(copy.path) for copy in copies.values()), out=out / REPORT, overwrite=True)
+    index = report(
+        *(Benchmark.open(copy.path) for copy in copies.values()),
+        out=out / REPORT,
+        overwrite=True,
+        prices=prices_of(asking.price_in, asking.price_out, "--price"),
+    )
     print(f"report: {index}")
     return 0 if complete else 1
 

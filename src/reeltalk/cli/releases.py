@@ -17,6 +17,7 @@ from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOpt
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
+    from reeltalk.schema.dialogue import Dialogue, QAChain
     from reeltalk.schema.sft import TokenCounter
     from reeltalk.store.content import Content
     from reeltalk.store.sft import SampleLayout
@@ -128,10 +129,11 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.release import CARD
     from reeltalk.store.release import freeze as write_release
-    from reeltalk.store.tables import CHAINS, DIALOGUES, GATES
+    from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES
 
     opened = Benchmark.open(benchmark)
-    checked = quality_card([*opened.read(CHAINS), *opened.read(DIALOGUES)], list(opened.read(GATES)))
+    units: list[QAChain | Dialogue] = [*opened.read(CHAINS), *opened.read(DIALOGUES)]
+    checked = quality_card(units, list(opened.read(GATES)), list(opened.read(REWRITES)))
     frozen = write_release(opened, release, version=version, title=title, notes=checked)
     print(f"release {version} of {describe_counts(frozen.manifest)}: {release / CARD}")
     return 0

@@ -108,7 +108,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
         f"# {escape_card(title)}",
         "",
         *([f'`datasets.load_dataset("OWNER/NAME", "{first}")` loads the first part.', ""] if first else []),
-        *quality_card([*content.chains, *content.dialogues], content.gates),
+        *quality_card([*content.chains, *content.dialogues], content.gates, content.rewrites),
         "## Parts",
         "",
         *markdown_table(

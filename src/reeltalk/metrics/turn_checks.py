@@ -26,11 +26,12 @@ from reeltalk.schema.gates import (
     GateOutcome,
     GateResult,
 )
+from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.text_tables import escape_card, markdown_table
 
 CheckName = Literal[
     "verified", "faults", "rules", "leaks", "probes", "answerable", "evidence", "depends", "difficulty", "quality",
-    "checklist",
+    "checklist", "task",
 ]  # fmt: skip
 
 
@@ -124,6 +125,9 @@ CHECKS: Final = (
         "whether the checklists tell right answers from wrong ones",
         always=False,
     ),
+    TurnCheckInfo(
+        "task", "Does its task", "Task", ("task",), "whether the dialogues test what their task asks for", always=False
+    ),
 )
 """In the order of importance to a reader."""
 
@@ -172,8 +176,9 @@ def fault_class(gate: GateResult) -> str:
 class CheckedTurn:
     """A turn with the results of its checks."""
 
-    unit: Literal["chain", "dialogue"]
+    unit: Literal["chain", "dialogue", "rewrite"]
     unit_id: str
+    """The chain, dialogue or rewriting draft."""
     index: int
     """From 0."""
     video_id: str
@@ -249,6 +254,27 @@ def checked_turns(units: Iterable[QAChain | Dialogue], gates: Iterable[GateResul
                 results,
                 _outcomes(results),
             )
+
+
+def checked_rewrites(
+    rewrites: Iterable[Rewrite], gates: Iterable[GateResult], videos: Mapping[str, str]
+) -> Iterator[CheckedTurn]:
+    """Rewriting drafts with their checks, in order.
+
+    Args:
+        rewrites: The drafts.
+        gates: Rows of the table `gates`.
+        videos: The video of each chain.
+    """
+    found: dict[str, list[GateResult]] = {}
+    for gate in gates:
+        if gate.unit == "linkage" and gate.outcome not in GONE:
+            found.setdefault(gate.unit_id, []).append(gate)
+    for rewrite in rewrites:
+        results = tuple(found.get(rewrite.id, ()))
+        index = rewrite.linkage.target.turn_index
+        video_id = videos.get(rewrite.linkage.source.unit_id, "")
+        yield CheckedTurn("rewrite", rewrite.id, index, video_id, None, rewrite.draft, results, _outcomes(results))
 
 
 _WEIGHT: Final = (GateOutcome.UNCHECKED, GateOutcome.PASSED, GateOutcome.FLAGGED)
@@ -330,12 +356,15 @@ class Quality:
         return set(self.writers) == {GRAPH}
 
 
-def measure_quality(units: Sequence[QAChain | Dialogue], gates: Sequence[GateResult]) -> Quality:
+def measure_quality(
+    units: Sequence[QAChain | Dialogue], gates: Sequence[GateResult], rewrites: Sequence[Rewrite] = ()
+) -> Quality:
     """Count how far turns were checked, with intervals clustered by video.
 
     Args:
         units: Chains and dialogues of a benchmark.
         gates: Its gate results.
+        rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
     """
     turns = list(checked_turns(units, gates))
     found = Quality(turns=len(turns), videos=len({turn.video_id for turn in turns}))
@@ -352,7 +381,9 @@ def measure_quality(units: Sequence[QAChain | Dialogue], gates: Sequence[GateRes
         if gate.outcome in GONE or gate_name(gate) == ATTEMPT:
             outcome = GateOutcome.REPLACED if gate_name(gate) == ATTEMPT else gate.outcome
             found.gone[fault_class(gate), outcome.value] += 1
-    classes: dict[str, list[CheckedTurn]] = {}
+    drafts = list(checked_rewrites(rewrites, gates, {unit.id: unit.video_id for unit in units}))
+    found.faults.update(f"{fault} (draft)" for draft in drafts for fault in draft.faults)
+    classes: dict[str, list[CheckedTurn]] = {"rewriting drafts": drafts} if drafts else {}
     for turn in turns:
         classes.setdefault("question chains" if turn.unit == "chain" else turn.task or "dialogues", []).append(turn)
     found.classes = [
@@ -449,16 +480,19 @@ def quality_sentences(found: Quality) -> Iterator[str]:
         yield f"Warning: {name} wrote turns and judged them. Models tend to approve of what they wrote."
 
 
-def quality_card(units: Sequence[QAChain | Dialogue], gates: Sequence[GateResult]) -> list[str]:
+def quality_card(
+    units: Sequence[QAChain | Dialogue], gates: Sequence[GateResult], rewrites: Sequence[Rewrite] = ()
+) -> list[str]:
     """A section of a Markdown card that says how far a benchmark was checked; empty if nothing of it was constructed.
 
     Args:
         units: Chains and dialogues of the benchmark.
         gates: Its gate results.
+        rewrites: Its rewriting drafts.
     """
     if not units or not (gates or any("writer" in unit.extra for unit in units)):
         return []
-    found = measure_quality(units, gates)
+    found = measure_quality(units, gates, rewrites)
     lines = ["## How far it was checked", ""]
     lines += [f"- {escape_card(sentence)}" for sentence in quality_sentences(found)]
     if found.checks:

@@ -15,7 +15,7 @@ from reeltalk.pages.scenarios import has_scenarios
 from reeltalk.pages.site import Page, Site, write_static, write_text
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, VIDEOS
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, REWRITES, VIDEOS
 
 PAGE: Final = "dataset.html"
 STYLE: Final = "dataset.css"
@@ -79,7 +79,7 @@ def read_quality(benchmark: Benchmark) -> Quality | None:
     units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
     if not units or not benchmark.rows(GATES):
         return None
-    return measure_quality(units, list(benchmark.read(GATES)))
+    return measure_quality(units, list(benchmark.read(GATES)), list(benchmark.read(REWRITES)))
 
 
 def quality_values(quality: Quality | None) -> dict[str, object]:

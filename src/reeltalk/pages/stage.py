@@ -15,6 +15,7 @@ from reeltalk.analysis.dialogues import collect_dialogues
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.llm.budget import Prices
 from reeltalk.pages.calibration import run_calibration
 from reeltalk.pages.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.pages.construction import is_constructed, write_construction
@@ -220,7 +221,7 @@ def write_dataset_report(benchmark: Benchmark, folder: Path) -> Path:
     return write_dataset_page(benchmark, folder, make_environment(), page="index.html")
 
 
-def write_writers_report(benchmarks: Sequence[Benchmark], folder: Path) -> Path:
+def write_writers_report(benchmarks: Sequence[Benchmark], folder: Path, *, prices: Prices | None = None) -> Path:
     """Write the page that compares writers as a site.
 
     The same benchmarks give the same bytes.
@@ -228,6 +229,7 @@ def write_writers_report(benchmarks: Sequence[Benchmark], folder: Path) -> Path:
     Args:
         benchmarks: One for each writer, two or more, with the same clips.
         folder: An existing, empty folder.
+        prices: Prices of the models, to show what the writers cost.
 
     Returns:
         Path of `index.html`.
@@ -237,7 +239,7 @@ def write_writers_report(benchmarks: Sequence[Benchmark], folder: Path) -> Path:
         InputError: A table is damaged.
     """
     write_static(folder)
-    return write_writers(benchmarks, folder, make_environment())
+    return write_writers(benchmarks, folder, make_environment(), prices=prices)
 
 
 def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:

@@ -8,6 +8,8 @@ from typing import Final
 from jinja2 import Environment
 
 from reeltalk.analysis.writers import DraftPlace, MeasuredRow, WriterComparison, WrittenUnit, compare_writers
+from reeltalk.construct.costs import Asked, construct_cost
+from reeltalk.llm.budget import Prices
 from reeltalk.metrics.clustered import ClusteredEstimate
 from reeltalk.metrics.turn_checks import CheckedTurn, quality_sentences
 from reeltalk.metrics.uncertainty import MeanInterval, few_videos_warning
@@ -41,7 +43,29 @@ class ShownDraft:
     """Flags of the whole."""
 
 
-def write_writers(benchmarks: Sequence[Benchmark], folder: Path, environment: Environment, *, page: str = PAGE) -> Path:
+@dataclass(frozen=True)
+class WriterCost:
+    """What models were asked for one writer, judges and probes included."""
+
+    writer: str
+    requests: int
+    a_turn: float | None
+    """Requests for each turn that was kept."""
+    images: int
+    prompt_tokens: int
+    reply_tokens: int
+    money: str
+    """Empty without prices."""
+
+
+def write_writers(
+    benchmarks: Sequence[Benchmark],
+    folder: Path,
+    environment: Environment,
+    *,
+    page: str = PAGE,
+    prices: Prices | None = None,
+) -> Path:
     """Write the page.
 
     Args:
@@ -49,6 +73,7 @@ def write_writers(benchmarks: Sequence[Benchmark], folder: Path, environment: En
         folder: An existing folder.
         environment: Where the templates are.
         page: Name of the page.
+        prices: Prices of the models.
 
     Returns:
         Path of the page.
@@ -64,7 +89,7 @@ def write_writers(benchmarks: Sequence[Benchmark], folder: Path, environment: En
         found=found,
         names=_names(found),
         kinds=list(dict.fromkeys(one.kind for work in found.writers for one in work.yields)),
-        costs=(),
+        costs=_costs(found, benchmarks, prices),
         rows=[_cells(row) for row in (found.kept, *found.rows)],
         sentences=[list(quality_sentences(work.quality)) for work in found.writers],
         spread=_spread_cells(found),
@@ -75,6 +100,25 @@ def write_writers(benchmarks: Sequence[Benchmark], folder: Path, environment: En
     )  # fmt: skip
     write_text(folder / page, html)
     return folder / page
+
+
+def _costs(
+    found: WriterComparison, benchmarks: Sequence[Benchmark], prices: Prices | None
+) -> list[tuple[WriterCost, tuple[tuple[str, WriterCost], ...]]]:
+    """The cost of each writer and of its steps; empty if no writer asked a model."""
+    rows = []
+    for work, benchmark in zip(found.writers, benchmarks, strict=True):
+        steps = {step: sum(asked.values(), Asked()) for step, asked in construct_cost(benchmark).items()}
+        turns = len(work.turns)
+        whole = _cost(work.name, sum(steps.values(), Asked()), turns, prices)
+        rows.append((whole, tuple((step, _cost(work.name, asked, turns, prices)) for step, asked in steps.items())))
+    return rows if any(whole.requests for whole, _ in rows) else []
+
+
+def _cost(writer: str, asked: Asked, turns: int, prices: Prices | None) -> WriterCost:
+    money = f"{prices.cost(asked.prompt_tokens, asked.reply_tokens):,.2f}" if prices is not None else ""
+    a_turn = asked.requests / turns if turns else None
+    return WriterCost(writer, asked.requests, a_turn, asked.images, asked.prompt_tokens, asked.reply_tokens, money)
 
 
 def _names(found: WriterComparison) -> list[str]:
@@ -98,13 +142,17 @@ def _reasons(reasons: Mapping[tuple[str, str], int]) -> list[tuple[str, str, int
 
 
 def _cells(row: MeasuredRow) -> tuple[str, list[MeasureCell | None], list[MeasureCell | None]]:
-    noun = "clip" if row.measure == "Clips with a chain" else "turn"
+    noun, place = "turn", "place"
+    if row.measure.startswith("Clips"):
+        noun = "clip"
+    elif row.measure.startswith("Rewriting drafts"):
+        noun = place = "draft"
     values = [_value(value, noun, is_share=row.is_share) for value in row.values]
-    return row.measure, values, [_difference(value, is_share=row.is_share) for value in row.differences]
+    return row.measure, values, [_difference(value, place, is_share=row.is_share) for value in row.differences]
 
 
 def _spread_cells(found: WriterComparison) -> list[MeasureCell | None]:
-    return [_difference(value, is_share=False) for value in found.spread]
+    return [_difference(value, "place", is_share=False) for value in found.spread]
 
 
 def _value(value: MeanInterval | None, noun: str, *, is_share: bool) -> MeasureCell | None:
@@ -118,7 +166,7 @@ def _value(value: MeanInterval | None, noun: str, *, is_share: bool) -> MeasureC
     return MeasureCell(f"{times * value.value:.{digits}f}{end}", interval, _rests_on(value.n, noun, value.clusters))
 
 
-def _difference(value: ClusteredEstimate | None, *, is_share: bool) -> MeasureCell | None:
+def _difference(value: ClusteredEstimate | None, noun: str, *, is_share: bool) -> MeasureCell | None:
     if value is None:
         return None
     times, end = (100.0, " points") if is_share else (1.0, "")
@@ -129,7 +177,7 @@ def _difference(value: ClusteredEstimate | None, *, is_share: bool) -> MeasureCe
         clear = value.low > 0 or value.high < 0
     elif value.clusters > 1:
         interval = "the same in every video"
-    rests_on = _rests_on(value.items, "place", value.clusters)
+    rests_on = _rests_on(value.items, noun, value.clusters)
     return MeasureCell(f"{_signed(times * value.value, digits)}{end}", interval, rests_on, clear)
 
 

@@ -10,6 +10,7 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.published.records import read_published as published_numbers
 from reeltalk.analysis.score_matrix import score_column
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.llm.budget import Prices
 from reeltalk.pages.construction import is_constructed
 from reeltalk.pages.curation import is_curated
 from reeltalk.pages.objects import has_objects
@@ -43,6 +44,7 @@ def report(
     benchmark: Benchmark | None = None,
     executor: Executor | None = None,
     overwrite: bool = False,
+    prices: Prices | None = None,
 ) -> Path:
     """Write runs, one benchmark, or the benchmarks of several writers as a static site that you can open from disk.
 
@@ -55,6 +57,7 @@ def report(
         benchmark: The benchmark of the runs. The site then shows its videos, evidence and tags.
         executor: Decodes and cuts its videos; by default processes of this machine.
         overwrite: Replace an existing report.
+        prices: Prices of models, for the cost of several writers.
 
     Returns:
         Path of `index.html`.
@@ -78,7 +81,7 @@ def report(
     with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
         benchmarks = [subject for subject in opened if isinstance(subject, Benchmark)]
         if len(benchmarks) > 1:
-            write_writers_report(benchmarks, folder)
+            write_writers_report(benchmarks, folder, prices=prices)
         elif benchmarks:
             _write_benchmark_report(benchmarks[0], folder)
         else:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from reeltalk.construct.costs import COSTS
 from reeltalk.construct.step import WRITER
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.texts import fold_name
@@ -79,7 +80,7 @@ def _remove_written(benchmark: Benchmark) -> None:
     """Remove what a writer wrote, with the results of its checks; imported rows stay."""
     rows = {table: [row for row in benchmark.read(table) if WRITER not in row.extra] for table in WRITTEN}
     with benchmark.writing(stage="construct writers") as writer:
-        writer.remove(benchmark.manifest, GATES.file_name, *(table.file_name for table in WRITTEN))
+        writer.remove(benchmark.manifest, GATES.file_name, COSTS, *(table.file_name for table in WRITTEN))
         for table, own in rows.items():
             if own:
                 writer.add(table, own)
