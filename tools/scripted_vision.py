@@ -7,6 +7,7 @@ What it says follows from the request alone, so that the same requests get the s
 import hashlib
 import itertools
 import json
+import random
 import re
 import sys
 import time
@@ -205,55 +206,146 @@ def _caption(text: str, draw: int) -> dict[str, Any]:
 
 
 def _merge(text: str, draw: int) -> dict[str, Any]:
-    return {"same_scene": draw % 3 == 0, "reason": "the room is the same"}
+    return {"reason": "the room is the same", "same_scene": draw % 3 == 0}
+
+
+_TASKS = ("object_reference", "memory_recall", "summary", "answer_refusal", "topic_shifting", "proactive_interaction")
 
 
 def _suitability(text: str, draw: int) -> dict[str, Any]:
-    return {"score": 5 + draw % 2, "reason": "there is enough to talk about"}
+    scores = {task: 5 + (draw >> place) % 2 for place, task in enumerate(_TASKS)}
+    return {"tasks": [{"task": t, "reason": "there is enough to talk about", "score": n} for t, n in scores.items()]}
+
+
+_ROUNDS = (
+    ("What does the person {verb} near the {place}?", "A {colour} {thing} with a {mark}."),
+    ("Who comes to {verb} the {thing}?", "Somebody in a {colour} jacket with a {mark}."),
+    ("Where is the {thing} that they {verb}?", "On the {place}, beside a {colour} {mark}."),
+    ("Why does the person {verb} the {mark}?", "It is in the way of the {colour} {thing} on the {place}."),
+    ("With what do they {verb} the {place}?", "With a {colour} sponge that hung from the {mark} of a {thing}."),
+    ("Which thing falls when they {verb} the {mark}?", "The {colour} {thing} tips over beside the {place}."),
+    (
+        "How do they {verb} the {thing} in the end?",
+        "With both hands, over the {place}, until the {colour} {mark} shows.",
+    ),
+    ("What lies under the {thing} that they {verb}?", "A {colour} cloth from the {place} that has a {mark} on it."),
+)
+_VERBS = (
+    "take", "lift", "wipe", "fold", "open", "shake", "push", "turn", "pull", "carry", "touch", "hide", "polish", "wrap",
+)  # fmt: skip
+_MARKS = ("ribbon", "handle", "label", "hook", "stripe", "lid", "button", "bell")
+_ABSENT = ("umbrella", "guitar", "parrot", "ladder", "bicycle", "telescope", "drum", "kite")
+_CAPITALS = {
+    "France": "Paris", "Italy": "Rome", "Spain": "Madrid", "Norway": "Oslo", "Poland": "Warsaw", "Japan": "Tokyo",
+    "Peru": "Lima", "Kenya": "Nairobi", "Egypt": "Cairo", "Chile": "Santiago", "Cuba": "Havana", "Greece": "Athens",
+    "Iran": "Tehran", "Iraq": "Baghdad", "Ireland": "Dublin", "Sweden": "Stockholm", "Ghana": "Accra",
+}  # fmt: skip
+
+
+def _filled(form: str, dice: random.Random) -> str:
+    """A sentence with drawn words; the same ones for the same state of the dice."""
+    lists = {"verb": _VERBS, "colour": _COLOURS, "thing": _THINGS, "place": _PLACES, "mark": _MARKS, "absent": _ABSENT}
+    return form.format(**{name: dice.choice(drawn) for name, drawn in lists.items()})
+
+
+def _moments(text: str) -> list[float]:
+    """The seconds of the pictures that a prompt shows."""
+    told = re.search(r"(?:seconds of the video|秒数|秒)\D{0,12}?((?:\d+(?:\.\d+)?(?:, |、)?)+)", text)
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", told[1])] if told else []
 
 
 def _dialogue(text: str, draw: int) -> dict[str, Any]:
-    colour, thing, place = _picked(draw)
-    asked = [
-        (f"What stands on the {place}?", f"A {colour} {thing} stands on the {place}."),
-        ("Who comes for it?", f"A person in a jacket comes for the {thing}."),
-        ("What does he do next?", f"He carries the {thing} to the window."),
-        ("How does the room change?", "The room grows brighter when the curtain is drawn."),
-    ]
+    dice = random.Random(draw)
+    asked = []
+    for pair in dice.sample(_ROUNDS, 4):
+        drawn = dice.random()
+        asked.append(tuple(_filled(form, random.Random(drawn)) for form in pair))
     rounds = [(q, a, "Scene Understanding", "video") for q, a in asked]
     last: list[tuple[str, str, str, str]]
     if "Object Reference:" in text:
-        last = [("And where does it end up?", f"The {thing} ends up on the sill.", "Object Reference", "video")]
+        said = _filled("The {colour} {thing} ends up on the {place}, by the {mark}.", dice)
+        last = [("And where does that one end up?", said, "Object Reference", "video")]
     elif "Memory Recall:" in text:
-        recalled = f"In round 1 we said that a {colour} {thing} stands on the {place}."
-        last = [("What did we say stood there at first?", recalled, "Memory Recall", "video")]
+        asks = f"You told me before: {asked[0][0][0].lower()}{asked[0][0][1:]}"
+        last = [(asks, f"In round 1 we said: {asked[0][1]}", "Memory Recall", "video")]
     elif "Summary:" in text:
         last = [("Please sum up our conversation.", " ".join(a for _, a in asked), "Summary", "video")]
     elif "Answer Refusal:" in text:
-        said = "The video shows no umbrella, so I cannot tell."
-        last = [("Where does he put the umbrella?", said, "Answer Refusal", "video")]
+        drawn = dice.random()
+        said = _filled("The video shows no {absent} by the {colour} {thing}, so nobody can tell.", random.Random(drawn))
+        asks = _filled("Where is the {absent} put, next to the {colour} {thing}?", random.Random(drawn))
+        last = [(asks, said, "Answer Refusal", "video")]
     elif "Topic Shifting:" in text:
-        capital = ("What is the capital of France?", "The capital of France is Paris.", "Topic Shifting", "topic")
-        river = ("Which river runs through it?", "The Seine runs through Paris.", "Topic Shifting", "topic")
+        off = [
+            (f"What is the capital of {land}?", f"The capital of {land} is {city}.", "Topic Shifting", "topic")
+            for land, city in dice.sample(sorted(_CAPITALS.items()), 2)
+        ]
         back = [(q, a, "Topic Shifting", "video") for q, a in asked[2:]]
-        rounds, last = rounds[:2], [capital, back[0], river, back[1]]
+        rounds, last = rounds[:2], [off[0], back[0], off[1], back[1]]
     else:
-        said = f"Did you see how he holds the {thing}? What do you think he wants with it?"
+        said = _filled("There is a {thing} still to come. What would you do with its {mark} at the {place}?", dice)
         last = [("Okay.", said, "Proactive Interaction", "chat")]
-    keys = ("user", "assistant", "ability", "about")
-    return {"rounds": [dict(zip(keys, one, strict=True)) for one in (*rounds, *last)]}
+    keys, moments = ("user", "assistant", "ability", "about"), _moments(text)
+    replied = []
+    for place, one in enumerate((*rounds, *last)):
+        shown = one[3] == "video" and one[2] not in ("Answer Refusal", "Summary") and moments
+        start_s = moments[place % len(moments)] if shown else None
+        span = {"start_s": start_s, "end_s": start_s}
+        replied.append(dict(zip(keys, one, strict=True)) | span)
+    return {"rounds": replied}
+
+
+def _dialogue_check(text: str, draw: int) -> dict[str, Any]:
+    turns = next(chain for chain in _turns(text) if chain)
+    checks: list[dict[str, Any]] = [
+        {"number": number, "seen": answer, "at_s": None, "faults": [], "verdict": "supported"}
+        for number, (_, answer) in enumerate(turns, start=1)
+    ]
+    return {"checks": checks, "task_reasons": ["the rounds do what their kind asks for"], "does_task": "Yes"}
 
 
 def _checklist(text: str, draw: int) -> dict[str, Any]:
     # The third part between lines of equals signs is the answer that is right.
-    answer = text.split("=====")[5].strip().rstrip(".。")
-    asked = ("say that", "make it clear that", "tell, in these words or others, that", "leave no doubt that")
-    items = [{"question": f"Does the answer {what} {answer}?", "expected": "Yes"} for what in asked]
+    parts = _fenced(text)
+    facts = [fact.strip() for fact in re.split(r"[.?。？]", parts[2]) if fact.strip()]
+    asked = ("say", "make it clear", "tell, in these words or others,", "leave no doubt")
+    items = [
+        {"question": f"Does the answer {how} that {facts[n % len(facts)]}?", "expected": "Yes"}
+        for n, how in enumerate(asked)
+    ]
     return {"items": [*items, {"question": "Does the answer speak of an elephant?", "expected": "No"}]}
 
 
-def _self_check(text: str, draw: int) -> dict[str, Any]:
-    return {"answers": ["Yes", "Yes", "Yes", "Yes", "No"]}
+def _wrong_answers(text: str, draw: int) -> dict[str, Any]:
+    numbers = re.search(r"(?:these rounds|这些轮次)\D*([\d, ]+)", text)
+    assert numbers is not None
+    other = (
+        "It is a purple umbrella in the garden.",
+        "The neighbour brings an elephant first.",
+        "Hard to say, really.",
+    )
+    return {"rounds": [{"number": int(n), "answers": list(other)} for n in re.findall(r"\d+", numbers[1])]}
+
+
+def _trial(text: str, draw: int) -> dict[str, Any]:
+    answers, items = _fenced(text)[:2]
+    asked = re.findall(r"^\d+\. (.+)$", items, re.MULTILINE)
+    found = []
+    for letter, answer in re.findall(r"^([A-D])\. (.+)$", answers, re.MULTILINE):
+        met = ["Yes" if _is_met(item, answer) else "No" for item in asked]
+        found.append({"letter": letter, "says": answer, "items": met})
+    return {"answers": found}
+
+
+_ASKING = set(
+    "does the answer say make it clear that tell in these words or others leave no doubt speak of an a".split()
+)
+
+
+def _is_met(item: str, answer: str) -> bool:
+    """Whether an answer holds nearly all that an item asks for."""
+    due = set(re.findall(r"\w+", item.lower())) - _ASKING
+    return len(due & set(re.findall(r"\w+", answer.lower()))) > 0.75 * len(due)
 
 
 def _tags(text: str, draw: int) -> dict[str, Any]:
@@ -325,8 +417,10 @@ _REPLIES = {
     "SuitabilityReply": _suitability,
     "DialogueReply": _dialogue,
     "EquivalenceReply": _equivalence,
+    "DialogueCheckReply": _dialogue_check,
     "ChecklistReply": _checklist,
-    "SelfCheckReply": _self_check,
+    "WrongAnswersReply": _wrong_answers,
+    "TrialReply": _trial,
     "TagsReply": _tags,
 }
 

@@ -11,26 +11,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
-from reeltalk.construct.leakage import leaks_of
-from reeltalk.construct.linting import TASK_LABEL, lint, topic_words
-from reeltalk.construct.quality import (
-    NEEDS_VIDEO,
-    ReportsReplaced,
-    remove_leaks,
-    replaced_gate,
-    shorten_dialogue,
-    unwritten_gate,
-)
+from reeltalk.construct.dialogue_quality import write_checked_dialogue
+from reeltalk.construct.linting import TASK_LABEL, repeated, topic_words
+from reeltalk.construct.quality import ReportsReplaced, remove_leaks, shorten_dialogue, unwritten_gate
 from reeltalk.construct.settings import SceneSettings
 from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
-from reeltalk.construct.writers import JudgesScenes, KnowsObjects, Unwritten
-from reeltalk.schema.dialogue import Dialogue
+from reeltalk.construct.verification import unchecked_gate
+from reeltalk.construct.writers import (
+    JudgesScenes,
+    KnowsObjects,
+    RatesTasks,
+    SeesSurroundings,
+    TriedChecklist,
+    TriesChecklists,
+    Unwritten,
+)
+from reeltalk.schema.dialogue import Checklist, Dialogue
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ClipId, VideoId, derive_id
 from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, SPEECH, VIDEOS
 
+CHECKLIST: Final = "checklist"
+"""Gate of a checklist that is tried on the right answer and on wrong ones."""
 PASSES: Final = 2
 """MT-Video-Bench merges twice."""
 
@@ -147,14 +151,17 @@ def write_scenes(run: ConstructRun) -> StepResult:
     clips, made = run.clips(), StepResult({SCENES: []})
     work = [(video, clip) for video in run.videos() for clip in clips[video.id]]
 
-    def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, frozenset[str]]:
+    def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, list[GateResult], frozenset[str]]:
         video, clip = item
         handled = run.writer.objects(video, clip) if isinstance(run.writer, KnowsObjects) else frozenset()
-        return clip.id, run.writer.caption(video, clip), handled
+        if isinstance(run.writer, SeesSurroundings):
+            return clip.id, *run.writer.checked_caption(video, clip), handled
+        return clip.id, run.writer.caption(video, clip), [], handled
 
     captions: dict[str, str] = {}
     objects = _sighted(run)
-    for clip_id, text, handled in run.map_ordered("captioning clips", work, caption):
+    for clip_id, text, gates, handled in run.map_ordered("captioning clips", work, caption):
+        made.gates += gates
         objects[clip_id] = objects.get(clip_id, frozenset()) | handled
         if isinstance(text, Unwritten):
             made.gates.append(unwritten_gate("caption", "clip", clip_id, text))
@@ -170,21 +177,30 @@ def write_scenes(run: ConstructRun) -> StepResult:
         scenes += [(video, scene) for scene in (*single, *cross)]
 
     def suit(item: tuple[Video, Scene]) -> tuple[Scene, dict[str, int], list[GateResult]]:
-        video, scene = item
-        found: dict[str, int] = {}
-        gates: list[GateResult] = []
-        for task in Task:
-            score = run.writer.suitability(video, scene, task)
-            if isinstance(score, Unwritten):
-                gates.append(unwritten_gate(f"suitability.{task.value}", "scene", scene.id, score))
-            else:
-                found[task.value] = score
-        return scene, found, gates
+        return item[1], *_suited(run, *item)
 
     for scene, suitability, gates in run.map_ordered("choosing tasks", scenes, suit):
         made.rows[SCENES] += sign_rows([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
         made.gates += gates
     return made
+
+
+def _suited(run: ConstructRun, video: Video, scene: Scene) -> tuple[dict[str, int], list[GateResult]]:
+    """How suitable a scene is by task."""
+    if isinstance(run.writer, RatesTasks):
+        rated = run.writer.suitabilities(video, scene)
+        if isinstance(rated, Unwritten):
+            return {}, [unwritten_gate("suitability", "scene", scene.id, rated)]
+        return {task.value: rated[task] for task in Task}, []
+    found: dict[str, int] = {}
+    gates: list[GateResult] = []
+    for task in Task:
+        score = run.writer.suitability(video, scene, task)
+        if isinstance(score, Unwritten):
+            gates.append(unwritten_gate(f"suitability.{task.value}", "scene", scene.id, score))
+        else:
+            found[task.value] = score
+    return found, gates
 
 
 def _judged_alike(writer: JudgesScenes, video: Video, gates: list[GateResult]) -> Alike:
@@ -246,7 +262,13 @@ def write_dialogues(run: ConstructRun) -> StepResult:
     together.rows[DIALOGUES], together.gates = remove_leaks(
         together.rows[DIALOGUES], together.gates, shorten_dialogue, run.equivalence
     )
+    together.gates += repeated(together.rows[DIALOGUES])
     return together
+
+
+MOST_TRIED: Final = 2
+"""Most scenes about which a dialogue is tried for each one that is wanted, so that a poor writer or a strict judge does
+not take up every scene."""
 
 
 def _write_task(
@@ -257,41 +279,29 @@ def _write_task(
     draw = random.Random(f"scenes {run.settings.seed} {video.id} {task.value}")
     draw.shuffle(suited)
     wanted = run.settings.dialogues
-    for number, scene in _in_turns(suited, wanted, taken, task):
-        if wanted == 0:
+    for tried, (number, scene) in enumerate(_in_turns(suited, wanted, taken, task)):
+        if wanted == 0 or tried == MOST_TRIED * run.settings.dialogues:
             return
-        dialogue = _written(run, video, scene, task, number, made.gates)
-        if isinstance(dialogue, Unwritten):
-            made.gates.append(unwritten_gate(f"dialogue.{task.value}", "scene", scene.id, dialogue))
+        dialogue, gates = write_checked_dialogue(
+            run.writer,
+            video,
+            scene,
+            task,
+            number=number,
+            earlier=made.rows[DIALOGUES],
+            attempts=run.settings.attempts,
+            language=run.settings.language,
+        )
+        made.gates += gates
+        if dialogue is None:
             continue
+        if isinstance(run.writer, ReportsReplaced):
+            made.gates += run.writer.list_replaced(dialogue.id)
         wanted -= 1
         taken[scene.id] += 1
         dialogue = dialogue.model_copy(update={"extra": dialogue.extra | {"scene": scene.id, "kind": scene.kind}})
         dialogue = with_tags(run, dialogue, made.gates)
         made.rows[DIALOGUES].append(_with_checklists(run, video, task, dialogue, made.gates))
-        faults = lint(dialogue, language=run.settings.language)
-        passed = GateResult(gate="lint", unit="dialogue", unit_id=dialogue.id, outcome=GateOutcome.PASSED)
-        made.gates += faults or [passed]
-
-
-def _written(
-    run: ConstructRun, video: Video, scene: Scene, task: Task, number: int, gates: list[GateResult]
-) -> Dialogue | Unwritten:
-    """Write a dialogue, and send it back while some turn can be answered without the video."""
-    dialogue = run.writer.dialogue(video, scene, task, number=number)
-    for _ in range(run.settings.attempts):
-        leaking = leaks_of(dialogue) if not isinstance(dialogue, Unwritten) else []
-        if isinstance(dialogue, Unwritten) or not leaking:
-            break
-        advice = [f"round {index + 1}: {NEEDS_VIDEO}: {reason}" for index, _, reason in leaking]
-        again = run.writer.dialogue(video, scene, task, number=number, advice=advice)
-        if isinstance(again, Unwritten):
-            break
-        gates += [replaced_gate(gate, "dialogue", dialogue.id, reason, turn=index) for index, gate, reason in leaking]
-        dialogue = again
-    if not isinstance(dialogue, Unwritten) and isinstance(run.writer, ReportsReplaced):
-        gates += run.writer.list_replaced(dialogue.id)
-    return dialogue
 
 
 def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task) -> Iterator[tuple[int, Scene]]:
@@ -304,18 +314,29 @@ def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task)
 def _with_checklists(
     run: ConstructRun, video: Video, task: Task, dialogue: Dialogue, gates: list[GateResult]
 ) -> Dialogue:
-    turns = []
-    for index, turn in enumerate(dialogue.turns):
-        if not _is_judged(task, turn.labels.get(TASK_LABEL, ())):
-            turns.append(turn)
+    judged = [n for n, turn in enumerate(dialogue.turns) if _is_judged(task, turn.labels.get(TASK_LABEL, ()))]
+    found: Mapping[int, TriedChecklist | Checklist | Unwritten]
+    if isinstance(run.writer, TriesChecklists):
+        found = run.writer.checklists(video, dialogue, judged)
+    else:
+        found = {index: run.writer.checklist(video, dialogue, dialogue.turns[index]) for index in judged}
+    turns = list(dialogue.turns)
+    for index, written in found.items():
+        if isinstance(written, Unwritten):
+            gates.append(unwritten_gate(CHECKLIST, "dialogue", dialogue.id, written, turn=index))
             continue
-        checklist = run.writer.checklist(video, dialogue, turn)
-        if isinstance(checklist, Unwritten):
-            gates.append(unwritten_gate("checklist", "dialogue", dialogue.id, checklist, turn=index))
-            turns.append(turn)
-        else:
-            turns.append(turn.model_copy(update={"checklist": checklist}))
+        if isinstance(written, TriedChecklist):
+            gates.append(_tried(written, dialogue.id, index))
+            written = written.checklist
+        turns[index] = turns[index].model_copy(update={"checklist": written})
     return dialogue.model_copy(update={"turns": tuple(turns)})
+
+
+def _tried(written: TriedChecklist, unit_id: str, turn: int) -> GateResult:
+    if written.untried is not None:
+        why = written.untried
+        return unchecked_gate(CHECKLIST, "dialogue", unit_id, why.reason, turn=turn, raw=why.replies)
+    return GateResult(gate=CHECKLIST, unit="dialogue", unit_id=unit_id, turn_index=turn, outcome=GateOutcome.PASSED)
 
 
 def _is_judged(task: Task, abilities: Sequence[str]) -> bool:

@@ -23,8 +23,9 @@ JUDGED_ROUNDS: Final = 3.0
 SCENES_A_CLIP: Final = 0.7
 REPLIES: Final = {
     "chain": 450, "quality": 250, "linkages": 700, "rewrite": 200, "standing": 50, "caption": 120,
-    "suitability": 60,
-    "dialogue": 800, "checklist": 200, "checklist_self_check": 120, "merge": 60, "tags": 500, "probe": 30,
+    "suitability": 160,
+    "dialogue": 800, "checklist": 200, "checklist_trial": 120, "wrong_answers": 200,
+    "dialogue_check": 350, "merge": 60, "tags": 500, "probe": 30,
 }  # fmt: skip
 """Typical tokens of a reply, by prompt."""
 
@@ -104,11 +105,13 @@ def forecast_construction(
         ("paths", "standing", pairs * settings.pairs, False, round(2 * turns)),
         ("scenes", "caption", count, True, 0),
         ("scenes", "merge", 2 * pairs, False, 240),
-        ("scenes", "suitability", scenes * len(Task), True, 120),
+        ("scenes", "suitability", scenes, False, 120),
         ("dialogues", "dialogue", dialogues, True, 240),
         ("dialogues", "tags", dialogues, False, told),
         ("dialogues", "checklist", round(dialogues * JUDGED_ROUNDS), False, told),
-        ("dialogues", "checklist_self_check", round(dialogues * JUDGED_ROUNDS), False, told),
+        ("dialogues", "checklist_trial", round(dialogues * JUDGED_ROUNDS), False, told),
+        ("dialogues", "wrong_answers", dialogues, False, told),
+        ("dialogues", "dialogue_check", dialogues, True, told),
     ]
     if probe:
         asked = round(count * (settings.min_turns + settings.max_turns) / 2 + dialogues * ROUNDS)

@@ -3,10 +3,6 @@
 Construction follows SVBench (arXiv 2502.10810) and MT-Video-Bench (arXiv 2510.17722); the prompts are our own. If a
 reply cannot be used, the model is asked once more; after that the result is `Unwritten` with the raw replies. A model
 that cannot be reached and a spent budget raise errors.
-
-A published checklist has an item that contradicts its own reference (MT-Video-Bench). Therefore a judge applies each
-new list to the reference answer; if an answer differs from the expected one, the list is sent back once. A list is also
-refused if a wrong answer could meet more than one item, because the items name nothing that the reference says.
 """
 
 import hashlib
@@ -19,15 +15,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, TypeVar
 
-from reeltalk.construct.linting import (
-    ABILITY_LABEL,
-    ABOUT,
-    GRAVE,
-    TASK_LABEL,
-    check_structure,
-    normalise,
-    text_faults,
-)
+from reeltalk.construct.linting import GRAVE, text_faults
+from reeltalk.construct.model_checklists import write_checklists
+from reeltalk.construct.model_dialogues import ask_for_dialogue, judge_rounds, rate_tasks
 from reeltalk.construct.model_linking import LinkageResult, find_linkages, judge_standing
 from reeltalk.construct.model_rewriting import PairDrafting
 from reeltalk.construct.prompting import (
@@ -39,34 +29,35 @@ from reeltalk.construct.prompting import (
     unwritten_from,
 )
 from reeltalk.construct.replies import (
-    Ability,
     CaptionReply,
     ChainReply,
     ChainTurnReply,
-    ChecklistReply,
-    DialogueReply,
-    ItemReply,
     MergeReply,
     QualityReply,
-    RoundReply,
-    SelfCheckReply,
-    SuitabilityReply,
     TagsReply,
     TurnCheck,
 )
 from reeltalk.construct.tagging.turns import UNVERIFIED
 from reeltalk.construct.verification import (
+    DialogueVerdict,
     TurnVerdict,
     check_numbers,
     combine_checks,
     unchecked_gate,
     verdict_gates,
 )
-from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, RewriteResult, Surroundings, Unwritten
-from reeltalk.llm import Message, Model, RecordResult
+from reeltalk.construct.writers import (
+    NO_JUDGE,
+    ChainJudgement,
+    Language,
+    RewriteResult,
+    Surroundings,
+    TriedChecklist,
+    Unwritten,
+)
+from reeltalk.llm import Model, RecordResult
 from reeltalk.llm.prompts import Prompts
-from reeltalk.metrics.agree import content_words, is_negated, polarity
-from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, EntranceVerdict, verdict_by_rule
 from reeltalk.schema.gates import GONE, VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
@@ -428,18 +419,20 @@ class ModelWriter:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
         """
+        rated = self.suitabilities(video, scene)
+        return rated if isinstance(rated, Unwritten) else rated[task]
+
+    def suitabilities(self, video: Video, scene: Scene) -> Mapping[Task, int] | Unwritten:
+        """Rate how suitable a scene is for each task, 1 to 6, by its caption if it has one.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
-        asked = self._writer.ask(
-            "suitability",
-            SuitabilityReply,
-            seen=self._context(video, intervals),
-            data={"caption": scene.caption},
-            parts={"task": self._writer.part(f"dialogue_{task.value}")},
-        )
-        reply = record_or_unwritten(asked)
-        return reply if isinstance(reply, Unwritten) else reply.score
+        return rate_tasks(self._writer, scene, lambda: self._context(video, intervals))
 
     def dialogue(
         self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
@@ -457,50 +450,74 @@ class ModelWriter:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
         """
+        return self.dialogue_unlike(video, scene, task, number=number, earlier=(), advice=advice)
+
+    def dialogue_unlike(
+        self,
+        video: Video,
+        scene: Scene,
+        task: Task,
+        *,
+        number: int,
+        earlier: Sequence[str],
+        advice: Sequence[str] = (),
+    ) -> Dialogue | Unwritten:
+        """Write a dialogue as `dialogue` does, with other questions than those of earlier dialogues about the video.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
-
-        def made(reply: DialogueReply) -> Dialogue:
-            return Dialogue(
-                id=DialogueId(derive_id("dialogue", scene.id, task.value, number, "model", self.language)),
-                video_id=video.id,
-                clip_ids=scene.clip_ids,
-                task=task.value,
-                turns=tuple(self._turn(round_, intervals) for round_ in reply.rounds),
-                extra=self._made,
-            )
-
-        example = f"example_{task.value}"
-        is_copy = self._writer.refused(example, DialogueReply, _rounds_said)
-        cross_scene = ""
-        if scene.kind == "cross":
-            cross_scene = self._writer.part("dialogue_cross_scene", {"joined_by": "\n".join(scene.joined_by)})
-        asked = self._writer.ask(
-            "dialogue",
-            DialogueReply,
-            seen=self._context(video, intervals),
-            data={"caption": scene.caption},
-            parts={
-                "task": f"{self._writer.part(f'dialogue_{task.value}')}\n\n{self._writer.part(example)}",
-                "cross_scene": cross_scene,
-                "number": str(number + 1),
-                "advice": self._advice(advice),
-            },
-            check=lambda reply: "; ".join(check_structure(made(reply), task)) or is_copy(reply),
+        return ask_for_dialogue(
+            self._writer,
+            self._context(video, intervals),
+            scene,
+            task,
+            intervals,
+            number=number,
+            earlier=earlier,
+            advice=self._advice(advice),
+            name=DialogueId(derive_id("dialogue", scene.id, task.value, number, "model", self.language)),
+            made=self._made,
         )
-        return unwritten_from(asked) if asked.record is None else made(asked.record)
+
+    def judge_dialogue(self, video: Video, scene: Scene, dialogue: Dialogue, task: Task) -> DialogueVerdict | Unwritten:
+        """Let the judges check every round against the video, and whether the dialogue does its task.
+
+        Raises:
+            ModelError: A model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        intervals = self._intervals(scene)
+        if isinstance(intervals, Unwritten):
+            return intervals
+        return judge_rounds(self._judges, self._judge_context(video, intervals), dialogue, task)
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
-        """Write five items, four expected Yes and one No, that the reference answer itself passes by a judge.
+        """Write five items, four expected Yes and one No, that the right answer passes and wrong ones do not.
 
         Raises:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
             ValueError: The turn is not in the dialogue.
         """
-        judge = self._judges[0] if self._judges else None
-        return model_checklist(self._writer, judge, turn, dialogue.turns[: dialogue.turns.index(turn)])
+        index = dialogue.turns.index(turn)
+        found = self.checklists(video, dialogue, [index])[index]
+        return found if isinstance(found, Unwritten) else found.checklist
+
+    def checklists(
+        self, video: Video, dialogue: Dialogue, turns: Sequence[int]
+    ) -> dict[int, TriedChecklist | Unwritten]:
+        """Write checklists for some turns; the first judge tries each on the right answer and on three wrong ones.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return write_checklists(self._writer, self._judges[0] if self._judges else None, dialogue, turns)
 
     def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
         """The turns with CogME's tags and VDAct's question types, marked as not verified by a person.
@@ -527,19 +544,6 @@ class ModelWriter:
     @property
     def _made(self) -> dict[str, Any]:
         return {"writer": self.signature}
-
-    def _turn(self, round_: RoundReply, intervals: tuple[Interval, ...]) -> Turn:
-        task = round_.ability.task
-        # Refusals, other topics and chat have no evidence in the video.
-        seen = round_.about == "video" and round_.ability is not Ability.ANSWER_REFUSAL
-        return Turn(
-            question=round_.user,
-            references=(round_.assistant,),
-            asked_at_s=max(interval.end_s for interval in intervals),
-            evidence=intervals if seen else (),
-            labels={TASK_LABEL: (task.value,)} if task else {ABILITY_LABEL: (round_.ability.value,)},
-            extra=self._made | {ABOUT: round_.about},
-        )
 
     def _intervals(self, scene: Scene) -> tuple[Interval, ...] | Unwritten:
         found: list[Interval] = []
@@ -597,10 +601,6 @@ def _no_verdict(asked: Sequence[RecordResult[T]]) -> Unwritten:
     return Unwritten(f"the judge's reply cannot be used: {why}", tuple(reply for one in asked for reply in one.replies))
 
 
-def _rounds_said(reply: DialogueReply) -> list[str]:
-    return [text for round_ in reply.rounds for text in (round_.user, round_.assistant)]
-
-
 def _interval(clip: Clip) -> Interval | Unwritten:
     return clip.interval or Unwritten(f"clip {clip.id!r} has no interval, so nothing of it can be shown")
 
@@ -648,140 +648,3 @@ def _signature(model: Model, judges: Sequence[Model], own: Prompts, language: La
     if not model.sees_images:
         parts.append(TEXT_ONLY)
     return "|".join(parts)
-
-
-NAMES_THE_REFERENCE: Final = re.compile(
-    r"\bground[ -]?truth\b|\b(reference|model|correct|standard|gold)\s+answers?\b|标准答案|参考答案|正确答案|范例回答",
-    re.IGNORECASE,
-)
-
-
-MOST_GENERIC: Final = 1
-"""Most items of a list that a wrong answer may meet."""
-_FORM: Final = re.compile(
-    r"\b(?:fluent|fluently|grammatical\w*|coherent\w*|polite\w*|concise\w*|well[- ]written|naturally worded"
-    r"|readable|helpful|detailed|relevant|consistent|plausible|confident|hedging|free of contradictions?|on topic"
-    r"|not empty)\b"
-    r"|\b(?:at least|more than|fewer than|less than|at most) (?:\d+|one|two|three|four|five|ten|twenty|a few) "
-    r"(?:words?|sentences?|characters?|letters?)\b"
-    r"|\b(?:full|complete) sentences?\b|\bin (?:English|Chinese)\b|\b(?:definite|direct|clear) (?:answer|reply|claim)\b"
-    r"|\b(?:answers?|address(?:es)?|responds? to) the (?:user's )?question\b"
-    r"|通顺|流畅|语法|礼貌|简洁|连贯|切题|有帮助|字以上|至少[0-9一二三四五十]+(?:个)?(?:字|词|句)|完整的句子|回答了(?:用户的)?问题",
-    re.IGNORECASE,
-)
-"""Matches an item about the form of an answer instead of its content."""
-
-
-def generic_items(items: Sequence[ItemReply], answer: str) -> list[str]:
-    """Items that a wrong answer can meet: those about form, and those expected Yes without a word of the right answer.
-
-    Args:
-        items: The items of one checklist.
-        answer: The right answer.
-    """
-    due = set(content_words(answer))
-    return [
-        item.question
-        for item in items
-        if _FORM.search(item.question)
-        or (item.expected == "Yes" and due and not due & set(content_words(item.question)))
-    ]
-
-
-def is_met_by_an_echo(items: Sequence[ItemReply], question: str, answer: str) -> bool:
-    """True if an answer that only repeats the question passes, because no item names a word that the answer adds.
-
-    An answer that is negative, says yes or no, or adds no word is not checked.
-
-    Args:
-        items: The items of one checklist.
-        question: The question.
-        answer: The right answer.
-    """
-    new = set(content_words(answer)) - set(content_words(question))
-    if not new or is_negated(answer) or polarity(answer) is not None:
-        return False
-    return not any(new & set(content_words(item.question)) for item in items if item.expected == "Yes")
-
-
-def model_checklist(
-    writer: PromptedModel, judge: PromptedModel | None, turn: Turn, history: Sequence[Turn]
-) -> Checklist | Unwritten:
-    """Ask a model for five items that the reference answer itself passes.
-
-    Args:
-        writer: Writes the items.
-        judge: Applies them to the reference answer; without one the items are not tried out.
-        turn: The turn.
-        history: The turns before it.
-
-    Raises:
-        ModelError: The model gives no reply.
-        BudgetError: A limit would be exceeded.
-    """
-    if not turn.references:
-        return Unwritten("the turn has no reference answer")
-    answer = turn.references[0]
-    data = {"history": number_turns(history), "question": turn.question, "answer": answer}
-
-    def complaint(reply: ChecklistReply) -> str | None:
-        return _complaint(reply, turn.question, answer)
-
-    asked = writer.ask("checklist", ChecklistReply, data=data, check=complaint)
-    found = _tried_out(judge, asked, answer)
-    earlier: tuple[str, ...] = ()
-    if isinstance(found, list):
-        earlier = asked.replies
-        begun = [
-            *writer.opening(),
-            Message("user", writer.part("checklist", data)),
-            Message("assistant", asked.replies[-1]),
-        ]
-        again = {"problems": "\n".join(f"- {problem}" for problem in found)}
-        asked = writer.ask("checklist_again", ChecklistReply, data=again, before=begun, check=complaint)
-        found = _tried_out(judge, asked, answer)
-    if isinstance(found, list):
-        found = Unwritten(f"the reference answer itself fails the checklist: {'; '.join(found)}", asked.replies)
-    return Unwritten(found.reason, (*earlier, *found.replies)) if isinstance(found, Unwritten) else found
-
-
-def _tried_out(
-    judge: PromptedModel | None, asked: RecordResult[ChecklistReply], answer: str
-) -> Checklist | Unwritten | list[str]:
-    """The checklist, or the reason why there is none, or the items that the reference answer fails."""
-    if asked.record is None:
-        return unwritten_from(asked)
-    items = asked.record.items
-    written = Checklist(
-        items=tuple(ChecklistItem(question=item.question, expected=item.expected == "Yes") for item in items)
-    )
-    if judge is None:
-        return written
-    listed = "\n".join(f"{number}. {item.question}" for number, item in enumerate(items, start=1))
-    tried = judge.ask("checklist_self_check", SelfCheckReply, data={"answer": answer, "items": listed})
-    if tried.record is None:
-        reason = f"the checklist could not be tried out on the reference answer: {unwritten_from(tried).reason}"
-        return Unwritten(reason, (*asked.replies, *tried.replies))
-    problems = [
-        f"{item.question} (expected {item.expected}, got {got})"
-        for item, got in zip(items, tried.record.answers, strict=True)
-        if item.expected != got
-    ]
-    return problems or written
-
-
-def _complaint(reply: ChecklistReply, question: str, answer: str) -> str | None:
-    if len({normalise(item.question) for item in reply.items}) < len(reply.items):
-        return "two of the items ask the same"
-    for item in reply.items:
-        if found := NAMES_THE_REFERENCE.search(item.question):
-            return f"an item speaks of {found[0]!r}, which the judge does not see"
-    generic = generic_items(reply.items, answer)
-    if len(generic) > MOST_GENERIC:
-        return (
-            f"{len(generic)} items can be met by a wrong answer, and at most {MOST_GENERIC} may: they are about form "
-            f"or name nothing that the right answer says: {'; '.join(generic)}"
-        )
-    if is_met_by_an_echo(reply.items, question, answer):
-        return "no item names what the right answer adds to the question, so that an answer that repeats it passes"
-    return None

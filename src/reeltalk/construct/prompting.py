@@ -39,8 +39,9 @@ REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
     "caption_check": replies.TurnCheck,
     "chain": replies.ChainReply,
     "checklist": replies.ChecklistReply,
-    "checklist_self_check": replies.SelfCheckReply,
+    "checklist_trial": replies.TrialReply,
     "dialogue": replies.DialogueReply,
+    "dialogue_check": replies.DialogueCheckReply,
     "equivalence": replies.EquivalenceReply,
     "linkages": replies.LinkageReply,
     "merge": replies.MergeReply,
@@ -52,6 +53,7 @@ REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
     "standing": replies.StandingReply,
     "suitability": replies.SuitabilityReply,
     "tags": replies.TagsReply,
+    "wrong_answers": replies.WrongAnswersReply,
 }
 """Type of the reply, by prompt."""
 MAY_LACK: Final = {
@@ -60,7 +62,8 @@ MAY_LACK: Final = {
         "caption": ("advice",),
         "caption_check": (),
         "chain": ("advice", "around", "start_s", "end_s"),
-        "dialogue": ("advice",),
+        "dialogue": ("advice", "earlier"),
+        "dialogue_check": (),
         "quality": (),
         "rewrite": ("advice",),
         "rewrite_check": (),

@@ -181,15 +181,28 @@ class CaptionReply(ReplyType):
 class MergeReply(ReplyType):
     """Whether two neighbouring parts are one scene."""
 
-    same_scene: bool
     reason: str
+    same_scene: bool
+
+
+class TaskRating(ReplyType):
+    """How well a scene suits one task, 1 to 6."""
+
+    task: Task
+    reason: str
+    score: Annotated[int, Field(ge=1, le=6)]
 
 
 class SuitabilityReply(ReplyType):
-    """How well a scene suits a task."""
+    """How well a scene suits each task."""
 
-    score: Annotated[int, Field(ge=1, le=6)]
-    reason: str
+    tasks: Annotated[tuple[TaskRating, ...], Field(min_length=len(Task), max_length=len(Task))]
+
+    @model_validator(mode="after")
+    def _rates_each_task_once(self) -> Self:
+        if missing := [task.value for task in Task if task not in {rating.task for rating in self.tasks}]:
+            raise ValueError(f"each task is rated once; {', '.join(missing)} is missing")
+        return self
 
 
 class RoundReply(ReplyType):
@@ -197,15 +210,36 @@ class RoundReply(ReplyType):
 
     user: Said
     assistant: Said
+    start_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Where the part of the video begins that shows the answer, in seconds; null if no part does."""
+    end_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Where it ends."""
     ability: Ability
     about: About
     """`topic`: a subject outside the video; `chat`: a remark without a request."""
+
+    @model_validator(mode="after")
+    def _part_has_two_ends(self) -> Self:
+        if (self.start_s is None) != (self.end_s is None):
+            raise ValueError("give both start_s and end_s, or null for both")
+        if self.start_s is not None and self.end_s is not None and self.end_s < self.start_s:
+            raise ValueError(f"end_s {self.end_s:g} is before start_s {self.start_s:g}")
+        return self
 
 
 class DialogueReply(ReplyType):
     """A dialogue."""
 
     rounds: Annotated[tuple[RoundReply, ...], Field(min_length=ROUNDS[0], max_length=ROUNDS[1])]
+
+
+class DialogueCheckReply(ReplyType):
+    """What a judge finds about a dialogue, round by round and as a whole."""
+
+    checks: tuple[TurnCheck, ...]
+    task_reasons: tuple[Said, ...]
+    """What the dialogue does for its task, and what it lacks."""
+    does_task: YesNo
 
 
 class ItemReply(ReplyType):
@@ -228,10 +262,42 @@ class ChecklistReply(ReplyType):
         return self
 
 
-class SelfCheckReply(ReplyType):
-    """Answers to the items of a checklist, in their order."""
+WRONG_ANSWERS = 3
+"""Wrong answers that a checklist is tried on."""
 
-    answers: Annotated[tuple[YesNo, ...], Field(min_length=CHECKLIST_ITEMS, max_length=CHECKLIST_ITEMS)]
+
+class WrongForRound(ReplyType):
+    """Wrong answers to the question of one round, each of another kind."""
+
+    number: Annotated[int, Field(ge=1)]
+    answers: Annotated[tuple[Said, ...], Field(min_length=WRONG_ANSWERS, max_length=WRONG_ANSWERS)]
+
+
+class WrongAnswersReply(ReplyType):
+    """Wrong answers to some rounds of a dialogue."""
+
+    rounds: tuple[WrongForRound, ...]
+
+
+class TriedAnswer(ReplyType):
+    """The items of a checklist, applied to one answer."""
+
+    letter: Literal["A", "B", "C", "D"]
+    says: Said
+    """What the answer says."""
+    items: Annotated[tuple[YesNo, ...], Field(min_length=CHECKLIST_ITEMS, max_length=CHECKLIST_ITEMS)]
+
+
+class TrialReply(ReplyType):
+    """The items of a checklist, applied to the right answer and to the wrong ones."""
+
+    answers: Annotated[tuple[TriedAnswer, ...], Field(min_length=1 + WRONG_ANSWERS, max_length=1 + WRONG_ANSWERS)]
+
+    @model_validator(mode="after")
+    def _each_answer_once(self) -> Self:
+        if (letters := [answer.letter for answer in self.answers]) != ["A", "B", "C", "D"]:
+            raise ValueError(f"the answers A, B, C and D stand once each in this order, not {', '.join(letters)}")
+        return self
 
 
 class TagReply(ReplyType):

@@ -46,6 +46,19 @@ class TurnVerdict:
         return [*said.get(self.verdict, ()), *self.faults]
 
 
+@dataclass(frozen=True)
+class DialogueVerdict:
+    """What all judges together find about a dialogue."""
+
+    turns: tuple[TurnVerdict, ...]
+    does_task: bool
+    """True if more than half of the judges say so."""
+    reasons: tuple[str, ...]
+    """Why it does its task, or why not, in the words of the judges who agree with `does_task`."""
+    agreement: float
+    """Share of the judges who agree with `does_task`, 0 to 1."""
+
+
 def check_numbers(checks: Sequence[TurnCheck], turns: int) -> str | None:
     """The complaint about a judge's reply that does not check each turn once in order; None if it does.
 
@@ -123,10 +136,18 @@ def verdict_gates(
     return [verified, *faults]
 
 
-def unchecked_gate(gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn: int | None = None) -> GateResult:
-    """The gate result for a check that was not made."""
+def unchecked_gate(
+    gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn: int | None = None, raw: Sequence[str] = ()
+) -> GateResult:
+    """The gate result for a check that could not be made, with the judge's raw replies if it gave any."""
     return GateResult(
-        gate=gate, unit=unit, unit_id=unit_id, turn_index=turn, outcome=GateOutcome.UNCHECKED, reason=reason
+        gate=gate,
+        unit=unit,
+        unit_id=unit_id,
+        turn_index=turn,
+        outcome=GateOutcome.UNCHECKED,
+        reason=f"the judge's reply cannot be used: {reason}" if raw else reason,
+        raw=tuple(raw),
     )
 
 

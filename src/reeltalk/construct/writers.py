@@ -4,11 +4,11 @@ A writer returns records, or `Unwritten` with the reason and the raw replies of 
 record.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
-from reeltalk.construct.verification import TurnVerdict
+from reeltalk.construct.verification import DialogueVerdict, TurnVerdict
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, EntranceVerdict
 from reeltalk.schema.gates import GateResult
@@ -219,6 +219,64 @@ class JudgesScenes(Protocol):
 
     def same_scene(self, before: str, after: str) -> bool | Unwritten:
         """True if both captions describe one scene."""
+        ...
+
+
+@runtime_checkable
+class RatesTasks(Protocol):
+    """A writer that can rate a scene for all tasks at once."""
+
+    def suitabilities(self, video: Video, scene: Scene) -> Mapping[Task, int] | Unwritten:
+        """How suitable a scene is for each task, 1 to 6."""
+        ...
+
+
+@runtime_checkable
+class AvoidsRepeats(Protocol):
+    """A writer of dialogues that can be told what was already asked about a video."""
+
+    def dialogue_unlike(
+        self,
+        video: Video,
+        scene: Scene,
+        task: Task,
+        *,
+        number: int,
+        earlier: Sequence[str],
+        advice: Sequence[str] = (),
+    ) -> Dialogue | Unwritten:
+        """Write a dialogue as `Writer.dialogue` does, with other questions than `earlier`."""
+        ...
+
+
+@runtime_checkable
+class JudgesDialogues(Protocol):
+    """A writer with judges that check a dialogue against the video."""
+
+    def judge_dialogue(
+        self, video: Video, scene: Scene, dialogue: Dialogue, task: Task, /
+    ) -> DialogueVerdict | Unwritten:
+        """Check every round, and whether the dialogue does its task; `Unwritten` if no judge can be asked."""
+        ...
+
+
+@dataclass(frozen=True)
+class TriedChecklist:
+    """A checklist, and whether it was tried on a right answer and on wrong ones."""
+
+    checklist: Checklist
+    untried: Unwritten | None = None
+    """Why it was not tried; None if it was, and passed."""
+
+
+@runtime_checkable
+class TriesChecklists(Protocol):
+    """A writer that tries its checklists on right and wrong answers, those of a dialogue together."""
+
+    def checklists(
+        self, video: Video, dialogue: Dialogue, turns: Sequence[int]
+    ) -> Mapping[int, TriedChecklist | Unwritten]:
+        """Checklists by index of the turn, from 0, for some turns of a dialogue."""
         ...
 
 

@@ -8,7 +8,15 @@ import pytest
 
 from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure, lint
 from reeltalk.construct.prompting import copy_complaint, examples_in, prompts, quoted_in
-from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, DialogueReply, QualityReply, TurnCheck
+from reeltalk.construct.replies import (
+    Ability,
+    CaptionReply,
+    ChainReply,
+    DialogueReply,
+    QualityReply,
+    RoundReply,
+    TurnCheck,
+)
 from reeltalk.construct.verification import check_numbers
 from reeltalk.construct.writers import Language
 from reeltalk.llm import Prompt
@@ -158,4 +166,4 @@ def test_examples_are_json_as_a_reply_is() -> None:
     for language in ("en", "zh"):
         for task in Task:
             shown = json.loads(prompts(language)[f"example_{task.value}"].text.splitlines()[-1])
-            assert set(shown["rounds"][0]) == {"user", "assistant", "ability", "about"}
+            assert list(shown["rounds"][0]) == list(RoundReply.model_fields)

@@ -14,7 +14,7 @@ from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, Dialog
 from reeltalk.construct.writers import NO_JUDGE, ChainJudgement, Language, Surroundings, Unwritten, Writer
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Message, Model, Reply
-from reeltalk.schema.dialogue import Checklist, Dialogue, QAChain, Turn
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.entrances import Entrance, verdict_by_rule
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
@@ -130,11 +130,14 @@ def round_reply(ability: str = "Scene Understanding", about: str = "video", user
 
 
 SUMMARY_REPLY = {"rounds": [*[round_reply()] * 4, round_reply("Summary")]}
-ITEMS = [
-    {"question": f"Does the answer say that the man carries {thing}?", "expected": expected}
-    for thing, expected in (("a crate", "Yes"), ("wood", "Yes"), ("it in", "Yes"), ("one", "Yes"), ("a bag", "No"))
-]
-CHECKED = {"answers": ["Yes", "Yes", "Yes", "Yes", "No"]}
+SUITED = {"tasks": [{"task": task.value, "reason": "rich", "score": 5} for task in Task]}
+CHECKED_TALK = {
+    "checks": [
+        {"number": n, "seen": "a crate", "at_s": 1.0, "faults": [], "verdict": "supported"} for n in range(1, 6)
+    ],
+    "task_reasons": [],
+    "does_task": "Yes",
+}
 TALK = Dialogue(id="d", video_id="v", turns=a_chain().turns)
 TAG = {"target": ["Object"], "content": ["Identity"], "thinking": "Recall", "types": ["D-OBJ", "REF"]}
 
@@ -145,9 +148,9 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "caption": (lambda w: w.caption(VIDEO, CLIP), [{"caption": "A man unpacks."}, check()]),
     "object_caption": (lambda w: w.object_caption("mug", b"jpeg"), [{"caption": "A red mug with a chipped rim."}]),
     "same_scene": (lambda w: w.same_scene("A man.", "A dog."), [{"same_scene": False, "reason": "another place"}]),
-    "suitability": (lambda w: w.suitability(VIDEO, SCENE, Task.MEMORY_RECALL), [{"score": 5, "reason": "rich"}]),
+    "suitability": (lambda w: w.suitability(VIDEO, SCENE, Task.MEMORY_RECALL), [SUITED]),
     "dialogue": (lambda w: w.dialogue(VIDEO, SCENE, Task.CONTENT_SUMMARY, number=0), [SUMMARY_REPLY]),
-    "checklist": (lambda w: w.checklist(VIDEO, TALK, TALK.turns[0]), [{"items": ITEMS}, CHECKED]),
+    "judge_dialogue": (lambda w: w.judge_dialogue(VIDEO, SCENE, TALK, Task.CONTENT_SUMMARY), [CHECKED_TALK]),
     "propose_tags": (lambda w: w.propose_tags(TALK.turns), [{"tags": [TAG] * 5}]),
 }
 
@@ -520,90 +523,6 @@ def test_a_scene_of_unknown_clips_is_not_written_about() -> None:
     for clip_ids in ((), (ClipId("else"),), (ClipId("nowhere"),)):
         scene = SCENE.model_copy(update={"clip_ids": clip_ids})
         assert isinstance(writer(Scripted()).suitability(VIDEO, scene, Task.MEMORY_RECALL), Unwritten)
-
-
-def test_a_checklist_passes_on_its_own_reference() -> None:
-    bottles = [{**item, "question": f"{item['question'][:-1]} beside green bottles?"} for item in ITEMS]
-    model = Scripted({"items": bottles}, CHECKED)
-    found = judged(model).checklist(VIDEO, TALK, TALK.turns[1])
-    assert isinstance(found, Checklist)
-    assert [item.expected for item in found.items] == [True] * 4 + [False]
-    assert "What does the man carry into the kitchen?" in model.prompt(0)
-    assert "Where do they end up?" not in model.prompt(0)
-    assert "=====\nThree green bottles.\n=====" in model.prompt(1)
-
-
-def test_a_checklist_that_its_reference_fails_is_written_again() -> None:
-    failed = {"answers": ["Yes", "No", "Yes", "Yes", "No"]}
-    model = Scripted({"items": ITEMS}, failed, {"items": ITEMS}, CHECKED)
-    assert isinstance(judged(model).checklist(VIDEO, TALK, TALK.turns[0]), Checklist)
-    assert "carries wood? (expected Yes, got No)" in model.prompt(2)
-    assert [message.role for message in model.seen[2]] == ["system", "user", "assistant", "user"]
-    found = judged(Scripted({"items": ITEMS}, failed, {"items": ITEMS}, failed)).checklist(VIDEO, TALK, TALK.turns[0])
-    assert isinstance(found, Unwritten)
-    assert found.reason.startswith("the reference answer itself fails the checklist: ")
-    assert found.replies == (said({"items": ITEMS}),) * 2
-
-
-def test_a_self_check_that_cannot_be_read_leaves_no_checklist() -> None:
-    judge = Scripted(NONSENSE, NONSENSE, name="stern")
-    found = writer(Scripted({"items": ITEMS}), judges=(judge,)).checklist(VIDEO, TALK, TALK.turns[0])
-    assert isinstance(found, Unwritten)
-    assert found.replies == (said({"items": ITEMS}), NONSENSE, NONSENSE)
-
-
-@pytest.mark.parametrize(
-    "items",
-    [
-        ITEMS[:4],
-        [item | {"expected": "Yes"} for item in ITEMS],
-        [item | {"expected": "No"} for item in ITEMS],
-        [ITEMS[0], *ITEMS[:3], ITEMS[4]],
-        [{"question": "Is the ground truth named?", "expected": "Yes"}, *ITEMS[1:]],
-        [{"question": "回答是否符合标准答案？", "expected": "Yes"}, *ITEMS[1:]],
-    ],
-)
-def test_a_checklist_has_five_items_and_one_no(items: list[Any]) -> None:
-    found = writer(Scripted(*[{"items": items}] * 2)).checklist(VIDEO, TALK, TALK.turns[0])
-    assert isinstance(found, Unwritten)
-
-
-@pytest.mark.parametrize(
-    "generic",
-    [
-        ["Is the answer fluent?", "Does the answer contain at least ten words?"],
-        ["Does the answer reply to the user?", "Does the answer say what happens?"],
-        ["Does the answer state its claim without hedging?", "Is the answer free of contradictions?"],
-    ],
-)
-def test_a_checklist_that_a_wrong_answer_meets_is_refused_with_the_reason(generic: list[str]) -> None:
-    vague = [*({"question": text, "expected": "Yes"} for text in generic), *ITEMS[2:]]
-    model = Scripted({"items": vague}, {"items": ITEMS}, CHECKED)
-    assert isinstance(writer(model).checklist(VIDEO, TALK, TALK.turns[0]), Checklist)
-    found = writer(Scripted(*[{"items": vague}] * 2)).checklist(VIDEO, TALK, TALK.turns[0])
-    assert isinstance(found, Unwritten)
-    assert "2 items can be met by a wrong answer" in found.reason
-    assert all(text in found.reason for text in generic)
-
-
-def test_a_checklist_that_the_question_itself_meets_is_refused() -> None:
-    echo = [{"question": f"Does the answer say that {what}?", "expected": "Yes"} for what in ECHOES]
-    found = writer(Scripted(*[{"items": [*echo, ITEMS[4]]}] * 2)).checklist(VIDEO, TALK, TALK.turns[0])
-    assert isinstance(found, Unwritten)
-    assert "adds to the question" in found.reason
-
-
-ECHOES = ("he carries something", "a man carries it", "what he carries is carried", "somebody carries something")
-
-
-def test_one_item_about_form_may_stand_among_others() -> None:
-    items = [*ITEMS[:3], {"question": "Is the answer fluent?", "expected": "Yes"}, ITEMS[4]]
-    assert isinstance(writer(Scripted({"items": items}, CHECKED)).checklist(VIDEO, TALK, TALK.turns[0]), Checklist)
-
-
-def test_a_turn_without_a_reference_has_no_checklist() -> None:
-    talk = TALK.model_copy(update={"turns": (Turn(question="?"),)})
-    assert writer(Scripted()).checklist(VIDEO, talk, talk.turns[0]) == Unwritten("the turn has no reference answer")
 
 
 def test_proposed_tags_are_not_verified() -> None:
