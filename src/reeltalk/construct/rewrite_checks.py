@@ -5,6 +5,7 @@ beside the rules for every turn (`linting`) it must ask something new, build on 
 about, and give away neither its own answer nor that of a turn that follows.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +25,10 @@ GRAVE_RULES: Final = GRAVE | {"unchanged", "method", "copied"}
 """Rules after whose faults a draft must not stay."""
 _OF_OTHERS: Final = frozenset({"yes_no", "order"})
 """Rules for turns that a draft need not keep: a method may ask whether something is possible."""
+_EARLIER: Final = re.compile(
+    r"\b(?:earlier|before|previous(?:ly)?|first (?:part|scene)|so far)\b|之前|前面|先前|上一", re.I
+)
+"""Matches a question that speaks of the earlier part as a whole."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def find_draft_faults(
     shared = linkage.extra.get(RESTS_ON)
     known = topic_words(_text(said)) | topic_words(str(shared.get("shared", "")) if isinstance(shared, dict) else "")
     words, asked = topic_words(_text([draft])), topic_words(draft.question)
-    if words and not words & known:
+    if words and not words & known and not _EARLIER.search(draft.question):
         faults.append(rule_fault("builds_on_nothing", "it does not build on the earlier turn: they share no word"))
     if refers_back(draft) and not asked & (known | topic_words(_text(after.turns))):
         faults.append(rule_fault("pronoun", "it names nothing, so that nobody knows what its pronouns mean"))
@@ -95,14 +100,15 @@ def asks_again(question: str, others: Sequence[str]) -> int | None:
 
 def _told_later(draft: Turn, said: Sequence[Turn], turns: Sequence[Turn], target: int) -> Iterator[int]:
     """Numbers of the following turns whose answers add to their questions only words that the draft says."""
-    told, answered = topic_words(_text([draft])), topic_words(" ".join(draft.references[:1]))
-    known = topic_words(_text([*said, *turns[: target + 1]]))
+    asks, answers = topic_words(draft.question), topic_words(" ".join(draft.references[:1]))
+    known = topic_words(_text([*said, *turns[: target + 1]])) | _number_words()
     for number, turn in enumerate(turns[target + 1 :], start=target + 2):
         asked = topic_words(turn.question)
         added = topic_words(" ".join(turn.references[:1])) - asked
-        # Words that were said before, and numbers, tell an answer only beside the words of its question.
-        is_new = bool(added - known - _number_words()) and added <= told
-        if is_new or (added and added <= answered and 2 * len(asked & answered) >= len(asked) > 0):
+        # Another thing may have the same answer, so what the draft answers must say more, or repeat the question too.
+        new = added - known
+        in_answer = added <= answers and (2 * len(asked & answers) >= len(asked) or (new and len(answers - added) > 1))
+        if added and ((new and added <= asks) or in_answer):
             yield number
         known |= topic_words(_text([turn]))
 
