@@ -19,7 +19,7 @@ from reeltalk.construct.linting import GRAVE, text_faults
 from reeltalk.construct.model_checklists import write_checklists
 from reeltalk.construct.model_dialogues import ask_for_dialogue, judge_rounds, rate_tasks
 from reeltalk.construct.model_linking import LinkageResult, find_linkages, judge_standing
-from reeltalk.construct.model_rewriting import PairDrafting
+from reeltalk.construct.model_rewriting import PairDrafting, show_every_other
 from reeltalk.construct.prompting import (
     ContextOf,
     PromptedModel,
@@ -259,6 +259,8 @@ class ModelWriter:
     ) -> RewriteResult:
         """Write drafts for the later turns of linkages, and let the judges check them. Both see both clips.
 
+        The writer has described both clips before, so it gets every other frame.
+
         Args:
             video: The video of the chains.
             linkages: Linkages from turns of `before` to turns of `after`.
@@ -275,7 +277,16 @@ class ModelWriter:
             return RewriteResult([], [])
         seen = self._context(video, [self._part(before), self._part(after)])
         return PairDrafting(
-            self._writer, self._judges, seen, seen, linkages, before, after, self.signature, drafts, attempts
+            self._writer,
+            self._judges,
+            show_every_other(seen),
+            seen,
+            linkages,
+            before,
+            after,
+            self.signature,
+            drafts,
+            attempts,
         ).run()
 
     def _part(self, chain: QAChain) -> Interval:

@@ -211,6 +211,18 @@ class TestOfDrafts:
             "target": ["after", 1],
         }
 
+    def test_the_writer_gets_every_other_frame_of_what_the_judge_sees(self) -> None:
+        def look_closely(_: Video, intervals: Sequence[Interval]) -> VisualContext:
+            times = tuple(float(time_s) for one in intervals for time_s in range(int(one.start_s), int(one.end_s), 4))
+            return VisualContext(tuple(str(time_s).encode() for time_s in times), times)
+
+        model, judge = Scripted({"drafts": [DRAFT]}), Scripted(CHECKED)
+        own = ModelWriter(model, context=look_closely, judges=(judge,))
+        own.rewrite_pair(VIDEO, [LINKAGE], BEFORE, AFTER, drafts=1, attempts=0)
+        assert judge.seen[0][-1].images == (b"0.0", b"4.0", b"8.0", b"10.0", b"14.0", b"18.0")
+        assert model.seen[0][-1].images == (b"0.0", b"8.0", b"18.0")
+        assert "3 pictures" in model.prompt()
+
     def test_without_a_judge_nobody_knows_if_a_draft_is_coherent(self) -> None:
         found = rewrite(Scripted({"drafts": [DRAFT]}))
         assert [(one.coherent, one.problems) for one in found.rewrites] == [(None, ())]
