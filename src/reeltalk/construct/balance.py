@@ -1,15 +1,24 @@
-"""Target shares of labels: reading them, and measuring how far the labels of a benchmark are from them."""
+"""Target shares of labels: reading them, dealing them out to writers, and measuring how far a benchmark is from them.
 
+A graph chooses among chains that it has written. A model is told before it writes which labels its clip is to get: they
+are dealt to the clips of all videos in order, the one that is furthest below its share first. The deal depends only on
+the clips, the seed and what others wrote, so it is the same for any number of threads.
+"""
+
+import random
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
+from reeltalk.construct.settings import ConstructSettings
 from reeltalk.errors import InputError
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.labels import VOCABULARIES
+from reeltalk.schema.labels import VOCABULARIES, QuestionType, Relation, Target
+from reeltalk.schema.media import Clip
+from reeltalk.schema.record import ClipId
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import read_text
 from reeltalk.store.tables import CHAINS, DIALOGUES
@@ -23,6 +32,22 @@ BALANCED: Final[dict[Balance, tuple[str, ...]]] = {
     "types": ("vdact.question_type",),
 }
 """Vocabularies by the value of `--balance`. Each is balanced separately: its target shares add up to 1."""
+
+
+RELATIONS: Final = "svbench.relation"
+WANTED: Final = 3
+"""Labels that a clip is to get; with several vocabularies as many of each."""
+WANTED_RELATIONS: Final = 2
+"""Relations that a model is to look for first between two chains."""
+UNWANTED: Final[frozenset[Label]] = frozenset(
+    ("vdact.question_type", str(label))
+    for label in (QuestionType.INTERACTION, QuestionType.REFERENCE, QuestionType.VIDEO, QuestionType.OPINION)
+) | {("cogme.target", str(Target.COMMONSENSE))}
+"""Labels that no model is asked for: yes-or-no questions, references, which every later turn is, questions about the
+video as such, opinions, and what is known without the video."""
+_SPOKEN: Final[Label] = ("cogme.target", str(Target.CONVERSATION))
+
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -131,6 +156,84 @@ def benchmark_shortfall(benchmark: Benchmark, balance: Balance, targets: Path | 
     turns = (turn for unit in units if "writer" in unit.extra for turn in unit.turns)
     counts = count_labels(balanced_labels(turn, balance) for turn in turns)
     return shortfall(counts, read_targets(targets, balance) if targets else even_targets(balance))
+
+
+def wanted_labels(
+    settings: ConstructSettings, clips: Sequence[Clip], known: Iterable[Turn] = (), spoken: Collection[str] = ()
+) -> dict[ClipId, tuple[Label, ...]]:
+    """The labels that the chain of each clip is to get; none without `--balance`.
+
+    Args:
+        settings: The balance, the targets and the seed.
+        clips: The clips of all videos, in order.
+        known: Turns of others in the benchmark, whose labels count.
+        spoken: Identifiers of videos with speech; only their clips are to get questions about conversation.
+
+    Raises:
+        InputError: The file of targets is damaged.
+    """
+    if settings.balance is None:
+        return {}
+    given = settings.targets
+    targets = read_targets(given, settings.balance) if given else even_targets(settings.balance)
+    counts = count_labels(balanced_labels(turn, settings.balance) for turn in known)
+    silent = {clip.id: {_SPOKEN} for clip in clips if clip.video_id not in spoken}
+    each = WANTED // len({vocabulary for vocabulary, _ in targets})
+    keys = [clip.id for clip in clips]
+    return deal_labels(keys, targets, each=each, seed=settings.seed, counts=counts, never=silent)
+
+
+def wanted_relations(settings: ConstructSettings, keys: Sequence[K]) -> dict[K, tuple[str, ...]]:
+    """The relations to look for first between two chains; none without `--balance`.
+
+    Args:
+        settings: The balance and the seed.
+        keys: Identifiers of the pairs of chains, in order.
+    """
+    if settings.balance is None:
+        return {}
+    targets = {(RELATIONS, str(relation)): 1 / len(Relation) for relation in Relation}
+    dealt = deal_labels(keys, targets, each=WANTED_RELATIONS, seed=settings.seed)
+    return {key: tuple(label for _, label in labels) for key, labels in dealt.items()}
+
+
+def deal_labels(
+    keys: Sequence[K],
+    targets: Mapping[Label, float],
+    *,
+    each: int,
+    seed: int,
+    counts: Mapping[Label, int] | None = None,
+    never: Mapping[K, Collection[Label]] | None = None,
+) -> dict[K, tuple[Label, ...]]:
+    """Deal labels, so that each label's share comes as near to its target as possible.
+
+    Args:
+        keys: What gets labels, in order.
+        targets: Target share of each label in its vocabulary. Labels of `UNWANTED` and with the share 0 are not dealt.
+        each: Labels of each vocabulary for one key.
+        seed: Decides among labels that are equally short.
+        counts: Occurrences of each label before the deal.
+        never: Labels that a key must not get.
+    """
+    by_vocabulary: dict[str, list[Label]] = defaultdict(list)
+    for label, target in targets.items():
+        if target > 0 and label not in UNWANTED:
+            by_vocabulary[label[0]].append(label)
+    draw = random.Random(f"{seed} balance")
+    ties = {label: draw.random() for label in targets}
+    dealt = Counter(counts or {})
+    found: dict[K, tuple[Label, ...]] = {}
+    for key in keys:
+        chosen: list[Label] = []
+        for labels in by_vocabulary.values():
+            open_ = [label for label in labels if label not in (never or {}).get(key, ())]
+            total = sum(dealt[label] for label in labels) + each
+            open_.sort(key=lambda label: (dealt[label] - targets[label] * total, ties[label]))
+            chosen += open_[:each]
+        dealt.update(chosen)
+        found[key] = tuple(chosen)
+    return found
 
 
 def distance(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> float:

@@ -1,9 +1,10 @@
 """The steps after SVBench: chains, linkages with rewriting drafts, and paths."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
+from reeltalk.construct.balance import Label, wanted_labels, wanted_relations
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import repeated
 from reeltalk.construct.model_rewriting import REWRITE_GATE
@@ -16,7 +17,7 @@ from reeltalk.construct.quality import (
     write_checked_linkages,
 )
 from reeltalk.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults
-from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
+from reeltalk.construct.step import WRITER, ConstructRun, StepResult, StepSpec, sign_rows, with_tags
 from reeltalk.construct.writers import (
     ChecksAllEntrances,
     ChecksEntrances,
@@ -26,13 +27,14 @@ from reeltalk.construct.writers import (
     Surroundings,
     Unwritten,
 )
-from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
 from reeltalk.schema.entrances import TOLD, Entrance, EntranceVerdict, is_graph_written, verdict_by_rule
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.paths import PathStatistics, draw_paths
+from reeltalk.schema.record import ClipId
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.store.tables import CHAINS, CLIPS, FRAMES, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, FRAMES, LINKAGES, PATHS, REWRITES, SIGHTINGS, SPEECH, VIDEOS
 
 
 def write_chains(run: ConstructRun) -> StepResult:
@@ -42,9 +44,10 @@ def write_chains(run: ConstructRun) -> StepResult:
     written side by side.
     """
     clips = run.clips()
+    wanted = _wanted_labels(run, clips)
 
     def write(video: Video) -> tuple[list[QAChain], list[GateResult]]:
-        return _write_chains_of(run, video, clips[video.id])
+        return _write_chains_of(run, video, clips[video.id], wanted)
 
     made = StepResult({CHAINS: []})
     for chains, gates in run.map_ordered("writing chains", run.videos(), write):
@@ -56,7 +59,17 @@ def write_chains(run: ConstructRun) -> StepResult:
     return made
 
 
-def _write_chains_of(run: ConstructRun, video: Video, clips: Sequence[Clip]) -> tuple[list[QAChain], list[GateResult]]:
+def _wanted_labels(run: ConstructRun, clips: Mapping[str, Sequence[Clip]]) -> dict[ClipId, tuple[Label, ...]]:
+    """The labels that each clip's chain is to get, so that labels of others in the benchmark become balanced."""
+    units: list[QAChain | Dialogue] = [*run.benchmark.read(CHAINS), *run.benchmark.read(DIALOGUES)]
+    of_others = [turn for unit in units if WRITER not in unit.extra for turn in unit.turns]
+    spoken = {utterance.video_id for utterance in run.benchmark.read(SPEECH)}
+    return wanted_labels(run.settings, [clip for own in clips.values() for clip in own], of_others, spoken)
+
+
+def _write_chains_of(
+    run: ConstructRun, video: Video, clips: Sequence[Clip], wanted: Mapping[ClipId, tuple[Label, ...]]
+) -> tuple[list[QAChain], list[GateResult]]:
     captions: dict[str, str] = {}
 
     def caption(index: int) -> str:
@@ -73,7 +86,10 @@ def _write_chains_of(run: ConstructRun, video: Video, clips: Sequence[Clip]) -> 
     gates: list[GateResult] = []
     for index, clip in enumerate(clips):
         around = Surroundings(
-            caption(index - 1), caption(index + 1), tuple(turn.question for chain in chains for turn in chain.turns)
+            caption(index - 1),
+            caption(index + 1),
+            tuple(turn.question for chain in chains for turn in chain.turns),
+            wanted.get(clip.id, ()),
         )
         chain, found = write_checked_chain(
             run.writer,
@@ -114,15 +130,17 @@ def chains_by_video(run: ConstructRun) -> dict[str, list[QAChain]]:
 
 def write_linkages(run: ConstructRun) -> StepResult:
     """Linkages between adjacent chains, and drafts that rewrite their later turns."""
+    pairs = adjacent_chains(run)
+    wanted = wanted_relations(run.settings, [after.id for _, _, after in pairs])
 
     def write(pair: tuple[Video, QAChain, QAChain]) -> tuple[list[Linkage], list[Rewrite], list[GateResult]]:
         video, before, after = pair
-        linkages, gates = write_checked_linkages(run.writer, video, before, after)
+        linkages, gates = write_checked_linkages(run.writer, video, before, after, wanted.get(after.id, ()))
         drafted = _write_rewrites(run, video, linkages, before, after)
         return linkages, drafted.rewrites, [*gates, *drafted.gates]
 
     made = StepResult({LINKAGES: [], REWRITES: []})
-    for linkages, rewrites, gates in run.map_ordered("linking chains", adjacent_chains(run), write):
+    for linkages, rewrites, gates in run.map_ordered("linking chains", pairs, write):
         made.rows[LINKAGES] += sign_rows(linkages, run.writer.signature)
         made.rows[REWRITES] += sign_rows(_unique(rewrites), run.writer.signature)
         made.gates += gates
@@ -255,7 +273,7 @@ CHAIN_STEPS = (
         write_linkages,
         reads=(VIDEOS, CLIPS, CHAINS, SPEECH),
         writes=(LINKAGES, REWRITES),
-        settings=("language", "limit", "seed", "pairs", "drafts", "attempts", "frames"),
+        settings=("language", "limit", "seed", "pairs", "drafts", "attempts", "frames", "balance"),
     ),
     StepSpec(
         "paths",

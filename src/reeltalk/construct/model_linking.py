@@ -44,7 +44,7 @@ class LinkageResult:
 
 
 def find_linkages(
-    writer: PromptedModel, before: QAChain, after: QAChain, *, signature: str
+    writer: PromptedModel, before: QAChain, after: QAChain, *, signature: str, wanted: Sequence[str] = ()
 ) -> LinkageResult | Unwritten:
     """Ask a model for related turns of two chains.
 
@@ -53,6 +53,7 @@ def find_linkages(
         before: The earlier chain.
         after: The later chain.
         signature: Signature of the writer, for the records.
+        wanted: Relations to look for first.
 
     Raises:
         ModelError: The model gives no reply.
@@ -64,7 +65,8 @@ def find_linkages(
         return f"no pair can be used: {'; '.join(reasons)}" if reasons and not found else None
 
     data = {"before": number_turns(before.turns), "after": number_turns(after.turns)}
-    asked = writer.ask("linkages", LinkageReply, data=data, check=complaint)
+    first = writer.part("wanted_relations", parts={"relations": ", ".join(wanted)}) if wanted else ""
+    asked = writer.ask("linkages", LinkageReply, data=data, parts={"wanted": first}, check=complaint)
     if asked.record is None:
         return unwritten_from(asked)
     found, reasons = _paired(asked.record, before, after, signature)

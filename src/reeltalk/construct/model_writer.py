@@ -163,6 +163,7 @@ class ModelWriter:
                 "start_s": f"{interval.start_s:.1f}",
                 "end_s": f"{interval.end_s:.1f}",
                 "around": self._around(around),
+                "wanted": self._wanted(around.wanted),
                 "advice": self._advice(advice),
             },
             check=lambda reply: is_copy(reply) or evidence_complaint(reply, interval),
@@ -234,7 +235,24 @@ class ModelWriter:
             ModelError: The model gives no reply.
             BudgetError: A limit would be exceeded.
         """
-        return find_linkages(self._writer, before, after, signature=self.signature)
+        return self.link_by(video, before, after, ())
+
+    def link_by(
+        self, video: Video, before: QAChain, after: QAChain, relations: Sequence[str]
+    ) -> LinkageResult | Unwritten:
+        """Find related turns of two chains, by some relations first.
+
+        Args:
+            video: The video of the chains.
+            before: The earlier chain.
+            after: The later chain.
+            relations: Relations that are short; empty if none is.
+
+        Raises:
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+        """
+        return find_linkages(self._writer, before, after, signature=self.signature, wanted=relations)
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
         """Write one draft for the later turn of a linkage. `rewrite_pair` writes those of all linkages at once.
@@ -551,6 +569,13 @@ class ModelWriter:
             questions = "\n".join(f"- {question}" for question in around.asked[-MOST_ASKED:])
             known.append(self._writer.part("around_asked", {"questions": questions}))
         return self._writer.part("around", {"known": "\n".join(known)}) if known else ""
+
+    def _wanted(self, labels: Sequence[tuple[str, str]]) -> str:
+        """The kinds of questions that are short, in the words of the manual by which people tag."""
+        manual = self._writer.prompts["manual"].text.splitlines()
+        names = [label for _, label in labels]
+        kinds = [line for line in manual for name in names if re.match(rf"- {re.escape(name)}(?:: |（)", line)]
+        return self._writer.part("wanted", parts={"kinds": "\n".join(kinds)}) if kinds else ""
 
     @property
     def _made(self) -> dict[str, Any]:

@@ -61,9 +61,10 @@ MAY_LACK: Final = {
     for name, more in {
         "caption": ("advice",),
         "caption_check": (),
-        "chain": ("advice", "around", "start_s", "end_s"),
+        "chain": ("advice", "around", "start_s", "end_s", "wanted"),
         "dialogue": ("advice", "earlier"),
         "dialogue_check": (),
+        "linkages": ("wanted",),
         "quality": (),
         "rewrite": ("advice",),
         "rewrite_check": (),

@@ -65,6 +65,17 @@ class ReportsRejected(Protocol):
 
 
 @runtime_checkable
+class LooksForRelations(Protocol):
+    """A writer that can look for some relations between two chains first."""
+
+    def link_by(
+        self, video: Video, before: QAChain, after: QAChain, relations: Sequence[str], /
+    ) -> LinkageResult | Unwritten:
+        """Linkages between two chains, and the rejected pairs; by some relations first, which are short."""
+        ...
+
+
+@runtime_checkable
 class ReportsReplaced(Protocol):
     """A writer that itself detects questions that need no video, and replaces them."""
 
@@ -282,7 +293,7 @@ def _is_grave(fault: GateResult) -> bool:
 
 
 def write_checked_linkages(
-    writer: Writer, video: Video, before: QAChain, after: QAChain
+    writer: Writer, video: Video, before: QAChain, after: QAChain, wanted: Sequence[str] = ()
 ) -> tuple[list[Linkage], list[GateResult]]:
     """Find the linkages between two chains, with a gate result for each pair that could not be used.
 
@@ -291,16 +302,19 @@ def write_checked_linkages(
         video: The video of the chains.
         before: The earlier chain.
         after: The later chain.
+        wanted: Relations to look for first, for a writer that can.
 
     Raises:
         ModelError: A model gives no reply.
         BudgetError: A limit would be exceeded.
     """
-    found = (
-        writer.link_chains(video, before, after)
-        if isinstance(writer, ReportsRejected)
-        else writer.linkages(video, before, after)
-    )
+    found: LinkageResult | list[Linkage] | Unwritten
+    if wanted and isinstance(writer, LooksForRelations):
+        found = writer.link_by(video, before, after, wanted)
+    elif isinstance(writer, ReportsRejected):
+        found = writer.link_chains(video, before, after)
+    else:
+        found = writer.linkages(video, before, after)
     if isinstance(found, Unwritten):
         return [], [unwritten_gate("linkage", "chain", after.id, found)]
     return (found.linkages, found.rejected) if isinstance(found, LinkageResult) else (found, [])

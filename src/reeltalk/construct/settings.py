@@ -86,7 +86,8 @@ class ConstructSettings(BaseModel):
     easy: Literal["flag", "drop"] = "flag"
     """Flag or drop a dialogue in which most turns are too easy."""
     balance: Literal["tags", "types"] | None = None
-    """Aim at target shares of CogME's tags or VDAct's question types; the graph writer chooses among chains for it."""
+    """Aim at target shares of CogME's tags or VDAct's question types, and at all relations between chains: the graph
+    chooses among chains, a model is told for each clip what is short."""
     targets: Path | None = None
     """TOML file of target shares by vocabulary and label; equal shares by default."""
 

@@ -63,6 +63,8 @@ class Surroundings:
     """Caption of the clip after."""
     asked: tuple[str, ...] = ()
     """Questions of the video's earlier chains."""
+    wanted: tuple[tuple[str, str], ...] = ()
+    """Labels that the chain is to get, each with its vocabulary; see `balance.wanted_labels`."""
 
 
 class Writer(Protocol):

@@ -1,10 +1,14 @@
 """How far labels are from their target shares, and what is missing."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from reeltalk.construct.balance import (
+    BALANCED,
+    UNWANTED,
+    Balance,
     Label,
     balanced_labels,
     count_labels,
@@ -13,9 +17,15 @@ from reeltalk.construct.balance import (
     format_shortfalls,
     read_targets,
     shortfall,
+    wanted_labels,
+    wanted_relations,
 )
+from reeltalk.construct.settings import ConstructSettings
 from reeltalk.errors import InputError
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.labels import VOCABULARIES
+from reeltalk.schema.media import Clip
+from reeltalk.schema.record import ClipId
 
 TYPES = "vdact.question_type"
 
@@ -76,3 +86,44 @@ def test_a_file_that_gives_no_targets_is_refused(tmp_path: Path, text: str, prob
     path.write_text(text)
     with pytest.raises(InputError, match=problem):
         read_targets(path, "types")
+
+
+def clips(count: int) -> list[Clip]:
+    return [Clip(id=ClipId(f"c{n}"), video_id=f"v{n // 4}") for n in range(count)]
+
+
+@pytest.mark.parametrize(("balance", "each"), [("types", 3), ("tags", 1)])
+def test_labels_are_dealt_evenly_and_no_clip_gets_one_twice(balance: Balance, each: int) -> None:
+    settings = ConstructSettings(balance=balance)
+    wanted = wanted_labels(settings, clips(72), spoken={f"v{n}" for n in range(18)})
+    counts = count_labels(wanted.values())
+    for vocabulary in BALANCED[balance]:
+        dealt = [count for (name, _), count in counts.items() if name == vocabulary]
+        assert len(dealt) == sum((vocabulary, str(label)) not in UNWANTED for label in VOCABULARIES[vocabulary])
+        assert max(dealt) - min(dealt) <= 1
+        assert all(len({label for label in got if label[0] == vocabulary}) == each for got in wanted.values())
+    assert wanted == wanted_labels(settings, clips(72), spoken={f"v{n}" for n in range(18)})
+    assert wanted != wanted_labels(settings.model_copy(update={"seed": 5}), clips(72))
+
+
+def test_what_others_have_many_of_is_dealt_less_and_what_is_never_wanted_not_at_all(tmp_path: Path) -> None:
+    targets = tmp_path / "targets.toml"
+    targets.write_text('["vdact.question_type"]\n"D-AGT" = 1\nQNT = 1\nEXP = 1\n"D-LOC" = 1\nREF = 1\nSUP = 0\n')
+    settings = ConstructSettings(balance="types", targets=targets)
+    known = [Turn(question="q", labels={TYPES: ("QNT",)})] * 20
+    counts = count_labels(wanted_labels(settings, clips(8), known).values())
+    assert counts == {(TYPES, "D-AGT"): 8, (TYPES, "EXP"): 8, (TYPES, "D-LOC"): 8}
+
+
+def test_conversation_is_wanted_only_where_somebody_speaks() -> None:
+    wanted = wanted_labels(ConstructSettings(balance="tags"), clips(40), spoken={"v1"})
+    talk = ("cogme.target", "Conversation")
+    assert {clip for clip, labels in wanted.items() if talk in labels} <= {f"c{n}" for n in range(4, 8)}
+    assert any(talk in labels for labels in wanted.values())
+
+
+def test_relations_are_dealt_evenly_and_nothing_without_balance() -> None:
+    dealt = wanted_relations(ConstructSettings(balance="types"), [f"pair{n}" for n in range(12)])
+    assert set(Counter(relation for own in dealt.values() for relation in own).values()) == {4}
+    assert wanted_relations(ConstructSettings(), ["pair"]) == {}
+    assert wanted_labels(ConstructSettings(), clips(3)) == {}

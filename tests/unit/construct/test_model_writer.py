@@ -335,6 +335,31 @@ def test_a_chain_is_written_with_the_rest_of_the_video_at_hand() -> None:
     assert "Asked already:\n- Who barks?\n=====" in model.prompt(1)
 
 
+@pytest.mark.parametrize(
+    ("language", "kinds"),
+    [("en", ["- Place: where", "- QNT: a quantity"]), ("zh", ["- Place（地点）：", "- QNT（数量）："])],
+)
+def test_kinds_of_questions_that_are_short_are_told_in_the_words_of_the_manual(
+    language: Language, kinds: list[str]
+) -> None:
+    wanted = (("cogme.target", "Place"), ("vdact.question_type", "QNT"))
+    model = Scripted(chain_reply(), chain_reply())
+    one = writer(model, language=language)
+    one.chain_among(VIDEO, CLIP, Surroundings(wanted=wanted))
+    one.chain(VIDEO, CLIP)
+    told, untold = model.prompt(0), model.prompt(1)
+    assert all(told.count(kind) == 1 and kind not in untold for kind in kinds)
+    assert "- Object" not in told
+
+
+def test_relations_that_are_short_are_looked_for_first() -> None:
+    model = Scripted({"pairs": []}, {"pairs": []})
+    for relations in ((), ("Quantity", "People")):
+        writer(model).link_by(VIDEO, a_chain(), a_chain(), relations)
+    assert "related by Quantity, People" in model.prompt(1)
+    assert "too few" not in model.prompt(0)
+
+
 def test_title_and_speech_are_data() -> None:
     model = Scripted(chain_reply())
     shown = VisualContext((b"jpeg",), (1.0,), title="How to bake bread", speech="1.0–2.0 s Good morning.")
