@@ -1,5 +1,6 @@
 """The command that reports runs, benchmarks and graphs, draws a dialogue, and lists published numbers."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -288,10 +289,14 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
     from reeltalk.cli.graphs import read_known
     from reeltalk.graph import statistics as st
     from reeltalk.graph.reading import read_scenarios, scenario_graphs
+    from reeltalk.metrics.counting import format_speech
     from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.tables import DIALOGUES, VIDEOS
+    from reeltalk.store.tables import DIALOGUES, SPEECH, VIDEOS
 
     opened = Benchmark.open(source) if (source / "manifest.json").is_file() else None
+    spoken = Counter[str](row.video_id for row in (opened.read(SPEECH) if opened is not None else ()))
+    if spoken:
+        print(format_speech(spoken) + "\n")
     if opened is not None and opened.rows(DIALOGUES):
         counts = st.count_dialogues(opened.read(VIDEOS), opened.read(DIALOGUES))
         print(f"{'Table 3':<16}{'here':>12}{'VDAct':>12}")
@@ -299,7 +304,7 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
             print(f"{name:<16}{_format_count(value):>12}{paper:>12}")
         print()
     if opened is not None and not any(name.startswith("graphs/") for name in opened.manifest.files):
-        if not opened.rows(DIALOGUES):
+        if not opened.rows(DIALOGUES) and not spoken:
             raise BenchmarkError(f"{source} has neither dialogues nor graphs to count")
         return 0
     known = read_known(source)

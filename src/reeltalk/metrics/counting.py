@@ -17,7 +17,7 @@ from reeltalk.schema.labels import Skill
 from reeltalk.schema.paths import LANDING, WALK
 from reeltalk.schema.rewriting import RESTS_ON, catalogue, published_methods
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES, SPEECH
 
 GRAPH: Final = "graph"
 """Name of the writer that asks graphs, in `extra` of a row."""
@@ -82,6 +82,8 @@ class BenchmarkCounts:
     """Dialogues by task and by kind of scene."""
     checklists: int = 0
     scenes: Counter[str] = field(default_factory=Counter)
+    utterances: Counter[str] = field(default_factory=Counter)
+    """Spoken lines by video."""
     paths: int = 0
     path_turns: int = 0
     jumps: Jumps | None = None
@@ -154,6 +156,7 @@ def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
         if "writer" in dialogue.extra:
             found.tasks[dialogue.task or "none", str(dialogue.extra.get("kind", "single"))] += 1
             found.checklists += sum(turn.checklist is not None for turn in dialogue.turns)
+    found.utterances.update(spoken.video_id for spoken in benchmark.read(SPEECH))
     found.scenes.update(scene.kind for scene in benchmark.read(SCENES))
     paths = list(benchmark.read(PATHS))
     found.paths, found.path_turns = len(paths), sum(len(path.steps) for path in paths)
@@ -202,6 +205,8 @@ def _types(turns: Iterable[Turn]) -> Counter[str]:
 def format_counts(found: BenchmarkCounts) -> Iterable[str]:
     """The counts as lines of text."""
     yield f"{found.ours.units:,} chains and dialogues, {found.ours.turns:,} turns: {_shown(found.ours)}"
+    if found.utterances:
+        yield format_speech(found.utterances)
     if found.others is not None:
         yield f"beside {found.others.units:,} from elsewhere, {found.others.turns:,} turns: {_shown(found.others)}"
     for title, counts in (
@@ -243,6 +248,15 @@ def format_counts(found: BenchmarkCounts) -> Iterable[str]:
         yield f"unusable replies: {found.malformed:,} units are unwritten for them; all are kept in the table of gates"
     for (gate, reason), n in found.reasons.most_common(12):
         yield f"  {gate}: {n:,} times, {reason}"
+
+
+def format_speech(utterances: Counter[str]) -> str:
+    """Number of spoken lines, and of the videos that have any.
+
+    Args:
+        utterances: Spoken lines by video.
+    """
+    return f"speech: {utterances.total():,} utterances in {len(utterances):,} videos"
 
 
 def format_jumps(jumps: Jumps, refused: Counter[str]) -> Iterable[str]:

@@ -18,8 +18,9 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.pages import charts
 from reeltalk.schema.media import Clip, SampledFrame, Shot, Video
 from reeltalk.schema.outcomes import Rejected, Screening
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
+from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, SPEECH, VIDEOS
 
 WIDTH: Final = 1000
 LEFT: Final = 76
@@ -37,6 +38,7 @@ class CuratedVideo:
     shots: list[Shot] = field(default_factory=list)
     frames: list[SampledFrame] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
+    speech: list[Utterance] = field(default_factory=list)
 
     @property
     def duration_s(self) -> float:
@@ -136,6 +138,8 @@ def _collect(benchmark: Benchmark) -> list[CuratedVideo]:
         found[frame.video_id].frames.append(frame)
     for clip in benchmark.read(CLIPS):
         found[clip.video_id].clips.append(clip)
+    for spoken in benchmark.read(SPEECH):
+        found[spoken.video_id].speech.append(spoken)
     return list(found.values())
 
 

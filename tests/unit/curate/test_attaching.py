@@ -10,7 +10,8 @@ from reeltalk.cli import run
 from reeltalk.cli.terminal import ProgressBar
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.tables import VIDEOS
+from reeltalk.store.tables import SPEECH, VIDEOS
+from reeltalk.store.validate import validate
 from reeltalk.video.write import write_video
 
 
@@ -133,3 +134,31 @@ def test_a_release_is_refused_before_a_file_is_copied(
     assert "is release 1.0.0, which does not change" in capsys.readouterr().err
     assert not list((tmp_path / "release").rglob("*.mp4"))
     assert not Benchmark.open(tmp_path / "release").media.names()
+
+
+def test_transcripts_beside_the_files_come_along_once(
+    imported: Path, film: Path, samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, *_ = files_for(imported, tmp_path / "raw", film)
+    cue = "1\n00:00:00,500 --> 00:00:01,500\n{}\n\n2\n00:00:01,800 --> 00:00:02,500\nThe end.\n"
+    for name, words in (("de", "Guten Tag."), ("en", "Good day.")):
+        (tmp_path / "raw" / f"{first}.{name}.srt").write_text(cue.format(words))
+    arguments = ["attach", str(imported), str(tmp_path / "raw")]
+    assert run(arguments) == 2
+    assert "several languages, de, en" in capsys.readouterr().err
+    assert run([*arguments, "--speech-language", "en"]) == 0
+    assert "2 utterances" in capsys.readouterr().out
+    late = "WEBVTT\n\n00:01.000 --> 00:09.000\n<v Ann>Late.\n\n00:03.000 --> 00:04.000\nNo.\n"
+    (tmp_path / "raw" / f"{second}.vtt").write_text(late)
+    (tmp_path / "raw" / f"{first}.en.srt").write_text(cue.format("Another text."))
+    assert run([*arguments, "--speech-language", "en"]) == 0
+    assert "go on after the end of their videos, and their last lines are left out" in capsys.readouterr().out
+    opened = Benchmark.open(imported)
+    assert [(row.video_id, row.interval.end_s, row.line) for row in opened.read(SPEECH)] == [
+        (first, 1.5, "Good day."), (first, 2.0, "The end."), (second, 2.0, "Ann: Late."),
+    ]  # fmt: skip
+    assert [str(finding) for finding in validate(opened) if finding.where.startswith("speech")] == []
+    assert run(["report", str(imported), "--format", "text"]) == 0
+    assert "speech: 3 utterances in 2 videos" in capsys.readouterr().out
+    assert run(["import", "svbench", str(samples / "svbench"), str(imported)]) == 0
+    assert "up to date" in capsys.readouterr().out

@@ -161,6 +161,30 @@ def test_dramaqa_means() -> None:
         "AnotherMissOh14": "val",
         "AnotherMissOh17": "test",
     }
+    assert [(row.interval.start_s, row.interval.end_s, row.line) for row in content.speech] == [
+        (2.0, 3.25, "(phone rings)"), (3.5, 5.0, "Mina: I'll get it!"),
+    ]  # fmt: skip
+
+
+def test_lines_of_unknown_time_are_kept_and_are_in_no_table_of_speech(tmp_path: Path) -> None:
+    lines = [
+        {"speaker": "Mina", "utter": words, "st": start_s, "et": end_s}
+        for start_s, end_s, words in (
+            ("1", "2", "a"),
+            ("2", "1", "b"),
+            ("nan", "1", "c"),
+            ("1", "", "d"),
+            ("1", "2", " "),
+        )
+    ]
+    script = {"AnotherMissOh01_001_0000": {"st": "0", "et": "9", "contained_subs": lines}}
+    (tmp_path / "AnotherMissOh_script.json").write_text(json.dumps(script))
+    content = load_format("dramaqa").read(tmp_path)
+    assert [row.line for row in content.speech] == ["Mina: a"]
+    assert content.clips[0].extra["contained_subs"] == lines
+    assert content.warnings == [
+        "4 lines of AnotherMissOh01_001_0000 have no usable times or words, and are not in speech.jsonl"
+    ]
 
 
 DAMAGED = [

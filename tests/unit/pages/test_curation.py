@@ -12,8 +12,9 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, ClipFile, SampledFrame, Shot, Video
 from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
 from reeltalk.schema.record import ClipId, VideoId
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
+from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, SPEECH, VIDEOS
 
 NASTY = "<script>alert('v')</script>"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -41,6 +42,10 @@ def benchmark(tmp_path: Path) -> Path:
         interval = Interval(start_s=0, end_s=9.5)
         file = ClipFile(sha256="0" * 64, how="trim", interval=interval)
         writer.add(CLIPS, [Clip(id=ClipId("clip-1"), video_id=video, interval=interval, file=file)])
+        spoken = Utterance(
+            video_id=video, interval=Interval(start_s=1, end_s=2), text=f"{NASTY} said she", speaker=NASTY
+        )
+        writer.add(SPEECH, [spoken])
         flow = FilterResult(filter="flow", outcome="passed", value=2, low=0.5, high=100)
         skipped = FilterResult(filter="aesthetic", outcome="not applied", low=4, reason="no model")
         long = FilterResult(filter="duration", outcome="rejected", value=1, low=60, reason="it lasts 1.0 s")
@@ -74,6 +79,9 @@ def test_the_site_says_what_was_kept_and_why_not(benchmark: Path, tmp_path: Path
     page = (tmp_path / "site" / "videos" / "0001.html").read_text(encoding="utf-8")
     assert "copied, begins by edit list" in page
     assert "like the key frame before (1)" in page
+    assert "said she</td>" in page
+    assert "1 utterance." in page
+    assert "1 utterance." in index
     assert "blurred (1)" in page
     assert page.count('class="cut"') == 1
     assert page.count('class="bound"') == 3

@@ -10,6 +10,7 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, 
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
+from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import Moment, ProactiveTask
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -54,6 +55,10 @@ def task(name: str, *spans: tuple[float, float], video: VideoId = V1, until_s: f
     return ProactiveTask(id=name, video_id=video, instruction="Tell me.", until_s=until_s, moments=moments)
 
 
+def spoken(video: str, end_s: float) -> Utterance:
+    return Utterance(video_id=VideoId(video), interval=Interval(start_s=1, end_s=end_s), text="Hello.")
+
+
 def test_a_sound_benchmark_has_no_findings() -> None:
     assert list(check_content(sound())) == []
 
@@ -67,6 +72,8 @@ BROKEN: list[tuple[Callable[[Content], object], str]] = [
     (lambda c: c.videos.append(c.videos[0]), "videos:v1: stands 2 times"),
     (lambda c: c.videos.append(Video(id=VideoId("v3"), split="test", sha256="a" * 64)), "in several splits"),
     (lambda c: c.clips.append(Clip(id=ClipId("c3"), video_id=VideoId("v9"))), "belongs to video 'v9'"),
+    (lambda c: c.speech.append(spoken("v9", 2)), "speech:0: belongs to video 'v9'"),
+    (lambda c: c.speech.append(spoken("v1", 61)), "speech:0: ends at 61 s but video 'v1' lasts 60 s"),
     (
         lambda c: c.clips.append(Clip(id=ClipId("c3"), video_id=V1, interval=Interval(start_s=50, end_s=61))),
         "ends at 61 s but video 'v1' lasts 60 s",
