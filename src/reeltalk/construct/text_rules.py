@@ -134,6 +134,7 @@ _MARKUP: Final = re.compile(
         r"~~~",
         r"^\s{0,3}#{1,6}\s+\S",
         r"\*\*[^*\n]+\*\*",
+        r"(?<![\w*])\*\s?[a-z\u4e00-\u9fff][^*\n]*\*(?![\w*])",
         r"__[^_\n]+__",
         r"\]\(\s*\S+\s*\)",
         r"^\s*\|.*\|\s*$",
@@ -150,6 +151,7 @@ _MARKUP: Final = re.compile(
         r"</?\w+>\s*$",
         r"^\s*</?\w+>",
         # The label of a field, or of a speaker.
+        r"(?:^\s*|[(（]\s*|[.!?]\s+)(?-i:Note|NOTE|Disclaimer|Explanation|Reasoning|Rationale)\s*[:：]",
         r"^\s*(?:question|answer|caption|summary|description|response|output|user|assistant|human|ai|bot|system|q"
         r"|a)\s*(?:no\.?\s*)?\d*\s*[:：]\s*\S",
         r"^\s*(?:问题|回答|答案|描述|说明|总结|字幕|用户|助手|问|答)\s*[0-9一二三四五六]*\s*[:：]\s*\S",
@@ -166,13 +168,15 @@ _PLACEHOLDER: Final = re.compile(
         r"\[\s*(?-i:[A-Z][A-Z _]{2,})\s*\]",
         r"\[\s*(?:insert|your|name|object|person|place|action|answer|question|caption|description|blank"
         r"|placeholder|the (?:name|object|person)|add|fill)\b[^\]]*\]",
+        r"[(（]\s*(?:insert|fill in|待)[^)）]*[)）]",
+        r"(?<!\w)\$(?-i:[A-Z]{3,})\b",
         r"_{3,}",
         r"\b(?-i:TODO|FIXME|TBD|XXX|PLACEHOLDER)\b",
         r"\blorem ipsum\b",
         r"\bfoo ?bar\b",
         r"\b(?:your|the|a) (?:question|answer|caption)(?: text)? here\b",
-        r"【[^】]*(?:填|待|占位|名称|问题|答案)[^】]*】",
-        r"待补充",
+        r"【[^】]*(?:填|待|占位|名称|问题|答案|物体|物品|人物|地点)[^】]*】",
+        r"待(?:补充|填写|完善)",
         r"此处填写",
         r"占位符",
         r"\[\s*(?:姓名|名称|物体|物品|人物|地点|问题|答案|插入)[^\]]*\]",
@@ -182,7 +186,8 @@ _PLACEHOLDER: Final = re.compile(
 _NOTHING_SAID: Final = re.compile(
     _any(
         r"[\s.…。·•?？!！*_\-–—~'\"“”()\[\]{}<>/|\\]*(?:(?:string|null|none|nil|undefined|nan|n/a|text|str"
-        r"|same as above|see above|(?:your|the) (?:question|answer|caption)(?: here)?"
+        r"|same as above|see above|(?:your |the )?(?:question|answer|caption|summary|description)\s*\d*(?: here)?"
+        r"|to be (?:filled in|added|completed|written)"
         r"|同上|略|无|空|如上|见上)[\s.。!]*)?",
     ),
     re.IGNORECASE,
@@ -206,6 +211,7 @@ _MEDIUM: Final = (
     r"(?:videos?|clips?|footage|frames?|images?|pictures?|photos?|screenshots?|media|visuals?|attachments?)"
 )
 _MATERIAL: Final = rf"(?:{_MEDIUM}|captions?|descriptions?|contexts?|information|transcripts?|inputs?|materials?|data)"
+_GIVEN: Final = r"(?:frames?|images?|pictures?|screenshots?|captions?|descriptions?|transcripts?|context|metadata)"
 _SPEAKS_OF_ITSELF: Final = re.compile(
     _any(
         r"\bas an? (?:\w+[- ]){0,2}?(?:AI|artificial intelligence|(?:language|vision|text"
@@ -238,7 +244,22 @@ _SPEAKS_OF_ITSELF: Final = re.compile(
         r"\bfeel free to (?:ask|modify|adjust)\b",
         r"\blet me know if you (?:need|want|would like) (?:any |some |me to |further )*(?:changes?|adjust|modif"
         r"|revis|edit|rewrite)",
-        rf"\b(?:provided|given|supplied|uploaded|attached|input|available) (?:video )?{_MATERIAL}\b",
+        r"\blet me know if you (?:need anything|have (?:any )?(?:other |further |more )?questions)\b",
+        r"\bas an? (?:\w+ )?assistant,? I\b",
+        r"\bI\s*(?:can(?:no|['’])t|can not) (?:actually|physically|directly) (?:see|view|watch)\b",
+        r"\bAI[- ](?:generated|written|assistant)\b",
+        r"\b(?:have|has|had|with|got) (?:no|any|limited) access to (?:the|this|any|your)\b",
+        r"\b(?:my|this|the above) analysis\b",
+        r"\bI(?:['’]ve| have)? (?:carefully )?(?:analy[sz]ed|reviewed|examined)\b",
+        r"\bI (?:was|am|have)(?: not|n['’]t)? (?:been )?(?:given|provided|shown|supplied|sent)"
+        r" (?:any|no|only|with|the|a)\b",
+        rf"\b{_MEDIUM} (?:is|was|are|were) (?:not (?:currently )?(?:available|accessible|loading)|unavailable)\b",
+        rf"\b(?:based|judging|going) (?:on|by|from|off) (?:the|these|this|those|its) (?:\w+ ){{0,3}}"
+        rf"{_GIVEN}\b(?! on\b)",
+        rf"\baccording to (?:the|this|your) (?:\w+ )?{_GIVEN}\b(?! on\b)",
+        r"\b(?:scene|video|clip|image|frame|visual) (?:descriptions?|captions?|metadata|data|information)\b",
+        rf"\b{_MATERIAL} (?:that )?you(?:['’]ve| have)? (?:given|shown|shared)\b",
+        rf"\b(?:provided|given|supplied|uploaded|attached|input|available) (?:video |scene |visual )?{_MATERIAL}\b",
         rf"\b{_MATERIAL} (?:that )?(?:you(?:['’]ve| have)? )?(?:provided|supplied|uploaded|attached|given to me"
         r"|sent)\b",
         rf"\bthe (?:{_MEDIUM} )?(?:caption|description|transcript|context|prompt|metadata) (?:says|states|mentions"
@@ -255,7 +276,7 @@ _SPEAKS_OF_ITSELF: Final = re.compile(
         r"^\W*(?:好的|当然(?:可以)?|没问题|可以|明白了?|收到)[，,！!。\s]*(?:以下|下面|这|我来|我会|让我)",
         r"^\W*(?:以下|下面)是",
         r"(?:根据|基于|按照|从)(?:您|你|所|以上|上述|上面|前面)*(?:提供|给出|给定|上传|上述|上面)的?(?:视频|图片|图像|帧|画面|上下文|信息|描述|内容|资料|字幕|材料|素材)",
-        r"(?:提供|给出|给定|上传)的(?:上下文|视频|视频帧|帧|图片|图像|画面|信息|描述|内容|材料)",
+        r"(?:提供|给出|给定|上传)的\w{0,4}?(?:上下文|视频|视频帧|帧|图片|图像|画面|信息|描述|内容|材料)",
         r"请(?:您|你)?(?:提供|上传|发送)\w{0,6}(?:视频|图片|图像|文件|画面)",
         r"希望(?:这|以上|我的)\w{0,6}(?:有(?:所)?帮助|帮到)",
         r"(?:按照?|根据)(?:您|你)的(?:要求|指示|请求)",
@@ -295,6 +316,10 @@ _DECLINES: Final = re.compile(
         r"|never) (?:really |actually |clearly |explicitly )?(?:show|provide|specify|say|mention|contain|give"
         r"|indicate|reveal|include|tell|depict)s?\b",
         r"\b(?:not|n['’]t) (?:have )?(?:enough|sufficient) (?:information|context|details?|evidence)\b",
+        r"\bno way (?:to (?:know|tell|say)|of knowing)\b",
+        r"\b(?:answer|information) is (?:unknown|unclear|not (?:known|available|provided|given)|unavailable)\b",
+        r"^\W*(?:it(?:['’]s| is) )?(?:hard|difficult|impossible) to (?:say|tell|know|determine)\W*$",
+        r"无法(?:从|根据|由)\w{0,8}(?:得知|看出|判断|确定|知道)",
         r"\binsufficient (?:information|context|details?)\b",
         r"\bno (?:information|indication|mention|evidence) (?:is|was|about|in|on|as to)\b",
         r"\b(?:not|n['’]t) (?:\w+ly )?(?:shown|specified|mentioned|provided|stated|depicted|visible"
@@ -309,7 +334,7 @@ _DECLINES: Final = re.compile(
         r"视频(?:里|中|内)?(?:没有|未|并未|没|并没有)(?:显示|提到|说明|展示|给出|提及|交代|明确)",
         r"信息不足",
         r"没有(?:足够的?|相关|任何)?(?:信息|线索)",
-        r"^\W*(?:不知道|不清楚|未知|不确定|不详|看不出来)\W*$",
+        r"^\W*(?:暂时|目前|还)?(?:不知道|不清楚|未知|不确定|不详|看不出来|看不清楚?)\W*$",
         r"我(?:也)?不(?:知道|清楚|确定)",
     ),
     re.IGNORECASE,
@@ -345,19 +370,20 @@ FORBIDDEN: Final = {
         # A clock on the wall is a thing in the video.
         _any(
             r"(?<!clock )(?<!watch )(?<!shows )(?<!reads )(?<!says )(?<!score )(?<!score of )(?<!display"
-            r" )\b\d{1,2}:\d{2}(:\d{2})?\b(?!\s*(?:[ap]\.?m\b|o'clock))",
+            r" )(?<![\d.:])\d{1,2}:\d{2}(:\d{2})?(?![\d:])(?!\s*(?:[ap]\.?m\b|o'clock))",
             # "12 seconds in" is a point in time, "12 minutes in the oven" is none.
             r"\b\d+(\.\d+)?[ -]?(s|secs?|seconds?|mins?|minutes?)\s+(in\b(?!\s+(an?|the|his|her|its|their|total|all"
-            r"|this|that)\b)|(in|into|of)\s+(the|this)\s+(video|clip|scene|film)|mark\b)",
+            r"|each|every|this|that)\b)|(in|into|of)\s+(the|this)\s+(video|clip|scene|film)|mark\b)",
             r"\bat\s+(the\s+)?\d+(\.\d+)?(st|nd|rd|th)?[ -]?(s|secs?|seconds?|mins?|minutes?)\b(?!\s+(a|per|each)\b)",
             rf"\bat\s+(the\s+)?{_NUMBER_WORD}[ -](seconds?|minutes?)\b(?!\s+(a|per|each)\b)",
             rf"\b{_NUMBER_WORD}\s+seconds?\s+(in(to)?\s+the\s+(video|clip)|mark\b)",
-            rf"\b(at|in|around|by)\s+the\s+({_NUMBER_WORD}(th|h)|\d+(st|nd|rd|th))\s+(second|minute)\b",
+            rf"\b(at|in|around|by|during)\s+the\s+({_NUMBER_WORD}(th|h)|\d+(st|nd|rd|th))\s+(second|minute)\b",
             r"\b(from|between)\s+\d+(\.\d+)?\s*(s|secs?|seconds?)?\s*(to|and|-|–)\s*\d+(\.\d+)?\s*(s|secs?|seconds?)\b",
             r"\b\d+(\.\d+)?\ss\b(?!['’])",
             r"\b\d+\.\d+s\b",
             r"\b(at|from|until|after|by|around)\s+\d+s\b",
-            r"\b(second|minute)\s+\d+\b",
+            r"\b(second|minute)s?\s+\d+\b",
+            r"\bt\s*=\s*\d",
             rf"\b(at|in|from|until|by|around) (second|minute)\s+{_NUMBER_WORD}\b",
             r"\btime-?stamps?\b",
             r"\btime\s?codes?\b",
@@ -385,6 +411,8 @@ FORBIDDEN: Final = {
     "an image": re.compile(
         _any(
             r"\bimages?\b",
+            rf"\b{_ORDINAL} stills?\b(?! (?:sit|stand|li|sleep|hold|wear|look|on|in|at))",
+            r"\b(in|from) (the|this) (\w+ )?snapshots?\b",
             r"\bscreen-?shots?\b",
             r"\bthumbnails?\b",
             r"\b(picture|photo|photograph|still)s?\s+(shows?|depicts?|displays?|above|below)\b",
@@ -505,8 +533,16 @@ _MORE_MUST_FOLLOW: Final = re.compile(
     ),
     re.IGNORECASE,
 )
+_MORE_WOULD_FOLLOW: Final = re.compile(
+    _any(
+        r"\b(?:with|at|from|for|by|as|which|who|that|then|he|she|they|his|its|their|my|your|is|are|was|were|in|into)\s*$",
+        r"(?:然后|接着|在|从|向|往|一[个只张把件条])\s*$",
+    ),
+    re.IGNORECASE,
+)
+"""Ends of a text that may be whole, but is not if it is long and has no full stop."""
 _INNER_END: Final = re.compile(r"[a-z\u4e00-\u9fff][.!?。！？]\s*(?=[A-Z\u4e00-\u9fff])")
-_LONG: Final = 12
+_LONG, _LONG_END = 12, 6
 _PAIRS: Final = (("(", ")"), ("（", "）"), ("“", "”"), ("「", "」"), ("《", "》"), ("[", "]"))
 
 
@@ -515,32 +551,47 @@ def _cut_off(text: str, part: Part, _: Language, __: TextSettings) -> Said:
     if match := _HANGS.search(told) or _MORE_MUST_FOLLOW.search(told):
         yield f"breaks off: it ends with {shorten(match[0].strip())}"
         return
+    if part not in _SAID_BY_USER and (match := _MORE_WOULD_FOLLOW.search(told)) and _is_long(told, _LONG_END):
+        yield f"breaks off: it ends with {shorten(match[0].strip())}"
+        return
     for opens, closes in _PAIRS:
         if told.count(opens) > told.count(closes):
             yield f"breaks off: a {opens} is not closed"
             return
     if not _SENTENCE_ENDS.search(told) and _INNER_END.search(told) and part not in _SAID_BY_USER:
         last = _INNER_END.split(told)[-1]
-        if len(_WORD.findall(told)) >= _LONG or len(_HAN.findall(told)) >= 2 * _LONG:
+        if _is_long(told, _LONG):
             yield f"breaks off in its last sentence: {shorten(last)}"
 
 
+def _is_long(text: str, least: int) -> bool:
+    return len(_LATIN_WORD.findall(text)) >= least or len(_HAN.findall(text)) >= least
+
+
 _MAY_RECUR: Final = frozenset(
-    "ha haha he very no yes la na ho hee knock so bla blah again bye wow really more and-on tick tock click beep woof "
+    "ok okay ha haha he very no yes la na ho hee knock so bla blah again bye wow really more tick tock click beep woof "
     "meow quack bang boom ding dong yeah oh hey go row up down round around over".split()
 )
 
 
 def _looping(text: str, _: Part, __: Language, ___: TextSettings) -> Said:
     words = [word.casefold() for word in _WORD.findall(_HAN.sub(" ", text))]
-    for size in range(1, min(_LONGEST_LOOP, len(words) // 3) + 1):
+    if (match := _SAME_WORD.search(text)) and (match[1] or match[2]).casefold() not in _MAY_RECUR:
+        yield f"says the same over and over: {shorten(match[0])}"
+        return
+    for size in range(2, min(_LONGEST_LOOP, len(words) // 3) + 1):
         for at in range(len(words) - 3 * size + 1):
             phrase = words[at : at + size]
             if phrase == words[at + size : at + 2 * size] == words[at + 2 * size : at + 3 * size]:
-                if size == 1 and (phrase[0] in _MAY_RECUR or phrase[0].isdigit()):
+                if set(phrase) <= _MAY_RECUR:
                     continue
                 yield f"says the same over and over: {shorten(' '.join(phrase))}"
                 return
+    for size in range(_LONGEST_LOOP, 3, -1):
+        runs = Counter(tuple(words[at : at + size]) for at in range(len(words) - size + 1))
+        if often := next((run for run, count in runs.items() if count > 2 and 2 * count * size > len(words)), None):
+            yield f"says the same over and over: {shorten(' '.join(often))}"
+            return
     if match := _LOOP_ZH.search(text):
         yield f"says the same over and over: {shorten(match[0])}"
         return
@@ -551,6 +602,7 @@ def _looping(text: str, _: Part, __: Language, ___: TextSettings) -> Said:
             return
 
 
+_SAME_WORD: Final = re.compile(r"\b([a-z]+)(?:\s+\1\b){2,}|\b([a-z]+)(?:\W+\2\b){4,}", re.IGNORECASE)
 _LONGEST_LOOP: Final = 12
 _LOOP_ZH: Final = re.compile(
     r"(?:(?![哈呵嘿嘻啦咚滴嘟喵汪啪])(?P<one>[\u4e00-\u9fff])(?P=one){3,}|(?P<more>[\u4e00-\u9fff]{2,20}[，。、；]?)(?P=more){2,})"
@@ -579,6 +631,7 @@ def _echoes(text: str, _: Part, __: Language, ___: TextSettings) -> Said:
 _OF_PROMPTS: Final = re.compile(
     _any(
         r"={4,}",
+        r"\b(?i:this|the) (?:question|round|turn|chain) (?:tests?|checks?|rests on)\b",
         r"\blines? of equals signs\b",
         r"\b(?i:give|return|answer with|output) (?:one |a |the )?JSON\b",
         r"\bworked example\b",
@@ -594,7 +647,7 @@ _OF_PROMPTS: Final = re.compile(
         r"范例回答",
     )
 )
-_SHINGLE_WORDS: Final = 9
+_SHINGLE_WORDS: Final = 8
 _SHINGLE_CHARACTERS: Final = 14
 
 
@@ -651,18 +704,24 @@ def _about_form(text: str, part: Part, _: Language, __: TextSettings) -> Said:
         yield f"asks about the form of an answer, not about what it says: {shorten(match[0])}"
 
 
+_ANSWER: Final = r"(?:answer|response|reply|text|it)"
 _FORM: Final = re.compile(
     _any(
-        rf"\b(?:at least|at most|more than|fewer than|less than|exactly|over|under)\s+(?:\d+|{_NUMBER_WORD}"
-        r"|[a-z])\s+(?:words?|sentences?|characters?|letters?|tokens?|lines?)\b",
-        r"\b(?:fluent|grammatical(?:ly)?|polite(?:ly)?|well[- ](?:written|formed|structured)|concise(?:ly)?"
-        r"|coherent|readable|helpful|relevant|detailed|informative|in English|in Chinese|non-?empty"
-        r"|full sentences?|complete sentences?|spell(?:ed|ing)?|punctuation)\b",
-        r"\bdoes the (?:answer|response) (?:(?:reply|respond|answer)(?: (?:to )?the question| at all)?|exist"
+        rf"\b(?:at least|at most|more than|fewer than|less than|exactly|longer than|over|under)\s+"
+        rf"(?:\d+|{_NUMBER_WORD}|[a-z])\s+(?:words?|sentences?|characters?|letters?|tokens?)\b",
+        rf"\b(?:\d+|{_NUMBER_WORD}) (?:words?|sentences?|characters?) (?:or more|or fewer|long)\b",
+        rf"^is (?:the |this )?{_ANSWER}\b[^?]{{0,24}}\b(?:fluent|grammatical|polite|concise|coherent|readable|helpful"
+        r"|relevant|detailed|informative|short|long|longer|shorter|brief|empty|non-?empty|correct|right|wrong|true"
+        r"|accurate|good|complete|clear|natural|about the video|in English|in Chinese|well[- ]\w+|free of)\b",
+        r"\b(?:written|given|phrased|expressed|worded) in (?:English|Chinese|\w+ sentences?)\b",
+        r"\b(?:full|complete|grammatical) sentences?\b",
+        r"\b(?:fluent|fluently|grammatically|politely|concisely|grammatical errors?|spelling|punctuation)\b",
+        rf"\bdoes (?:the |this )?{_ANSWER} (?:(?:reply|respond|answer)(?: (?:to )?the question| at all)?|exist"
         r"|contain (?:any )?(?:text|words?))\s*\?",
-        r"至少\s*\w+\s*(?:个)?(?:字|词|句)",
-        r"(?:通顺|流畅|礼貌|语法|详细|简洁|标点|完整的句子)",
-        r"是否(?:作答|回应|用中文)",
+        r"\b(?:contain|use|include)s? the words?\b",
+        r"[至最]少\w{0,3}\s*\w+\s*(?:个)?(?:字|词|句)",
+        r"(?:通顺|流畅|礼貌|语法|标点|完整的句子)",
+        r"是否(?:作答|回应|用中文|正确|准确|完整|相关|简短|清楚|详细|简洁)",
     ),
     re.IGNORECASE,
 )

@@ -198,6 +198,9 @@ def test_text_is_in_the_language_that_was_asked_for() -> None:
     assert found(chain(("What does the sign 出口 mean?", "It means exit.")), "language") == []
 
 
+GOOD_TEXTS: dict[Part, list[str]] = tomllib.loads(
+    (Path(__file__).parent / "good_texts.toml").read_text(encoding="utf-8")
+)  # type: ignore[assignment]
 FAULTY: dict[str, list[str]] = tomllib.loads((Path(__file__).parent / "faulty_texts.toml").read_text(encoding="utf-8"))
 
 
@@ -276,9 +279,18 @@ def test_a_checklist_asks_for_what_is_said() -> None:
         "Does the answer contain at least 5 words?", "Is the answer fluent?", "Is it written in full sentences?",
         "Does the answer reply?", "Is the answer polite?", "Is the answer detailed?", "Is the answer in English?",
         "Does it have more than two sentences?", "Does the answer contain at least k words?",
-        "Is the text grammatical?",
+        "Is the text grammatical?", "Does the answer have five words or more?", "Is the response longer than 10 words?",
+        "Does the answer contain the word 'the'?", "Is the answer correct?", "Is the answer about the video?",
     ):  # fmt: skip
         assert "form" in [rule for rule, _ in text_faults(bad, part="checklist item")], bad
+    for bad in ("回答是否至少有十个字？", "回答是否流畅？", "回答是否正确？"):
+        assert "form" in [rule for rule, _ in text_faults(bad, part="checklist item", language="zh")], bad
+
+
+@pytest.mark.parametrize(("part", "text"), [(part, text) for part, texts in GOOD_TEXTS.items() for text in texts])
+def test_a_good_text_has_no_faults(part: Part, text: str) -> None:
+    chinese = (text[0] >= "\u4e00" and text[0] <= "\u9fff") or "的" in text
+    assert text_faults(text, part=part, language="zh" if chinese else "en") == []
 
 
 @pytest.mark.parametrize(
