@@ -49,14 +49,15 @@ _FORM_WORDS: Final = frozenset(
     "confidently plausible relevant consistent consistently correct correctly right true accurate accurately complete "
     "full fully hedging hedge claim claims information informative something anything nothing thing things some any "
     "well proper properly natural naturally good style tone form format user question questions video happen happens "
-    "any one two three four five six seven eight nine ten twenty fifty hundred few several many k n x in without "
+    "statement statements assertion make any one two three four five six seven eight nine ten twenty fifty hundred few "
+    "several many k n x in without "
     "punctuation spelling language english chinese capital empty free contradiction contradictions".split()
 )
 """English words that ask for no content."""
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _FORM_ZH: Final = re.compile(
     r"回答|答案|回复|是否|有没有|说明|说出|说到|提到|提及|指出|表示|表明|给出|包含|含有|使用|至少|超过|不少于|不超过|多于|少于"
-    r"|[0-9一二三四五六七八九十百]+|[个句字词段行]|句子|文字|字数|长度|详细|具体|明确|清楚|完整|准确|合理|内容|信息|用户|问题"
+    r"|[0-9一二三四五六七八九十百]+|句子|文字|字数|长度|[个句字词段行]|详细|具体|明确|清楚|完整|准确|合理|内容|信息|用户|问题"
 )
 
 
