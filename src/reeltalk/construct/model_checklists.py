@@ -88,7 +88,7 @@ def is_about_form(item: str, answer: str) -> bool:
     if _HAN.search(item):
         left = _FORM_ZH.sub("", item)
         return all(sign in FUNCTION_CHARACTERS or not sign.isalpha() for sign in left)
-    said = set(normalise(answer).split())
+    said = set(normalise(answer).split()) - FUNCTION_WORDS
     return not any(
         word in said or not (word.isdigit() or word in FUNCTION_WORDS or word in _FORM_WORDS)
         for word in normalise(item).split()
