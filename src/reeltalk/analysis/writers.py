@@ -489,48 +489,53 @@ def _warnings(writers: Sequence[WriterWork]) -> list[str]:
     return found
 
 
+Vector = dict[str, float]
+"""A question as words with weights, of length 1."""
+
+
 @dataclass(frozen=True)
 class _Vectors:
-    """Questions of a writer as vectors of length 1."""
+    """Questions of a writer as vectors, each with its place."""
 
-    rows: Floats
-    """(N, V)."""
+    rows: tuple[Vector, ...]
     places: tuple[DraftPlace, ...]
-    """(N,)."""
 
 
 def _vectors(writers: Sequence[WriterWork]) -> list[_Vectors]:
     """TF-IDF vectors, with the frequencies of words in the questions of all writers together."""
     words = [[Counter(_words(turn.turn.question)) for turn in work.turns] for work in writers]
     seen = Counter(word for questions in words for counts in questions for word in counts)
-    number = {word: n for n, word in enumerate(sorted(seen))}
     total = sum(map(len, words))
-    weights = np.array([math.log((1 + total) / (1 + seen[word])) + 1 for word in sorted(seen)])
+    weight = {word: math.log((1 + total) / (1 + times)) + 1 for word, times in seen.items()}
     found = []
     for work, questions in zip(writers, words, strict=True):
-        table = np.zeros((len(questions), len(number)))
-        for row, counts in enumerate(questions):
-            for word, times in counts.items():
-                table[row, number[word]] = times
-        table *= weights
-        lengths = np.linalg.norm(table, axis=1, keepdims=True)
+        weighted = [{word: times * weight[word] for word, times in counts.items()} for counts in questions]
         places = tuple(unit.place for unit in work.units.values() for _ in unit.turns)
-        found.append(_Vectors(np.divide(table, lengths, out=table, where=lengths > 0), places))
+        found.append(_Vectors(tuple(map(_unit_length, weighted)), places))
     return found
+
+
+def _unit_length(vector: Vector) -> Vector:
+    length = math.sqrt(math.fsum(value**2 for value in vector.values()))
+    return {word: value / length for word, value in vector.items()}
 
 
 def _words(text: str) -> list[str]:
     return [word.lower() for word in list_words(text)]
 
 
-def _spread(vectors: Floats) -> float | None:
+def _products(rows: Sequence[Vector]) -> Floats:
+    """(N,) sum of the inner products of each row with all other rows."""
+    total: Counter[str] = Counter()
+    for row in rows:
+        total.update(row)
+    return np.array([math.fsum(value * (total[word] - value) for word, value in row.items()) for row in rows])
+
+
+def _spread(rows: Sequence[Vector]) -> float | None:
     """Mean cosine distance of two different rows; None below two."""
-    n = len(vectors)
-    if n < 2:
-        return None
-    total = vectors.sum(axis=0)
-    own = float((vectors**2).sum())
-    return 1 - (float(total @ total) - own) / (n * (n - 1))
+    n = len(rows)
+    return 1 - float(_products(rows).sum()) / (n * (n - 1)) if n > 1 else None
 
 
 def _spread_difference(one: _Vectors, two: _Vectors) -> ClusteredEstimate | None:
@@ -539,10 +544,9 @@ def _spread_difference(one: _Vectors, two: _Vectors) -> ClusteredEstimate | None
     Each place contributes the difference plus the number of places times its first-order effect.
     """
     places = sorted(set(one.places) & set(two.places))
-    effects = [_spread_effects(vectors, places) for vectors in (one, two)]
-    if any(effect is None for effect in effects):
+    first, second = (_spread_effects(vectors, places) for vectors in (one, two))
+    if first is None or second is None:
         return None
-    first, second = (effect for effect in effects if effect is not None)
     return clustered_mean(second - first, [place.video_id for place in places])
 
 
@@ -550,18 +554,16 @@ def _spread_effects(vectors: _Vectors, places: Sequence[DraftPlace]) -> Floats |
     """(P,) the spread over some places, plus P times the first-order effect of each place; None below two questions."""
     number = {place: n for n, place in enumerate(places)}
     inside = [n for n, place in enumerate(vectors.places) if place in number]
-    rows = vectors.rows[inside]
-    value = _spread(rows)
-    if value is None:
+    rows = [vectors.rows[n] for n in inside]
+    n, pairs = len(rows), len(rows) * (len(rows) - 1)
+    if n < 2:
         return None
-    n = len(rows)
-    total, own = rows.sum(axis=0), (rows**2).sum(axis=1)
-    pairs = n * (n - 1)
-    shared = float(total @ total) - float(own.sum())
+    products = _products(rows)
+    shared = float(products.sum())
     # The slopes of the spread by the weight of each question; they add up to 0.
-    effects = 2 * (shared * (n - 1) / pairs**2 - (rows @ total - own) / pairs)
+    effects = 2 * (shared * (n - 1) / pairs**2 - products / pairs)
     by_place = np.bincount([number[vectors.places[row]] for row in inside], weights=effects, minlength=len(places))
-    found: Floats = np.asarray(value + len(places) * by_place, np.float64)
+    found: Floats = np.asarray(1 - shared / pairs + len(places) * by_place, np.float64)
     return found
 
 

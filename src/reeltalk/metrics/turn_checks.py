@@ -7,6 +7,7 @@ neither passed nor failed, and is counted apart.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, Literal
 
 import numpy as np
@@ -144,6 +145,7 @@ def gate_name(gate: GateResult) -> str:
     return gate.gate.partition(":")[2] or gate.gate
 
 
+@cache
 def check_of(name: str) -> CheckName | None:
     """The check that a gate belongs to.
 

@@ -1,10 +1,12 @@
 """How far a benchmark was checked: what was not checked is said first, and never counted as passed."""
 
+import json
 from pathlib import Path
 
 import pytest
 from side_by_side import JUDGES, written
 
+from reeltalk.cli import run
 from reeltalk.metrics.turn_checks import checked_turns, measure_quality, quality_card, quality_sentences
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -75,3 +77,15 @@ def test_a_card_of_imported_turns_has_no_such_section(careless: Path) -> None:
     imported = [unit.model_copy(update={"extra": {}}) for unit in units]
     assert quality_card(imported, []) == []
     assert quality_card(units, [])
+
+
+def test_releases_and_exports_carry_the_card(careless: Path, tmp_path: Path) -> None:
+    assert run(["freeze", str(careless), str(tmp_path / "release"), "--version", "1.0.0"]) == 0
+    assert run(["export", "hub", str(careless), str(tmp_path / "hub")]) == 0
+    for card in (tmp_path / "release" / "README.md", tmp_path / "hub" / "README.md"):
+        text = card.read_text()
+        assert "## How far it was checked" in text
+        assert "of the turns passed every check that was made on them. Checks made: answer verified;" in text
+        assert "| `verified: cannot tell` | 23 |" in text
+    croissant = json.loads((tmp_path / "hub" / "croissant.json").read_text())
+    assert "passed every check that was made" in croissant["description"]

@@ -82,16 +82,19 @@ def test_the_difference_of_spreads_is_that_of_all_pairs_of_questions(compared: W
 def test_the_effects_of_places_on_the_spread_are_its_slopes() -> None:
     from reeltalk.analysis.writers import DraftPlace, _spread, _spread_effects, _Vectors
 
-    rows = np.random.default_rng(1).random((40, 6))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    table = np.random.default_rng(1).random((40, 6))
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    rows = [dict(zip("abcdef", map(float, row), strict=True)) for row in table]
     places = [DraftPlace(f"v{n // 4}", "chain", f"c{n}", 0) for n in range(20)]
-    effects = _spread_effects(_Vectors(rows, tuple(places[n // 2] for n in range(40))), places)
+    effects = _spread_effects(_Vectors(tuple(rows), tuple(places[n // 2] for n in range(40))), places)
     assert effects is not None
     whole = _spread(rows)
+    distances = [1 - one @ other for n, one in enumerate(table) for other in table[:n]]
     assert whole is not None
+    assert whole == pytest.approx(np.mean(distances))
     assert effects.mean() == pytest.approx(whole)
     # Left out one at a time, places move the spread against their effects.
-    left = [_spread(np.delete(rows, [2 * n, 2 * n + 1], axis=0)) or 0.0 for n in range(20)]
+    left = [_spread(rows[: 2 * n] + rows[2 * n + 2 :]) or 0.0 for n in range(20)]
     assert np.corrcoef(effects - whole, whole - np.array(left))[0, 1] > 0.999
     assert np.std(effects - whole) == pytest.approx(19 * np.std(left), rel=0.1)
 
