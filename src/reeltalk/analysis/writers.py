@@ -20,6 +20,7 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.clustered import ClusteredEstimate, clustered_difference, clustered_mean
 from reeltalk.metrics.counting import count_words, list_words
 from reeltalk.metrics.turn_checks import (
+    ATTEMPT,
     CheckedTurn,
     CheckName,
     Quality,
@@ -122,6 +123,8 @@ class WriterWork:
     quality: Quality
     settings: Mapping[str, Any]
     """Settings of its steps, without the writer."""
+    revised: frozenset[str]
+    """Chains and dialogues that were written again, or cut, for a fault."""
     reasons: Counter[tuple[str, str]]
     """What judges say is wrong with turns that stay, by class and reason."""
 
@@ -213,8 +216,8 @@ class WriterComparison:
 
     writers: list[WriterWork]
     rows: list[MeasuredRow]
-    kept: MeasuredRow
-    """Clips with a chain."""
+    kept: tuple[MeasuredRow, MeasuredRow]
+    """Clips with a chain, and clips whose first draft stayed as it was."""
     faults: list[FaultRow]
     diversity: list[Diversity]
     spread: tuple[ClusteredEstimate | None, ...]
@@ -304,12 +307,19 @@ def _read_work(benchmark: Benchmark) -> WriterWork:
         yields=_yields(benchmark, own, gates),
         quality=quality,
         settings=_settings(benchmark),
+        revised=frozenset(gate.unit_id for gate in gates if _is_revision(gate)),
         reasons=Counter(
             (fault.gate.partition(":")[2], fault.reason or "")
             for turn in (turn for own_turns in turns.values() for turn in own_turns)
             for fault in turn.flags
         ),
     )
+
+
+def _is_revision(gate: GateResult) -> bool:
+    if gate.unit not in ("chain", "dialogue") or gate.gate.startswith("linkages:"):
+        return False
+    return gate.outcome in (GateOutcome.REPLACED, GateOutcome.DROPPED) or gate_name(gate) == ATTEMPT
 
 
 def _place_of(unit: QAChain | Dialogue) -> tuple[UnitKind, str]:
@@ -434,12 +444,21 @@ def _paired(one: Mapping[DraftPlace, float], two: Mapping[DraftPlace, float]) ->
     return clustered_mean(np.array([two[p] - one[p] for p in places]), [p.video_id for p in places])
 
 
-def _kept(benchmark: Benchmark, writers: Sequence[WriterWork]) -> MeasuredRow:
-    """Share of the clips that have a chain, among the videos that any writer wrote about."""
+def _kept(benchmark: Benchmark, writers: Sequence[WriterWork]) -> tuple[MeasuredRow, MeasuredRow]:
+    """Shares of the clips of videos that any writer wrote about: with a chain, and with one that stayed as it was."""
     videos = {place.video_id for work in writers for place in work.units}
     clips = [clip for clip in benchmark.read(CLIPS) if clip.video_id in videos]
     places = [DraftPlace(clip.video_id, "chain", clip.id, 0) for clip in clips]
-    tables = [{place: float(place in work.units) for place in places} for work in writers]
+    kept = [{place: float(place in work.units) for place in places} for work in writers]
+    first = [
+        {place: float(place in work.units and work.units[place].unit.id not in work.revised) for place in places}
+        for work in writers
+    ]
+    return _clip_row("Clips with a chain", kept), _clip_row("Clips whose first draft stays as it is", first)
+
+
+def _clip_row(title: str, tables: Sequence[Mapping[DraftPlace, float]]) -> MeasuredRow:
+    places = sorted(tables[0])
     values = tuple(
         mean_interval(np.array([table[p] for p in places]), [p.video_id for p in places], (0.0, 1.0))
         if places
@@ -447,7 +466,7 @@ def _kept(benchmark: Benchmark, writers: Sequence[WriterWork]) -> MeasuredRow:
         for table in tables
     )
     differences = tuple(_paired(tables[0], other) for other in tables[1:])
-    return MeasuredRow("Clips with a chain", True, "more", values, differences)
+    return MeasuredRow(title, True, "more", values, differences)
 
 
 def _faults(writers: Sequence[WriterWork]) -> list[FaultRow]:

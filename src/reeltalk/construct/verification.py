@@ -120,7 +120,12 @@ def verdict_gates(
         outcome=OUTCOMES[verdict.verdict] if outcome is None or not failed else outcome,
         reason=verdict.seen if failed else None,
         value=verdict.agreement,
-        extra={"moment_s": verdict.moment_s, "verdicts": list(verdict.verdicts), "judges": list(verdict.judges)},
+        extra={
+            "moment_s": verdict.moment_s,
+            "seen": verdict.seen,
+            "verdicts": list(verdict.verdicts),
+            "judges": list(verdict.judges),
+        },
     )
     faults = [
         GateResult(

@@ -55,11 +55,12 @@ def describe_flag(gate: GateResult) -> str:
 
 def _describe_verdict(gate: GateResult, verdict: str) -> str:
     moment = gate.extra.get("moment_s")
-    at = f" at {moment:.1f} s" if isinstance(moment, int | float) else ""
     said = len(gate.extra.get("verdicts", ()))
-    share = f" ({round((gate.value or 0) * said)} of {said} verdicts)" if said > 1 and gate.value is not None else ""
+    ground = [f"at {moment:.1f} s"] if isinstance(moment, int | float) else []
+    ground += [f"{round((gate.value or 0) * said)} of {said} verdicts"] if said > 1 and gate.value is not None else []
     seen = gate.extra.get("seen") or gate.reason
-    return f"{_VERDICTS[verdict]}{at}{share}{f': {seen}' if seen else '.'}"
+    inside = f" ({', '.join(ground)})" if ground else ""
+    return f"{_VERDICTS[verdict]}{inside}{f': {seen}' if seen else '.'}"
 
 
 def _evidence(turn: CheckedTurn) -> str:

@@ -90,7 +90,7 @@ def write_writers(
         names=_names(found),
         kinds=list(dict.fromkeys(one.kind for work in found.writers for one in work.yields)),
         costs=_costs(found, benchmarks, prices),
-        rows=[_cells(row) for row in (found.kept, *found.rows)],
+        rows=[_cells(row) for row in (*found.kept, *found.rows)],
         sentences=[list(quality_sentences(work.quality)) for work in found.writers],
         spread=_spread_cells(found),
         reasons=[_reasons(work.reasons) for work in found.writers],

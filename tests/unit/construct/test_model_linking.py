@@ -205,6 +205,7 @@ class TestOfDrafts:
         assert (gate.outcome, gate.value) == (GateOutcome.PASSED, 1.0)
         assert gate.extra == {
             "moment_s": 12.5,
+            "seen": gate.extra["seen"],
             "verdicts": ["supported"],
             "judges": ["stern"],
             "source": ["before", 1],

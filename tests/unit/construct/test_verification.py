@@ -47,7 +47,12 @@ def test_gates_hold_the_moment_and_the_judges() -> None:
     verified, fault = verdict_gates(found, "chain", "c", 3)
     assert (verified.gate, verified.outcome, verified.turn_index) == ("verified", GateOutcome.DROPPED, 3)
     assert (verified.value, verified.reason) == (1.0, "seen as contradicted")
-    assert verified.extra == {"moment_s": 2.0, "verdicts": ["contradicted"] * 2, "judges": ["a", "a"]}
+    assert verified.extra == {
+        "moment_s": 2.0,
+        "seen": "seen as contradicted",
+        "verdicts": ["contradicted"] * 2,
+        "judges": ["a", "a"],
+    }
     assert (fault.gate, fault.outcome, fault.reason) == ("faults", GateOutcome.FLAGGED, "it is rude")
     again = verdict_gates(found, "chain", "c", 3, GateOutcome.REPLACED)
     assert {result.outcome for result in again} == {GateOutcome.REPLACED}

@@ -57,9 +57,12 @@ def test_differences_are_paired_by_clip_and_clustered_by_video(compared: WriterC
     assert difference.value == pytest.approx(passed.values[1].value - passed.values[0].value)
     assert difference.high is not None
     assert difference.high < 0
-    kept = compared.kept.differences[0]
+    kept = compared.kept[0].differences[0]
     assert kept is not None
     assert kept.value == pytest.approx(-1 / 24)
+    first = compared.kept[1].differences[0]
+    assert first is not None
+    assert first.value == pytest.approx(-7 / 24)
 
 
 def test_the_difference_of_spreads_is_that_of_all_pairs_of_questions(compared: WriterComparison) -> None:
