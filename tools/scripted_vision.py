@@ -28,7 +28,10 @@ def reply(body: Body) -> str:
     text = "\n".join(words(message) for message in body["messages"])
     draw = int(hashlib.sha256(json.dumps(body["messages"]).encode()).hexdigest(), 16)
     name = body.get("response_format", {}).get("json_schema", {}).get("name", "")
-    return json.dumps(_REPLIES[name](text, draw)) if name in _REPLIES else PLAIN
+    if name in _REPLIES:
+        return json.dumps(_REPLIES[name](text, draw))
+    # It has not watched the videos; `scripted_viewer.py` has.
+    return "UNKNOWN" if "UNKNOWN" in text else PLAIN
 
 
 def _picked(draw: int) -> tuple[str, str, str]:
