@@ -16,7 +16,7 @@ from reeltalk.construct.quality import (
     write_checked_chain,
     write_checked_linkages,
 )
-from reeltalk.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults
+from reeltalk.construct.rewrite_checks import DraftFault, draft_gates, find_draft_faults, flag_recurring_drafts
 from reeltalk.construct.step import WRITER, ConstructRun, StepResult, StepSpec, sign_rows, with_tags
 from reeltalk.construct.writers import (
     ChecksAllEntrances,
@@ -140,10 +140,14 @@ def write_linkages(run: ConstructRun) -> StepResult:
         return linkages, drafted.rewrites, [*gates, *drafted.gates]
 
     made = StepResult({LINKAGES: [], REWRITES: []})
+    drafts: list[Rewrite] = []
     for linkages, rewrites, gates in run.map_ordered("linking chains", pairs, write):
         made.rows[LINKAGES] += sign_rows(linkages, run.writer.signature)
-        made.rows[REWRITES] += sign_rows(_unique(rewrites), run.writer.signature)
+        drafts += _unique(rewrites)
         made.gates += gates
+    drafts, gates = flag_recurring_drafts(drafts)
+    made.rows[REWRITES] += sign_rows(drafts, run.writer.signature)
+    made.gates += gates
     return made
 
 

@@ -12,14 +12,14 @@ from functools import cache
 from typing import Final
 
 from reeltalk.construct.leakage import own_answer
-from reeltalk.construct.linting import DEFAULT_LINT, GATE, GRAVE, lint, text_words, topic_words
+from reeltalk.construct.linting import DEFAULT_LINT, GATE, GRAVE, lint, normalise, repeated, text_words, topic_words
 from reeltalk.construct.writers import Language
 from reeltalk.questions.answer_words import lexicon
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn
-from reeltalk.schema.entrances import refers_back
+from reeltalk.schema.entrances import is_graph_written, refers_back
 from reeltalk.schema.gates import GateOutcome, GateResult
-from reeltalk.schema.record import Json
-from reeltalk.schema.rewriting import RESTS_ON
+from reeltalk.schema.record import ChainId, Json, VideoId
+from reeltalk.schema.rewriting import RESTS_ON, Rewrite
 
 GRAVE_RULES: Final = GRAVE | {"unchanged", "method", "copied"}
 """Rules after whose faults a draft must not stay."""
@@ -120,6 +120,34 @@ def _number_words() -> frozenset[str]:
 
 def _text(turns: Sequence[Turn]) -> str:
     return "\n".join(text for turn in turns for text in (turn.question, *turn.references[:1]))
+
+
+def flag_recurring_drafts(rewrites: Sequence[Rewrite]) -> tuple[list[Rewrite], list[GateResult]]:
+    """Mark drafts that ask the same as an earlier one, or ask and answer nearly the same, within and across videos.
+
+    Args:
+        rewrites: All drafts of a benchmark, in their order.
+
+    Returns:
+        The drafts, those that recur as not coherent, and a gate result for each of these.
+    """
+    units = [QAChain(id=ChainId(one.id), video_id=VideoId(one.id), turns=(one.draft,)) for one in rewrites]
+    again = {flag.unit_id for flag in repeated(units) if flag.turn_index is not None}
+    first: dict[str, str] = {}
+    again |= {
+        one.id
+        for one in rewrites
+        if not is_graph_written(one.draft) and first.setdefault(normalise(one.draft.question), one.id) != one.id
+    }
+    kept: list[Rewrite] = []
+    gates: list[GateResult] = []
+    for one in rewrites:
+        if one.id in again and one.coherent is not False:
+            fault = rule_fault("repeated", "it asks the same as an earlier draft for other turns")
+            gates += draft_gates([fault], one.linkage, one.id, GateOutcome.FLAGGED)
+            one = one.model_copy(update={"coherent": False, "problems": (*one.problems, fault.reason)})
+        kept.append(one)
+    return kept, gates
 
 
 def draft_gates(faults: Sequence[DraftFault], linkage: Linkage, unit_id: str, outcome: GateOutcome) -> list[GateResult]:

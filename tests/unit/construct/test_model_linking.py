@@ -12,6 +12,7 @@ from reeltalk.construct.model_linking import LinkageResult
 from reeltalk.construct.model_writer import ModelWriter
 from reeltalk.construct.prompting import VisualContext
 from reeltalk.construct.quality import write_checked_linkages
+from reeltalk.construct.rewrite_checks import flag_recurring_drafts
 from reeltalk.construct.writers import NO_JUDGE, Language, RewriteResult, Unwritten
 from reeltalk.llm import Message, Reply
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
@@ -524,3 +525,22 @@ def test_a_planted_fault_never_passes(fault: str) -> None:
     assert planted >= 10
     if fault in ("unchanged", "nearly unchanged", "contradicted", "unknown method", "Chinese", "as an AI", "markup"):
         assert dropped >= planted
+
+
+def test_a_draft_that_recurs_in_other_clips_is_marked() -> None:
+    found = [rewrite(Scripted({"drafts": [DRAFT]}), Scripted(CHECKED)).rewrites[0]]
+    others = (
+        DRAFT | {"answer": "They hold flowers."},
+        DRAFT | {"question": "What are the bottles from the crate used for just now?"},
+        DRAFT | {"question": "Where do the bottles from the crate stand at last?", "answer": "Beside the stove."},
+    )
+    for number, other in enumerate(others):
+        (one,) = rewrite(Scripted({"drafts": [other]}), Scripted(CHECKED)).rewrites
+        found.append(one.model_copy(update={"id": f"other{number}"}))
+    kept, gates = flag_recurring_drafts(found)
+    assert [one.coherent for one in kept] == [True, False, False, True]
+    assert [one.problems != () for one in kept] == [False, True, True, False]
+    assert [(gate.gate, gate.unit_id, gate.outcome) for gate in gates] == [
+        ("lint.repeated", "other0", GateOutcome.FLAGGED),
+        ("lint.repeated", "other1", GateOutcome.FLAGGED),
+    ]
