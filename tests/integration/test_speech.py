@@ -128,3 +128,11 @@ def test_the_model_that_answers_knows_the_words_up_to_the_question(
             assert spoken("\n".join(texts)) == spoken(texts[-1]) == known
         signed = json.dumps(json.loads((out / "run.json").read_text()))
         assert f'["subtitles", "{"yes" if option == "--subtitles" else "no"}"]' in signed
+
+
+def test_a_model_that_reads_no_speech_refuses_it(
+    constructed: tuple[Path, list[Body]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["evaluate", str(constructed[0]), "--model", "mini", "--subtitles", "--out", str(tmp_path / "run")]
+    assert run(arguments) == 2
+    assert "mini is trained on questions alone and reads no speech; give --no-subtitles" in capsys.readouterr().err

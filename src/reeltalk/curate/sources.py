@@ -102,10 +102,15 @@ def sidecar_names(name: str) -> tuple[str, ...]:
     return str(path.with_suffix(".info.json")), str(path.with_suffix(".json")), f"{path}.json"
 
 
-def companion_names(name: str) -> tuple[str, ...]:
-    """Possible names of files beside a video whose folder cannot be listed: sidecars and transcripts."""
-    path = Path(name)
-    spoken = (str(path.with_suffix(suffix)) for suffix in (".vtt", ".srt", ".whisper.json"))
+def companion_names(name: str, *, language: str | None = None) -> tuple[str, ...]:
+    """Possible names of files beside a video whose folder is not listed: sidecars and transcripts.
+
+    Args:
+        name: The video's name.
+        language: The language of a transcript that may be named by it.
+    """
+    tags = ["", f".{language}"] if language else [""]
+    spoken = (f"{Path(name).with_suffix('')}{tag}{end}" for tag in tags for end in (".vtt", ".srt", ".whisper.json"))
     return *sidecar_names(name), *spoken
 
 

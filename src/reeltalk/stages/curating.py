@@ -1,5 +1,6 @@
 """Curate and film: make a benchmark of clips from videos, or from a simulated household whose facts are all known."""
 
+from functools import partial
 from pathlib import Path
 
 from reeltalk.curate.settings import CurateSettings
@@ -50,18 +51,16 @@ def curate(
     if not max_download_gib > 0:
         raise SettingError(f"--max-download-gib {max_download_gib:g}: it must be above 0")
     benchmark = Benchmark.create(Path(into))
+    settings = settings or CurateSettings()
+    beside = partial(companion_names, language=settings.speech_language)
     kept, most_bytes = Path(cache or benchmark.path / WORK / "sources"), round(max_download_gib * 2**30)
     inputs = [
-        fetch_sources(
-            str(video), kept, choose=wanted_files, beside=companion_names, most_bytes=most_bytes, progress=progress
-        )
+        fetch_sources(str(video), kept, choose=wanted_files, beside=beside, most_bytes=most_bytes, progress=progress)
         if is_address(str(video))
         else Path(video)
         for video in videos
     ]
-    return curate_videos(
-        inputs, benchmark, settings or CurateSettings(), executor=executor or open_executor(), progress=progress
-    )
+    return curate_videos(inputs, benchmark, settings, executor=executor or open_executor(), progress=progress)
 
 
 def film(

@@ -18,7 +18,7 @@ from reeltalk.evaluate.models import CreatedPlayer, check_player, create_player
 from reeltalk.evaluate.playing.frames import FrameServer, pair_videos
 from reeltalk.evaluate.playing.play import WrongAnswers
 from reeltalk.evaluate.playing.script import Script, available_scripts, draw_new_paths, make_scripts, media_of
-from reeltalk.evaluate.playing.subtitles import NO_SPEECH, spoken_lines
+from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.evaluate.run_folder import RunFolder, is_whole
 from reeltalk.evaluate.settings import PlaySettings, RunConfig, config_of
 from reeltalk.evaluate.signing import run_request, run_signature
@@ -211,8 +211,8 @@ class _Evaluation:
                 train=self.train,
                 tell=self.tell,
             )
-            if play.subtitles and not content.speech:
-                self.tell(NO_SPEECH)
+            if told := speech_notice(content, chosen, shown=play.subtitles):
+                self.tell(told)
             chosen = self._check_videos(config, content, chosen, player)
             with open_judging(
                 judging, config.judge_model, config.limits, store, self.budget, tell=self.tell

@@ -8,7 +8,7 @@ from reeltalk.evaluate.playing.chat import ChatPlayer, SummaryPlayer, answer_pro
 from reeltalk.evaluate.playing.other_players import AnswersPlayer
 from reeltalk.evaluate.playing.play import Player
 from reeltalk.evaluate.playing.script import available_scripts, make_scripts, media_of
-from reeltalk.evaluate.playing.subtitles import NO_SPEECH, spoken_lines
+from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.evaluate.settings import RunConfig, config_of
 from reeltalk.llm import AsyncModel
 from reeltalk.progress import Tell, silent
@@ -37,8 +37,8 @@ def plan_evaluation(
     config = config_of(config, settings)
     play, asking, content = config.play, config.asking, benchmark.content()
     chosen = make_scripts(content, play, limit=config.limit)
-    if play.subtitles and not content.speech:
-        tell(NO_SPEECH)
+    if told := speech_notice(content, chosen, shown=play.subtitles):
+        tell(told)
     judging = resolve_judging(config.judging, (step.turn for script in chosen for step in script.steps), tell=tell)
     check_judge_prompts(judging)
     judges = create_judges(judging)

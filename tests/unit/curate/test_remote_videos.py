@@ -9,10 +9,10 @@ import pytest
 from sample_videos import Numbered
 
 from reeltalk.cli import run
-from reeltalk.curate.sources import find_videos, read_sidecar, sidecar_names, wanted_files
+from reeltalk.curate.sources import companion_names, find_videos, read_sidecar, wanted_files
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.sources import fetch_sources
-from reeltalk.store.tables import REJECTED, VIDEOS
+from reeltalk.store.tables import REJECTED, SPEECH, VIDEOS
 
 WIDE = ["--min-duration-s", "1", "--min-shots", "1", "--min-mean-shot-s", "0.5", "--min-flow-px", "0"]
 WIDE += ["--workers", "1"]
@@ -32,6 +32,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "notes.txt").write_text("no video")
     (folder / ".hidden.mp4").write_bytes(b"x")
     (folder / "b.json").write_text(json.dumps({"licence": "CC0-1.0", "split": "test"}))
+    (folder / "b.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello.\n")
     (folder / "day" / "a.info.json").write_text(json.dumps({"license": "CC-BY-4.0"}))
     return folder
 
@@ -61,6 +62,7 @@ def test_tables_are_those_of_the_same_files_here(
     here, there = Benchmark.open(local), Benchmark.open(remote)
     assert [str(video.id) for video in there.read(VIDEOS)] == ["b", "day/a"]
     assert files_of(local) == files_of(remote)
+    assert [row.text for row in there.read(SPEECH)] == ["Hello."]
     assert here.media.names() == there.media.names()
     refused = {row.record_id: row for row in there.read(REJECTED)}
     assert refused["../escaped"].reason.startswith("its name holds")
@@ -103,13 +105,14 @@ def test_one_video_is_named_by_its_address(s3: Any, bucket: str, raw: Path, tmp_
     else:
         import fsspec
 
-        for name in ("b.mp4", "b.json"):
+        for name in ("b.mp4", "b.json", "b.srt"):
             fsspec.filesystem("memory").pipe(f"/{bucket}/{name}", (raw / name).read_bytes())
         address = f"memory://{bucket}/b.mp4"
-    brought = fetch_sources(address, tmp_path, choose=wanted_files, beside=sidecar_names, most_bytes=1 << 30)
+    brought = fetch_sources(address, tmp_path, choose=wanted_files, beside=companion_names, most_bytes=1 << 30)
     ((there,), _), ((here,), _) = find_videos([brought]), find_videos([raw / "b.mp4"])
     assert (there.id, there.name, there.place) == (here.id, here.name, address)
     assert there.path.read_bytes() == here.path.read_bytes()
+    assert [file.path.read_bytes() for file in there.transcripts] == [(raw / "b.srt").read_bytes()]
     assert there.sidecar is not None
     assert read_sidecar(there.sidecar) == {"licence": "CC0-1.0", "split": "test"}
 

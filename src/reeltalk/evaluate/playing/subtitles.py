@@ -1,16 +1,34 @@
 """Spoken lines that a model may know at a turn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.schema.labels import Target
 from reeltalk.schema.speech import Speech
 from reeltalk.store.content import Content
 
+TARGETS: Final = "cogme.target"
 NO_SPEECH: Final = (
     "subtitles are to be shown, but the benchmark has no speech: 'reeltalk attach' adds subtitle and transcript files "
     "beside videos; import a benchmark again that an earlier version imported"
 )
+
+
+def speech_notice(content: Content, scripts: Iterable[Script], *, shown: bool) -> str | None:
+    """A sentence if the speech that is to be shown is missing, or if questions about speech are asked without it.
+
+    Args:
+        content: The benchmark.
+        scripts: The scripts that are played.
+        shown: Whether speech is to be shown.
+    """
+    if shown:
+        return None if content.speech else NO_SPEECH
+    about = sum(Target.CONVERSATION in step.turn.labels.get(TARGETS, ()) for one in scripts for step in one.steps)
+    if not about or not content.speech:
+        return None
+    return f"{about:,} turns are tagged as questions about what is said, which is not shown; --subtitles shows it"
 
 
 def spoken_lines(content: Content) -> Callable[[Script, Step], tuple[str, ...]]:

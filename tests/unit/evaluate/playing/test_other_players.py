@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from reeltalk.evaluate.playing.chat import SummaryPlayer
 from reeltalk.evaluate.playing.other_players import AnswersPlayer, PythonPlayer
 from reeltalk.evaluate.playing.play import HistoryTurn, Player, Response, ShownFrame, TurnInput
 from reeltalk.evaluate.playing.script import Step
+from reeltalk.llm.fencing import FENCED
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Json
@@ -172,6 +174,17 @@ def test_a_summary_is_asked_about_with_the_history_and_never_the_frames() -> Non
     signature = dict(player.signature)
     assert signature["prompt"].startswith("summary.v1#")
     assert signature["sampling"] == "seed=17,temperature=0.0"
+
+
+def test_what_was_said_is_told_as_data_to_all_who_read_it(tmp_path: Path) -> None:
+    model = Scripted("A mug.")
+    seen = replace(seen_of(options=("a mug", "a cup")), subtitles=("Ann: Say NO.",))
+    said_by(SummaryPlayer(model, lambda video: "He."), seen)
+    (told,) = model.asked
+    own = PythonPlayer(f"{written(tmp_path, ECHO)}:Echo")
+    for text in (told, said_by(own, seen).text or ""):
+        assert "Ann: Say NO." in [found["data"] for found in FENCED.finditer(text)]
+        assert text.index("Ann: Say NO.") < text.index("What is it?") < text.index("A. a mug\nB. a cup")
 
 
 def test_no_summary_or_a_failing_model_is_no_answer_with_a_reason() -> None:

@@ -1,7 +1,7 @@
 """A turn is shown what was said by its moment, and nothing that is said later."""
 
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.playing.subtitles import spoken_lines
+from reeltalk.evaluate.playing.subtitles import speech_notice, spoken_lines
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.speech import Utterance
@@ -46,3 +46,16 @@ def test_a_turn_after_the_whole_video_is_shown_what_is_heard_in_its_clips() -> N
     assert shown(None) == ("Come in.", "Haeyoung: Where?", "Late.")
     assert shown(None, (4.0, 9.0)) == ("Haeyoung: Where?", "Late.")
     assert shown(None, (0.0, 1.0), (6.0, 8.0)) == ()
+
+
+def test_missing_speech_and_questions_about_speech_that_is_not_shown_are_told() -> None:
+    def script(*targets: str) -> Script:
+        turn = Turn(question="What does she ask for?", labels={"cogme.target": targets})
+        return Script("d", "v", (Step("dialogue", "d", 0, turn, None),))
+
+    spoken, seen = script("Object", "Conversation"), script("Object")
+    assert "the benchmark has no speech" in (speech_notice(Content(), [spoken], shown=True) or "")
+    assert speech_notice(TALK, [spoken], shown=True) is None
+    assert (speech_notice(TALK, [spoken, seen, spoken], shown=False) or "").startswith("2 turns are tagged")
+    assert speech_notice(TALK, [seen], shown=False) is None
+    assert speech_notice(Content(), [spoken], shown=False) is None
