@@ -17,7 +17,6 @@ from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOpt
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.schema.dialogue import Dialogue, QAChain
     from reeltalk.schema.sft import TokenCounter
     from reeltalk.store.content import Content
     from reeltalk.store.sft import SampleLayout
@@ -124,17 +123,14 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
     title
         Title of the card; the benchmark's name by default.
     """
-    from reeltalk.metrics.turn_checks import quality_card
+    from reeltalk.metrics.turn_checks import benchmark_quality, quality_card
     from reeltalk.stages.layouts import describe_counts
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.release import CARD
     from reeltalk.store.release import freeze as write_release
-    from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES
 
     opened = Benchmark.open(benchmark)
-    units: list[QAChain | Dialogue] = [*opened.read(CHAINS), *opened.read(DIALOGUES)]
-    checked = quality_card(units, list(opened.read(GATES)), list(opened.read(REWRITES)))
-    frozen = write_release(opened, release, version=version, title=title, notes=checked)
+    frozen = write_release(opened, release, version=version, title=title, notes=quality_card(benchmark_quality(opened)))
     print(f"release {version} of {describe_counts(frozen.manifest)}: {release / CARD}")
     return 0
 

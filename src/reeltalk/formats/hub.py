@@ -23,7 +23,7 @@ from pydantic_core import PydanticSerializationError
 from reeltalk.errors import InputError
 from reeltalk.formats import FORMATS
 from reeltalk.formats.parquet import pyarrow_modules, read_arrow_rows, refuse_pointer, write_parquet
-from reeltalk.metrics.turn_checks import measure_quality, quality_card, quality_sentences
+from reeltalk.metrics.turn_checks import Quality, measure_quality, quality_card, quality_sentences
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
@@ -63,13 +63,14 @@ def _languages(content: Content) -> list[str]:
     return sorted(found)
 
 
-def _card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
+def _card(content: Content, configs: dict[str, list[tuple[str, str]]], quality: Quality) -> str:
     """The card as Markdown.
 
     Args:
         content: The benchmark.
         configs: Parts that can be loaded alone, each with the name and path of its splits. The first part is the
             default.
+        quality: How far its turns were checked.
     """
     title = _title(content)
     turns = [turn for chain in content.chains for turn in chain.turns]
@@ -108,7 +109,7 @@ def _card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
         f"# {escape_card(title)}",
         "",
         *([f'`datasets.load_dataset("OWNER/NAME", "{first}")` loads the first part.', ""] if first else []),
-        *quality_card([*content.chains, *content.dialogues], content.gates, content.rewrites),
+        *quality_card(quality),
         "## Parts",
         "",
         *markdown_table(
@@ -538,9 +539,9 @@ def write(content: Content, folder: Path) -> list[str]:
     if content.media:
         _write_media(content, folder)
         configs["media"] = [(FULL, "videos/*")]
-    (folder / "README.md").write_text(_card(content, configs), encoding="utf-8", newline="\n")
-    quality = measure_quality([*content.chains, *content.dialogues], content.gates) if content.gates else None
-    checked = " ".join(quality_sentences(quality)) if quality is not None else ""
+    quality = measure_quality([*content.chains, *content.dialogues], content.gates, content.rewrites)
+    (folder / "README.md").write_text(_card(content, configs, quality), encoding="utf-8", newline="\n")
+    checked = " ".join(quality_sentences(quality)) if quality.turns and quality.results else ""
     document = croissant(folder, name=_title(content), licences=_licences(content), checked=checked)
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     (folder / "croissant.json").write_text(text, encoding="utf-8", newline="\n")

@@ -28,6 +28,8 @@ from reeltalk.schema.gates import (
     GateResult,
 )
 from reeltalk.schema.rewriting import Rewrite
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES
 from reeltalk.store.text_tables import escape_card, markdown_table
 
 CheckName = Literal[
@@ -330,6 +332,8 @@ class Quality:
 
     turns: int = 0
     videos: int = 0
+    results: int = 0
+    """Results of checks, those about drafts that are gone included."""
     passed: MeanInterval | None = None
     """Share of the turns with a check that passed all checks that were made on them."""
     checks: list[CheckCount] = field(default_factory=list)
@@ -369,7 +373,7 @@ def measure_quality(
         rewrites: Its rewriting drafts. They are a class of their own, and not among the turns.
     """
     turns = list(checked_turns(units, gates))
-    found = Quality(turns=len(turns), videos=len({turn.video_id for turn in turns}))
+    found = Quality(turns=len(turns), videos=len({turn.video_id for turn in turns}), results=len(gates))
     found.passed = _share(turns, lambda turn: turn.passed if turn.made else None)
     found.needs_video = _share(turns, lambda turn: turn.needs_video)
     for check in CHECKS:
@@ -401,6 +405,16 @@ def measure_quality(
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
     found.own_judges = tuple(name for name in found.writers if name in map(model_of, found.judges))
     return found
+
+
+def benchmark_quality(benchmark: Benchmark) -> Quality:
+    """How far the turns of a benchmark were checked.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
+    return measure_quality(units, list(benchmark.read(GATES)), list(benchmark.read(REWRITES)))
 
 
 def is_supported(turn: CheckedTurn) -> bool | None:
@@ -482,19 +496,14 @@ def quality_sentences(found: Quality) -> Iterator[str]:
         yield f"Warning: {name} wrote turns and judged them. Models tend to approve of what they wrote."
 
 
-def quality_card(
-    units: Sequence[QAChain | Dialogue], gates: Sequence[GateResult], rewrites: Sequence[Rewrite] = ()
-) -> list[str]:
+def quality_card(found: Quality) -> list[str]:
     """A section of a Markdown card that says how far a benchmark was checked; empty if nothing of it was constructed.
 
     Args:
-        units: Chains and dialogues of the benchmark.
-        gates: Its gate results.
-        rewrites: Its rewriting drafts.
+        found: The quality of the benchmark.
     """
-    if not units or not (gates or any("writer" in unit.extra for unit in units)):
+    if not found.turns or not (found.writers or found.results):
         return []
-    found = measure_quality(units, gates, rewrites)
     lines = ["## How far it was checked", ""]
     lines += [f"- {escape_card(sentence)}" for sentence in quality_sentences(found)]
     if found.checks:

@@ -9,8 +9,8 @@ from typing import Final
 from jinja2 import Environment
 
 from reeltalk.metrics.counting import count_benchmark, format_jumps
-from reeltalk.metrics.turn_checks import checked_turns
-from reeltalk.pages.dataset import quality_values, read_quality
+from reeltalk.metrics.turn_checks import benchmark_quality, checked_turns
+from reeltalk.pages.dataset import quality_values
 from reeltalk.pages.turn_notes import TurnNotes, describe_flag, describe_turn
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -138,7 +138,7 @@ def write_construction(
         videos=videos,
         folder=FOLDER,
         links=links,
-        **quality_values(read_quality(benchmark)),
+        **quality_values(benchmark_quality(benchmark)),
     )
     (folder / page).write_text(html, encoding="utf-8", newline="\n")
     return folder / page

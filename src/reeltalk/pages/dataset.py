@@ -8,14 +8,13 @@ from jinja2 import Environment
 
 from reeltalk.analysis.dataset import DatasetNumbers, count_dataset, count_noun, format_number
 from reeltalk.errors import BenchmarkError
-from reeltalk.metrics.turn_checks import Quality, format_share, measure_quality, quality_sentences
+from reeltalk.metrics.turn_checks import Quality, benchmark_quality, format_share, quality_sentences
 from reeltalk.pages.dataset_figures import Panel, activity_panels, kind_panels, question_panels, video_panels
 from reeltalk.pages.published import DatasetComparison, dataset_comparisons
 from reeltalk.pages.scenarios import has_scenarios
 from reeltalk.pages.site import Page, Site, write_static, write_text
-from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, REWRITES, VIDEOS
+from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, VIDEOS
 
 PAGE: Final = "dataset.html"
 STYLE: Final = "dataset.css"
@@ -39,8 +38,8 @@ class Dataset:
     lead: str
     basics: tuple[tuple[str, str], ...]
     sections: tuple[DatasetSection, ...]
-    quality: Quality | None = None
-    """How far its turns were checked; None if nothing of it was constructed."""
+    quality: Quality
+    """How far its turns were checked."""
 
 
 def read_dataset(benchmark: Benchmark) -> Dataset:
@@ -67,26 +66,15 @@ def read_dataset(benchmark: Benchmark) -> Dataset:
         DatasetSection("beside", "Compared with other data sets", comparisons=tuple(dataset_comparisons(found))),
     )
     kept = tuple(section for section in sections if section.panels or section.comparisons)
-    return Dataset(found.name, _lead(found), tuple(_basics(found)), kept, read_quality(benchmark))
+    return Dataset(found.name, _lead(found), tuple(_basics(found)), kept, benchmark_quality(benchmark))
 
 
-def read_quality(benchmark: Benchmark) -> Quality | None:
-    """How far the turns of a benchmark were checked; None if it has no results of checks.
-
-    Raises:
-        InputError: A table is damaged.
-    """
-    units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
-    if not units or not benchmark.rows(GATES):
-        return None
-    return measure_quality(units, list(benchmark.read(GATES)), list(benchmark.read(REWRITES)))
-
-
-def quality_values(quality: Quality | None) -> dict[str, object]:
-    """What the template `_quality.html` needs."""
+def quality_values(quality: Quality) -> dict[str, object]:
+    """What the template `_quality.html` needs. It shows nothing for a benchmark without results of checks."""
+    known = quality.turns and quality.results
     return {
-        "quality": quality,
-        "sentences": list(quality_sentences(quality)) if quality is not None else [],
+        "quality": quality if known else None,
+        "sentences": list(quality_sentences(quality)) if known else [],
         "share": format_share,
     }
 

@@ -28,6 +28,7 @@ from reeltalk.llm.retrying import Breaker
 from reeltalk.llm.wire import create_breaker
 from reeltalk.metrics.counting import BenchmarkCounts, count_benchmark
 from reeltalk.metrics.counting import format_counts as counted_lines
+from reeltalk.metrics.turn_checks import benchmark_quality, quality_sentences
 from reeltalk.parallel import Executor, open_executor
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.outcomes import StageReport
@@ -165,6 +166,8 @@ class ConstructReport:
     """The benchmark's units, turns and gates in numbers."""
     asked: tuple[str, ...] = ()
     """What each step asked of models, one line each."""
+    checked: tuple[str, ...] = ()
+    """How far the benchmark is checked: what was not, and the share of turns that passed, in sentences."""
     balance: tuple[str, ...] = ()
     """What is missing for the balance that the settings require, one line each."""
 
@@ -179,6 +182,7 @@ class ConstructReport:
         yield from self.asked
         yield from counted_lines(self.counted)
         yield from self.balance
+        yield from self.checked
 
 
 def construct(
@@ -248,7 +252,8 @@ def construct(
     if settings.balance is not None:
         balance = tuple(balance_lines(benchmark_shortfall(written, settings.balance, settings.targets)))
     ran = {step: asked for step, asked in construct_cost(written).items() if step in (steps or STEPS)}
-    return ConstructReport(report, count_benchmark(written), tuple(format_costs(ran)), balance)
+    checked = tuple(quality_sentences(benchmark_quality(written)))
+    return ConstructReport(report, count_benchmark(written), tuple(format_costs(ran)), checked, balance)
 
 
 def _writer(

@@ -66,17 +66,17 @@ def test_what_was_not_checked_comes_first_and_is_never_passed(tmp_path: Path) ->
 
 def test_a_judge_of_its_own_work_is_named_on_the_card(tmp_path: Path) -> None:
     units, gates = tables(written(tmp_path / "b", "vision-1", careful=True, judges=["vision-1"]))
-    card = "\n".join(quality_card(units, gates))
+    card = "\n".join(quality_card(measure_quality(units, gates)))
     assert "Warning: vision-1 wrote turns and judged them." in card
     other, rows = tables(written(tmp_path / "c", "vision-2", careful=True, judges=["vision-1"]))
-    assert "Warning" not in "\n".join(quality_card(other, rows))
+    assert "Warning" not in "\n".join(quality_card(measure_quality(other, rows)))
 
 
 def test_a_card_of_imported_turns_has_no_such_section(careless: Path) -> None:
     units, _ = tables(careless)
     imported = [unit.model_copy(update={"extra": {}}) for unit in units]
-    assert quality_card(imported, []) == []
-    assert quality_card(units, [])
+    assert quality_card(measure_quality(imported, [])) == []
+    assert quality_card(measure_quality(units, []))
 
 
 def test_releases_and_exports_carry_the_card(careless: Path, tmp_path: Path) -> None:

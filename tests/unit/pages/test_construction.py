@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from side_by_side import written
 from told_households import told
 
 from reeltalk.cli import run
 from reeltalk.metrics.counting import count_benchmark, count_words, format_counts
-from reeltalk.pages.construction import is_constructed
+from reeltalk.pages.construction import constructed_videos, is_constructed
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.store.benchmark import Benchmark
@@ -94,3 +95,23 @@ def test_the_same_benchmark_gives_the_same_bytes(constructed: Path, site: Path, 
 )
 def test_words_are_counted_as_people_count_them(text: str, count: int) -> None:
     assert count_words(text) == count
+
+
+def test_each_turn_says_its_verdict_and_what_was_not_checked_is_no_fault(tmp_path: Path) -> None:
+    written(tmp_path / "judged", "careless-2b", careful=False)
+    written(tmp_path / "alone", "alone-7b", careful=True, judged=False)
+    for name in ("judged", "alone"):
+        assert run(["report", str(tmp_path / name), "--out", str(tmp_path / f"{name}-site")]) == 0
+    judged = (tmp_path / "judged-site" / "construction" / "0001.html").read_text()
+    assert "The video supports the answer (at 3.0 s, 2 of 2 verdicts)." in judged
+    assert "A judge cannot tell from the video if the answer is right (at 0.0 s, 2 of 2 verdicts): the corner" in judged
+    assert "Evidence 0.0–2.5 s (enough to answer: yes; needed to answer: no)" in judged
+    assert "Rests on 2 earlier turns" in judged
+    assert "Needs no video: a model that has only the question answers" in judged
+    first = (tmp_path / "alone-site" / "index.html").read_text()
+    assert '<li class="warn">Not checked: whether the video supports the reference answers' in first
+    alone = (tmp_path / "alone-site" / "construction" / "0001.html").read_text()
+    assert "--judge" not in alone
+    assert 'class="warn' not in alone
+    shown = constructed_videos(Benchmark.open(tmp_path / "alone"))
+    assert not any(video.flagged for video in shown)
