@@ -221,33 +221,42 @@ def _suitability(text: str, draw: int) -> dict[str, Any]:
 
 
 _ROUNDS = (
-    ("What does the person {verb} near the {place}?", "A {colour} {thing} with a {mark}."),
-    ("Who comes to {verb} the {thing}?", "Somebody in a {colour} jacket with a {mark}."),
-    ("Where is the {thing} that they {verb}?", "On the {place}, beside a {colour} {mark}."),
-    ("Why does the person {verb} the {mark}?", "It is in the way of the {colour} {thing} on the {place}."),
-    ("With what do they {verb} the {place}?", "With a {colour} sponge that hung from the {mark} of a {thing}."),
-    ("Which thing falls when they {verb} the {mark}?", "The {colour} {thing} tips over beside the {place}."),
+    ("What does the {who} {verb} near the {place}?", "A {colour} {thing} with a {mark} and a {sign}."),
+    ("Who comes to {verb} the {thing} by the {place}?", "The {who}, in a {colour} jacket with a {mark} and a {sign}."),
+    ("Where is the {thing} that the {who} wants to {verb}?", "On the {place}, beside a {colour} {mark} and a {sign}."),
+    ("Why does the {who} {verb} the {mark}?", "A {colour} {thing} with a {sign} lies on the {place} behind it."),
     (
-        "How do they {verb} the {thing} in the end?",
-        "With both hands, over the {place}, until the {colour} {mark} shows.",
+        "With what does the {who} {verb} the {place}?",
+        "With a {colour} sponge from the {mark} of a {thing} and a {sign}.",
     ),
-    ("What lies under the {thing} that they {verb}?", "A {colour} cloth from the {place} that has a {mark} on it."),
+    (
+        "Which thing falls when the {who} starts to {verb}?",
+        "A {colour} {thing} by the {place} loses {mark} and {sign}.",
+    ),
+    ("How does the {who} {verb} the {thing}?", "Over the {place}, until a {colour} {mark} shows next to its {sign}."),
+    ("What lies under the {thing} that they {verb}?", "The {colour} cloth of the {who}, {mark} and {sign} and all."),
 )
 _VERBS = (
     "take", "lift", "wipe", "fold", "open", "shake", "push", "turn", "pull", "carry", "touch", "hide", "polish", "wrap",
 )  # fmt: skip
 _MARKS = ("ribbon", "handle", "label", "hook", "stripe", "lid", "button", "bell")
+_SIGNS = ("scratch", "star", "stain", "zip", "pocket", "crack", "sticker", "tassel")
+_WHO = ("cook", "girl", "plumber", "nurse", "painter", "boy", "gardener", "grandmother")
 _ABSENT = ("umbrella", "guitar", "parrot", "ladder", "bicycle", "telescope", "drum", "kite")
-_CAPITALS = {
-    "France": "Paris", "Italy": "Rome", "Spain": "Madrid", "Norway": "Oslo", "Poland": "Warsaw", "Japan": "Tokyo",
-    "Peru": "Lima", "Kenya": "Nairobi", "Egypt": "Cairo", "Chile": "Santiago", "Cuba": "Havana", "Greece": "Athens",
-    "Iran": "Tehran", "Iraq": "Baghdad", "Ireland": "Dublin", "Sweden": "Stockholm", "Ghana": "Accra",
-}  # fmt: skip
+_CAPITALS = (
+    "France Paris, Italy Rome, Spain Madrid, Norway Oslo, Poland Warsaw, Japan Tokyo, Peru Lima, Kenya "
+    "Nairobi, Egypt Cairo, Chile Santiago, Cuba Havana, Greece Athens, Iran Tehran, Iraq Baghdad, Ireland "
+    "Dublin, Laos Vientiane, Sweden Stockholm, Ghana Accra, Nepal Kathmandu, Austria Vienna, Belgium Brussels, "
+    "Denmark Copenhagen, Mali Bamako, Finland Helsinki, Hungary Budapest, Portugal Lisbon, Turkey Ankara, "
+    "Canada Ottawa, Mongolia Ulaanbaatar, Fiji Suva, Morocco Rabat, Angola Luanda, Senegal Dakar, Thailand "
+    "Bangkok, Latvia Riga, Estonia Tallinn, Serbia Belgrade"
+)
 
 
 def _filled(form: str, dice: random.Random) -> str:
     """A sentence with drawn words; the same ones for the same state of the dice."""
     lists = {"verb": _VERBS, "colour": _COLOURS, "thing": _THINGS, "place": _PLACES, "mark": _MARKS, "absent": _ABSENT}
+    lists |= {"sign": _SIGNS, "who": _WHO}
     return form.format(**{name: dice.choice(drawn) for name, drawn in lists.items()})
 
 
@@ -266,7 +275,7 @@ def _dialogue(text: str, draw: int) -> dict[str, Any]:
     rounds = [(q, a, "Scene Understanding", "video") for q, a in asked]
     last: list[tuple[str, str, str, str]]
     if "Object Reference:" in text:
-        said = _filled("The {colour} {thing} ends up on the {place}, by the {mark}.", dice)
+        said = _filled("The {colour} {thing} of the {who} ends up on the {place}, by a {mark} and a {sign}.", dice)
         last = [("And where does that one end up?", said, "Object Reference", "video")]
     elif "Memory Recall:" in text:
         asks = f"You told me before: {asked[0][0][0].lower()}{asked[0][0][1:]}"
@@ -275,13 +284,13 @@ def _dialogue(text: str, draw: int) -> dict[str, Any]:
         last = [("Please sum up our conversation.", " ".join(a for _, a in asked), "Summary", "video")]
     elif "Answer Refusal:" in text:
         drawn = dice.random()
-        said = _filled("The video shows no {absent} by the {colour} {thing}, so nobody can tell.", random.Random(drawn))
-        asks = _filled("Where is the {absent} put, next to the {colour} {thing}?", random.Random(drawn))
+        said = _filled("The video shows no {absent}, only a {colour} {mark} by the {place}.", random.Random(drawn))
+        asks = _filled("Where does the {who} put the {absent} with the {sign}?", random.Random(drawn))
         last = [(asks, said, "Answer Refusal", "video")]
     elif "Topic Shifting:" in text:
         off = [
             (f"What is the capital of {land}?", f"The capital of {land} is {city}.", "Topic Shifting", "topic")
-            for land, city in dice.sample(sorted(_CAPITALS.items()), 2)
+            for land, city in (pair.split() for pair in dice.sample(_CAPITALS.split(", "), 2))
         ]
         back = [(q, a, "Topic Shifting", "video") for q, a in asked[2:]]
         rounds, last = rounds[:2], [off[0], back[0], off[1], back[1]]
