@@ -25,6 +25,10 @@ GRAVE_RULES: Final = GRAVE | {"unchanged", "method", "copied"}
 """Rules after whose faults a draft must not stay."""
 _OF_OTHERS: Final = frozenset({"yes_no", "order"})
 """Rules for turns that a draft need not keep: a method may ask whether something is possible."""
+MOST_SHARED: Final = 0.8
+"""A draft that has at least this share of the words that an answer adds to its question tells the answer."""
+_COMPARES: Final = re.compile(r"\bwhich (?:of|one)\b|\bcompared\b|相比|哪一?[个只件样种]更", re.I)
+"""Matches a question that offers the answers to choose from."""
 _EARLIER: Final = re.compile(
     r"\b(?:earlier|before|previous(?:ly)?|first (?:part|scene)|so far)\b|之前|前面|先前|上一", re.I
 )
@@ -60,10 +64,11 @@ def find_draft_faults(
     """
     alone = QAChain(id=after.id, video_id=after.video_id, turns=(draft,))
     found = ((flag.gate.removeprefix(f"{GATE}."), flag.reason or "") for flag in lint(alone, language=language))
-    faults = [rule_fault(rule, reason) for rule, reason in found if rule not in _OF_OTHERS]
+    offered = {"given_away"} if _COMPARES.search(draft.question) else set()
+    faults = [rule_fault(rule, reason) for rule, reason in found if rule not in _OF_OTHERS | offered]
     said, target = before.turns[: linkage.source.turn_index + 1], linkage.target.turn_index
     own = own_answer(draft)
-    if own is not None:
+    if own is not None and not offered:
         faults.append(rule_fault("given_away", own))
     for name, chain in (("earlier", before), ("later", after)):
         if number := asks_again(draft.question, [turn.question for turn in chain.turns]):
@@ -107,10 +112,16 @@ def _told_later(draft: Turn, said: Sequence[Turn], turns: Sequence[Turn], target
         added = topic_words(" ".join(turn.references[:1])) - asked
         # Another thing may have the same answer, so what the draft answers must say more, or repeat the question too.
         new = added - known
-        in_answer = added <= answers and (2 * len(asked & answers) >= len(asked) or (new and len(answers - added) > 1))
-        if added and ((new and added <= asks) or in_answer):
+        in_answer = _covers(answers, added) and (
+            2 * len(asked & answers) >= len(asked) or (new and len(answers - added) > 1)
+        )
+        if added and ((new and _covers(asks, added)) or in_answer):
             yield number
         known |= topic_words(_text([turn]))
+
+
+def _covers(told: frozenset[str], words: frozenset[str]) -> bool:
+    return len(words & told) >= MOST_SHARED * len(words)
 
 
 @cache

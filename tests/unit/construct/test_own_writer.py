@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from reeltalk.cli import run
+from reeltalk.schema.gates import GateOutcome
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CHAINS
+from reeltalk.store.tables import CHAINS, GATES, LINKAGES, REWRITES
 
 WRITER = """
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.writers import Unwritten
+from reeltalk.schema.dialogue import Turn
 
 class Reluctant(GraphWriter):
     signature = "reluctant:v1"
@@ -19,6 +21,17 @@ class Reluctant(GraphWriter):
     def chain(self, video, clip, *, advice=()):
         written = super().chain(video, clip, advice=advice)
         return written if clip.interval.start_s == 0 else Unwritten("only beginnings matter")
+
+class Copying(GraphWriter):
+    signature = "copying:v1"
+
+    def rewrite(self, video, linkage, before, after):
+        written = super().rewrite(video, linkage, before, after)
+        target = after.turns[linkage.target.turn_index]
+        same = Turn(question=target.question, references=target.references)
+        if isinstance(written, Unwritten):
+            return written
+        return [one.model_copy(update={"draft": same}) for one in written]
 
 class Deaf(GraphWriter):
     def dialogue(self, video, scene, task, *, number):
@@ -44,6 +57,19 @@ def test_it_writes_in_place_of_the_graph(household: Path, tmp_path: Path, capsys
     assert opened.manifest.files["chains.jsonl"].settings["writer"] == "reluctant:v1"
     assert run(["construct", "--plan", benchmark, "--writer", f"{mine}:Reluctant"]) == 0
     assert "asks no model of ours" in capsys.readouterr().out
+
+
+def test_its_drafts_are_checked_by_rules(household: Path, tmp_path: Path) -> None:
+    shutil.copytree(household, tmp_path / "household")
+    (tmp_path / "mine.py").write_text(WRITER, encoding="utf-8")
+    mine = f"python:{tmp_path / 'mine.py'}:Copying"
+    steps = ["--steps", "chains", "--steps", "linkages"]
+    assert run(["construct", str(tmp_path / "household"), *steps, "--writer", mine]) == 0
+    opened = Benchmark.open(tmp_path / "household")
+    assert opened.rows(LINKAGES) > 0
+    assert opened.rows(REWRITES) == 0
+    dropped = [gate for gate in opened.read(GATES) if gate.gate == "linkages:lint.unchanged"]
+    assert {gate.outcome for gate in dropped} == {GateOutcome.DROPPED}
 
 
 @pytest.mark.parametrize(
