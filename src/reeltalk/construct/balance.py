@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeVar
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.errors import InputError
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.labels import VOCABULARIES, QuestionType, Relation, Target
+from reeltalk.schema.labels import VOCABULARIES, QuestionType, Target
 from reeltalk.schema.media import Clip
 from reeltalk.schema.record import ClipId
 from reeltalk.store.benchmark import Benchmark
@@ -34,11 +34,10 @@ BALANCED: Final[dict[Balance, tuple[str, ...]]] = {
 """Vocabularies by the value of `--balance`. Each is balanced separately: its target shares add up to 1."""
 
 
-RELATIONS: Final = "svbench.relation"
 WANTED: Final = 3
 """Labels that a clip is to get; with several vocabularies as many of each."""
-WANTED_RELATIONS: Final = 2
-"""Relations that a model is to look for first between two chains."""
+WANTED_BETWEEN: Final = 2
+"""Relations, and skills, that a model is to prefer between two chains."""
 UNWANTED: Final[frozenset[Label]] = frozenset(
     ("vdact.question_type", str(label))
     for label in (QuestionType.INTERACTION, QuestionType.REFERENCE, QuestionType.VIDEO, QuestionType.OPINION)
@@ -183,18 +182,22 @@ def wanted_labels(
     return deal_labels(keys, targets, each=each, seed=settings.seed, counts=counts, never=silent)
 
 
-def wanted_relations(settings: ConstructSettings, keys: Sequence[K]) -> dict[K, tuple[str, ...]]:
-    """The relations to look for first between two chains; none without `--balance`.
+def wanted_between(
+    settings: ConstructSettings, keys: Sequence[K], vocabulary: Literal["svbench.relation", "svbench.skill"]
+) -> dict[K, tuple[str, ...]]:
+    """The relations to look for first between two chains, or the skills to prefer; none without `--balance`.
 
     Args:
         settings: The balance and the seed.
         keys: Identifiers of the pairs of chains, in order.
+        vocabulary: Whether relations or skills are dealt; all get equal shares.
     """
     if settings.balance is None:
         return {}
-    targets = {(RELATIONS, str(relation)): 1 / len(Relation) for relation in Relation}
-    dealt = deal_labels(keys, targets, each=WANTED_RELATIONS, seed=settings.seed)
-    return {key: tuple(label for _, label in labels) for key, labels in dealt.items()}
+    labels = VOCABULARIES[vocabulary]
+    targets: dict[Label, float] = {(vocabulary, str(label)): 1 / len(labels) for label in labels}
+    dealt = deal_labels(keys, targets, each=WANTED_BETWEEN, seed=settings.seed)
+    return {key: tuple(label for _, label in own) for key, own in dealt.items()}
 
 
 def deal_labels(

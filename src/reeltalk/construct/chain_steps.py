@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
-from reeltalk.construct.balance import Label, wanted_labels, wanted_relations
+from reeltalk.construct.balance import Label, wanted_between, wanted_labels
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import repeated
 from reeltalk.construct.model_rewriting import REWRITE_GATE
@@ -131,12 +131,14 @@ def chains_by_video(run: ConstructRun) -> dict[str, list[QAChain]]:
 def write_linkages(run: ConstructRun) -> StepResult:
     """Linkages between adjacent chains, and drafts that rewrite their later turns."""
     pairs = adjacent_chains(run)
-    wanted = wanted_relations(run.settings, [after.id for _, _, after in pairs])
+    names = [after.id for _, _, after in pairs]
+    relations = wanted_between(run.settings, names, "svbench.relation")
+    skills = wanted_between(run.settings, names, "svbench.skill")
 
     def write(pair: tuple[Video, QAChain, QAChain]) -> tuple[list[Linkage], list[Rewrite], list[GateResult]]:
         video, before, after = pair
-        linkages, gates = write_checked_linkages(run.writer, video, before, after, wanted.get(after.id, ()))
-        drafted = _write_rewrites(run, video, linkages, before, after)
+        linkages, gates = write_checked_linkages(run.writer, video, before, after, relations.get(after.id, ()))
+        drafted = _write_rewrites(run, video, linkages, before, after, skills.get(after.id, ()))
         return linkages, drafted.rewrites, [*gates, *drafted.gates]
 
     made = StepResult({LINKAGES: [], REWRITES: []})
@@ -152,13 +154,18 @@ def write_linkages(run: ConstructRun) -> StepResult:
 
 
 def _write_rewrites(
-    run: ConstructRun, video: Video, linkages: Sequence[Linkage], before: QAChain, after: QAChain
+    run: ConstructRun,
+    video: Video,
+    linkages: Sequence[Linkage],
+    before: QAChain,
+    after: QAChain,
+    skills: Sequence[str],
 ) -> RewriteResult:
     """Drafts for all linkages. Rules check those that neither a graph nor a writer with checks of its own wrote."""
     settings = run.settings
     if isinstance(run.writer, RewritesPairs):
         return run.writer.rewrite_pair(
-            video, linkages, before, after, drafts=settings.drafts, attempts=settings.attempts
+            video, linkages, before, after, drafts=settings.drafts, attempts=settings.attempts, skills=skills
         )
     found = RewriteResult([], [])
     for linkage in linkages:

@@ -121,6 +121,8 @@ class PairDrafting:
     """Drafts for each linkage."""
     attempts: int = 0
     """Most times that faulty drafts go back."""
+    skills: Collection[str] = ()
+    """Skills of which the benchmark has too few questions."""
     _gates: list[GateResult] = field(default_factory=list)
     _nothing: dict[int, Unwritten] = field(default_factory=dict)
     """Why there is no draft, by number of the linkage."""
@@ -217,6 +219,7 @@ class PairDrafting:
         parts = {
             "methods": "\n".join(told),
             "count": _ONE_DRAFT[language] if self.drafts == 1 else _DRAFTS[language].format(self.drafts),
+            "wanted": self._wanted(relations, methods),
             "advice": self._advice(back),
         }
         looks = {one.number for one in back} != set(some) or any(one.needs_frames for one in back)
@@ -237,6 +240,11 @@ class PairDrafting:
             # The raw replies are kept once.
             self._nothing |= {n: Unwritten(nothing.reason, nothing.replies if n == some[0] else ()) for n in some}
         return asked.record
+
+    def _wanted(self, relations: Iterable[str], methods: _Methods) -> str:
+        """The methods for the skills that are short."""
+        names = [name for relation in relations for name in methods[relation] if catalogue()[name].skill in self.skills]
+        return self.writer.part("wanted_methods", parts={"methods": ", ".join(names)}) if names else ""
 
     def _tried(self, draft: DraftReply) -> _Tried:
         linkage = self.linkages[draft.linkage - 1]

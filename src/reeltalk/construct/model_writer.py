@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from statistics import fmean
@@ -274,6 +274,7 @@ class ModelWriter:
         *,
         drafts: int,
         attempts: int,
+        skills: Collection[str] = (),
     ) -> RewriteResult:
         """Write drafts for the later turns of linkages, and let the judges check them. Both see both clips.
 
@@ -286,6 +287,7 @@ class ModelWriter:
             after: The later chain.
             drafts: Wanted drafts for each linkage.
             attempts: Most times that faulty drafts go back.
+            skills: Skills of which the benchmark has too few questions.
 
         Raises:
             ModelError: A model gives no reply.
@@ -305,6 +307,7 @@ class ModelWriter:
             self.signature,
             drafts,
             attempts,
+            skills,
         ).run()
 
     def _part(self, chain: QAChain) -> Interval:

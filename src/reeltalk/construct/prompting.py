@@ -66,7 +66,7 @@ MAY_LACK: Final = {
         "dialogue_check": (),
         "linkages": ("wanted",),
         "quality": (),
-        "rewrite": ("advice",),
+        "rewrite": ("advice", "wanted"),
         "rewrite_check": (),
         "suitability": (),
     }.items()

@@ -4,7 +4,7 @@ A writer returns records, or `Unwritten` with the reason and the raw replies of 
 record.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -158,6 +158,7 @@ class RewritesPairs(Protocol):
         *,
         drafts: int,
         attempts: int,
+        skills: Collection[str] = (),
     ) -> RewriteResult:
         """Write drafts in which the later turns depend on the earlier ones.
 
@@ -168,6 +169,7 @@ class RewritesPairs(Protocol):
             after: The later chain.
             drafts: Wanted drafts for each linkage.
             attempts: Most times that faulty drafts are written again.
+            skills: Skills of which the benchmark has too few questions.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -17,8 +18,8 @@ from reeltalk.construct.balance import (
     format_shortfalls,
     read_targets,
     shortfall,
+    wanted_between,
     wanted_labels,
-    wanted_relations,
 )
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.errors import InputError
@@ -122,8 +123,11 @@ def test_conversation_is_wanted_only_where_somebody_speaks() -> None:
     assert any(talk in labels for labels in wanted.values())
 
 
-def test_relations_are_dealt_evenly_and_nothing_without_balance() -> None:
-    dealt = wanted_relations(ConstructSettings(balance="types"), [f"pair{n}" for n in range(12)])
-    assert set(Counter(relation for own in dealt.values() for relation in own).values()) == {4}
-    assert wanted_relations(ConstructSettings(), ["pair"]) == {}
+def test_relations_and_skills_are_dealt_evenly_and_nothing_without_balance() -> None:
+    pairs = [f"pair{n}" for n in range(36)]
+    counts: dict[Literal["svbench.relation", "svbench.skill"], int] = {"svbench.relation": 12, "svbench.skill": 8}
+    for vocabulary, count in counts.items():
+        dealt = wanted_between(ConstructSettings(balance="types"), pairs, vocabulary)
+        assert set(Counter(label for own in dealt.values() for label in own).values()) == {count}
+        assert wanted_between(ConstructSettings(), pairs, vocabulary) == {}
     assert wanted_labels(ConstructSettings(), clips(3)) == {}

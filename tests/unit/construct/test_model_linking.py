@@ -175,9 +175,15 @@ class TestOfLinkages:
         assert writer(Scripted(pairs())).linkages(VIDEO, BEFORE, AFTER) == []
 
 
-def rewrite(model: Any, *judges: Any, linkages: Sequence[Linkage] = (LINKAGE,), **options: Any) -> RewriteResult:
+def rewrite(
+    model: Any,
+    *judges: Any,
+    linkages: Sequence[Linkage] = (LINKAGE,),
+    skills: Sequence[str] = (),
+    **options: Any,
+) -> RewriteResult:
     asked: dict[str, int] = {"drafts": 1, "attempts": 0} | options
-    return writer(model, *judges).rewrite_pair(VIDEO, linkages, BEFORE, AFTER, **asked)
+    return writer(model, *judges).rewrite_pair(VIDEO, linkages, BEFORE, AFTER, skills=skills, **asked)
 
 
 class TestOfDrafts:
@@ -212,6 +218,15 @@ class TestOfDrafts:
             "source": ["before", 1],
             "target": ["after", 1],
         }
+
+    def test_methods_for_skills_that_are_short_are_preferred(self) -> None:
+        model = Scripted({"drafts": [DRAFT]}, {"drafts": [DRAFT]})
+        rewrite(model, skills=("STS", "CST"))
+        rewrite(model)
+        (preferred,) = re.findall(r"force none: (.+)\.", model.prompt(0))
+        assert {catalogue()[name].skill for name in preferred.split(", ")} == {"STS"}
+        assert {catalogue()[name].relation for name in preferred.split(", ")} == {"Objects"}
+        assert "too few" not in model.prompt(1)
 
     def test_the_writer_gets_every_other_frame_of_what_the_judge_sees(self) -> None:
         def look_closely(_: Video, intervals: Sequence[Interval]) -> VisualContext:
