@@ -38,41 +38,57 @@ def _picked(draw: int) -> tuple[str, str, str]:
     return _COLOURS[draw % 8], _THINGS[draw // 8 % 8], _PLACES[draw // 64 % 8]
 
 
+_CLOTHES = ("jacket", "apron", "sweater", "raincoat", "cap", "scarf", "shirt", "vest")
+_FINDS = ("take from", "find on", "push off", "put on", "drop beside", "pick up near", "lean against", "clean on")
+_STATES = (
+    "has a crack",
+    "still drips",
+    "bears a price tag",
+    "lacks its lid",
+    "glitters",
+    "wobbles",
+    "is torn",
+    "steams",
+)
 _HOW = ("slowly", "quickly", "carefully", "gently", "calmly", "hastily", "clumsily", "proudly")
-_STEPS = (
-    ("How does he carry it past the {x}?", "He carries it {m} and with both hands."),
-    ("Where does he set it down once he has passed the {x}?", "He sets it down {m} on the {y}."),
-    ("Why does he turn it round in front of the {x}?", "He looks {m} for a crack on its back."),
-    ("What does he wipe it with next to the {x}?", "He wipes it {m} with his sleeve."),
-    ("How does he seem to feel when it touches the {x}?", "He seems worried and pulls it back {m}."),
-    ("What falls off it near the {x}?", "A label falls off it and drops to the {y}."),
-    ("How does he reach the {x} with it?", "He climbs {m} onto a stool by the {y}."),
-    ("What changes about the {x} because of it?", "It tips over {m} and rolls towards the {y}."),
-    ("Why does he hide it behind the {x}?", "Somebody comes in {m} through the door by the {y}."),
-    ("What does he compare it with beside the {x}?", "He holds a second one from the {y} against it."),
-    ("How does he fasten it to the {x}?", "He ties it on {m} with a string from the {y}."),
-    ("How does he make room for it on the {x}?", "He pushes a heap of coins {m} under the {y}."),
+_ASKS = ("How does he {} it {} the {}?", "Why does he {} it {} the {}?", "What helps him to {} it {} the {}?")
+_VERBS = (
+    "carry", "turn", "wipe", "hide", "shake", "lower", "drag", "balance", "weigh", "wrap", "empty", "measure",
+    "polish", "tilt", "label", "fold",
 )  # fmt: skip
+_WHERE = ("past", "behind", "next to", "above", "in front of", "towards", "around", "beneath")
+_TELLS = (
+    "He bends over the {y} and moves both arms {m}.",
+    "Somebody comes in {m} through the door by the {y}.",
+    "A string that hangs over the {y} is {m} tied to its handle.",
+    "He has {m} climbed onto a stool beside the {y}.",
+    "Its label has come off and drifts {m} to the {y}.",
+    "A dog barks {m} from under the {y}.",
+    "He {m} counts the scratches that the {y} has left.",
+    "His glasses slide down {m} and land on the {y}.",
+    "Rain drips {m} from the ceiling onto the {y}.",
+    "A friend stretches out a leg {m} from the {y}.",
+    "He leans {m} on a broom that stands at the {y}.",
+    "A wet cloth from the {y} makes it shine {m}.",
+)
 
 
 def _chain(text: str, draw: int) -> dict[str, Any]:
     """Questions that were not asked in the text, each about a stretch of its own of the part that the text names."""
     colour, thing, place = _picked(draw)
+    who = f"{_COLOURS[draw // 512 % 8]} {_CLOTHES[draw // 4096 % 8]}"
     first = (
-        f"What does the person in the {_COLOURS[draw // 512 % 8]} jacket take from the {place}?",
-        f"He takes a {thing} with a {colour} stripe.",
+        f"What does the person in the {who} {_FINDS[draw // 32768 % 8]} the {place}?",
+        f"It is a {thing} with a {colour} stripe that {_STATES[draw // 262144 % 8]}.",
     )
     steps: list[tuple[str, str]] = []
-    for number in range(len(_STEPS)):
-        shape = draw // 4096 + 5 * number
-        own = draw // 8**number
-        slots = {
-            "x": f"{_COLOURS[own % 8]} {_THINGS[own // 8 % 8]}",
-            "y": _PLACES[own // 64 % 8],
-            "m": _HOW[own // 512 % 8],
-        }
-        question, answer = (part.format(**slots) for part in _STEPS[shape % len(_STEPS)])
-        if question not in text and slots["x"].split()[1] != thing:
+    for number in range(12):
+        own = draw >> 18 * (number + 1)
+        verb, where = _VERBS[(draw + 5 * number) % 16], _WHERE[own % 8]
+        other = f"{_COLOURS[own // 8 % 8]} {_THINGS[own // 64 % 8]}"
+        question = _ASKS[own // 512 % 3].format(verb, where, other)
+        answer = _TELLS[(draw // 16 + 5 * number) % 12].format(y=_PLACES[own // 2048 % 8], m=_HOW[own // 16384 % 8])
+        if question not in text and thing not in other:
             steps.append((question, answer))
     bounds = re.search(r"from second ([\d.]+) to second ([\d.]+)", text) or re.search(
         r"第 ([\d.]+) 秒.*第 ([\d.]+) 秒", text
