@@ -52,7 +52,7 @@ _STATES = (
 )
 _HOW = ("slowly", "quickly", "carefully", "gently", "calmly", "hastily", "clumsily", "proudly")
 _ASKS = ("How does he {} it {} the {}?", "Why does he {} it {} the {}?", "What helps him to {} it {} the {}?")
-_VERBS = (
+_CHAIN_VERBS = (
     "carry", "turn", "wipe", "hide", "shake", "lower", "drag", "balance", "weigh", "wrap", "empty", "measure",
     "polish", "tilt", "label", "fold",
 )  # fmt: skip
@@ -84,7 +84,7 @@ def _chain(text: str, draw: int) -> dict[str, Any]:
     steps: list[tuple[str, str]] = []
     for number in range(12):
         own = draw >> 18 * (number + 1)
-        verb, where = _VERBS[(draw + 5 * number) % 16], _WHERE[own % 8]
+        verb, where = _CHAIN_VERBS[(draw + 5 * number) % 16], _WHERE[own % 8]
         other = f"{_COLOURS[own // 8 % 8]} {_THINGS[own // 64 % 8]}"
         question = _ASKS[own // 512 % 3].format(verb, where, other)
         answer = _TELLS[(draw // 16 + 5 * number) % 12].format(y=_PLACES[own // 2048 % 8], m=_HOW[own // 16384 % 8])

@@ -9,12 +9,13 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, TypeVar
 
+from reeltalk.construct.linting import GATE as LINT
 from reeltalk.construct.linting import GRAVE, text_faults
 from reeltalk.construct.model_checklists import write_checklists
 from reeltalk.construct.model_dialogues import ask_for_dialogue, judge_rounds, rate_tasks
@@ -345,8 +346,8 @@ class ModelWriter:
     def checked_caption(self, video: Video, clip: Clip) -> tuple[str | Unwritten, list[GateResult]]:
         """Describe a clip in two to four sentences, and let the judges compare the caption with the video.
 
-        A caption with a fault is written once more. If the second one has a fault too, or the video contradicts it,
-        nothing is written.
+        A caption in which a rule for texts or a judge finds a fault is written once more with what is wrong. One that
+        the video contradicts, or with a grave fault, never stays; other faults are flags.
 
         Returns:
             The caption, and the results of its checks.
@@ -360,7 +361,7 @@ class ModelWriter:
             return interval, []
         is_copy = self._writer.refused("caption", CaptionReply, lambda reply: _sentences(reply.caption))
         advice: list[str] = []
-        gates: list[GateResult] = []
+        tried: list[tuple[str, TurnVerdict]] = []
         replies: tuple[str, ...] = ()
         while True:
             asked = self._writer.ask(
@@ -368,21 +369,51 @@ class ModelWriter:
                 CaptionReply,
                 seen=self._context(video, (interval,)),
                 parts={"advice": self._advice(advice)},
-                check=is_copy,
+                check=self._caption_complaint(is_copy),
             )
+            replies += asked.replies
             if asked.record is None:
-                return unwritten_from(asked), gates
-            caption, replies = asked.record.caption, (*replies, *asked.replies)
+                if not tried:
+                    return unwritten_from(asked), []
+                break
+            caption = asked.record.caption
             verdict = self._check_caption(video, interval, caption)
             if isinstance(verdict, Unwritten):
-                return caption, [*gates, unchecked_gate(VERIFIED, "clip", clip.id, verdict.reason)]
-            if verdict.verdict != "contradicted" and not verdict.faults:
-                return caption, [*gates, *verdict_gates(verdict, "clip", clip.id, None)]
-            gates += verdict_gates(verdict, "clip", clip.id, None, GateOutcome.REPLACED)
-            if advice:
-                why = f"the judge finds a fault in it after a revision: {'; '.join(verdict.complaints)}"
-                return Unwritten(why, replies), gates
+                unchecked = unchecked_gate(VERIFIED, "clip", clip.id, verdict.reason)
+                return caption, [*self._caption_faults(clip, caption), unchecked]
+            tried.append((caption, verdict))
+            if len(tried) == 2 or not (verdict.verdict == "contradicted" or verdict.faults):
+                break
             advice = ["\n".join([caption, *(f"! {fault}" for fault in verdict.complaints)])]
+        best = min(reversed(tried), key=lambda one: (one[1].verdict == "contradicted", len(one[1].complaints)))
+        gates = [
+            row
+            for one in tried
+            if one is not best
+            for row in verdict_gates(one[1], "clip", clip.id, None, GateOutcome.REPLACED)
+        ]
+        caption, verdict = best
+        gates += [*self._caption_faults(clip, caption), *verdict_gates(verdict, "clip", clip.id, None)]
+        if verdict.verdict == "contradicted":
+            return Unwritten(f"the judge says after a revision: {verdict.complaints[0]}", replies), gates
+        return caption, gates
+
+    def _caption_complaint(self, more: Callable[[CaptionReply], str | None]) -> Callable[[CaptionReply], str | None]:
+        """A function that complains about each fault of a caption once, and after that about grave ones alone."""
+        tries = count()
+
+        def complaint(reply: CaptionReply) -> str | None:
+            last = next(tries) > 0
+            faults = text_faults(reply.caption, part="caption", language=self.language)
+            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or more(reply)
+
+        return complaint
+
+    def _caption_faults(self, clip: Clip, caption: str) -> list[GateResult]:
+        return [
+            GateResult(gate=f"{LINT}.{rule}", unit="clip", unit_id=clip.id, outcome=GateOutcome.FLAGGED, reason=reason)
+            for rule, reason in text_faults(caption, part="caption", language=self.language)
+        ]
 
     def _check_caption(self, video: Video, interval: Interval, caption: str) -> TurnVerdict | Unwritten:
         if not self._judges:
@@ -417,13 +448,7 @@ class ModelWriter:
         """
         if not self._writer.model.sees_images:
             return Unwritten("a model without sight cannot describe what an object looks like")
-        tries = count()
-
-        def complaint(reply: CaptionReply) -> str | None:
-            last = next(tries) > 0
-            faults = text_faults(reply.caption, part="caption", language=self.language)
-            return "; ".join(reason for rule, reason in faults if rule in GRAVE or not last) or None
-
+        complaint = self._caption_complaint(lambda _: None)
         asked = self._writer.ask(
             "object_caption", CaptionReply, images=(picture,), data={"kind": kind}, check=complaint
         )

@@ -167,6 +167,8 @@ def test_a_model_is_a_writer() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_good_reply_is_taken_at_once(name: str, language: Language) -> None:
     call, replies = CALLS[name]
+    if language == "zh":
+        replies = [reply | {"caption": "一个男人打开了木箱。"} if "caption" in reply else reply for reply in replies]
     if (name, language) == ("object_caption", "zh"):
         replies = [{"caption": "一只杯口有缺口的红色马克杯。"}]
     model = Scripted(*replies)
@@ -440,12 +442,36 @@ def test_a_caption_that_the_video_contradicts_is_written_again_with_what_is_wron
     ]
 
 
-def test_a_caption_with_a_fault_after_a_revision_is_not_written() -> None:
-    judge = Scripted(check(1, "contradicted"), check(1, "supported", "it is rude"))
-    caption, _ = writer(Scripted(UNPACKS, LEAVES), judges=(judge,)).checked_caption(VIDEO, CLIP)
+def test_a_caption_that_the_video_contradicts_after_a_revision_is_not_written() -> None:
+    judge = Scripted(check(1, "contradicted"), check(1, "contradicted", seen="He stays."))
+    caption, gates = writer(Scripted(UNPACKS, LEAVES), judges=(judge,)).checked_caption(VIDEO, CLIP)
     assert isinstance(caption, Unwritten)
-    assert caption.reason == "the judge finds a fault in it after a revision: it is rude"
+    assert caption.reason == "the judge says after a revision: it is not true: He stays."
     assert caption.replies == (said(UNPACKS), said(LEAVES))
+    assert [(gate.gate, gate.outcome.value) for gate in gates] == [("verified", "replaced"), ("verified", "dropped")]
+
+
+def test_another_fault_of_a_caption_is_a_flag_and_the_better_one_stays() -> None:
+    judge = Scripted(check(1, "supported", "it is vague"), check(1, "contradicted"))
+    caption, gates = writer(Scripted(UNPACKS, LEAVES), judges=(judge,)).checked_caption(VIDEO, CLIP)
+    assert caption == "A man unpacks."
+    assert [(gate.gate, gate.outcome.value) for gate in gates] == [
+        ("verified", "replaced"),
+        ("verified", "passed"),
+        ("faults", "flagged"),
+    ]
+
+
+def test_a_caption_that_speaks_of_frames_is_asked_for_again_and_then_flagged() -> None:
+    framed = {"caption": "A man unpacks in the second frame."}
+    model = Scripted(framed, UNPACKS)
+    assert writer(model).caption(VIDEO, CLIP) == "A man unpacks."
+    assert "the caption speaks of a frame" in model.prompt()
+    caption, gates = writer(Scripted(framed, framed)).checked_caption(VIDEO, CLIP)
+    assert caption == framed["caption"]
+    assert ("lint.wording", "flagged") in [(gate.gate, gate.outcome.value) for gate in gates]
+    chinese = {"caption": "一个男人打开了一个木箱，拿出三个瓶子。"}
+    assert isinstance(writer(Scripted(chinese, chinese)).caption(VIDEO, CLIP), Unwritten)
 
 
 @pytest.mark.parametrize("judges", [(), (Scripted(NONSENSE, NONSENSE),)])
@@ -458,8 +484,9 @@ def test_a_caption_that_nobody_could_judge_is_kept_and_unchecked(judges: tuple[M
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_caption_that_copies_the_example_is_asked_for_again(language: Language) -> None:
     (example,) = examples_in(prompts(language)["caption"], CaptionReply)
-    model = Scripted(example.model_dump(), UNPACKS)
-    assert writer(model, language=language).caption(VIDEO, CLIP) == "A man unpacks."
+    own = "A man unpacks." if language == "en" else "一个男人打开了木箱。"
+    model = Scripted(example.model_dump(), {"caption": own})
+    assert writer(model, language=language).caption(VIDEO, CLIP) == own
     assert "it repeats the example" in model.prompt()
 
 
