@@ -15,6 +15,7 @@ from reliability_page import Reliability
 from scripted_server import Body, faulty, serve
 
 from reeltalk.cli import run
+from reeltalk.construct.context import frame_count
 from reeltalk.construct.costs import COSTS, construct_cost
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.labels import Task
@@ -127,6 +128,37 @@ def test_a_model_without_eyes_is_told_of_objects_and_signed_so(filmed: Path, tmp
     writers = {row.extra["writer"] for row in Benchmark.open(folder).read(CHAINS)}
     assert writers
     assert all("writer:text-only" in str(writer) for writer in writers)
+
+
+def images_of(body: Body) -> list[str]:
+    """The pictures of the last message, which come before its text."""
+    parts = body["messages"][-1]["content"]
+    kinds = [part["type"] for part in parts]
+    assert kinds == sorted(kinds)
+    return [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+
+
+def test_requests_about_a_clip_begin_with_the_same_frames(filmed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "frames"
+    shutil.copytree(filmed, folder)
+    shown: dict[str, list[list[str]]] = {}
+
+    def reply(body: Body) -> str:
+        name = body["response_format"]["json_schema"]["name"]
+        if name in ("CaptionReply", "ChainReply", "TurnCheck", "QualityReply"):
+            shown.setdefault(name, []).append(images_of(body))
+        return scripted_vision.reply(body)
+
+    with serve(reply) as server:
+        options = ("--frames", "16", "--judge", "vision-2", "--connections", "1", "--no-preflight")
+        command = ["construct", str(folder), "--writer", "vision-1", "--base-url", server.base_url, *options]
+        assert run([*command, "--steps", "chains", "--steps", "scenes"]) == 0
+    assert sorted(shown["CaptionReply"]) == sorted(shown["ChainReply"])
+    assert sorted(shown["TurnCheck"]) == sorted(shown["QualityReply"])
+    clips = [clip for clip in Benchmark.open(folder).read(CLIPS) if clip.interval]
+    lengths = sorted(clip.interval.duration_s for clip in clips if clip.interval)
+    assert sorted(map(len, shown["ChainReply"])) == [frame_count(length, most=16) for length in lengths]
+    assert sum(map(len, shown["QualityReply"])) > sum(map(len, shown["ChainReply"]))
 
 
 def test_a_vision_model_says_what_objects_look_like(filmed_video: Path, tmp_path: Path) -> None:

@@ -22,11 +22,11 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import FRAMES, SIGHTINGS, SPEECH
 from reeltalk.video.sampling import evenly, uniform
 
-EVERY_S: Final = 2.0
-"""Seconds of a calm part for which a model gets one frame."""
+FRAMES_BY_ROOT: Final = 1.5
+"""Frames of a calm part, by the root of its seconds: 5 of 10 s, 9 of 30 s, 12 of 60 s."""
 LEAST: Final = 3
 """Fewest frames of a part, however short it is, if the most that is allowed is not less."""
-DENSER: Final = 1.5
+DENSER: Final = 1.25
 """A judge gets this many times the frames of the writer."""
 CALM_PX: Final = 6.0
 """Mean optical flow in a second, in pixels of a picture 256 wide, above which a part gets more frames."""
@@ -43,7 +43,7 @@ FEWEST_LETTERS: Final = 3
 """Shorter parts of a file name count as no words."""
 FEWEST_HAN: Final = 3
 """A file name with this number of Chinese characters in a row is a title."""
-_NO_LETTERS: Final = re.compile(r"[\W\d_]+")
+_BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 KEPT: Final = 32
 """Parts whose frames are cached. A scene is asked about once for every task; its frames are decoded once."""
@@ -175,8 +175,10 @@ def speech_lines(utterances: Sequence[Utterance]) -> str:
 
 def title_of(video: Video) -> str:
     """The title in the name of a video's file, if it has words, and the category that its source gives it."""
-    words = _NO_LETTERS.split(Path(video.file).stem) if video.file else []
-    told = [word for word in words if word.casefold() not in NAMES_OF_FILES and len(word) >= FEWEST_LETTERS]
+    words = _BETWEEN_WORDS.split(Path(video.file).stem) if video.file else []
+    # An identifier such as dQw4w9WgXcQ has digits or capital letters inside.
+    plain = [word for word in words if word.isalpha() and (word.islower() or word.isupper() or word.istitle())]
+    told = [word for word in plain if word.casefold() not in NAMES_OF_FILES and len(word) >= FEWEST_LETTERS]
     is_title = len(told) >= FEWEST_WORDS or any(len(_HAN.findall(word)) >= FEWEST_HAN for word in words)
     return "\n".join(
         [*([" ".join(filter(None, words))] if is_title else []), *([video.category] if video.category else [])]
@@ -193,7 +195,7 @@ def frame_count(duration_s: float, *, most: int, flow_px: float | None = None, d
         denser: How many times that number to take, and at most.
     """
     pace = min(MOST_PACE, max(1.0, (flow_px or 0.0) / CALM_PX))
-    wanted = max(LEAST, math.ceil(duration_s / EVERY_S * pace))
+    wanted = max(LEAST, math.ceil(FRAMES_BY_ROOT * math.sqrt(duration_s) * pace))
     return max(1, math.ceil(min(most, wanted) * denser))
 
 
@@ -202,8 +204,7 @@ def frame_times(
 ) -> list[float]:
     """Times of the frames that show some parts together, in seconds, ascending, with at least one in each part.
 
-    The frames of a part are the same whether it is shown alone or with others, unless they are too many together; then
-    each part gives up its share.
+    Together the parts get as many as one part of their length. Each is shown some of the frames that show it alone.
 
     Args:
         intervals: The parts.
@@ -216,8 +217,15 @@ def frame_times(
         uniform(interval, frames=frame_count(interval.duration_s, most=most, flow_px=flow_px, denser=denser))
         for interval, flow_px in zip(intervals, flows, strict=True)
     ]
-    share = min(1.0, math.ceil(most * denser) / max(1, sum(map(len, own))))
-    return sorted({time_s for times in own for time_s in evenly(times, max(1, math.floor(len(times) * share)))})
+    known = [flow_px for flow_px in flows if flow_px is not None]
+    together = frame_count(
+        sum(interval.duration_s for interval in intervals),
+        most=most,
+        flow_px=fmean(known) if known else None,
+        denser=denser,
+    )
+    share = min(1.0, together / max(1, sum(map(len, own))))
+    return sorted({time_s for times in own for time_s in evenly(times, max(1, round(len(times) * share)))})
 
 
 def video_path(benchmark: Benchmark, video: Video) -> Path:

@@ -75,8 +75,8 @@ class ConstructSettings(BaseModel):
     object_captions_per_video: Annotated[int, Field(ge=0)] = 12
     """Most objects of a video that the writer describes, the largest first."""
     frames: Count = 16
-    """Most frames of a clip or scene that a writer is shown: one for every two seconds, and more where much moves; a
-    judge is shown half as many more."""
+    """Most frames of a clip or scene that a writer is shown: 5 of 10 seconds, 9 of 30, 12 of 60, and up to twice as
+    many where much moves; a judge is shown a quarter more."""
     frame_width_px: Annotated[int, Field(ge=64)] = 720
     """Longer side of those frames at most (MT-Video-Bench)."""
     max_leaking: Share = 0.2
