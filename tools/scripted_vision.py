@@ -48,7 +48,7 @@ _STATES = (
     "glitters",
     "wobbles",
     "is torn",
-    "steams",
+    "smokes",
 )
 _HOW = ("slowly", "quickly", "carefully", "gently", "calmly", "hastily", "clumsily", "proudly")
 _ASKS = ("How does he {} it {} the {}?", "Why does he {} it {} the {}?", "What helps him to {} it {} the {}?")
