@@ -6,10 +6,9 @@ with its faults. A draft that the video contradicts, or with a grave fault, is n
 as not coherent. Without a judge nobody knows if a draft is right, and `coherent` is None.
 """
 
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from reeltalk.construct.prompting import PromptedModel, VisualContext, number_turns, unwritten_from
@@ -37,7 +36,6 @@ from reeltalk.schema.gates import VERIFIED, GateOutcome, GateResult
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue
-from reeltalk.video.sampling import evenly
 
 T = TypeVar("T")
 _Methods = Mapping[str, Mapping[str, str]]
@@ -339,20 +337,6 @@ class PairDrafting:
     def _advice(self, back: Sequence[_Tried]) -> str:
         shown = ("\n".join((_shown(one, one.number), *(f"   ! {fault}" for fault in one.complaints))) for one in back)
         return self.writer.part("rewrite_again", {"drafts": "\n".join(shown)}) if back else ""
-
-
-def show_every_other(seen: VisualContext) -> VisualContext:
-    """The same with half of the frames, the first and the last among them.
-
-    Args:
-        seen: Frames of two or more parts.
-    """
-    places = [int(place) for place in evenly(range(len(seen.images)), max(2, math.ceil(len(seen.images) / 2)))]
-    return replace(
-        seen,
-        images=tuple(seen.images[place] for place in places),
-        times_s=tuple(seen.times_s[place] for place in places),
-    )
 
 
 def _complaint(reply: RewriteReply, numbers: Sequence[int]) -> str | None:

@@ -20,13 +20,14 @@ from reeltalk.construct.linting import GRAVE, text_faults
 from reeltalk.construct.model_checklists import write_checklists
 from reeltalk.construct.model_dialogues import ask_for_dialogue, judge_rounds, rate_tasks
 from reeltalk.construct.model_linking import LinkageResult, find_linkages, judge_standing
-from reeltalk.construct.model_rewriting import PairDrafting, show_every_other
+from reeltalk.construct.model_rewriting import PairDrafting
 from reeltalk.construct.prompting import (
     ContextOf,
     PromptedModel,
     number_turns,
     prompts,
     record_or_unwritten,
+    thin_out,
     unwritten_from,
 )
 from reeltalk.construct.replies import (
@@ -72,6 +73,11 @@ SLIP_S: Final = 1.0
 MOST_ASKED: Final = 60
 """Most earlier questions that a writer is shown, the latest ones."""
 T = TypeVar("T")
+EVERY_OTHER: Final = 0.5
+"""Share of the frames of two clips for their rewriting drafts; the writer has described both clips before."""
+OF_SCENE: Final = 0.8
+"""Share of a judge's frames of a scene for its dialogues: more than the writer gets; the captions of its clips
+were judged by all of them."""
 TEXT_ONLY: Final = "writer:text-only"
 """Part of the signature of a writer that sees no images."""
 
@@ -300,7 +306,7 @@ class ModelWriter:
         return PairDrafting(
             self._writer,
             self._judges,
-            show_every_other(seen),
+            thin_out(seen, EVERY_OTHER),
             seen,
             linkages,
             before,
@@ -551,7 +557,8 @@ class ModelWriter:
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
-        return judge_rounds(self._judges, self._judge_context(video, intervals), dialogue, task)
+        seen = thin_out(self._judge_context(video, intervals), OF_SCENE)
+        return judge_rounds(self._judges, seen, dialogue, task)
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
         """Write five items, four expected Yes and one No, that the right answer passes and wrong ones do not.

@@ -8,10 +8,11 @@ none, the quoted texts are, also in a user's own prompts. A draft that repeats a
 """
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
@@ -30,6 +31,7 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import TAGGING_MANUALS
 from reeltalk.schema.media import Video
+from reeltalk.video.sampling import evenly
 
 T = TypeVar("T")
 
@@ -247,6 +249,22 @@ class PromptedModel:
             return self.part("seen_objects", {"objects": seen.objects_text})
         moments = ", ".join(f"{moment_s:.1f}" for moment_s in seen.times_s)
         return self.part("seen_pictures", parts={"count": str(len(seen.images)), "moments": moments})
+
+
+def thin_out(seen: VisualContext, share: float) -> VisualContext:
+    """The same with a part of the frames, the first and the last among them.
+
+    Args:
+        seen: Frames of one or more parts.
+        share: Share of the frames that stay, rounded up to whole frames, at least two.
+    """
+    wanted = min(len(seen.images), max(2, math.ceil(len(seen.images) * share)))
+    places = [int(place) for place in evenly(range(len(seen.images)), wanted)]
+    return replace(
+        seen,
+        images=tuple(seen.images[place] for place in places),
+        times_s=tuple(seen.times_s[place] for place in places),
+    )
 
 
 def without_fences(text: str) -> str:
