@@ -67,15 +67,10 @@ def _evidence(turn: CheckedTurn) -> str:
     if not turn.turn.evidence:
         return ""
     stretches = ", ".join(f"{part.start_s:.1f}–{part.end_s:.1f} s" for part in turn.turn.evidence)
-    asked: tuple[tuple[CheckName, str], ...] = (("answerable", "enough to answer"), ("evidence", "needed to answer"))
-    said = {GateOutcome.PASSED: "yes", GateOutcome.FLAGGED: "no"}
-    checks = [
-        f"{title}: {said[outcome]}"
-        for name, title in asked
-        if (outcome := turn.outcomes.get(name, GateOutcome.UNCHECKED)) in said
-    ]
-    found = "; ".join(checks)
-    return f"Evidence {stretches} ({found})" if found else f"Evidence {stretches}"
+    asked: tuple[tuple[CheckName, str], ...] = (("answerable", "enough"), ("evidence", "needed"))
+    # A check that it did not pass is a flag, which gives the reason.
+    passed = " and ".join(title for name, title in asked if turn.outcomes.get(name) is GateOutcome.PASSED)
+    return f"Evidence {stretches} ({passed})" if passed else f"Evidence {stretches}"
 
 
 def _dependence(turn: CheckedTurn) -> str:
@@ -89,8 +84,4 @@ def _difficulty(turn: CheckedTurn) -> str:
     share = turn.value("difficulty")
     if share is None:
         return ""
-    return (
-        f"{100 * share:.0f} % of the models that were set against it answer it"
-        if share
-        else "None of the models that were set against it answers it"
-    )
+    return f"{100 * share:.0f} % of the attackers answer it" if share else "No attacker answers it"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from jinja2 import Environment
 
 from reeltalk.analysis.writers import DraftPlace, MeasuredRow, WriterComparison, WrittenUnit, compare_writers
@@ -173,7 +174,9 @@ def _difference(value: ClusteredEstimate | None, noun: str, *, is_share: bool) -
     digits = 1 if is_share else 2
     interval, clear = "", False
     if value.low is not None and value.high is not None:
-        interval = f"{_signed(times * value.low, digits)} to {_signed(times * value.high, digits)}{end}"
+        # A difference of two shares ends at -100 and 100 points.
+        ends = np.clip((value.low, value.high), -1, 1) if is_share else (value.low, value.high)
+        interval = f"{_signed(times * ends[0], digits)} to {_signed(times * ends[1], digits)}{end}"
         clear = value.low > 0 or value.high < 0
     elif value.clusters > 1:
         interval = "the same in every video"

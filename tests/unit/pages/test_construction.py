@@ -105,7 +105,7 @@ def test_each_turn_says_its_verdict_and_what_was_not_checked_is_no_fault(tmp_pat
     judged = (tmp_path / "judged-site" / "construction" / "0001.html").read_text()
     assert "The video supports the answer (at 3.0 s, 2 of 2 verdicts)." in judged
     assert "A judge cannot tell from the video if the answer is right (at 0.0 s, 2 of 2 verdicts): the corner" in judged
-    assert "Evidence 0.0–2.5 s (enough to answer: yes; needed to answer: no)" in judged
+    assert "Evidence 0.0–2.5 s (enough)" in judged
     assert "Rests on 2 earlier turns" in judged
     assert "Needs no video: a model that has only the question answers" in judged
     first = (tmp_path / "alone-site" / "index.html").read_text()
