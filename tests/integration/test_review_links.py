@@ -34,7 +34,7 @@ def turns(start_s: float, *asked: tuple[str, str]) -> tuple[Turn, ...]:
 
 
 def content() -> Content:
-    """Two chains with two drafted links, one of which has a draft of rewriting."""
+    """Two chains with two drafted links, each with a draft of rewriting, of which no judge has checked the second."""
     found = kitchen()
     earlier = turns(
         8,
@@ -72,7 +72,16 @@ def content() -> Content:
             coherent=False,
             problems=("the next turn rests on the table",),
             writer="graph",
-        )
+        ),
+        Rewrite(
+            id="unchecked",
+            linkage=found.linkages[1],
+            method="Objects/use_after",
+            skill="STS",
+            draft=Turn(question="What becomes of the pot that she poured milk into?", references=("It stands empty.",)),
+            coherent=None,
+            writer="model",
+        ),
     ]
     found.dialogues, found.gates = [], []
     return found
@@ -118,6 +127,7 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     expect(page.locator("#lack")).to_contain_text("confirm that it fits")
     press(page, "Escape", "c", "a")
     on_link(page, "2 → 2")
+    expect(page.locator("#drafts")).to_contain_text("Not checked against the video.")
     # Deleted; and a link that nobody drafted is drawn, its two turns picked by number and by arrow.
     press(page, "x", "n", "3")
     expect(page.locator("#picking")).to_contain_text("Pick a turn of the later chain: 1–4")
