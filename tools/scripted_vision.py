@@ -170,8 +170,8 @@ _LEADS = {
     "Quantity": "Counting on from where {}",
     "People": "As for the person of whom we heard that {}",
     "Objects": "With what was used when {}",
-    "Events": "Since it had happened before that {}",
-    "Environment": "Back in the place where {}",
+    "Events": "Given what had come about in the part before, namely that {}",
+    "Environment": "Standing once more at the very spot where {}",
 }
 _MANNERS = ("without any hurry", "with great care", "in one quick move", "after a short pause", "while looking away")
 

@@ -24,6 +24,7 @@ from reeltalk.construct.model_rewriting import PairDrafting
 from reeltalk.construct.prompting import (
     ContextOf,
     PromptedModel,
+    VisualContext,
     number_turns,
     prompts,
     record_or_unwritten,
@@ -302,7 +303,8 @@ class ModelWriter:
         """
         if not linkages:
             return RewriteResult([], [])
-        seen = self._context(video, [self._part(before), self._part(after)])
+        parts = [part for part in map(self._part, (before, after)) if part is not None]
+        seen = self._context(video, parts) if parts else VisualContext()
         return PairDrafting(
             self._writer,
             self._judges,
@@ -317,12 +319,14 @@ class ModelWriter:
             skills,
         ).run()
 
-    def _part(self, chain: QAChain) -> Interval:
-        """The clip of a chain; without a clip, the span of its evidence."""
+    def _part(self, chain: QAChain) -> Interval | None:
+        """The clip of a chain; without a clip, the span of its evidence, if it has any."""
         clip = self._clips.get(chain.clip_id) if chain.clip_id else None
         if clip is not None and clip.interval is not None:
             return clip.interval
         evidence = [interval for turn in chain.turns for interval in turn.evidence]
+        if not evidence:
+            return None
         return Interval(
             start_s=min(interval.start_s for interval in evidence), end_s=max(interval.end_s for interval in evidence)
         )

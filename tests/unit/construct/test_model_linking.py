@@ -332,6 +332,17 @@ class TestOfDrafts:
             "a draft is for link 4, and the links are 1"
         ]
 
+    def test_chains_of_which_nothing_can_be_shown_get_no_drafts(self) -> None:
+        def blank(chain: QAChain) -> QAChain:
+            return chain.model_copy(
+                update={"turns": tuple(turn.model_copy(update={"evidence": ()}) for turn in chain.turns)}
+            )
+
+        model = Scripted()
+        found = writer(model).rewrite_pair(VIDEO, [LINKAGE], blank(BEFORE), blank(AFTER), drafts=1, attempts=2)
+        assert [gate.reason for gate in found.gates] == ["there is no picture of this part of the video"]
+        assert model.seen == []
+
     def test_replies_that_cannot_be_used_are_kept_once(self) -> None:
         other = LINKAGE.model_copy(update={"relation": "Events"})
         found = rewrite(Scripted(NONSENSE, "{}"), linkages=(LINKAGE, other))
