@@ -1,6 +1,6 @@
 """The steps after SVBench: chains, linkages with rewriting drafts, and paths."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -46,11 +46,13 @@ def write_chains(run: ConstructRun) -> StepResult:
     clips = run.clips()
     wanted = _wanted_labels(run, clips)
 
+    report = run.report_each("writing chains", sum(map(len, clips.values())))
+
     def write(video: Video) -> tuple[list[QAChain], list[GateResult]]:
-        return _write_chains_of(run, video, clips[video.id], wanted)
+        return _write_chains_of(run, video, clips[video.id], wanted, report)
 
     made = StepResult({CHAINS: []})
-    for chains, gates in run.map_ordered("writing chains", run.videos(), write):
+    for chains, gates in run.map_ordered(None, run.videos(), write):
         made.rows[CHAINS] += sign_rows(chains, run.writer.signature)
         made.gates += gates
     shorter = chain_shortener(run.settings.min_turns)
@@ -68,7 +70,11 @@ def _wanted_labels(run: ConstructRun, clips: Mapping[str, Sequence[Clip]]) -> di
 
 
 def _write_chains_of(
-    run: ConstructRun, video: Video, clips: Sequence[Clip], wanted: Mapping[ClipId, tuple[Label, ...]]
+    run: ConstructRun,
+    video: Video,
+    clips: Sequence[Clip],
+    wanted: Mapping[ClipId, tuple[Label, ...]],
+    report: Callable[[], None],
 ) -> tuple[list[QAChain], list[GateResult]]:
     captions: dict[str, str] = {}
 
@@ -103,11 +109,11 @@ def _write_chains_of(
             earlier=chains,
         )
         gates += found
-        if chain is None:
-            continue
-        if isinstance(run.writer, ReportsReplaced):
-            gates += run.writer.list_replaced(chain.id)
-        chains.append(with_tags(run, chain, gates))
+        if chain is not None:
+            if isinstance(run.writer, ReportsReplaced):
+                gates += run.writer.list_replaced(chain.id)
+            chains.append(with_tags(run, chain, gates))
+        report()
     return chains, gates
 
 

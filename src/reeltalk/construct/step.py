@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 from reeltalk.construct.costs import StepCost, StepCounter, step_costs
@@ -89,8 +90,24 @@ class ConstructRun:
         written = [row for row in rows if WRITER in row.extra]
         return written or rows
 
-    def map_ordered(self, what: str, items: Sequence[T], work: Callable[[T], U]) -> Iterator[U]:
+    def report_each(self, what: str, total: int) -> Callable[[], None]:
+        """A function that reports that one more of `total` is done. Threads may call it."""
+        lock, numbers = Lock(), count(1)
+
+        def report() -> None:
+            with lock:
+                done = next(numbers)
+                self.progress(what, done, total, done / total)
+
+        return report
+
+    def map_ordered(self, what: str | None, items: Sequence[T], work: Callable[[T], U]) -> Iterator[U]:
         """Apply `work` to all items in threads, and yield the results in the order of the items.
+
+        Args:
+            what: Name of the work in its progress; None if `work` reports by itself (`report_each`).
+            items: The items.
+            work: Applied to each.
 
         Raises:
             ReeltalkError: Whatever `work` raises, after the calls in progress have ended.
@@ -98,7 +115,8 @@ class ConstructRun:
         results: dict[int, U] = {}
         place = 0
         for done, (index, result) in enumerate(map_threads(work, items, self.writer.threads), 1):
-            self.progress(what, done, len(items), done / len(items))
+            if what is not None:
+                self.progress(what, done, len(items), done / len(items))
             results[index] = result
             while place in results:
                 yield results.pop(place)
