@@ -5,6 +5,7 @@ share none. What neither a type nor a judge decides stays undecided.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self
@@ -21,6 +22,7 @@ from reeltalk.schema.dialogue import AnswerKey, Turn
 PAIRS_A_REQUEST: Final = 10
 UNKNOWN: Final = "UNKNOWN"
 """The reply of a model that does not know the answer."""
+_SAYS_UNKNOWN: Final = re.compile(rf"\b{UNKNOWN}\b|^\W*(?i:{UNKNOWN})\W*$")
 NO_JUDGE: Final = "no judge compared the answers; name one with --judge"
 NO_VERDICT: Final = "the judge gave no usable verdict on whether the answers say the same"
 _VAGUE: Final = frozenset(
@@ -106,7 +108,7 @@ def typed_verdict(pair: AnswerPair) -> bool | None:
     answer = pair.answer.strip()
     if not words_of(answer) or not pair.references:
         return False
-    if UNKNOWN.casefold() in answer.casefold() or is_unable(normalise_answer(answer)):
+    if _SAYS_UNKNOWN.search(answer) or is_unable(normalise_answer(answer)):
         return False
     if pair.options:
         chosen = chosen_option(answer, pair.options)
