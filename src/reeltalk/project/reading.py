@@ -247,6 +247,8 @@ class _Checked:
     def _value(self, option: Option, value: Any, place: Place) -> Any:
         if value is None:  # not given, whatever the type
             return None
+        if option.takes_one and isinstance(value, str):
+            value = [value]
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):

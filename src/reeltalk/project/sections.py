@@ -40,6 +40,11 @@ class Option:
         """Whether it is required."""
         return self.default is REQUIRED
 
+    @property
+    def takes_one(self) -> bool:
+        """Whether a single text may stand for a list of one, as for an option with a list as default."""
+        return isinstance(self.default, tuple) and bool(self.default) and isinstance(self.default[0], str)
+
     def words(self, value: Any) -> tuple[str, ...]:
         """The option with a value, as words of a command line; empty if the value is the default."""
         if value is None or value == self.default or (isinstance(value, tuple | list) and not value):
@@ -94,7 +99,7 @@ SECTIONS: Final = {
         _section("film", "world film", "into"),
         _section("curate", "curate", "into"),
         _section("import", "import", "benchmark"),
-        _section("construct", "construct", "benchmark", "rubrics"),
+        _section("construct", "construct", "benchmark", "out", "rubrics"),
         _section("evaluate", "evaluate", "benchmark", "out", "latency_s", "judge_latency_s"),
         _section("judge", "judge", "sources", "out", "bench", "format", "attack", "every"),
         _section("compare", "compare", "runs", "out"),
@@ -191,6 +196,8 @@ def _of_section(name: str, command: CommandSpec) -> dict[str, Json]:
 
 def _of_option(option: Option) -> dict[str, Any]:
     made = TypeAdapter(option.kind).json_schema()
+    if option.takes_one:
+        made = {"anyOf": [made, {"type": "string"}]}
     made["description"] = option.help
     if not option.required and option.default is not None:
         made["default"] = TypeAdapter(option.kind).dump_python(option.default, mode="json")
