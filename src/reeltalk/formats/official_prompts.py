@@ -6,7 +6,6 @@ only files inside it are read, up to a size limit.
 
 import ast
 import re
-import string
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,8 +31,6 @@ class InScript:
     variable: str
     fields: Mapping[str, str] = field(default_factory=dict)
     """Our names of fields by the script's names."""
-    formatted: bool = False
-    """True if the script fills the literal by `str.format`, so that its braces are doubled."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +55,6 @@ _NEXT: Final = r"^(?:#+\s*)?(?:Prompt for\b|Figure \d|[A-Z]\s+[A-Z]{3})"
 IN_SCRIPTS: Final[Mapping[Source, tuple[InScript, ...]]] = {
     "vdact": (InScript("judge/vdeval-published", "VDEval/prompt.py", "VDEVAL_INSTRUCTION"),),
     "svbench": (
-        InScript("construct/en/chain", "construct_data/construct_QA_chain.py", "prompt"),
-        InScript(
-            "construct/en/linkages",
-            "construct_data/identify_Temporal_Linkages.py",
-            "prompt_template",
-            {"chain_1": "before", "chain_2": "after"},
-            formatted=True,
-        ),
         InScript("judge/svbench-published", "evaluation/eval_chainQA_gpt4_gpt4o.py", "prompt", _SVBENCH_SCRIPT),
         InScript("judge/svbench-streaming-published", "evaluation/eval_ConQA_gpt4_gpt4o.py", "prompt", _SVBENCH_SCRIPT),
         InScript(
@@ -98,15 +87,6 @@ IN_PAPERS: Final[Mapping[Source, tuple[InPaper, ...]]] = {
         ),
     ),
     "svbench": (
-        InPaper(
-            "construct/en/chain", r"^(?:#+\s*)?Prompt for generating QA chains\s*$", _NEXT, {"videoframes": "seen"}
-        ),
-        InPaper(
-            "construct/en/linkages",
-            r"^(?:#+\s*)?Prompt for generating relationships between consecutive QA chains\s*$",
-            _NEXT,
-            {"chain1": "before", "chain2": "after"},
-        ),
         InPaper(
             "judge/gpt-score-published",
             r"^(?:#+\s*)?Prompt for GPT4-Score\s*$",
@@ -190,8 +170,6 @@ def _in_script(one: InScript, file: Path) -> str:
         )
     line = assigned[0].lineno
     parts = _parts(assigned[0].value, file, one.variable)
-    if one.formatted:
-        parts = [piece for part in parts for piece in _formatted(part, file, line)]
     return "".join(
         _literal(part.text, file, line) if not part.is_field else _field(part.text, one.fields, file, line)
         for part in parts
@@ -222,23 +200,6 @@ def _parts(value: ast.expr, file: Path, variable: str) -> list[_Part]:
                 line=value.lineno,
                 hint="the repository may have changed; take the version that the paper names",
             )
-
-
-def _formatted(part: _Part, file: Path, line: int) -> list[_Part]:
-    """A literal as `str.format` reads it."""
-    if part.is_field:
-        return [part]
-    found: list[_Part] = []
-    try:
-        for text, name, spec, conversion in string.Formatter().parse(part.text):
-            found.append(_Part(text))
-            if name is not None:
-                if spec or conversion:
-                    raise ValueError
-                found.append(_Part(name, is_field=True))
-    except ValueError:
-        raise InputError("its braces cannot be read", file=file, line=line, hint="clone the repository again") from None
-    return found
 
 
 def _literal(text: str, file: Path, line: int) -> str:

@@ -40,17 +40,6 @@ def create_evaluation_prompt(video_id, scene_id, questions, ground_truth, model_
 
 prompt = create_evaluation_prompt(1, 2, 3, 4, 5)
 '''
-LINKAGES = '''
-for name in ():
-        prompt_template = """
-        Relate two chains.
-        {{
-            "questionsBefore": [], "answersBefore": [], "questionsAfter": [], "answersAfter": [], "relationship": []
-        }}
-        First: {chain_1}
-        Second: {chain_2}
-        """
-'''
 CHECKLIST = '''
 def evaluate_single_task(task_data):
     model_answer = ""
@@ -78,15 +67,11 @@ def test_vdevals_instruction_is_taken_to_the_last_blank_line(tmp_path: Path) -> 
     assert file == tmp_path / "VDAct" / "VDEval" / "prompt.py"
 
 
-def test_fields_of_the_scripts_become_ours_and_doubled_braces_single(tmp_path: Path) -> None:
-    folder = clone(tmp_path / "SVBench", construct_data__identify_Temporal_Linkages_py=LINKAGES)
-    (folder / "evaluation").mkdir()
+def test_fields_of_the_scripts_become_ours(tmp_path: Path) -> None:
+    folder = tmp_path / "SVBench"
+    (folder / "evaluation").mkdir(parents=True)
     (folder / "evaluation" / "eval_chainQA_gpt4_gpt4o.py").write_text(SVBENCH_CHAIN, encoding="utf-8")
     found = official_prompts("svbench", folder)
-    linkages = found["construct/en/linkages"][0]
-    assert "First: {before}\n" in linkages
-    assert "Second: {after}\n" in linkages
-    assert '        {\n            "questionsBefore"' in linkages
     chain = found["judge/svbench-published"][0]
     assert chain.startswith("\n    Video: {video_id}\n    Scene: {scene_id}\n")
     assert 'as {"a": 1}.' in chain
@@ -167,12 +152,12 @@ def test_the_prompt_of_summaries_stands_in_the_text_of_the_paper(tmp_path: Path,
 def test_prompts_of_an_appendix_end_at_the_next(tmp_path: Path) -> None:
     paper = tmp_path / "paper.txt"
     titles = {
-        "generating QA chains": 'Give "questions" and "answers" of {video frames} in {one word}.',
+        "dialogue evaluation": 'Give the "scores" of { question } in {one word}.',
         "GPT4-Score": "{question} {ground_truth} {model_response}\n\nAccuracy:\n\nScore:",
     }
     paper.write_text("\n\n".join(f"Prompt for {name}\n\n{text}" for name, text in titles.items()), encoding="utf-8")
     found = official_prompts("svbench", paper)
     assert {name: text for name, (text, _) in found.items()} == {
-        "construct/en/chain": 'Give "questions" and "answers" of {seen} in {one word}.',
+        "judge/svbench-published": 'Give the "scores" of {questions} in {one word}.',
         "judge/gpt-score-published": titles["GPT4-Score"],
     }
