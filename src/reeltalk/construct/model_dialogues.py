@@ -173,7 +173,7 @@ def judge_rounds(
 
 def _tested(dialogue: Dialogue, task: Task) -> str:
     numbers = [number for number, turn in enumerate(dialogue.turns, 1) if task.value in turn.labels.get(TASK_LABEL, ())]
-    return ", ".join(map(str, numbers))
+    return ", ".join(map(str, numbers)) or "–"
 
 
 def _rounds_said(reply: DialogueReply) -> list[str]:

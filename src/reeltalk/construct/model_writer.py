@@ -76,9 +76,6 @@ MOST_ASKED: Final = 60
 T = TypeVar("T")
 EVERY_OTHER: Final = 0.5
 """Share of the frames of two clips for their rewriting drafts; the writer has described both clips before."""
-OF_SCENE: Final = 0.8
-"""Share of a judge's frames of a scene for its dialogues: more than the writer gets; the captions of its clips
-were judged by all of them."""
 TEXT_ONLY: Final = "writer:text-only"
 """Part of the signature of a writer that sees no images."""
 
@@ -561,8 +558,7 @@ class ModelWriter:
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
             return intervals
-        seen = thin_out(self._judge_context(video, intervals), OF_SCENE)
-        return judge_rounds(self._judges, seen, dialogue, task)
+        return judge_rounds(self._judges, self._judge_context(video, intervals), dialogue, task)
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
         """Write five items, four expected Yes and one No, that the right answer passes and wrong ones do not.

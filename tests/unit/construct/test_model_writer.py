@@ -130,8 +130,8 @@ def round_reply(ability: str = "Scene Understanding", about: str = "video", user
 
 
 SUMMARY_REPLY = {"rounds": [*[round_reply()] * 4, round_reply("Summary")]}
-SUITED = {"tasks": [{"task": task.value, "reason": "rich", "score": 5} for task in Task]}
-CHECKED_TALK = {
+SUITED: dict[str, Any] = {"tasks": [{"task": task.value, "reason": "rich", "score": 5} for task in Task]}
+CHECKED_TALK: dict[str, Any] = {
     "checks": [
         {"number": n, "seen": "a crate", "at_s": 1.0, "faults": [], "verdict": "supported"} for n in range(1, 6)
     ],
@@ -575,6 +575,33 @@ def test_a_scene_of_unknown_clips_is_not_written_about() -> None:
     for clip_ids in ((), (ClipId("else"),), (ClipId("nowhere"),)):
         scene = SCENE.model_copy(update={"clip_ids": clip_ids})
         assert isinstance(writer(Scripted()).suitability(VIDEO, scene, Task.MEMORY_RECALL), Unwritten)
+
+
+def test_a_scene_is_rated_for_all_tasks_in_one_request_and_by_its_caption() -> None:
+    model = Scripted(SUITED, SUITED)
+    one = writer(model)
+    assert one.suitabilities(VIDEO, SCENE) == dict.fromkeys(Task, 5)
+    assert "=====\nA man unpacks a crate.\n=====" in model.prompt()
+    assert model.seen[0][-1].images == ()
+    one.suitabilities(VIDEO, SCENE.model_copy(update={"caption": ""}))
+    assert len(model.seen[1][-1].images) == 2
+    missing = {"tasks": [*SUITED["tasks"][:5], SUITED["tasks"][0]]}
+    assert isinstance(writer(Scripted(missing, missing)).suitabilities(VIDEO, SCENE), Unwritten)
+
+
+def test_most_judges_of_a_dialogue_decide_and_a_silent_one_does_not_count() -> None:
+    no = CHECKED_TALK | {"does_task": "No", "task_reasons": ["nothing is summed up"]}
+    silent = Scripted(NONSENSE, NONSENSE, name="silent")
+    judges = (Scripted(no, name="stern"), silent, Scripted(no, name="stern"), Scripted(CHECKED_TALK, name="mild"))
+    found = writer(Scripted(), judges=judges).judge_dialogue(VIDEO, SCENE, TALK, Task.CONTENT_SUMMARY)
+    assert not isinstance(found, Unwritten)
+    assert (found.does_task, found.reasons, found.agreement) == (False, ("nothing is summed up",), 2 / 3)
+    assert {turn.judges for turn in found.turns} == {("stern", "stern", "mild")}
+    assert "The rounds that test it: –." in judges[0].prompt()
+    short = CHECKED_TALK | {"checks": CHECKED_TALK["checks"][:4]}
+    lost = writer(Scripted(), judges=(Scripted(short, short),)).judge_dialogue(VIDEO, SCENE, TALK, Task.CONTENT_SUMMARY)
+    assert isinstance(lost, Unwritten)
+    assert len(lost.replies) == 2
 
 
 def test_proposed_tags_are_not_verified() -> None:
