@@ -17,7 +17,7 @@ from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
 from reeltalk.schema.speech import LONGEST_UTTERANCE, Utterance
-from reeltalk.schema.texts import refused_in_text
+from reeltalk.schema.texts import refusal
 from reeltalk.store.documents import SourceModel, decode_text, parse, parse_json
 from reeltalk.store.foreign import open_file
 from reeltalk.store.manifest import hash_file
@@ -361,8 +361,8 @@ def _utterance(
     place: str | None = None,
 ) -> Utterance:
     _check_length(len(text), LONGEST_UTTERANCE, name, line=line, place=place)
-    if refused_in_text(text):
-        raise InputError("holds a control character", file=name, line=line, place=place, value=text)
+    if found := refusal(text):
+        raise InputError(found, file=name, line=line, place=place, value=text)
     try:
         return Utterance(
             video_id=video_id,
