@@ -11,7 +11,8 @@ characters, since it has no spaces and a segmenter would be a large dependency f
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -292,7 +293,8 @@ def _task(unit: QAChain | Dialogue, language: Language, settings: LintSettings) 
 _DENIES: Final = re.compile(
     r"\b(no|not|none|nor|neither|never|nothing|nobody|nowhere|without|cannot|unable|unclear|unknown|absent|absence|lacks?"
     r"|lacking|missing|fails?|hidden|impossible|sorry|apologi[sz]e|only|instead|hard|difficult|rather"
-    r"|wrong|mistaken|mistake|actually|outside|beyond|unfortunately|unspecified|unseen|undetermined)\b|n['’]t\b"
+    r"|wrong|open|afraid|may be thinking"
+    r"|mistaken|mistake|actually|outside|beyond|unfortunately|unspecified|unseen|undetermined)\b|n['’]t\b"
     r"|不|没|无|未|并非|抱歉|难以|只|超出|缺",
     re.IGNORECASE,
 )
@@ -320,7 +322,7 @@ def _ability(unit: QAChain | Dialogue, language: Language, settings: LintSetting
         if is_labelled(turn, Task.MEMORY_RECALL) and (places := rounds_named(turn)):
             named_rounds = [unit.turns[place - 1] for place in places if 0 < place <= index]
             told = topic_words(" ".join(" ".join((row.question, *row.references[:1])) for row in named_rounds))
-            if named_rounds and not told & (asked | topic_words(answer)):
+            if named_rounds and not told & topic_words(answer):
                 yield index, f"it recalls round {', '.join(map(str, places))} and shares no word with it"
         if about == "topic" and len(asked) >= 3 and len(asked & about_video) >= 0.75 * len(asked):
             yield index, "it should leave the video, and nearly all its words are from the rounds about the video"
@@ -364,7 +366,7 @@ def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DE
         A flag of the gate `lint.repeated` for each turn that recurs, and for each generic chain, with the place of the
         earlier one.
     """
-    told = _Told(settings)
+    told = _Told(units, settings)
     found: list[GateResult] = []
     for unit in units:
         found += [
@@ -389,7 +391,7 @@ def repeats_of(
         The index of each turn that repeats one, and a reason. If the draft as a whole is generic, these are all of its
         questions that were asked before.
     """
-    told = _Told(settings)
+    told = _Told([*earlier, unit], settings)
     for one in earlier:
         told.add(one)
     found = told.recurring(unit, lambda seen: shorten(seen.question))
@@ -412,17 +414,18 @@ class _Seen:
 
 
 class _Told:
-    """Turns of earlier units, found again by their words in nearly constant time.
+    """Turns of earlier units, found again by their words.
 
-    Two sets of words whose Jaccard similarity is at least t share a word among the first `n - ceil(t * n) + 1` of each,
-    if the words of both are in one order (prefix filtering, Chaudhuri et al. 2006, doi 10.1109/ICDE.2006.9). The order
-    is by length, since long words are rare.
+    Args:
+        units: All units that are added or looked for.
+        settings: Bounds of the rules.
     """
 
-    def __init__(self, settings: LintSettings) -> None:
+    def __init__(self, units: Iterable[QAChain | Dialogue], settings: LintSettings) -> None:
         self._settings = settings
-        self._questions = _Alike(settings.min_overlap)
-        self._turns = _Alike(settings.min_overlap)
+        turns = [turn for unit in units for turn in unit.turns if _is_compared(turn)]
+        self._questions = _Alike((_recurring_words(turn.question) for turn in turns), settings.min_overlap)
+        self._turns = _Alike(map(_turn_words, turns), settings.min_overlap)
 
     def add(self, unit: QAChain | Dialogue) -> None:
         for index, turn in enumerate(unit.turns):
@@ -460,31 +463,43 @@ _FEWEST_TOPICS: Final = 3
 
 
 class _Alike:
-    """Sets of words, of which the first that is similar to another set is found."""
+    """Sets of words, of which the first that is similar to another set is found without comparing all.
 
-    def __init__(self, least: float) -> None:
+    Two sets whose Jaccard similarity is at least t share a word among the first `n - ceil(t * n) + 1` of each, if the
+    words of both are in one order, here the rare ones first (prefix filtering, Chaudhuri et al. 2006, doi
+    10.1109/ICDE.2006.9).
+
+    Args:
+        sets: All sets that are added or looked for.
+        least: The least similarity, t.
+    """
+
+    def __init__(self, sets: Iterable[frozenset[str]], least: float) -> None:
         self._least = least
-        self._sets: list[tuple[frozenset[str], _Seen]] = []
-        self._by_word: dict[str, list[int]] = {}
+        self._times = Counter(word for words in sets for word in words)
+        self._seen: dict[frozenset[str], _Seen] = {}
+        self._by_word: dict[str, list[frozenset[str]]] = {}
+        self._numbers: dict[frozenset[str], int] = {}
 
     def add(self, words: frozenset[str], seen: _Seen) -> None:
-        if not words or self.first(words, exactly=True):
+        if not words or words in self._seen:
             return
+        self._numbers[words] = len(self._seen)
+        self._seen[words] = seen
         for word in self._prefix(words):
-            self._by_word.setdefault(word, []).append(len(self._sets))
-        self._sets.append((words, seen))
+            self._by_word.setdefault(word, []).append(words)
 
-    def first(self, words: frozenset[str], *, exactly: bool = False) -> _Seen | None:
-        least = 1.0 if exactly else self._least
-        places = sorted({place for word in self._prefix(words) for place in self._by_word.get(word, ())})
-        for place in places:
-            other, seen = self._sets[place]
-            if len(words & other) >= least * len(words | other):
-                return seen
-        return None
+    def first(self, words: frozenset[str]) -> _Seen | None:
+        similar = {
+            other
+            for word in self._prefix(words)
+            for other in self._by_word.get(word, ())
+            if len(words & other) >= self._least * len(words | other)
+        }
+        return self._seen[min(similar, key=self._numbers.__getitem__)] if similar else None
 
     def _prefix(self, words: frozenset[str]) -> list[str]:
-        ordered = sorted(words, key=lambda word: (-len(word), word))
+        ordered = sorted(words, key=lambda word: (self._times[word], word))
         return ordered[: len(ordered) - ceil(self._least * len(ordered)) + 1]
 
 

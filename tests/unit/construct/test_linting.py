@@ -12,6 +12,7 @@ from reeltalk.construct.linting import (
     RULES,
     TASK_LABEL,
     LintSettings,
+    check_structure,
     lint,
     repeated,
     repeats_of,
@@ -262,6 +263,72 @@ VIDEO = [Turn(question=q, references=(a,), extra={ABOUT: "video"}) for q, a in G
 def test_a_round_does_what_its_task_demands(turn: Turn, rule: str | None) -> None:
     results = {result.gate for result in lint(dialogue(*VIDEO, turn)) if result.turn_index == 3}
     assert f"lint.{rule}" in results if rule else not results & {"lint.task", "lint.ability"}
+
+
+def ends_with(task: Task, question: str, answer: str, language: Language = "en") -> set[str]:
+    """The rules of tasks that find fault with the last round, `structure` among them."""
+    pairs = GOOD_ZH if language == "zh" else GOOD
+    before = [Turn(question=q, references=(a,), extra={ABOUT: "video"}) for q, a in pairs]
+    unit = dialogue(*before, before[-1], labelled(task, question, answer))
+    rules = {row.gate.removeprefix("lint.") for row in lint(unit, language=language) if row.turn_index == 4}
+    return rules & {"task", "ability"} | {
+        "structure" for told in check_structure(unit, task) if "speaks of round" in told
+    }
+
+
+def test_a_refusal_refuses() -> None:
+    umbrella = "What colour is the umbrella?"
+    for answer in (
+        "It is red.", "Red.", "He carries a red umbrella.", "The umbrella is blue with white dots.", "A Toyota.",
+        "He put it on the sofa.", "The dog sleeps under the table.", "He opens it at the door.", "She gave it to him.",
+        "It leans at the wall.", "It has three handles.",
+    ):  # fmt: skip
+        assert ends_with(Task.ANSWER_REFUSAL, umbrella, answer) == {"task"}, answer
+    for answer in ("红色的。", "它是蓝色的。", "他把伞放在门口。"):
+        assert ends_with(Task.ANSWER_REFUSAL, "雨伞是什么颜色的？", answer, "zh") == {"task"}, answer
+    for answer in (
+        "The video shows no umbrella.", "There isn't an umbrella in the video.", "That is never shown.", "He has none.",
+        "I can't see an umbrella anywhere; he only carries a crate.", "Sorry, I don't see one.",
+        "An umbrella does not come up in the video.", "I'm afraid the video leaves that open.",
+        "You may be thinking of the crate; he carries that.", "Nothing in the video tells us.",
+    ):  # fmt: skip
+        assert ends_with(Task.ANSWER_REFUSAL, umbrella, answer) == set(), answer
+    for answer in ("视频里没有出现雨伞。", "看不到雨伞。", "视频并未提到，无法回答。"):
+        assert ends_with(Task.ANSWER_REFUSAL, "雨伞是什么颜色的？", answer, "zh") == set(), answer
+
+
+def test_a_summary_sums_up() -> None:
+    for answer in (
+        "Yes.", "Okay.", "A man.", "We talked about a video.", "He sits.", "Sure.", "That is all.", "Nothing much.",
+        "It was nice to talk about all of this with you today, thank you.",
+        "The video shows several things that happen one after another in a place.",
+        "A dog chases a ball over the lawn while two children laugh.",
+    ):  # fmt: skip
+        assert ends_with(Task.CONTENT_SUMMARY, "Please sum up.", answer), answer
+    for answer in ("好的。", "一个男人。", "我们聊了很多有趣的事情，谢谢你今天的提问。"):
+        assert ends_with(Task.CONTENT_SUMMARY, "请总结一下。", answer, "zh"), answer
+    good = "A man carries a crate into the kitchen, takes three bottles out and puts them on the shelf."
+    assert ends_with(Task.CONTENT_SUMMARY, "Please sum up.", good) == set()
+    good = "男人把木箱搬进厨房，拿出三个绿色的瓶子放到水槽上方的架子上。"
+    assert ends_with(Task.CONTENT_SUMMARY, "请总结一下。", good, "zh") == set()
+
+
+def test_a_recall_recalls_a_round_that_there_is() -> None:
+    for answer in (
+        "In round 9 we said that he carries a crate.", "As said in round 5, he carries a crate.",
+        "In round 7 it was a wooden crate.", "In the ninth round you asked about the crate.",
+        "In turn 8 we said a crate.", "In round seven we spoke of a crate.", "Round 12 says that it was a crate.",
+        "In the 6th round we said a crate.",
+        "In round no. 9 he carries a crate.", "In round 0 we said a crate.",
+    ):  # fmt: skip
+        assert ends_with(Task.MEMORY_RECALL, "What did he bring?", answer) == {"structure"}, answer
+    assert ends_with(Task.MEMORY_RECALL, "What did he bring?", "In round 1 we said that he rode a horse.") == {
+        "ability"
+    }
+    assert ends_with(Task.MEMORY_RECALL, "他搬了什么？", "第九轮说过他搬进木箱。", "zh") == {"structure"}
+    assert ends_with(Task.MEMORY_RECALL, "他搬了什么？", "第一轮我们说他骑马。", "zh") == {"ability"}
+    assert ends_with(Task.MEMORY_RECALL, "他搬了什么？", "第一轮说过，他搬进了一个木箱。", "zh") == set()
+    assert ends_with(Task.MEMORY_RECALL, "What about bottles?", "In the second round: three green bottles.") == set()
 
 
 def test_a_remark_is_answered_with_a_question() -> None:
