@@ -12,6 +12,7 @@ import scripted_vision
 from scripted_server import Body, Script, count_images, words
 
 from reeltalk.construct.equivalence import UNKNOWN
+from reeltalk.construct.probing import claims_dialogue, parent_of
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES
@@ -24,7 +25,8 @@ def viewer(folder: Path) -> Script:
     units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
     for unit in units:
         for index, turn in enumerate(unit.turns):
-            before = unit.turns[index - 1].references[0] if isinstance(unit, QAChain) and index else None
+            goes_on = claims_dialogue(unit, index)
+            before = unit.turns[parent_of(unit, index)].references[0] if goes_on else None
             known[turn.question].append((turn, before))
 
     def reply(body: Body) -> str:
