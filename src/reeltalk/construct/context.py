@@ -26,7 +26,7 @@ FRAMES_BY_ROOT: Final = 1.5
 """Frames of a calm part, by the root of its seconds: 5 of 10 s, 9 of 30 s, 12 of 60 s."""
 LEAST: Final = 3
 """Fewest frames of a part, however short it is, if the most that is allowed is not less."""
-DENSER: Final = 1.25
+DENSER: Final = 1.4
 """A judge gets this many times the frames of the writer."""
 CALM_PX: Final = 6.0
 """Mean optical flow in a second, in pixels of a picture 256 wide, above which a part gets more frames."""

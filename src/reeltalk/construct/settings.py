@@ -76,7 +76,7 @@ class ConstructSettings(BaseModel):
     """Most objects of a video that the writer describes, the largest first."""
     frames: Count = 16
     """Most frames of a clip or scene that a writer is shown: 5 of 10 seconds, 9 of 30, 12 of 60, and up to twice as
-    many where much moves; a judge is shown a quarter more."""
+    many where much moves; a judge is shown two fifths more."""
     frame_width_px: Annotated[int, Field(ge=64)] = 720
     """Longer side of those frames at most (MT-Video-Bench)."""
     max_leaking: Share = 0.2
