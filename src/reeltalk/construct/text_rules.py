@@ -2,7 +2,7 @@
 
 A rule reads the text alone, so it applies to everything that a writer gives. Rules read words and characters, not
 meaning: whether a text is true is for a judge. Bounds are chosen so that careful people's texts pass. For example, of
-the 9,350 texts of VDAct's human dialogues (test split) each grave rule flags less than 2 in 1,000.
+the 9,048 texts of VDAct's human dialogues (test split) grave rules flag 1 and all rules 40.
 """
 
 import re
