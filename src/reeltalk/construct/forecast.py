@@ -1,43 +1,52 @@
-"""Estimates the requests, tokens and cost of construction with a language model before anything is spent."""
+"""Forecasts the requests, tokens and cost of construction with language models before anything is spent.
 
-from collections.abc import Iterable
+The requests are those of a rehearsal (`rehearsal.py`), scaled to all videos. Where the benchmark holds the record of an
+earlier run with the same settings, for example for one video, its numbers count: they know how often this writer is
+sent back, how much it writes, and how its server counts tokens.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
 from typing import Final
 
-from reeltalk.construct.prompting import prompts
-from reeltalk.construct.settings import STEPS, ConstructSettings, Step
+from reeltalk.construct.costs import Asked, StepCost
+from reeltalk.construct.settings import STEPS
 from reeltalk.llm import Prices
-from reeltalk.llm.prompts import Prompts
-from reeltalk.schema.labels import Task
-from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.knowledge import KnownBox
+from reeltalk.schema.media import Video
 
-CHARACTERS_A_TOKEN: Final = {"en": 4.0, "zh": 1.5}
-TURN_TOKENS: Final = 40
-"""Tokens of a question with its answer."""
-ROUNDS: Final = 6.5
-"""Mean number of rounds of a dialogue, which has 5 to 8."""
-JUDGED_ROUNDS: Final = 3.0
-"""Mean number of rounds of a dialogue that get a checklist."""
-SCENES_A_CLIP: Final = 0.7
-REPLIES: Final = {
-    "chain": 450, "quality": 250, "linkages": 700, "rewrite": 200, "standing": 50, "caption": 120,
-    "suitability": 160,
-    "dialogue": 800, "checklist": 200, "checklist_trial": 120, "wrong_answers": 200,
-    "dialogue_check": 350, "merge": 60, "tags": 500, "probe": 30,
-}  # fmt: skip
-"""Typical tokens of a reply, by prompt."""
+OBJECT_TOKENS: Final = (240, 40)
+"""Tokens of the prompt and of the reply about one object, without its picture."""
+BY_VIDEO: Final = frozenset({"objects", "dialogues"})
+"""Steps whose requests grow with the videos; those of the others grow with the clips."""
+CAPTIONS: Final = ("caption", "caption_check")
+"""Prompts that the steps `chains` and `scenes` share. The first step to run asks."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of a benchmark is written about."""
+
+    videos: int
+    clips: int
+
+    def times(self, step: str, other: "Size") -> float:
+        """How many times the requests of a smaller part of the benchmark a step needs."""
+        if step in BY_VIDEO:
+            return self.videos / max(1, other.videos)
+        return self.clips / max(1, other.clips)
 
 
 @dataclass(frozen=True)
 class RequestEstimate:
-    """Expected requests with one prompt."""
+    """Expected requests with one prompt in one step."""
 
+    step: str
     what: str
     calls: int
     images: int
     tokens_in: int
+    """Tokens of prompts with their images."""
     tokens_out: int
 
 
@@ -46,109 +55,149 @@ class ConstructionForecast:
     """Expected requests, and an upper bound."""
 
     lines: tuple[RequestEstimate, ...]
-    most_calls: int
-    """Requests if every chain and dialogue is sent back as often as allowed, and every reply is repaired once."""
+    videos: int
+    attempts: int
+    """Most revisions of a draft."""
+    measured: tuple[str, ...] = ()
+    """Steps whose numbers rest on an earlier run."""
 
     @property
     def calls(self) -> int:
         return sum(line.calls for line in self.lines)
 
     @property
+    def images(self) -> int:
+        return sum(line.images for line in self.lines)
+
+    @property
     def tokens(self) -> tuple[int, int]:
         """Total tokens of prompts, and of replies."""
         return sum(line.tokens_in for line in self.lines), sum(line.tokens_out for line in self.lines)
+
+    @property
+    def most_calls(self) -> int:
+        """Requests if every draft is sent back as often as allowed, and every reply is repaired once."""
+        return 2 * (1 + self.attempts) * self.calls
 
     def cost(self, prices: Prices) -> float:
         """Cost of the expected requests."""
         return prices.cost(*self.tokens)
 
 
-def forecast_construction(
-    clips: dict[str, list[Clip]],
-    settings: ConstructSettings,
-    *,
-    sees_images: bool,
-    image_tokens: int,
-    probe: bool = False,
-    steps: Iterable[Step] = STEPS,
-    own_prompts: Path | None = None,
-) -> ConstructionForecast:
-    """Estimate the requests of a run.
+Costs = Mapping[str, Mapping[str, Asked]]
+"""Requests by step and prompt."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an earlier run asked, and what a rehearsal of the same videos asks."""
+
+    costs: Mapping[str, StepCost]
+    """Only steps with the settings of the forecast."""
+    rehearsed: Costs
+
+
+def estimate_requests(
+    rehearsed: Costs, of: Size, total: Size, *, image_tokens: float, measured: Measured | None = None
+) -> list[RequestEstimate]:
+    """The requests of all videos, by step and prompt.
 
     Args:
-        clips: Clips to write about, by video.
-        settings: Settings of `construct`.
-        sees_images: True if the model gets frames.
-        image_tokens: Tokens of one frame.
-        probe: True if a model checks every turn as a gate.
-        steps: Steps to run.
-        own_prompts: A folder of prompts to use instead of ours.
-
-    Raises:
-        SettingError: The folder does not exist.
-        InputError: A prompt in it cannot replace ours.
+        rehearsed: Requests of the rehearsed videos; tokens without images.
+        of: The rehearsed part of the benchmark.
+        total: The part that is written about.
+        image_tokens: Tokens of one image, where no earlier run shows them.
+        measured: Requests of an earlier run.
     """
-    known = prompts(settings.language, own_prompts)
-    wanted = set(steps)
-    count = sum(map(len, clips.values()))
-    pairs = sum(len(list(pairwise(own))) for own in clips.values())
-    scenes = round(count * SCENES_A_CLIP) + len(clips) * settings.cross_per_video
-    dialogues = len(clips) * len(Task) * 2 * settings.dialogues
-    turns = (settings.min_turns + settings.max_turns) / 2 * TURN_TOKENS
-    told = round(ROUNDS * TURN_TOKENS)
-    planned = [
-        ("chains", "chain", count, True, 0),
-        ("chains", "quality", count, True, round(turns)),
-        ("chains", "tags", count, False, round(turns)),
-        ("linkages", "linkages", pairs, False, round(2 * turns)),
-        ("linkages", "rewrite", pairs * settings.pairs, False, round(2 * turns)),
-        ("paths", "standing", pairs * settings.pairs, False, round(2 * turns)),
-        ("scenes", "caption", count, True, 0),
-        ("scenes", "merge", 2 * pairs, False, 240),
-        ("scenes", "suitability", scenes, False, 120),
-        ("dialogues", "dialogue", dialogues, True, 240),
-        ("dialogues", "tags", dialogues, False, told),
-        ("dialogues", "checklist", round(dialogues * JUDGED_ROUNDS), False, told),
-        ("dialogues", "checklist_trial", round(dialogues * JUDGED_ROUNDS), False, told),
-        ("dialogues", "wrong_answers", dialogues, False, told),
-        ("dialogues", "dialogue_check", dialogues, True, told),
-    ]
-    if probe:
-        asked = round(count * (settings.min_turns + settings.max_turns) / 2 + dialogues * ROUNDS)
-        # Two conditions without frames (blind, history), three with frames (one, shuffled, evidence).
-        planned.append(("gates", "probe", asked * (5 if sees_images else 2), sees_images, told // 2))
-    lines = []
-    for step, name, calls, shown, more in planned:
-        if step not in wanted or not calls:
-            continue
-        images = settings.frames * calls if shown and sees_images else 0
-        own = round(_prompt_characters(name, known) / CHARACTERS_A_TOKEN[settings.language]) + more
-        lines.append(RequestEstimate(name, calls, images, own * calls + images * image_tokens, REPLIES[name] * calls))
-    # A chain that is sent back is written and judged again; a dialogue is only written again.
-    again = 2 * count * ("chains" in wanted) + dialogues * ("dialogues" in wanted)
-    most = 2 * (sum(line.calls for line in lines) + settings.attempts * again)
-    return ConstructionForecast(tuple(lines), most)
+    found = []
+    for step in (step for step in STEPS if step in rehearsed):
+        times = total.times(step, of)
+        cost = measured.costs.get(step) if measured else None
+        for prompt, asked in rehearsed[step].items():
+            before = cost.prompts.get(prompt) if cost else None
+            small = measured.rehearsed.get(step, {}).get(prompt) if measured else None
+            if before is not None and small is not None and cost is not None:
+                found.append(_grown(step, prompt, asked, before, small, times))
+                continue
+            tokens_in = asked.prompt_tokens + image_tokens * asked.images
+            numbers = (asked.requests, asked.images, tokens_in, asked.reply_tokens)
+            found.append(RequestEstimate(step, prompt, *(round(number * times) for number in numbers)))
+        # What only the earlier run asked, for example a judge in a second attempt.
+        for prompt, before in (cost.prompts if cost else {}).items():
+            if cost is not None and prompt not in rehearsed[step]:
+                more = total.times(step, Size(cost.videos, cost.clips))
+                numbers = (before.requests, before.images, before.prompt_tokens, before.reply_tokens)
+                found.append(RequestEstimate(step, prompt, *(round(number * more) for number in numbers)))
+    return [line for line in found if line.calls]
 
 
-def _prompt_characters(name: str, known: Prompts) -> int:
-    if name == "dialogue":
-        # The part for the task and its example are sent with the common part.
-        of_tasks = sum(len(known[f"{part}_{task.value}"].text) for part in ("dialogue", "example") for task in Task)
-        return len(known[name].text) + round(of_tasks / len(Task))
-    return len(known[name].text)
+def _grown(step: str, prompt: str, asked: Asked, before: Asked, small: Asked, times: float) -> RequestEstimate:
+    """Measured requests, as many times as a rehearsal of everything asks more than one of the measured videos."""
+
+    def grown(measured: int, whole: int, part: int) -> int:
+        return round(measured * times * (whole / part if part else asked.requests / max(1, small.requests)))
+
+    text = grown(before.prompt_tokens, asked.prompt_tokens, small.prompt_tokens)
+    if small.images:
+        # Images are most of such a prompt.
+        text = grown(before.prompt_tokens, asked.images, small.images)
+    return RequestEstimate(
+        step,
+        prompt,
+        grown(before.requests, asked.requests, small.requests),
+        grown(before.images, asked.images, small.images),
+        text,
+        grown(before.reply_tokens, asked.reply_tokens, small.reply_tokens),
+    )
 
 
-def format_construction_forecast(
-    found: ConstructionForecast, videos: Iterable[Video], prices: Prices | None
-) -> Iterable[str]:
+def estimate_object_captions(
+    videos: Sequence[Video], boxes: Iterable[KnownBox], *, most: int, side_px: int, sightings: int, image_tokens: float
+) -> RequestEstimate:
+    """The requests for captions of objects: those of known boxes that are worth one, else as many as are allowed.
+
+    Args:
+        videos: The videos.
+        boxes: Known boxes of any videos.
+        most: Most captions of a video.
+        side_px: Shorter side of a box that is worth a caption, in pixels.
+        sightings: Fewest sightings of an object that is worth one.
+        image_tokens: Tokens of one image.
+    """
+    seen: dict[str, dict[str, list[float]]] = {video.id: {} for video in videos}
+    size = {video.id: (video.encoding.width, video.encoding.height) for video in videos if video.encoding is not None}
+    for one in boxes:
+        if one.video_id in seen:
+            width, height = size.get(one.video_id, (side_px, side_px))
+            side = min((one.box.right - one.box.left) * width, (one.box.bottom - one.box.top) * height)
+            seen[one.video_id].setdefault(one.object, []).append(side)
+    count = sum(
+        min(most, sum(max(sides) >= side_px and len(sides) >= sightings for sides in own.values())) if own else most
+        for own in seen.values()
+    )
+    tokens_in, tokens_out = OBJECT_TOKENS
+    return RequestEstimate(
+        "objects", "object_caption", count, count, round(count * (tokens_in + image_tokens)), count * tokens_out
+    )
+
+
+def format_construction_forecast(found: ConstructionForecast, prices: Prices | None) -> Iterable[str]:
     """The estimate as lines of text."""
-    yield f"{len(list(videos)):,} videos; requests by kind, with prompt and reply tokens:"
+    yield f"{found.videos:,} videos; requests by step and prompt, with prompt and reply tokens:"
     for line in found.lines:
         images = f", {line.images:,} images" if line.images else ""
-        yield f"  {line.what}: {line.calls:,} requests, {line.tokens_in:,} + {line.tokens_out:,} tokens{images}"
+        yield (
+            f"  {line.step}, {line.what}: {line.calls:,} requests, {line.tokens_in:,} + {line.tokens_out:,} "
+            f"tokens{images}"
+        )
     tokens_in, tokens_out = found.tokens
-    yield f"in all {found.calls:,} requests, {tokens_in:,} + {tokens_out:,} tokens"
-    yield f"at most {found.most_calls:,} requests, where every reply is repaired and every chain and dialogue sent back"
+    images = f", {found.images:,} images" if found.images else ""
+    yield f"in all {found.calls:,} requests, {tokens_in:,} + {tokens_out:,} tokens{images}"
+    yield f"at most {found.most_calls:,} requests, where every reply is repaired and every draft sent back"
+    if found.measured:
+        yield f"by what an earlier run took: {', '.join(found.measured)}"
+    elif found.calls:
+        yield "for a nearer forecast, first run it with --limit 1: then its replies are counted"
     if prices is None:
         yield "money: not known; give --price-in and --price-out per million tokens"
     else:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from reeltalk.construct.balance import benchmark_shortfall
 from reeltalk.construct.balance import format_shortfalls as balance_lines
@@ -76,18 +76,7 @@ class WritingModels:
         key_variable = None if len(self._store) else asking.api_key_env
         check_server(name, asking.base_url, key_variable, name=option.get(name, "--writer"))
         key = os.environ.get(asking.api_key_env)
-        endpoint: Endpoint = Endpoint(
-            model=name,
-            base_url=asking.base_url,
-            max_tokens=asking.max_reply_tokens,
-            timeout_s=asking.timeout_s,
-            give_up_after_s=asking.give_up_after_s,
-            image_tokens=asking.image_tokens,
-            price_in=asking.price_in,
-            price_out=asking.price_out,
-        )
-        if sample:
-            endpoint = endpoint.model_copy(update={"temperature": SAMPLED, "seed": sample})
+        endpoint = endpoint_of(name, asking, sample=sample)
         breaker = self._breakers.get(name)
         if breaker is None and asking.preflight:
             breaker = breaker_with_preflight(
@@ -114,6 +103,27 @@ class WritingModels:
         spent = self._budget.spent
         money = f", {spent.cost:,.4f} in money" if self._asking.price_in is not None else ""
         return f"{spent}{money}; {len(self._store):,} replies are kept"
+
+
+def endpoint_of(name: str, asking: AskSettings, *, sample: int = 0) -> Endpoint:
+    """How a model is asked for a sample.
+
+    Args:
+        name: Name of the model.
+        asking: How models are asked.
+        sample: Number of the sample. Each but the first has a temperature and a seed of its own.
+    """
+    endpoint: Endpoint = Endpoint(
+        model=name,
+        base_url=asking.base_url,
+        max_tokens=asking.max_reply_tokens,
+        timeout_s=asking.timeout_s,
+        give_up_after_s=asking.give_up_after_s,
+        image_tokens=asking.image_tokens,
+        price_in=asking.price_in,
+        price_out=asking.price_out,
+    )
+    return endpoint.model_copy(update={"temperature": SAMPLED, "seed": sample}) if sample else endpoint
 
 
 @contextlib.contextmanager
@@ -226,25 +236,10 @@ def construct(
     if writer in asking.judge:
         tell(f"{writer} is writer and judge: a model overlooks its own faults; name another model as --judge")
     with open_models(benchmark, writer, asking, tell=tell) as models:
-        report = compute(
-            ConstructRun(
-                benchmark,
-                settings,
-                _writer(benchmark, writer, settings, asking, models, executor, paths_alone=set(steps) == {"paths"}),
-                executor,
-                progress,
-                judges=_judges(models, settings, asking),
-                runs=tuple(run.path if isinstance(run, Run) else Path(run) for run in runs),
-                probe=_answering(models, asking.probe, asking) if asking.probe else None,
-                probe_name=asking.probe,
-                probe_sees=asking.sees == "images",
-                attackers={name: _answering(models, name, asking) for name in asking.attacker},
-                prompts=asking.prompts,
-                counter=models.counter,
-                retries=asking.retry_unwritten,
-            ),
-            tuple(steps) or STEPS,
-        )
+        run = prepare_run(benchmark, writer, settings, asking, models, executor, steps)
+        run.progress = progress
+        run.runs = tuple(one.path if isinstance(one, Run) else Path(one) for one in runs)
+        report = compute(run, tuple(steps) or STEPS)
         if spent := models.spent():
             tell(spent)
     written = Benchmark.open(benchmark.path)
@@ -256,12 +251,61 @@ def construct(
     return ConstructReport(report, count_benchmark(written), tuple(format_costs(ran)), checked, balance)
 
 
+class OpensModels(Protocol):
+    """Opens the models of a construction."""
+
+    counter: StepCounter
+
+    def open(self, name: str, *, sees_images: bool, sample: int = 0) -> CountedModel:
+        """A model by its name, whose requests are counted."""
+        ...
+
+
+def prepare_run(
+    benchmark: Benchmark,
+    writer: str,
+    settings: ConstructSettings,
+    asking: AskSettings,
+    models: OpensModels,
+    executor: Executor,
+    steps: Sequence[Step],
+) -> ConstructRun:
+    """The writer, the judges and the models that answer, with the benchmark that they work on.
+
+    Args:
+        benchmark: The benchmark.
+        writer: As for `construct`.
+        settings: As for `construct`.
+        asking: As for `construct`.
+        models: Opens models.
+        executor: Runs the decoding.
+        steps: Steps to run; empty for all.
+
+    Raises:
+        SettingError: There is no such writer, or it does not support these settings.
+    """
+    return ConstructRun(
+        benchmark,
+        settings,
+        _writer(benchmark, writer, settings, asking, models, executor, paths_alone=set(steps) == {"paths"}),
+        executor,
+        judges=_judges(models, settings, asking),
+        probe=_answering(models, asking.probe, asking) if asking.probe else None,
+        probe_name=asking.probe,
+        probe_sees=asking.sees == "images",
+        attackers={name: _answering(models, name, asking) for name in asking.attacker},
+        prompts=asking.prompts,
+        counter=models.counter,
+        retries=asking.retry_unwritten,
+    )
+
+
 def _writer(
     benchmark: Benchmark,
     name: str,
     settings: ConstructSettings,
     asking: AskSettings,
-    models: WritingModels,
+    models: OpensModels,
     executor: Executor,
     *,
     paths_alone: bool,
@@ -310,13 +354,13 @@ def _writer(
     )
 
 
-def _judges(models: WritingModels, settings: ConstructSettings, asking: AskSettings) -> tuple[PromptedModel, ...]:
+def _judges(models: OpensModels, settings: ConstructSettings, asking: AskSettings) -> tuple[PromptedModel, ...]:
     own = prompts(settings.language, asking.prompts)
     opened = [models.open(name, sees_images=asking.sees == "images") for name in asking.judge]
     return tuple(PromptedModel(model, settings.language, own) for model in opened)
 
 
-def _answering(models: WritingModels, name: str, asking: AskSettings) -> Ask:
+def _answering(models: OpensModels, name: str, asking: AskSettings) -> Ask:
     model = models.open(name, sees_images=asking.sees == "images")
 
     def ask(prompt: str, images: Sequence[bytes]) -> str:
