@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
 
@@ -165,37 +165,18 @@ def _compare(
 def _plan(
     benchmark: Path, writer: str, steps: tuple[Step, ...], settings: ConstructSettings, asking: AskSettings
 ) -> int:
-    from itertools import islice
-
-    from reeltalk.construct.forecast import forecast_construction, format_construction_forecast
-    from reeltalk.construct.prompting import construction_prompts
-    from reeltalk.construct.settings import STEPS
+    from reeltalk.construct.forecast import format_construction_forecast
     from reeltalk.llm.budget import prices_of
-    from reeltalk.stages.prompt_folders import check_folder
+    from reeltalk.stages.forecasting import plan_construction
     from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.tables import CLIPS, VIDEOS
 
-    if writer == "graph" or writer.startswith(PREFIX):
+    answers = asking.probe or asking.judge or asking.attacker
+    if writer.startswith(PREFIX) or (writer == "graph" and not answers):
         print(f"{'the graph' if writer == 'graph' else writer} asks no model of ours: no requests, no tokens, no money")
         return 0
-    check_folder(asking.prompts, construction_prompts(settings.language))
     prices = prices_of(asking.price_in, asking.price_out, "--price")
-    opened = Benchmark.open(benchmark)
-    videos = list(islice(opened.read(VIDEOS), settings.limit))
-    clips: dict[str, list[Any]] = {video.id: [] for video in videos}
-    for clip in opened.read(CLIPS):
-        if clip.video_id in clips:
-            clips[clip.video_id].append(clip)
-    found = forecast_construction(
-        clips,
-        settings,
-        sees_images=asking.sees == "images",
-        image_tokens=asking.image_tokens,
-        probe=asking.probe is not None,
-        steps=steps or STEPS,
-        own_prompts=asking.prompts,
-    )
-    for line in format_construction_forecast(found, videos, prices):
+    found = plan_construction(Benchmark.open(benchmark), writer=writer, settings=settings, asking=asking, steps=steps)
+    for line in format_construction_forecast(found, prices):
         print(line)
     return 0
 

@@ -52,6 +52,10 @@ class Asked(BaseModel):
     def __add__(self, other: "Asked") -> "Asked":
         return Asked(**{name: getattr(self, name) + getattr(other, name) for name in Asked.model_fields})
 
+    def divided(self, parts: int) -> "Asked":
+        """The mean of a sum, rounded."""
+        return Asked(**{name: round(getattr(self, name) / parts) for name in Asked.model_fields})
+
 
 class StepCost(BaseModel):
     """The requests of one step."""
@@ -140,9 +144,14 @@ class _Outcomes:
 
 
 class StepCounter:
-    """Counts the requests of the step that runs. Safe to share among threads."""
+    """Counts the requests of the step that runs. Safe to share among threads.
 
-    def __init__(self) -> None:
+    Args:
+        stops: False to go on whatever the replies are.
+    """
+
+    def __init__(self, *, stops: bool = True) -> None:
+        self._stops = stops
         self._lock = threading.Lock()
         self._step: Step | None = None
         self._seen: set[tuple[str, str]] = set()
@@ -204,7 +213,7 @@ class StepCounter:
                 return
             found.unusable += 1
             self._asked[prompt] = self._asked.get(prompt, Asked()) + Asked(unusable=1)
-            if found.unusable == FIRST and not found.any_usable:
+            if found.unusable == FIRST and not found.any_usable and self._stops:
                 found.problem = _useless(self._step, prompt, model, asked)
         self.check(prompt, model)
 

@@ -49,6 +49,11 @@ class RequestEstimate:
     """Tokens of prompts with their images."""
     tokens_out: int
 
+    def times(self, factor: float) -> "RequestEstimate":
+        """The same for more or fewer units."""
+        numbers = (self.calls, self.images, self.tokens_in, self.tokens_out)
+        return RequestEstimate(self.step, self.what, *(round(number * factor) for number in numbers))
+
 
 @dataclass(frozen=True)
 class ConstructionForecast:
@@ -165,10 +170,10 @@ def estimate_object_captions(
         image_tokens: Tokens of one image.
     """
     seen: dict[str, dict[str, list[float]]] = {video.id: {} for video in videos}
-    size = {video.id: (video.encoding.width, video.encoding.height) for video in videos if video.encoding is not None}
+    size = {video.id: (video.width_px or side_px, video.height_px or side_px) for video in videos}
     for one in boxes:
         if one.video_id in seen:
-            width, height = size.get(one.video_id, (side_px, side_px))
+            width, height = size[one.video_id]
             side = min((one.box.right - one.box.left) * width, (one.box.bottom - one.box.top) * height)
             seen[one.video_id].setdefault(one.object, []).append(side)
     count = sum(

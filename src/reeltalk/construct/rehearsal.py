@@ -61,11 +61,13 @@ class RehearsedModel:
     name: str
     sees_images: bool
     sampling: Mapping[str, Json]
+    take: int = 0
+    """Number of the rehearsal; each has its own replies."""
 
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
         """A reply that passes all checks of the step."""
         text = "\n".join(message.text for message in messages)
-        said = rehearse_reply("" if schema is None else str(schema.get("title")), text)
+        said = rehearse_reply("" if schema is None else str(schema.get("title")), text, take=self.take)
         return Reply(said, self.name, count_tokens(text), count_tokens(said), cut_off=False)
 
     def close(self) -> None:

@@ -1,26 +1,28 @@
 """Forecast: count the requests of a construction before anything is asked or decoded."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
-from reeltalk.construct.costs import CountedModel, StepCost, StepCounter, construct_cost, step_costs
+from reeltalk.construct.costs import Asked, CountedModel, StepCost, StepCounter, construct_cost, step_costs
 from reeltalk.construct.forecast import (
     CAPTIONS,
     ConstructionForecast,
-    Costs,
     Measured,
+    RequestEstimate,
     Size,
     estimate_object_captions,
     estimate_requests,
 )
 from reeltalk.construct.object_step import ObjectSettings
-from reeltalk.construct.prompting import construction_prompts
-from reeltalk.construct.rehearsal import RehearsedExecutor, RehearsedModel, copy_for_rehearsal
+from reeltalk.construct.prompting import construction_prompts, prompts
+from reeltalk.construct.rehearsal import RehearsedExecutor, RehearsedModel, copy_for_rehearsal, count_tokens
 from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
-from reeltalk.construct.stage import construct as compute
+from reeltalk.construct.stage import construct as rehearse
+from reeltalk.construct.stage import settings_of
 from reeltalk.llm import CachedModel, ReplyStore
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
@@ -28,22 +30,26 @@ from reeltalk.stages.constructing import GRAPH, endpoint_of, prepare_run
 from reeltalk.stages.prompt_folders import check_folder
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
-from reeltalk.video.sampling import evenly
 
 MOST_REHEARSED: Final = 8
 """Most videos that are rehearsed; the requests of the others are taken to be alike."""
 
 
+MOST_TAKES: Final = 4
+"""Most rehearsals of the same videos."""
+
+
 class RehearsedModels:
     """Opens models that are not asked."""
 
-    def __init__(self, asking: AskSettings, store: ReplyStore) -> None:
-        self._asking, self._store, self.counter = asking, store, StepCounter()
+    def __init__(self, asking: AskSettings, store: ReplyStore, take: int) -> None:
+        self._asking, self._store, self._take = asking, store, take
+        self.counter = StepCounter(stops=False)
 
     def open(self, name: str, *, sees_images: bool, sample: int = 0) -> CountedModel:
         """A rehearsed model with the name and the sampling of a real one."""
         sampling = endpoint_of(name, self._asking, sample=sample).sampling
-        model = CachedModel(RehearsedModel(name, sees_images, sampling), self._store, sample=sample)
+        model = CachedModel(RehearsedModel(name, sees_images, sampling, self._take), self._store, sample=sample)
         return CountedModel(lambda _: model, self.counter)
 
 
@@ -70,20 +76,23 @@ def plan_construction(
     """
     settings, asking, steps = settings or ConstructSettings(), asking or AskSettings(), tuple(steps) or STEPS
     check_folder(asking.prompts, construction_prompts(settings.language))
+    rehearsal = _Rehearsal(benchmark, writer, settings, asking, steps)
     videos = list(islice(benchmark.read(VIDEOS), settings.limit))
-    clips = clips_of(benchmark, videos)
-    chosen = evenly(videos, MOST_REHEARSED)
-    rehearsed, signed = rehearse(benchmark, chosen, writer, settings, asking, steps)
+    count = min(len(videos), MOST_REHEARSED)
+    chosen = [videos[number * len(videos) // count] for number in range(count)]
+    rehearsed = rehearsal.costs(chosen)
     known = step_costs(benchmark)
-    costs = {
-        step: cost for step, cost in known.items() if step in signed and signed[step] == signature_of(benchmark, step)
-    }
+    costs: dict[str, StepCost] = {step: known[step] for step in steps if step in known and rehearsal.is_like(step)}
     measured = None
     if costs:
-        again = videos[: max(cost.videos for cost in costs.values())]
-        measured = Measured(costs, rehearse(benchmark, again, writer, settings, asking, steps)[0])
-    total, of = Size(len(videos), len(clips)), Size(len(chosen), len(clips_of(benchmark, chosen)))
-    lines = estimate_requests(rehearsed, of, total, image_tokens=asking.image_tokens, measured=measured)
+        most = max(cost.videos for cost in costs.values())
+        measured = Measured(costs, rehearsed if most >= len(videos) == len(chosen) else rehearsal.costs(videos[:most]))
+    total = rehearsal.size(videos)
+    lines = estimate_requests(
+        rehearsed, rehearsal.size(chosen), total, image_tokens=asking.image_tokens, measured=measured
+    )
+    if "chains" not in steps and "chains" in known:
+        lines = _without_kept_captions(lines, share=min(1.0, known["chains"].clips / max(1, total.clips)))
     if "objects" in steps and settings.object_captions and asking.sees == "images" and writer != GRAPH:
         thresholds = ObjectSettings()
         captions = estimate_object_captions(
@@ -98,29 +107,85 @@ def plan_construction(
     return ConstructionForecast(tuple(lines), len(videos), settings.attempts, tuple(costs))
 
 
-def clips_of(benchmark: Benchmark, videos: Sequence[Video]) -> list[Any]:
-    names = {video.id for video in videos}
-    return [clip for clip in benchmark.read(CLIPS) if clip.video_id in names]
+def _without_kept_captions(lines: Sequence[RequestEstimate], *, share: float) -> list[RequestEstimate]:
+    """The estimates without the captions that the step `chains` asked for already."""
+    return [
+        line.times(1 - share) if line.step == "scenes" and line.what in CAPTIONS else line
+        for line in lines
+        if share < 1 or line.step != "scenes" or line.what not in CAPTIONS
+    ]
 
 
-def signature_of(benchmark: Benchmark, step: str) -> dict[str, Json] | None:
-    return None
+class _Rehearsal:
+    """Rehearses a construction with some of its videos.
 
+    Prompts and replies are rehearsed in English; the tokens of other languages follow from the lengths of the prompts.
+    """
 
-def rehearse(
-    benchmark: Benchmark,
-    videos: Sequence[Video],
-    writer: str,
-    settings: ConstructSettings,
-    asking: AskSettings,
-    steps: Sequence[Step],
-) -> tuple[Costs, Mapping[str, dict[str, Json]]]:
-    with TemporaryDirectory(prefix="reeltalk-rehearsal-") as folder:
-        copy = copy_for_rehearsal(benchmark, Path(folder), videos)
-        with ReplyStore(copy.path / WORK / "replies.sqlite") as store:
-            models = RehearsedModels(asking, store)
-            alone = settings.model_copy(update={"limit": None})
-            run = prepare_run(copy, writer, alone, asking, models, RehearsedExecutor(), steps)
-            compute(run, [step for step in steps if step != "objects"])
-        done = Benchmark.open(copy.path)
-        return construct_cost(done), {}
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        writer: str,
+        settings: ConstructSettings,
+        asking: AskSettings,
+        steps: Sequence[Step],
+    ) -> None:
+        self._benchmark, self._writer, self._asking, self._steps = benchmark, writer, asking, steps
+        self._own = prompts(settings.language, asking.prompts)
+        self._settings = settings.model_copy(update={"limit": None, "language": "en"})
+        self._is_english = settings.language == "en"
+        self._used: dict[Step, dict[str, Json] | None] = {}
+        self._clips = Counter(clip.video_id for clip in benchmark.read(CLIPS))
+
+    def size(self, videos: Sequence[Video]) -> Size:
+        """How many videos and clips."""
+        return Size(len(videos), sum(self._clips[video.id] for video in videos))
+
+    def costs(self, videos: Sequence[Video]) -> dict[str, dict[str, Asked]]:
+        """Requests by step and prompt, as the mean of several rehearsals of few videos; tokens without images."""
+        takes = min(MOST_TAKES, max(1, MOST_REHEARSED // max(1, len(videos))))
+        together: dict[str, dict[str, Asked]] = {}
+        for take in range(takes):
+            for step, prompts_of in self._rehearsed(videos, take).items():
+                own = together.setdefault(step, {})
+                for name, asked in prompts_of.items():
+                    own[name] = own.get(name, Asked()) + asked
+        return {step: {name: asked.divided(takes) for name, asked in own.items()} for step, own in together.items()}
+
+    def _rehearsed(self, videos: Sequence[Video], take: int) -> dict[str, dict[str, Asked]]:
+        asking = self._asking if self._is_english else self._asking.model_copy(update={"prompts": None})
+        steps = [step for step in self._steps if step != "objects"]
+        with TemporaryDirectory(prefix="reeltalk-rehearsal-") as folder:
+            copy = copy_for_rehearsal(self._benchmark, Path(folder), videos)
+            with ReplyStore(copy.path / WORK / "replies.sqlite") as store:
+                models = RehearsedModels(asking, store, take)
+                run = prepare_run(copy, self._writer, self._settings, asking, models, RehearsedExecutor(), self._steps)
+                rehearse(run, steps)
+            done = Benchmark.open(copy.path)
+            self._used |= {step: settings_of(done, step) for step in steps}
+            found = construct_cost(done)
+        if self._is_english:
+            return found
+        return {
+            step: {name: self._translated(name, asked) for name, asked in asked_of.items()}
+            for step, asked_of in found.items()
+        }
+
+    def _translated(self, name: str, asked: Asked) -> Asked:
+        english = prompts("en")
+        ours, theirs = (
+            sum(count_tokens(known[part].text) for part in ("system", name) if part in known)
+            for known in (english, self._own)
+        )
+        return asked.model_copy(update={"prompt_tokens": round(asked.prompt_tokens * theirs / max(1, ours))})
+
+    def is_like(self, step: Step) -> bool:
+        """True if the step was run before with these settings."""
+        before = settings_of(self._benchmark, step) if step in self._used else None
+        return before is not None and self._plain(before) == self._plain(self._used[step] or {})
+
+    def _plain(self, settings: Mapping[str, Json]) -> dict[str, Json]:
+        if self._is_english:
+            return dict(settings)
+        # The signature of a writer depends on the language of its prompts.
+        return {name: value for name, value in settings.items() if name not in ("language", "writer", "probe_prompt")}
