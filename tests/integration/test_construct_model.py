@@ -317,7 +317,7 @@ def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFi
     assert "no requests" in capsys.readouterr().out.splitlines()[-1]
     capsys.readouterr()
     assert run([*plan, "--probe", "vision-2", "--sees", "text"]) == 0
-    assert "probe: " in capsys.readouterr().out
+    assert "gates, probe: " in capsys.readouterr().out
 
 
 def test_a_forecast_is_near_what_a_run_asks(filmed: Path, written: Written, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,41 +23,57 @@ def _picked(draw: int) -> tuple[str, str, str]:
     return _COLOURS[draw % 8], _THINGS[draw // 8 % 8], _PLACES[draw // 64 % 8]
 
 
+_CLOTHES = ("jacket", "apron", "sweater", "raincoat", "cap", "scarf", "shirt", "vest")
+_FINDS = ("take from", "find on", "push off", "put on", "drop beside", "pick up near", "lean against", "clean on")
+_STATES = (
+    "has a crack",
+    "still drips",
+    "bears a price tag",
+    "lacks its lid",
+    "glitters",
+    "wobbles",
+    "is torn",
+    "smokes",
+)
 _HOW = ("slowly", "quickly", "carefully", "gently", "calmly", "hastily", "clumsily", "proudly")
-_STEPS = (
-    ("How does he carry it past the {x}?", "He carries it {m} and with both hands."),
-    ("Where does he set it down once he has passed the {x}?", "He sets it down {m} on the {y}."),
-    ("Why does he turn it round in front of the {x}?", "He looks {m} for a crack on its back."),
-    ("What does he wipe it with next to the {x}?", "He wipes it {m} with his sleeve."),
-    ("How does he seem to feel when it touches the {x}?", "He seems worried and pulls it back {m}."),
-    ("What falls off it near the {x}?", "A label falls off it and drops to the {y}."),
-    ("How does he reach the {x} with it?", "He climbs {m} onto a stool by the {y}."),
-    ("What changes about the {x} because of it?", "It tips over {m} and rolls towards the {y}."),
-    ("Why does he hide it behind the {x}?", "Somebody comes in {m} through the door by the {y}."),
-    ("What does he compare it with beside the {x}?", "He holds a second one from the {y} against it."),
-    ("How does he fasten it to the {x}?", "He ties it on {m} with a string from the {y}."),
-    ("How does he make room for it on the {x}?", "He pushes a heap of coins {m} under the {y}."),
+_ASKS = ("How does he {} it {} the {}?", "Why does he {} it {} the {}?", "What helps him to {} it {} the {}?")
+_CHAIN_VERBS = (
+    "carry", "turn", "wipe", "hide", "shake", "lower", "drag", "balance", "weigh", "wrap", "empty", "measure",
+    "polish", "tilt", "label", "fold",
 )  # fmt: skip
+_WHERE = ("past", "behind", "next to", "above", "in front of", "towards", "around", "beneath")
+_TELLS = (
+    "He bends over the {y} and moves both arms {m}.",
+    "Somebody comes in {m} through the door by the {y}.",
+    "A string that hangs over the {y} is {m} tied to its handle.",
+    "He has {m} climbed onto a stool beside the {y}.",
+    "Its label has come off and drifts {m} to the {y}.",
+    "A dog barks {m} from under the {y}.",
+    "He {m} counts the scratches that the {y} has left.",
+    "His glasses slide down {m} and land on the {y}.",
+    "Rain drips {m} from the ceiling onto the {y}.",
+    "A friend stretches out a leg {m} from the {y}.",
+    "He leans {m} on a broom that stands at the {y}.",
+    "A wet cloth from the {y} makes it shine {m}.",
+)
 
 
 def _chain(text: str, draw: int) -> dict[str, Any]:
     """Questions that were not asked in the text, each about a stretch of its own of the part that the text names."""
     colour, thing, place = _picked(draw)
+    who = f"{_COLOURS[draw // 512 % 8]} {_CLOTHES[draw // 4096 % 8]}"
     first = (
-        f"What does the person in the {_COLOURS[draw // 512 % 8]} jacket take from the {place}?",
-        f"He takes a {thing} with a {colour} stripe.",
+        f"What does the person in the {who} {_FINDS[draw // 32768 % 8]} the {place}?",
+        f"It is a {thing} with a {colour} stripe that {_STATES[draw // 262144 % 8]}.",
     )
     steps: list[tuple[str, str]] = []
-    for number in range(len(_STEPS)):
-        shape = draw // 4096 + 5 * number
-        own = draw // 8**number
-        slots = {
-            "x": f"{_COLOURS[own % 8]} {_THINGS[own // 8 % 8]}",
-            "y": _PLACES[own // 64 % 8],
-            "m": _HOW[own // 512 % 8],
-        }
-        question, answer = (part.format(**slots) for part in _STEPS[shape % len(_STEPS)])
-        if question not in text and slots["x"].split()[1] != thing:
+    for number in range(12):
+        own = draw >> 18 * (number + 1)
+        verb, where = _CHAIN_VERBS[(draw + 5 * number) % 16], _WHERE[own % 8]
+        other = f"{_COLOURS[own // 8 % 8]} {_THINGS[own // 64 % 8]}"
+        question = _ASKS[own // 512 % 3].format(verb, where, other)
+        answer = _TELLS[(draw // 16 + 5 * number) % 12].format(y=_PLACES[own // 2048 % 8], m=_HOW[own // 16384 % 8])
+        if question not in text and thing not in other:
             steps.append((question, answer))
     bounds = re.search(r"from second ([\d.]+) to second ([\d.]+)", text) or re.search(
         r"第 ([\d.]+) 秒.*第 ([\d.]+) 秒", text
@@ -139,8 +155,8 @@ _LEADS = {
     "Quantity": "Counting on from where {}",
     "People": "As for the person of whom we heard that {}",
     "Objects": "With what was used when {}",
-    "Events": "Since it had happened before that {}",
-    "Environment": "Back in the place where {}",
+    "Events": "Given what had come about in the part before, namely that {}",
+    "Environment": "Standing once more at the very spot where {}",
 }
 _MANNERS = ("without any hurry", "with great care", "in one quick move", "after a short pause", "while looking away")
 
@@ -206,33 +222,42 @@ def _suitability(text: str, draw: int) -> dict[str, Any]:
 
 
 _ROUNDS = (
-    ("What does the person {verb} near the {place}?", "A {colour} {thing} with a {mark}."),
-    ("Who comes to {verb} the {thing}?", "Somebody in a {colour} jacket with a {mark}."),
-    ("Where is the {thing} that they {verb}?", "On the {place}, beside a {colour} {mark}."),
-    ("Why does the person {verb} the {mark}?", "It is in the way of the {colour} {thing} on the {place}."),
-    ("With what do they {verb} the {place}?", "With a {colour} sponge that hung from the {mark} of a {thing}."),
-    ("Which thing falls when they {verb} the {mark}?", "The {colour} {thing} tips over beside the {place}."),
+    ("What does the {who} {verb} near the {place}?", "A {colour} {thing} with a {mark} and a {sign}."),
+    ("Who comes to {verb} the {thing} by the {place}?", "The {who}, in a {colour} jacket with a {mark} and a {sign}."),
+    ("Where is the {thing} that the {who} wants to {verb}?", "On the {place}, beside a {colour} {mark} and a {sign}."),
+    ("Why does the {who} {verb} the {mark}?", "A {colour} {thing} with a {sign} lies on the {place} behind it."),
     (
-        "How do they {verb} the {thing} in the end?",
-        "With both hands, over the {place}, until the {colour} {mark} shows.",
+        "With what does the {who} {verb} the {place}?",
+        "With a {colour} sponge from the {mark} of a {thing} and a {sign}.",
     ),
-    ("What lies under the {thing} that they {verb}?", "A {colour} cloth from the {place} that has a {mark} on it."),
+    (
+        "Which thing falls when the {who} starts to {verb}?",
+        "A {colour} {thing} by the {place} loses {mark} and {sign}.",
+    ),
+    ("How does the {who} {verb} the {thing}?", "Over the {place}, until a {colour} {mark} shows next to its {sign}."),
+    ("What lies under the {thing} that they {verb}?", "The {colour} cloth of the {who}, {mark} and {sign} and all."),
 )
 _VERBS = (
     "take", "lift", "wipe", "fold", "open", "shake", "push", "turn", "pull", "carry", "touch", "hide", "polish", "wrap",
 )  # fmt: skip
 _MARKS = ("ribbon", "handle", "label", "hook", "stripe", "lid", "button", "bell")
+_SIGNS = ("scratch", "star", "stain", "zip", "pocket", "crack", "sticker", "tassel")
+_WHO = ("cook", "girl", "plumber", "nurse", "painter", "boy", "gardener", "grandmother")
 _ABSENT = ("umbrella", "guitar", "parrot", "ladder", "bicycle", "telescope", "drum", "kite")
-_CAPITALS = {
-    "France": "Paris", "Italy": "Rome", "Spain": "Madrid", "Norway": "Oslo", "Poland": "Warsaw", "Japan": "Tokyo",
-    "Peru": "Lima", "Kenya": "Nairobi", "Egypt": "Cairo", "Chile": "Santiago", "Cuba": "Havana", "Greece": "Athens",
-    "Iran": "Tehran", "Iraq": "Baghdad", "Ireland": "Dublin", "Sweden": "Stockholm", "Ghana": "Accra",
-}  # fmt: skip
+_CAPITALS = (
+    "France Paris, Italy Rome, Spain Madrid, Norway Oslo, Poland Warsaw, Japan Tokyo, Peru Lima, Kenya "
+    "Nairobi, Egypt Cairo, Chile Santiago, Cuba Havana, Greece Athens, Iran Tehran, Iraq Baghdad, Ireland "
+    "Dublin, Laos Vientiane, Sweden Stockholm, Ghana Accra, Nepal Kathmandu, Austria Vienna, Belgium Brussels, "
+    "Denmark Copenhagen, Mali Bamako, Finland Helsinki, Hungary Budapest, Portugal Lisbon, Turkey Ankara, "
+    "Canada Ottawa, Mongolia Ulaanbaatar, Fiji Suva, Morocco Rabat, Angola Luanda, Senegal Dakar, Thailand "
+    "Bangkok, Latvia Riga, Estonia Tallinn, Serbia Belgrade"
+)
 
 
 def _filled(form: str, dice: random.Random) -> str:
     """A sentence with drawn words; the same ones for the same state of the dice."""
     lists = {"verb": _VERBS, "colour": _COLOURS, "thing": _THINGS, "place": _PLACES, "mark": _MARKS, "absent": _ABSENT}
+    lists |= {"sign": _SIGNS, "who": _WHO}
     return form.format(**{name: dice.choice(drawn) for name, drawn in lists.items()})
 
 
@@ -251,7 +276,7 @@ def _dialogue(text: str, draw: int) -> dict[str, Any]:
     rounds = [(q, a, "Scene Understanding", "video") for q, a in asked]
     last: list[tuple[str, str, str, str]]
     if "Object Reference:" in text:
-        said = _filled("The {colour} {thing} ends up on the {place}, by the {mark}.", dice)
+        said = _filled("The {colour} {thing} of the {who} ends up on the {place}, by a {mark} and a {sign}.", dice)
         last = [("And where does that one end up?", said, "Object Reference", "video")]
     elif "Memory Recall:" in text:
         asks = f"You told me before: {asked[0][0][0].lower()}{asked[0][0][1:]}"
@@ -260,13 +285,13 @@ def _dialogue(text: str, draw: int) -> dict[str, Any]:
         last = [("Please sum up our conversation.", " ".join(a for _, a in asked), "Summary", "video")]
     elif "Answer Refusal:" in text:
         drawn = dice.random()
-        said = _filled("The video shows no {absent} by the {colour} {thing}, so nobody can tell.", random.Random(drawn))
-        asks = _filled("Where is the {absent} put, next to the {colour} {thing}?", random.Random(drawn))
+        said = _filled("The video shows no {absent}, only a {colour} {mark} by the {place}.", random.Random(drawn))
+        asks = _filled("Where does the {who} put the {absent} with the {sign}?", random.Random(drawn))
         last = [(asks, said, "Answer Refusal", "video")]
     elif "Topic Shifting:" in text:
         off = [
             (f"What is the capital of {land}?", f"The capital of {land} is {city}.", "Topic Shifting", "topic")
-            for land, city in dice.sample(sorted(_CAPITALS.items()), 2)
+            for land, city in (pair.split() for pair in dice.sample(_CAPITALS.split(", "), 2))
         ]
         back = [(q, a, "Topic Shifting", "video") for q, a in asked[2:]]
         rounds, last = rounds[:2], [off[0], back[0], off[1], back[1]]
