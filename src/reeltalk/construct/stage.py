@@ -76,7 +76,7 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
     return StageReport(stage=STAGE, counts=counts, warnings=tuple(warnings))
 
 
-def settings_of(benchmark: Benchmark, step: Step) -> dict[str, Json] | None:
+def recorded_settings(benchmark: Benchmark, step: Step) -> dict[str, Json] | None:
     """Settings of the last run of a step, without the number of videos; None if the step did not write its table."""
     entry = benchmark.manifest.files.get(_SPECS[step].writes[0].file_name)
     if entry is None or entry.stage != f"{STAGE} {step}":

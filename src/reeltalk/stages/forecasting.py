@@ -22,7 +22,7 @@ from reeltalk.construct.prompting import construction_prompts, prompts
 from reeltalk.construct.rehearsal import RehearsedExecutor, RehearsedModel, copy_for_rehearsal, count_tokens
 from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk.construct.stage import construct as rehearse
-from reeltalk.construct.stage import settings_of
+from reeltalk.construct.stage import recorded_settings
 from reeltalk.llm import CachedModel, ReplyStore
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
@@ -162,7 +162,7 @@ class _Rehearsal:
                 run = prepare_run(copy, self._writer, self._settings, asking, models, RehearsedExecutor(), self._steps)
                 rehearse(run, steps)
             done = Benchmark.open(copy.path)
-            self._used |= {step: settings_of(done, step) for step in steps}
+            self._used |= {step: recorded_settings(done, step) for step in steps}
             found = construct_cost(done)
         if self._is_english:
             return found
@@ -181,7 +181,7 @@ class _Rehearsal:
 
     def is_like(self, step: Step) -> bool:
         """True if the step was run before with these settings."""
-        before = settings_of(self._benchmark, step) if step in self._used else None
+        before = recorded_settings(self._benchmark, step) if step in self._used else None
         return before is not None and self._plain(before) == self._plain(self._used[step] or {})
 
     def _plain(self, settings: Mapping[str, Json]) -> dict[str, Json]:
