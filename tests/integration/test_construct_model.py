@@ -321,7 +321,8 @@ def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFi
 
 
 def test_a_forecast_is_near_what_a_run_asks(filmed: Path, written: Written, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["construct", "--plan", str(filmed), "--writer", "vision-1"]) == 0
+    options = ("--writer", "vision-1", "--judge", "vision-1", "--frames", FRAMES)
+    assert run(["construct", "--plan", str(filmed), *options]) == 0
     total = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("in all "))
     expected = int(total.split()[2].replace(",", ""))
     assert 0.5 < expected / written.requests < 2
