@@ -420,7 +420,8 @@ def _same(question: str, reference: str, answer: str) -> bool:
     return wanted <= said and ("not" in due) == ("not" in said) and roles
 
 
-def _equivalence(text: str, draw: int) -> dict[str, Any]:
+def decide_equivalence(text: str) -> dict[str, Any]:
+    """The reply of a competent judge about pairs of answers."""
     pairs = [json.loads(line) for line in text.split("=====")[1].strip().splitlines()]
     verdicts = [any(_same(pair["question"], one, pair["answer"]) for one in pair["references"]) for pair in pairs]
     why = {True: "both say the same", False: "the answer says something else"}
@@ -444,7 +445,7 @@ _REPLIES = {
     "MergeReply": _merge,
     "SuitabilityReply": _suitability,
     "DialogueReply": _dialogue,
-    "EquivalenceReply": _equivalence,
+    "EquivalenceReply": lambda text, draw: decide_equivalence(text),
     "DialogueCheckReply": _dialogue_check,
     "ChecklistReply": _checklist,
     "WrongAnswersReply": _wrong_answers,
