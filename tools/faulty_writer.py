@@ -81,6 +81,7 @@ class Cast:
     planted: dict[Turn, Fault] = field(default_factory=dict)
     """Classes of faults by the question and the answer of the turn or draft that has one; a caption stands alone, and
     of a checklist the first two items."""
+    _captions: dict[str, Story] = field(default_factory=dict)
 
     def reply(self, body: Body) -> str:
         """The text of whichever model is asked."""
@@ -119,6 +120,7 @@ class Cast:
             return {"caption": story.caption}
         _, caption = fault.plant(story, ("", story.caption))
         self.planted["", caption] = fault
+        self._captions[caption] = story
         return {"caption": caption}
 
     def _TurnCheck(self, text: str) -> Any:
@@ -134,7 +136,8 @@ class Cast:
         return {"turns": checks, "reasons": [], **dict.fromkeys(seven, 40 if bad else 96)}
 
     def _SuitabilityReply(self, text: str) -> Any:
-        story = (_stories(text) or _captioned(text))[0]
+        captioned = [story for caption, story in self._captions.items() if caption in text]
+        story = (_stories(text) or captioned or _captioned(text))[0]
         wanted = TASKS[story.number % len(TASKS)]
         return {"tasks": [{"task": task, "reason": "as it is", "score": 6 if task == wanted else 2} for task in TASKS]}
 

@@ -56,7 +56,9 @@ def cast_parts(each: int) -> dict[int, Fault]:
             dialogues.remove(fault)
         elif others:
             # A linkage joins a clip to the next one of its video.
-            at = next((n for n, one in enumerate(others) if one is None or one.kind != "rewrite" or place < CLIPS - 1), 0)
+            at = next(
+                (n for n, one in enumerate(others) if one is None or one.kind != "rewrite" or place < CLIPS - 1), 0
+            )
             fault = others.pop(at)
         if fault is not None:
             planted[number] = fault
