@@ -108,8 +108,10 @@ def texts(
         for index, turn in enumerate(unit.turns):
             has_flag = (unit.id, index) in flagged or (unit.id, None) in flagged
             said: Turn = (turn.question, turn.references[0])
-            if said in cast.planted:
-                yield cast.planted[said], said, has_flag
+            fault = cast.planted.get(said)
+            # A rewriting draft that changes nothing has the words of a good turn.
+            if fault is not None and fault.kind != "rewrite":
+                yield fault, said, has_flag
             items = tuple(item.question for item in turn.checklist.items[:2]) if turn.checklist else ()
             if len(items) == 2 and (items[0], items[1]) in cast.planted:
                 yield cast.planted[items[0], items[1]], items, has_flag

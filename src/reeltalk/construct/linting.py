@@ -197,10 +197,10 @@ def _dependence(unit: QAChain | Dialogue, language: Language, _: LintSettings) -
         return
     pattern = REFERENCE_WORDS_ZH if language == "zh" else REFERENCE_WORDS
     for index in range(1, len(unit.turns)):
-        question, before = unit.turns[index].question, unit.turns[index - 1]
-        shared = topic_words(question) & topic_words(" ".join(before.references[:1]))
+        question, before = unit.turns[index].question, unit.turns[:index]
+        shared = topic_words(question) & topic_words(" ".join(text for turn in before for text in turn.references[:1]))
         if not shared and not pattern.search(question):
-            yield index, "it refers to nothing in the answer before: no pronoun and no shared word"
+            yield index, "it refers to nothing in the answers before: no pronoun and no shared word"
 
 
 def _order(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
@@ -352,18 +352,20 @@ RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Fo
 
 
 def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT) -> list[GateResult]:
-    """Find turns and chains that say again what an earlier unit says, within and across clips and videos.
+    """Find turns and units that say again what an earlier unit says, within and across clips and videos.
 
-    A turn recurs if its question and its answer do. A short question alone, such as *What does he do next?*, may be
-    asked about any clip; but a chain is generic if more than `max_recurring` of its questions are also asked in earlier
-    chains. Questions that a graph wrote are not compared, since a graph has one form for each kind of question.
+    A turn recurs if its question and its answer do in the same video. A short question alone, such as *What does he do
+    next?*, may be asked about any clip; but a unit is generic if more than `max_recurring` of its questions are asked
+    in earlier units of its video, or in one unit of another video. Single turns of other videos are not compared: with
+    enough videos, true answers recur. Questions that a graph wrote are not compared either, since a graph has one form
+    for each kind of question.
 
     Args:
         units: Chains or dialogues, in their order.
         settings: Bounds of the rules.
 
     Returns:
-        A flag of the gate `lint.repeated` for each turn that recurs, and for each generic chain, with the place of the
+        A flag of the gate `lint.repeated` for each turn that recurs, and for each generic unit, with the place of the
         earlier one.
     """
     told = _Told(units, settings)
@@ -380,7 +382,7 @@ def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DE
 def repeats_of(
     unit: QAChain | Dialogue, earlier: Sequence[QAChain | Dialogue], *, settings: LintSettings = DEFAULT_LINT
 ) -> list[tuple[int, str]]:
-    """Find the turns of a draft that repeat earlier units, as advice to its writer.
+    """Find the turns of a draft that repeat earlier units of its video, as advice to its writer.
 
     Args:
         unit: A chain or a dialogue.
@@ -394,11 +396,11 @@ def repeats_of(
     told = _Told([*earlier, unit], settings)
     for one in earlier:
         told.add(one)
-    found = told.recurring(unit, lambda seen: shorten(seen.question))
+    found = list(told.recurring(unit, lambda seen: shorten(seen.question)))
     kept = [(index, reason) for index, reason in found if index is not None]
     if len(kept) == len(found):
         return kept
-    asked = {index: seen for index, _ in enumerate(unit.turns) if (seen := told.asked(unit, index)) is not None}
+    asked = {index: seen[0] for index, turn in enumerate(unit.turns) if (seen := told.asked(turn))}
     return [
         (index, dict(kept).get(index, f"an earlier part of the video was asked the same: {shorten(seen.question)}"))
         for index, seen in asked.items()
@@ -407,6 +409,7 @@ def repeats_of(
 
 @dataclass(frozen=True)
 class _Seen:
+    video_id: str
     unit_id: str
     number: int
     """Number of the turn, from 1."""
@@ -430,44 +433,51 @@ class _Told:
     def add(self, unit: QAChain | Dialogue) -> None:
         for index, turn in enumerate(unit.turns):
             if _is_compared(turn):
-                seen = _Seen(unit.id, index + 1, turn.question)
-                self._questions.add(_recurring_words(turn.question), seen)
-                self._turns.add(_turn_words(turn), seen)
+                seen = _Seen(unit.video_id, unit.id, index + 1, turn.question)
+                self._questions.add(_recurring_words(turn.question), topic_words(turn.question), seen)
+                self._turns.add(_turn_words(turn), _topics(turn), seen)
 
-    def asked(self, unit: QAChain | Dialogue, index: int) -> _Seen | None:
-        """The first earlier turn with the question of a turn."""
-        turn = unit.turns[index]
-        return self._questions.first(_recurring_words(turn.question)) if _is_compared(turn) else None
+    def asked(self, turn: Turn) -> list[_Seen]:
+        """The earlier turns with the question of a turn, in order."""
+        if not _is_compared(turn):
+            return []
+        return self._questions.find(_recurring_words(turn.question), topic_words(turn.question))
 
-    def recurring(self, unit: QAChain | Dialogue, place: Callable[[_Seen], str]) -> list[tuple[int | None, str]]:
-        """The turns of a unit that recur, and last, without an index, the unit if it is a generic chain."""
-        found: list[tuple[int | None, str]] = []
+    def recurring(self, unit: QAChain | Dialogue, place: Callable[[_Seen], str]) -> Iterator[tuple[int | None, str]]:
+        """The turns of a unit that recur, and last, without an index, the unit if it is generic."""
         asked: list[_Seen] = []
+        elsewhere: Counter[str] = Counter()
         for index, turn in enumerate(unit.turns):
-            if not _is_compared(turn):
-                continue
-            if (again := self.asked(unit, index)) is not None:
-                asked.append(again)
-            seen = self._turns.first(_turn_words(turn))
+            again = self.asked(turn)
+            asked += [seen for seen in again if seen.video_id == unit.video_id][:1]
+            elsewhere.update({seen.unit_id for seen in again if seen.video_id != unit.video_id})
             # "Yes." to "Did he sit?" says too little to be a repetition.
-            says_much = len(topic_words(" ".join((turn.question, *turn.references[:1])))) >= _FEWEST_TOPICS
-            if seen is not None and says_much:
-                found.append((index, f"it asks and answers the same as {place(seen)}"))
-        count, of = len(asked), len(unit.turns)
-        if isinstance(unit, QAChain) and count > self._settings.max_recurring * of:
-            found.append((None, f"{count} of its {of} questions are asked in earlier chains, first: {place(asked[0])}"))
-        return found
+            if not _is_compared(turn) or len(_topics(turn)) < _FEWEST_TOPICS:
+                continue
+            told = self._turns.find(_turn_words(turn), _topics(turn))
+            if seen := next((seen for seen in told if seen.video_id == unit.video_id), None):
+                yield index, f"it asks and answers the same as {place(seen)}"
+        of = len(unit.turns)
+        most = self._settings.max_recurring * of
+        if isinstance(unit, QAChain) and len(asked) > most:
+            yield None, f"{len(asked)} of its {of} questions are asked in earlier chains, first: {place(asked[0])}"
+        elif elsewhere and (count := max(elsewhere.values())) > most:
+            one = min(unit_id for unit_id, times in elsewhere.items() if times == count)
+            yield None, f"{count} of its {of} questions are asked in {one}, about another video"
 
 
 _FEWEST_TOPICS: Final = 3
+_MOST_PLACES: Final = 50
+"""Most places that are kept of one text, so that a question that every unit asks does not slow the search."""
 
 
 class _Alike:
-    """Sets of words, of which the first that is similar to another set is found without comparing all.
+    """Texts as sets of words; finds those that are similar to another and speak of the same things.
 
-    Two sets whose Jaccard similarity is at least t share a word among the first `n - ceil(t * n) + 1` of each, if the
-    words of both are in one order, here the rare ones first (prefix filtering, Chaudhuri et al. 2006, doi
-    10.1109/ICDE.2006.9).
+    "What makes the nurse smile?" and "What makes the cook smile?" have nearly the same words, and ask different things.
+    Not all texts are compared. Two sets whose Jaccard similarity is at least t share a word among the first
+    `n - ceil(t * n) + 1` of each, if the words of both are in one order, here the rare ones first (prefix filtering,
+    Chaudhuri et al. 2006, doi 10.1109/ICDE.2006.9).
 
     Args:
         sets: All sets that are added or looked for.
@@ -477,26 +487,27 @@ class _Alike:
     def __init__(self, sets: Iterable[frozenset[str]], least: float) -> None:
         self._least = least
         self._times = Counter(word for words in sets for word in words)
-        self._seen: dict[frozenset[str], _Seen] = {}
-        self._by_word: dict[str, list[frozenset[str]]] = {}
-        self._numbers: dict[frozenset[str], int] = {}
+        self._places: dict[tuple[frozenset[str], frozenset[str]], list[_Seen]] = {}
+        self._by_word: dict[tuple[str, frozenset[str]], list[frozenset[str]]] = {}
 
-    def add(self, words: frozenset[str], seen: _Seen) -> None:
-        if not words or words in self._seen:
+    def add(self, words: frozenset[str], topics: frozenset[str], seen: _Seen) -> None:
+        if not words:
             return
-        self._numbers[words] = len(self._seen)
-        self._seen[words] = seen
-        for word in self._prefix(words):
-            self._by_word.setdefault(word, []).append(words)
+        places = self._places.setdefault((words, topics), [])
+        if not places:
+            for word in self._prefix(words):
+                self._by_word.setdefault((word, topics), []).append(words)
+        if len(places) < _MOST_PLACES:
+            places.append(seen)
 
-    def first(self, words: frozenset[str]) -> _Seen | None:
-        similar = {
+    def find(self, words: frozenset[str], topics: frozenset[str]) -> list[_Seen]:
+        similar = dict.fromkeys(
             other
             for word in self._prefix(words)
-            for other in self._by_word.get(word, ())
+            for other in self._by_word.get((word, topics), ())
             if len(words & other) >= self._least * len(words | other)
-        }
-        return self._seen[min(similar, key=self._numbers.__getitem__)] if similar else None
+        )
+        return [seen for other in similar for seen in self._places[other, topics]]
 
     def _prefix(self, words: frozenset[str]) -> list[str]:
         ordered = sorted(words, key=lambda word: (self._times[word], word))
@@ -515,6 +526,10 @@ def _recurring_words(text: str) -> frozenset[str]:
 def _turn_words(turn: Turn) -> frozenset[str]:
     answer = _recurring_words(" ".join(turn.references[:1]))
     return frozenset(f"q {word}" for word in _recurring_words(turn.question)) | {f"a {word}" for word in answer}
+
+
+def _topics(turn: Turn) -> frozenset[str]:
+    return topic_words(" ".join((turn.question, *turn.references[:1])))
 
 
 _PERSONS: Final = {"she": "he", "they": "he", "her": "his", "their": "his", "him": "his", "them": "his", "woman": "man"}

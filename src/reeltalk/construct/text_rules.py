@@ -210,8 +210,12 @@ def _placeholder(text: str, part: Part, _: Language, __: TextSettings) -> Said:
 _MEDIUM: Final = (
     r"(?:videos?|clips?|footage|frames?|images?|pictures?|photos?|screenshots?|media|visuals?|attachments?)"
 )
-_MATERIAL: Final = rf"(?:{_MEDIUM}|captions?|descriptions?|contexts?|information|transcripts?|inputs?|materials?|data)"
-_GIVEN: Final = r"(?:frames?|images?|pictures?|screenshots?|captions?|descriptions?|transcripts?|context|metadata)"
+_MATERIAL: Final = (
+    rf"(?:{_MEDIUM}|detections?|captions?|descriptions?|contexts?|information|transcripts?|inputs?|materials?|data)"
+)
+_GIVEN: Final = (
+    r"(?:detections?|frames?|images?|pictures?|screenshots?|captions?|descriptions?|transcripts?|context|metadata)"
+)
 _SPEAKS_OF_ITSELF: Final = re.compile(
     _any(
         r"\bas an? (?:\w+[- ]){0,2}?(?:AI|artificial intelligence|(?:language|vision|text"
