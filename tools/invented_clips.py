@@ -18,6 +18,7 @@ from reeltalk.store.tables import CLIPS, ENTITIES, SIGHTINGS, VIDEOS
 PEOPLE: Final = (
     "gardener", "baker", "plumber", "violinist", "nurse", "carpenter", "farmer", "painter", "teacher", "cyclist",
     "fisherman", "tailor", "mechanic", "dancer", "librarian", "potter", "barber", "climber", "sailor", "beekeeper",
+    "postman", "juggler", "butcher", "florist", "shepherd", "welder", "pianist", "jockey", "roofer", "weaver",
 )  # fmt: skip
 THINGS: Final = (
     "kettle", "ladder", "lantern", "blanket", "suitcase", "hammer", "teapot", "umbrella", "basket", "helmet", "drum",
@@ -138,7 +139,7 @@ class Story:
         return [first, second, third, fourth, fifth]
 
 
-STORIES: Final = {(story.person, story.thing): story for story in map(Story, range(600))}
+STORIES: Final = {(story.person, story.thing): story for story in map(Story, range(len(PEOPLE) * len(THINGS)))}
 
 CLIP_S = 12.0
 
@@ -153,7 +154,7 @@ def tell_clips(folder: Path, clips: int, a_video: int = 6) -> Benchmark:
 
     Args:
         folder: Where it is created.
-        clips: Number of clips, at most 600.
+        clips: Number of clips, at most 900.
         a_video: Clips of a video.
     """
     benchmark = Benchmark.create(folder)
