@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from invented_clips import STORIES, Story
+from pydantic import TypeAdapter
 from scripted_server import Body, words
 from scripted_vision import decide_equivalence
 
@@ -60,10 +61,9 @@ class Fault:
 def fault_classes() -> tuple[Fault, ...]:
     """All classes of faults."""
     raw = tomllib.loads(Path(__file__).with_name("faults.toml").read_text(encoding="utf-8"))
-    return tuple(
-        Fault(kind=kind, name=name, **{key: tuple(value) if key == "items" else value for key, value in one.items()})
-        for kind, classes in raw.items()
-        for name, one in classes.items()
+    read = TypeAdapter(tuple[Fault, ...])
+    return read.validate_python(
+        [{"kind": kind, "name": name} | one for kind, classes in raw.items() for name, one in classes.items()]
     )
 
 

@@ -12,6 +12,7 @@ from invented_clips import STORIES, Story, clip_of, tell_clips
 from scripted_server import serve
 
 from reeltalk.cli import run
+from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import FAULTS, VERIFIED, GateOutcome, GateResult
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, REWRITES, SCENES
@@ -44,7 +45,7 @@ class Found:
 def cast_parts(each: int) -> dict[int, Fault]:
     """Each class of faults `each` times by the number of its clip, and good clips, a third as many, between them."""
     dialogues = [fault for fault in fault_classes() if fault.kind == "dialogue"] * each
-    others: list[Fault | None] = [fault for fault in fault_classes() if fault.kind != "dialogue"] * each
+    others: list[Fault | None] = [*(fault for fault in fault_classes() if fault.kind != "dialogue")] * each
     others += [None] * ((len(dialogues) + len(others)) // 3)
     random.Random(4).shuffle(others)
     planted: dict[int, Fault] = {}
@@ -104,7 +105,8 @@ def texts(
     benchmark: Benchmark, cast: Cast, flagged: set[tuple[str, int | None]]
 ) -> Iterator[tuple[Fault, object, bool]]:
     """Every text with a planted fault that stayed: its class, where it stands, and whether it has a flag."""
-    for unit in (*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)):
+    units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
+    for unit in units:
         for index, turn in enumerate(unit.turns):
             has_flag = (unit.id, index) in flagged or (unit.id, None) in flagged
             said: Turn = (turn.question, turn.references[0])
