@@ -96,8 +96,9 @@ class Cast:
         fault = self.faults.get(story.number)
         return fault if fault is not None and fault.kind == kind else None
 
-    def _checks(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
-        found = [self.planted.get(turn) for turn in turns]
+    def _checks(self, turns: Sequence[Turn], kind: Kind) -> list[dict[str, Any]]:
+        known = [self.planted.get(turn) for turn in turns]
+        found = [fault if fault and fault.kind == kind else None for fault in known]
         return [_check(n, *((fault.verdict, fault.said) if fault else ())) for n, fault in enumerate(found, 1)]
 
     def _ChainReply(self, text: str) -> Any:
@@ -124,10 +125,10 @@ class Cast:
         return {"caption": caption}
 
     def _TurnCheck(self, text: str) -> Any:
-        return self._checks([("", _fenced(text)[-1])])[0]
+        return self._checks([("", _fenced(text)[-1])], "caption")[0]
 
     def _QualityReply(self, text: str) -> Any:
-        checks = self._checks(_drafted(text))
+        checks = self._checks(_drafted(text), "chain")
         bad = any(check["faults"] or check["verdict"] != "supported" for check in checks)
         seven = (
             "accuracy", "completeness", "relevance", "fluency", "contextual_comprehension", "logical_consistency",
@@ -162,7 +163,7 @@ class Cast:
         turns = _drafted(text)
         fails = any(turn in self.planted and self.planted[turn].fails for turn in turns)
         return {
-            "checks": self._checks(turns),
+            "checks": self._checks(turns, "dialogue"),
             "task_reasons": ["what it has to do is missing" if fails else "it does what it has to"],
             "does_task": "No" if fails else "Yes",
         }
@@ -226,7 +227,10 @@ class Cast:
     def _RewriteCheckReply(self, text: str) -> Any:
         drafts = re.split(r"^\d+\. ", _fenced(text)[-1], flags=re.MULTILINE)[1:]
         known = [turn for turn, fault in self.planted.items() if fault.kind == "rewrite"]
-        return {"checks": self._checks([next((t for t in known if t[0] in d and t[1] in d), ("", d)) for d in drafts])}
+        turns = [
+            next((turn for turn in known if turn[0] in draft and turn[1] in draft), ("", draft)) for draft in drafts
+        ]
+        return {"checks": self._checks(turns, "rewrite")}
 
     def _EquivalenceReply(self, text: str) -> Any:
         return decide_equivalence(text)

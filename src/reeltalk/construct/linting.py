@@ -108,7 +108,9 @@ class LintSettings(TextSettings):
     min_summed_up: Share = 0.5
     """Least share of the earlier rounds about the video of which a summary holds a content word."""
     max_recurring: Share = 0.5
-    """Largest share of a chain's questions that other chains may ask too."""
+    """Largest share of a chain's questions that other chains of the video may ask too."""
+    max_recurring_elsewhere: Share = 0.75
+    """Largest share of a unit's questions that one unit of another video may ask too."""
 
 
 DEFAULT_LINT = LintSettings()
@@ -355,8 +357,9 @@ def repeated(units: Sequence[QAChain | Dialogue], *, settings: LintSettings = DE
     """Find turns and units that say again what an earlier unit says, within and across clips and videos.
 
     A turn recurs if its question and its answer do in the same video. A short question alone, such as *What does he do
-    next?*, may be asked about any clip; but a unit is generic if more than `max_recurring` of its questions are asked
-    in earlier units of its video, or in one unit of another video. Single turns of other videos are not compared: with
+    next?*, may be asked about any clip; but a chain is generic if more than `max_recurring` of its questions are asked
+    in earlier chains of its video, and a unit if more than `max_recurring_elsewhere` are asked in one unit of another
+    video. Single turns of other videos are not compared: with
     enough videos, true answers recur. Questions that a graph wrote are not compared either, since a graph has one form
     for each kind of question.
 
@@ -458,10 +461,9 @@ class _Told:
             if seen := next((seen for seen in told if seen.video_id == unit.video_id), None):
                 yield index, f"it asks and answers the same as {place(seen)}"
         of = len(unit.turns)
-        most = self._settings.max_recurring * of
-        if isinstance(unit, QAChain) and len(asked) > most:
+        if isinstance(unit, QAChain) and len(asked) > self._settings.max_recurring * of:
             yield None, f"{len(asked)} of its {of} questions are asked in earlier chains, first: {place(asked[0])}"
-        elif elsewhere and (count := max(elsewhere.values())) > most:
+        elif elsewhere and (count := max(elsewhere.values())) > self._settings.max_recurring_elsewhere * of:
             one = min(unit_id for unit_id, times in elsewhere.items() if times == count)
             yield None, f"{count} of its {of} questions are asked in {one}, about another video"
 

@@ -5,6 +5,7 @@ frames and the text of the prompts are those of the real steps, whatever the set
 """
 
 import base64
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,9 @@ class RehearsedModel:
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
         """A reply that passes all checks of the step."""
         text = "\n".join(message.text for message in messages)
-        said = rehearse_reply("" if schema is None else str(schema.get("title")), text, take=self.take)
+        pictures = hashlib.sha256(b"".join(picture for message in messages for picture in message.images)).hexdigest()
+        title = "" if schema is None else str(schema.get("title"))
+        said = rehearse_reply(title, text, shown=f"{self.take} {pictures}")
         return Reply(said, self.name, count_tokens(text), count_tokens(said), cut_off=False)
 
     def close(self) -> None:

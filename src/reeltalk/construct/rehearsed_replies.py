@@ -395,18 +395,18 @@ REPLIES: Final[Mapping[str, Callable[[str, int], dict[str, Any]]]] = {
 """Writes the reply to a prompt, by the title of its schema."""
 
 
-def rehearse_reply(title: str, text: str, *, take: int = 0) -> str:
+def rehearse_reply(title: str, text: str, *, shown: str = "") -> str:
     """The reply to a prompt.
 
     Args:
         title: Title of the schema; empty for a reply in plain text.
         text: The conversation.
-        take: Number of the rehearsal; each has its own replies.
+        shown: What else a reply depends on, as the pictures and the number of the rehearsal.
 
     Raises:
         KeyError: There is no reply to such a prompt.
     """
     if not title:
         return PLAIN
-    draw = int(hashlib.sha256(f"{take} {text}".encode("utf-8", "replace")).hexdigest(), 16)
+    draw = int(hashlib.sha256(f"{shown} {text}".encode("utf-8", "replace")).hexdigest(), 16)
     return json.dumps(REPLIES[title](text, draw), ensure_ascii=False)
