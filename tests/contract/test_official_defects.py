@@ -379,7 +379,9 @@ def test_defect_11_the_quality_script_and_the_averaging_are_missing() -> None:
             self.overall = [80.0, 95.0]
 
         def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain:
-            return QAChain(id=ChainId("c"), video_id=VideoId("v"), turns=(Turn(question="Q?", references=("A.",)),))
+            verb = "lift" if advice else "carry"
+            turn = Turn(question=f"What does the man {verb}?", references=("A heavy crate.",))
+            return QAChain(id=ChainId("c"), video_id=VideoId("v"), turns=(turn,))
 
         def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement:
             return ChainJudgement(self.overall.pop(0), {"accuracy": 80.0}, ("too vague",))

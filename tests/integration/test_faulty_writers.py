@@ -43,10 +43,10 @@ class Found:
 
 
 def cast_parts(each: int) -> dict[int, Fault]:
-    """Each class of faults `each` times by the number of its clip, and good clips, a third as many, between them."""
+    """Each class of faults `each` times by the number of its clip, and good clips, a fifth as many, between them."""
     dialogues = [fault for fault in fault_classes() if fault.kind == "dialogue"] * each
     others: list[Fault | None] = [*(fault for fault in fault_classes() if fault.kind != "dialogue")] * each
-    others += [None] * ((len(dialogues) + len(others)) // 3)
+    others += [None] * ((len(dialogues) + len(others)) // 5)
     random.Random(4).shuffle(others)
     planted: dict[int, Fault] = {}
     number = 0

@@ -97,9 +97,13 @@ def refusal(text: str) -> str | None:
     writing. These are overrides (U+202D, U+202E), and an embedding or isolate that does not end in its paragraph
     (Unicode Standard Annex 9).
     """
-    if found := refused_in_text(text):
-        return f"holds the control character {code_point(found)}"
-    return _unended_direction(text)
+    return control_refusal(text) or _unended_direction(text)
+
+
+def control_refusal(text: str) -> str | None:
+    """The reason why a text is refused for a control character, as `refusal` words it; None if it has none."""
+    found = refused_in_text(text)
+    return f"holds the control character {code_point(found)}" if found else None
 
 
 def text_problem(text: str) -> tuple[bool, str] | None:

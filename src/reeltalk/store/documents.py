@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from reeltalk.errors import InputError
 from reeltalk.schema.record import Json
-from reeltalk.schema.texts import code_point, refusal, refused_in_text
+from reeltalk.schema.texts import code_point, control_refusal, refusal, refused_in_text
 from reeltalk.store.foreign import MOST_DOCUMENT_BYTES, open_file, path_inside
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ def read_document(folder: Path, name: str) -> Json:
         size_bytes = 0  # reading it raises the error
     if size_bytes > MOST_DOCUMENT_BYTES:
         raise InputError(f"{size_bytes:,} bytes are too many for this file", file=path, hint="get it again")
-    return read_json(path)
+    return parse_json(read_text(path), file=path, own=True)
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Json]]:
@@ -126,8 +126,15 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Json]]:
             yield number, parse_json(line, file=path, line=number)
 
 
-def parse_json(text: str, *, file: Path | str, line: int | None = None) -> Json:
+def parse_json(text: str, *, file: Path | str, line: int | None = None, own: bool = False) -> Json:
     """The value of a JSON text in `file`, at `line` if it is a part of the file.
+
+    Args:
+        text: The text.
+        file: The file, for errors.
+        line: The line of the text in it.
+        own: True for a file that we wrote. It may hold a model's own words, so characters that turn the direction of
+            writing stay in it.
 
     Raises:
         InputError: It is not strict JSON.
@@ -152,7 +159,7 @@ def parse_json(text: str, *, file: Path | str, line: int | None = None) -> Json:
     except ValueError as error:  # an integer of more digits than Python converts
         raise InputError(f"a number cannot be read: {error}", file=file, line=line) from None
     is_escaped = _ESCAPED_CONTROL.search(text) is not None
-    _refuse_what_cannot_be_written(value, is_escaped, file=file, line=line)
+    _refuse_what_cannot_be_written(value, is_escaped, file=file, line=line, own=own)
     return value
 
 
@@ -178,7 +185,9 @@ def _finite_float(digits: str) -> float:
     return value
 
 
-def _refuse_what_cannot_be_written(value: Json, is_escaped: bool, *, file: Path | str, line: int | None) -> None:
+def _refuse_what_cannot_be_written(
+    value: Json, is_escaped: bool, *, file: Path | str, line: int | None, own: bool
+) -> None:
     open_values: list[tuple[Json, str, int]] = [(value, "$", 0)]
     while open_values:
         current, place, depth = open_values.pop()
@@ -187,29 +196,36 @@ def _refuse_what_cannot_be_written(value: Json, is_escaped: bool, *, file: Path 
         if isinstance(current, dict):
             for key, member in current.items():
                 if is_escaped or not key.isascii():
-                    refuse_characters(key, place, file=file, line=line)
+                    refuse_characters(key, place, file=file, line=line, own=own)
                 if isinstance(member, str):
                     if is_escaped or not member.isascii():
-                        refuse_characters(member, f"{place}.{key}", file=file, line=line)
+                        refuse_characters(member, f"{place}.{key}", file=file, line=line, own=own)
                 elif isinstance(member, dict | list):
                     open_values.append((member, f"{place}.{key}", depth + 1))
         elif isinstance(current, list):
             for index, member in enumerate(current):
                 if isinstance(member, str):
                     if is_escaped or not member.isascii():
-                        refuse_characters(member, f"{place}[{index}]", file=file, line=line)
+                        refuse_characters(member, f"{place}[{index}]", file=file, line=line, own=own)
                 elif isinstance(member, dict | list):
                     open_values.append((member, f"{place}[{index}]", depth + 1))
 
 
-def refuse_characters(text: str, place: str, *, file: Path | str, line: int | None = None) -> None:
+def refuse_characters(text: str, place: str, *, file: Path | str, line: int | None = None, own: bool = False) -> None:
     """Check that a text holds only characters that a text of a benchmark may hold.
+
+    Args:
+        text: The text.
+        place: Its place in the file.
+        file: The file, for errors.
+        line: Its line in the file.
+        own: As for `parse_json`.
 
     Raises:
         InputError: It holds a control character other than tab and line ends, a character that reverses the direction
             of writing or turns it without an end, or a lone surrogate.
     """
-    if found := refusal(text):
+    if found := control_refusal(text) if own else refusal(text):
         raise InputError(found, file=file, line=line, place=place, hint=REMOVE)
     try:
         text.encode()

@@ -22,7 +22,7 @@ from reeltalk.schema.runs import CurvePoint, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.schema.speech import Utterance
 from reeltalk.schema.stream import ProactiveTask
-from reeltalk.schema.texts import MAY_BE_REFUSED, text_problem, texts_of, twins
+from reeltalk.schema.texts import MAY_BE_REFUSED, control_refusal, text_problem, texts_of, twins
 from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.benchmark import COMMIT, HIDDEN, LOCK, WORK, Benchmark
 from reeltalk.store.content import Content
@@ -104,7 +104,7 @@ def check_characters(content: Content) -> Iterator[Finding]:
             line = row.to_json()
             # Most rows contain none, so they need no further check.
             if MAY_BE_REFUSED.search(line):
-                yield from _characters(f"{table}:{index}", json.loads(line))
+                yield from _characters(f"{table}:{index}", json.loads(line), own=table == "gates")
     for name, quads in content.graphs.items():
         yield from _characters(f"graphs/{name}", quads)
     videos, clips = ([row.id for row in rows] for rows in (content.videos, content.clips))
@@ -114,10 +114,12 @@ def check_characters(content: Content) -> Iterator[Finding]:
             yield Finding("error", f"{table}:{one}", f"differs only in case or in invisible characters from {told}")
 
 
-def _characters(where: str, value: Json) -> Iterator[Finding]:
+def _characters(where: str, value: Json, *, own: bool = False) -> Iterator[Finding]:
     for place, text in texts_of(value):
         if found := text_problem(text):
-            yield Finding("error" if found[0] else "warning", f"{where}{place}", found[1])
+            # Results of checks keep a model's words as they came.
+            is_error = found[0] and not (own and control_refusal(text) is None)
+            yield Finding("error" if is_error else "warning", f"{where}{place}", found[1])
 
 
 def _files(benchmark: Benchmark) -> Iterator[Finding]:
