@@ -490,7 +490,7 @@ class _Alike:
         self._least = least
         self._times = Counter(word for words in sets for word in words)
         self._places: dict[tuple[frozenset[str], frozenset[str]], list[_Seen]] = {}
-        self._by_word: dict[tuple[str, frozenset[str]], list[frozenset[str]]] = {}
+        self._by_word: dict[str, list[tuple[frozenset[str], frozenset[str]]]] = {}
 
     def add(self, words: frozenset[str], topics: frozenset[str], seen: _Seen) -> None:
         if not words:
@@ -498,18 +498,19 @@ class _Alike:
         places = self._places.setdefault((words, topics), [])
         if not places:
             for word in self._prefix(words):
-                self._by_word.setdefault((word, topics), []).append(words)
+                self._by_word.setdefault(word, []).append((words, topics))
         if len(places) < _MOST_PLACES:
             places.append(seen)
 
     def find(self, words: frozenset[str], topics: frozenset[str]) -> list[_Seen]:
         similar = dict.fromkeys(
-            other
+            (other, spoken_of)
             for word in self._prefix(words)
-            for other in self._by_word.get((word, topics), ())
-            if len(words & other) >= self._least * len(words | other)
+            for other, spoken_of in self._by_word.get(word, ())
+            # One may say more than the other, but nothing else in its place.
+            if (topics <= spoken_of or spoken_of <= topics) and len(words & other) >= self._least * len(words | other)
         )
-        return [seen for other in similar for seen in self._places[other, topics]]
+        return [seen for found in similar for seen in self._places[found]]
 
     def _prefix(self, words: frozenset[str]) -> list[str]:
         ordered = sorted(words, key=lambda word: (self._times[word], word))
