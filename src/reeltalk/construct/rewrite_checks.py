@@ -142,7 +142,8 @@ def flag_recurring_drafts(rewrites: Sequence[Rewrite]) -> tuple[list[Rewrite], l
     Returns:
         The drafts, those that recur as not coherent, and a gate result for each of these.
     """
-    units = [QAChain(id=ChainId(one.id), video_id=VideoId(one.id), turns=(one.draft,)) for one in rewrites]
+    # A draft names things of two clips, so that hardly any recurs by chance: all are compared, as if of one video.
+    units = [QAChain(id=ChainId(one.id), video_id=VideoId("drafts"), turns=(one.draft,)) for one in rewrites]
     again = {flag.unit_id for flag in repeated(units) if flag.turn_index is not None}
     first: dict[str, str] = {}
     again |= {
