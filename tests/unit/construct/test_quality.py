@@ -101,7 +101,7 @@ def test_a_chain_is_sent_back_with_its_faults_line_by_line() -> None:
     assert draft.startswith(
         "1. Q: What does man number 0 carry?\n   A: He carries a crate.\n2. Q: What colour is the sofa?"
     )
-    assert "   A: The man puts something down.\n   ! it refers to nothing in the answer before" in draft
+    assert "   A: The man puts something down.\n   ! it refers to nothing in the answers before" in draft
     assert "   A: On the shelf above a sink.\n   ! it is not true: He puts it on the floor.\n4. Q: " in draft
     assert dull == "it is dull"
     assert results == [
