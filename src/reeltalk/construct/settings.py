@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from reeltalk.construct.writers import Language
 from reeltalk.schema.labels import TagUnit
@@ -159,6 +159,11 @@ class AskSettings(BaseModel):
     """Price of a million tokens of reply."""
     image_tokens: Count = 2048
     """Most tokens that the server counts for one image."""
+
+    @field_validator("judge", "attacker", mode="before")
+    @classmethod
+    def _one_is_a_list_of_one(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
 
 
 UNITS: Final[tuple[TagUnit, ...]] = ("chain", "dialogue", "path")
