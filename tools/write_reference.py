@@ -7,6 +7,7 @@ import ast
 import inspect
 import io
 import itertools
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from reeltalk.cli.projects import section_commands
 from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.project.sections import MODELS, SECTIONS, SHARED
-from reeltalk.schema.labels import VOCABULARIES
+from reeltalk.schema.labels import VOCABULARIES, label_title
 from reeltalk.store.tables import TABLES
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
@@ -84,9 +85,14 @@ def labels() -> str:
         says = member_docs(vocabulary)
         listed = ", ".join(f"`{label.value}`" for label in vocabulary)
         if says:
-            listed = "\n".join(f"- `{label.value}`: {says[label.name]}" for label in vocabulary)
+            listed = "\n".join(f"- {_named(name, label)}: {says[label.name]}" for label in vocabulary)
         parts.append(f"## {name}\n\n{summary}\n\n{listed}\n")
     return "\n".join(parts)
+
+
+def _named(vocabulary: str, label: StrEnum) -> str:
+    title = label_title(vocabulary, label)
+    return f"`{label}`" if title == label else f"`{label}`, {title}"
 
 
 def member_docs(kind: type) -> dict[str, str]:

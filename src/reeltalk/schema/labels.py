@@ -79,23 +79,23 @@ class Skill(StrEnum):
     """
 
     II = "II"
-    """Intention inference: the intent behind an action."""
+    """The intent behind an action."""
     PA = "PA"
-    """Potentiality assessment: whether an action is feasible under conditions, or its outcome in another context."""
+    """Whether an action is feasible under conditions, or its outcome in another context."""
     CR = "CR"
-    """Counterfactual reasoning: a scenario contrary to fact."""
+    """A scenario contrary to fact."""
     STS = "STS"
-    """Spatio-temporal speculation: implications, differences or changes of events at a certain time and place."""
+    """Implications, differences or changes of events at a certain time and place."""
     RI = "RI"
-    """Relationship inference: links between entities, persons or objects."""
+    """Links between entities, persons or objects."""
     CST = "CST"
-    """Character state and transition: emotional states of characters, and how they change."""
+    """Emotional states of characters, and how they change."""
     CTA = "CTA"
-    """Comparison and trend analysis: how objects, actions or events compare, and trends."""
+    """How objects, actions or events compare, and trends."""
     CSI = "CSI"
-    """Common sense inference: common sense or established facts applied to what is shown."""
+    """Common sense or established facts applied to what is shown."""
     ECA = "ECA"
-    """Event-centric analysis: a significant event in depth, what triggers it and what it does to what follows."""
+    """A significant event in depth, what triggers it and what it does to what follows."""
 
 
 class Target(StrEnum):
@@ -175,6 +175,58 @@ VOCABULARIES: dict[str, type[StrEnum]] = {
     "mt_video_bench.task": Task,
 }
 """Known vocabularies by the name under which `Turn.labels` files them."""
+
+
+_TITLES: Final[Mapping[type[StrEnum], Mapping[StrEnum, str]]] = {
+    QuestionType: {
+        QuestionType.AGENT: "Agents",
+        QuestionType.ACTION: "Actions",
+        QuestionType.OBJECT: "Objects",
+        QuestionType.INTERACTION: "Interactions",
+        QuestionType.LOCATION: "Locations",
+        QuestionType.SEQUENCE: "Sequence",
+        QuestionType.FREQUENCY: "Frequency",
+        QuestionType.EXPLANATION: "Explanations",
+        QuestionType.QUANTITY: "Quantities",
+        QuestionType.REFERENCE: "References to earlier turns",
+        QuestionType.SUPPLEMENTARY: "Supplementary details",
+        QuestionType.VIDEO: "Video attributes",
+        QuestionType.OPINION: "Opinions",
+    },
+    Skill: {
+        Skill.II: "Intention inference",
+        Skill.PA: "Potentiality assessment",
+        Skill.CR: "Counterfactual reasoning",
+        Skill.STS: "Spatio-temporal speculation",
+        Skill.RI: "Relationship inference",
+        Skill.CST: "Character state and transition",
+        Skill.CTA: "Comparison and trend analysis",
+        Skill.CSI: "Common sense inference",
+        Skill.ECA: "Event-centric analysis",
+    },
+    Task: {
+        Task.OBJECT_REFERENCE: "Object reference",
+        Task.MEMORY_RECALL: "Memory recall",
+        Task.CONTENT_SUMMARY: "Content summary",
+        Task.ANSWER_REFUSAL: "Answer refusal",
+        Task.TOPIC_SHIFTING: "Topic shifting",
+        Task.PROACTIVE_INTERACTION: "Proactive interaction",
+    },
+}
+"""Names of labels that are codes, as the papers have them."""
+
+
+def label_title(vocabulary: str, label: str) -> str:
+    """The name of a label for people: `Sequence` for `T-SEQ`. A label that is a word, or unknown, is its own title.
+
+    Args:
+        vocabulary: The name of its vocabulary, such as `svbench.skill`.
+        label: The label as tables hold it.
+    """
+    kind = VOCABULARIES.get(vocabulary)
+    if kind is None or label not in kind._value2member_map_:
+        return label
+    return _TITLES.get(kind, {}).get(kind(label), label)
 
 
 def unknown_labels(labels: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
