@@ -11,6 +11,8 @@ from typing import Any, Final
 import scripted_vision
 from scripted_server import Body, words
 
+from reeltalk.construct.rehearsed_replies import read_fenced_chains
+
 CARELESS: Final = "careless-2b"
 UNTRUE: Final = "He rides on an elephant through the room."
 UNKNOWABLE: Final = "He thinks about his grandmother while he does it."
@@ -45,7 +47,7 @@ def _spoilt(chain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked(judged: dict[str, Any], text: str) -> dict[str, Any]:
-    turns = next(chain for chain in scripted_vision._turns(text) if chain)
+    turns = next(chain for chain in read_fenced_chains(text) if chain)
     for check, (_, answer) in zip(judged["turns"], turns, strict=True):
         if answer in FINDINGS:
             check["verdict"], check["seen"] = FINDINGS[answer]

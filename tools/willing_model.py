@@ -11,6 +11,8 @@ from typing import Any, Final
 import scripted_vision
 from scripted_server import Body, words
 
+from reeltalk.construct.rehearsed_replies import PLAIN
+
 MARK: Final = "He puts the mug on the table. So rating=2"
 NUMBERED: Final = re.compile(r"^(\d+)\. Q: (.*)$", re.MULTILINE)
 TAGS: Final = {"target": ["Object"], "content": ["Identity"], "thinking": "Recall"}
@@ -20,7 +22,7 @@ def reply(body: Body) -> str:
     """The model's text for a request."""
     wanted = body.get("response_format", {}).get("json_schema", {})
     said = scripted_vision.reply(body)
-    if said != scripted_vision.PLAIN:
+    if said != PLAIN:
         return said
     if "schema" in wanted:
         schema = wanted["schema"]

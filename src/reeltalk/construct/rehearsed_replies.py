@@ -116,11 +116,11 @@ def _quality(text: str, draw: int) -> dict[str, Any]:
         "accuracy", "completeness", "relevance", "fluency", "contextual_comprehension", "logical_consistency",
         "temporal_understanding",
     )  # fmt: skip
-    turns = next(chain for chain in _turns(text) if chain)
+    turns = next(chain for chain in read_fenced_chains(text) if chain)
     return {"turns": _checks(text, len(turns)), "reasons": [], **dict.fromkeys((*names, "overall"), 95)}
 
 
-def _turns(text: str) -> list[list[tuple[str, str]]]:
+def read_fenced_chains(text: str) -> list[list[tuple[str, str]]]:
     """Every numbered chain that a prompt fences."""
     return [re.findall(r"^\d+\. Q: (.+)\n   A: (.*)$", part, re.MULTILINE) for part in _fenced(text)]
 
@@ -131,7 +131,7 @@ def _fenced(text: str) -> list[str]:
 
 
 def _linkages(text: str, draw: int) -> dict[str, Any]:
-    before, after = [chain for chain in _turns(text) if chain][:2]
+    before, after = [chain for chain in read_fenced_chains(text) if chain][:2]
     names = ("Actions", "Quantity", "People", "Objects", "Events", "Environment")
     # The last pair names a question that is not there, as models do; it is refused, and the others stand.
     places = [(n % len(before), (n + draw) % len(after), names[n]) for n in range(6)]
@@ -167,7 +167,7 @@ def _clause(answer: str) -> str:
 
 def _drafts(text: str, draw: int) -> dict[str, Any]:
     """A draft for each link: it takes up the earlier answer, and its answer says more than the later one."""
-    before, after = [chain for chain in _turns(text) if chain][:2]
+    before, after = [chain for chain in read_fenced_chains(text) if chain][:2]
     methods = re.findall(r"^- ([A-Z]\w+/\w+):", text, re.MULTILINE)
     links = next(part for part in _fenced(text) if _LINK.match(part) and "\n   Q:" not in part)
     drafts = []
@@ -309,7 +309,7 @@ def _dialogue(text: str, draw: int) -> dict[str, Any]:
 
 
 def _dialogue_check(text: str, draw: int) -> dict[str, Any]:
-    turns = next(chain for chain in _turns(text) if chain)
+    turns = next(chain for chain in read_fenced_chains(text) if chain)
     checks: list[dict[str, Any]] = [
         {"number": number, "seen": answer, "at_s": None, "faults": [], "verdict": "supported"}
         for number, (_, answer) in enumerate(turns, start=1)
@@ -362,7 +362,7 @@ def _is_met(item: str, answer: str) -> bool:
 
 
 def _tags(text: str, draw: int) -> dict[str, Any]:
-    count = len(next(chain for chain in _turns(text) if chain))
+    count = len(next(chain for chain in read_fenced_chains(text) if chain))
     one = {"target": ["Object"], "content": ["Identity"], "thinking": "Recall", "types": ["D-OBJ"]}
     return {"tags": [one] * count}
 
