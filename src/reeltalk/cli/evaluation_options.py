@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL
+from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL, describe_default
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import History, LimitSettings, ModelSettings, PlaySettings
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
@@ -34,22 +34,10 @@ def _default(part: Literal["play", "judging"], path: str, group: Group | None = 
 
         value = attrgetter(path)
         start = value(PlaySettings() if part == "play" else JUDGED_BY_DEFAULT)
-        others: dict[str, list[str]] = {}
-        for name, preset in PRESETS.items():
-            if (found := value(getattr(preset, part))) != start:
-                others.setdefault(_format_value(found), []).append(name)
-        return "; ".join(
-            [_format_value(start), *(f"{text} for preset {', '.join(names)}" for text, names in others.items())]
-        )
+        return describe_default(start, {name: value(getattr(preset, part)) for name, preset in PRESETS.items()})
 
     # Without a group the options belong to the group of their settings.
     return Parameter(show_default=describe) if group is None else Parameter(group=group, show_default=describe)
-
-
-def _format_value(value: object) -> str:
-    if isinstance(value, tuple):
-        return ",".join(map(str, value)) or "none"
-    return "not set" if value is None else f"{value}"
 
 
 class PlayOptions(BaseModel):

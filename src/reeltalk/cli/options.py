@@ -1,8 +1,15 @@
 """Options that several commands share, and the groups under which a command's help lists them."""
 
-from typing import Annotated, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Group, Parameter
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from cyclopts.help.protocols import HelpFormatter
+    from rich.console import Console, ConsoleOptions
 
 SELECTION: Final = Group("Selection", sort_key=10)
 """Which part of the input is used."""
@@ -32,3 +39,50 @@ ExecutorName = Annotated[
         "of Ray here; ray://HOST:PORT or ray://auto, on the cluster that this machine is a node of.",
     ),
 ]
+
+
+def describe_default(start: object, others: Mapping[str, object]) -> str:
+    """The default of an option that a preset may set, with the values of the presets that have another.
+
+    Args:
+        start: The default.
+        others: Values by the names of presets.
+    """
+    names: dict[str, list[str]] = {}
+    for name, value in others.items():
+        if value != start:
+            names.setdefault(_format_value(value), []).append(name)
+    return "; ".join(
+        [_format_value(start), *(f"{text} for preset {', '.join(presets)}" for text, presets in names.items())]
+    )
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or "none"
+    return "not set" if value is None else f"{value}"
+
+
+def with_presets(start: BaseModel, presets: Mapping[str, Mapping[str, Any]]) -> "HelpFormatter":
+    """A formatter of help that adds the values of presets to the defaults.
+
+    Args:
+        start: The defaults.
+        presets: By the names of presets, their values by the names of options.
+    """
+
+    def show(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+        from cyclopts.help import DefaultFormatter
+
+        set_by = {name for preset in presets.values() for name in preset}
+        entries = []
+        for entry in panel.entries:
+            name = next((long[2:].replace("-", "_") for long in entry.positive_names), "")
+            if name in set_by:
+                value = getattr(start, name)
+                values = {preset: own.get(name, value) for preset, own in presets.items()}
+                entry = entry.copy(default=describe_default(value, values))
+            entries.append(entry)
+        DefaultFormatter()(console, options, panel.copy(entries=entries))
+
+    return show

@@ -41,6 +41,8 @@ class FilterResult(BaseModel):
     high: Finite | None = None
     reason: str | None = None
     """The reason for a rejection, or why the filter was not applied."""
+    advice: str | None = None
+    """How to accept the video all the same: the options that set the bound."""
 
 
 class Screening(Record):
@@ -85,7 +87,8 @@ class StageReport(Record):
 
     def lines(self, *, shown: int = 5) -> Iterable[str]:
         """The report as lines of text; at most `shown` of the rejections and of the warnings."""
-        counts = ", ".join(f"{count:,} {table}" for table, count in self.counts.items()) or "nothing"
+        told = {table: count for table, count in self.counts.items() if table != "rejected" or not self.rejected}
+        counts = ", ".join(f"{count:,} {table}" for table, count in told.items()) or "nothing"
         yield f"{self.stage}: {counts}" + (f"; {len(self.rejected):,} rejected" if self.rejected else "")
         for rejected in self.rejected[:shown]:
             yield f"  rejected {rejected.record_id}: {rejected.reason}" + (
