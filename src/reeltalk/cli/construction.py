@@ -32,7 +32,7 @@ def construct(
     out: Path | None = None,
     steps: tuple[Step, ...] = (),
     rubrics: Annotated[bool, FLAG] = False,
-    run: tuple[Path, ...] = (),
+    run: Annotated[tuple[Path, ...], Parameter(name=("--run", "--runs"))] = (),
     workers: Annotated[int | None, HOW] = None,
     executor: ExecutorName = "local",
     plan: Annotated[bool, PLAN] = False,

@@ -81,9 +81,15 @@ class PlayOptions(BaseModel):
         Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, _default("play", "frames.fps", FRAMES)
     ] = None
     """Frames per second, for the policy fps."""
-    longest_side: Annotated[Count | None, _default("play", "frames.longest_side_px", FRAMES)] = None
+    longest_side: Annotated[
+        Count | None,
+        _default("play", "frames.longest_side_px", FRAMES),
+        Parameter(name=("--longest-side", "--longest-side-px")),
+    ] = None
     """Pixels of a frame's longer side at most."""
-    square: Annotated[Count | None, _default("play", "frames.square_px", FRAMES)] = None
+    square: Annotated[
+        Count | None, _default("play", "frames.square_px", FRAMES), Parameter(name=("--square", "--square-px"))
+    ] = None
     """Resize frames to exactly this width and height, in pixels."""
     seed: Annotated[int | None, _default("play", "seed")] = None
     """Seed of the order of options, of planted answers and of resampling."""

@@ -14,7 +14,7 @@ from reeltalk.cli.evaluation_options import (
     JudgingOptions,
     Limits,
 )
-from reeltalk.cli.options import DELETE_REPLIES, FLAG, HOW, OUT, OVERWRITE, SELECT, ExecutorName
+from reeltalk.cli.options import BENCH, DELETE_REPLIES, FLAG, HOW, OUT, OVERWRITE, SELECT, ExecutorName
 from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import RetrySettings
@@ -26,7 +26,7 @@ NOTHING_ELSE: Final = RetrySettings()
 def judge(
     *sources: Path,
     out: Annotated[Path | None, OUT] = None,
-    bench: Annotated[Path | None, SELECT] = None,
+    bench: Annotated[Path | None, SELECT, BENCH] = None,
     format: Annotated[str | None, SELECT] = None,
     limit: Annotated[int | None, SELECT] = None,
     beside: str = "",
@@ -134,7 +134,7 @@ def retry(
     run: Path,
     /,
     *,
-    bench: Path | None = None,
+    bench: Annotated[Path | None, BENCH] = None,
     settings: Annotated[RetrySettings, Parameter(name="*")] = NOTHING_ELSE,
 ) -> int:
     """Repeat only the failed requests of a run of `evaluate` or `judge`; an unfinished run continues.
@@ -164,7 +164,7 @@ def score(
     out: Annotated[Path, OUT],
     format: str | None = None,
     metrics: Annotated[str, TEXT_METRICS_OPTION] = "bleu,meteor,rouge_l,cider",
-    bench: Path | None = None,
+    bench: Annotated[Path | None, BENCH] = None,
     model: str | None = None,
     language: Literal["auto", "en", "zh"] = "auto",
     meteor_jar: Annotated[Path | None, Parameter(env_var="REELTALK_METEOR_JAR")] = None,

@@ -27,6 +27,8 @@ OUT: Final = Parameter(group=OUTPUT)
 OVERWRITE: Final = Parameter(name="--overwrite", negative="", group=OUTPUT)
 DELETE_REPLIES: Final = Parameter(name="--delete-replies", negative="", group=OUTPUT)
 SELECT: Final = Parameter(group=SELECTION)
+BENCH: Final = Parameter(name=("--bench", "--benchmark"))
+"""The second name is that of the verbs of `reeltalk.stages`, as for other options with two names."""
 HOW: Final = Parameter(group=RUN)
 PLAN: Final = Parameter(name="--plan", negative="", group=RUN)
 DRY_RUN: Final = Parameter(name="--dry-run", negative="", group=RUN)

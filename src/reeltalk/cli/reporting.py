@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import HOW, OUT, OVERWRITE, ExecutorName
+from reeltalk.cli.options import BENCH, HOW, OUT, OVERWRITE, ExecutorName
 from reeltalk.cli.terminal import refuse_existing
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import settings_of
@@ -33,7 +33,7 @@ def report(
     *runs: Path,
     out: Annotated[Path | None, OUT] = None,
     format: Annotated[Literal["html", "text", "json", "csv", "latex", "markdown"], OUT] = "html",
-    bench: Path | None = None,
+    bench: Annotated[Path | None, BENCH] = None,
     figures: Annotated[str, OUT] = "",
     tables: Annotated[str, OUT] = "",
     about: Path | None = None,

@@ -9,6 +9,7 @@ from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.formats import load_format
 from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.store.archives import is_archive_name
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
@@ -77,14 +78,21 @@ def _left_packed(content: Content, source: Path) -> list[str]:
     return [f"{len(left):,} archives were not read, {left[0]} first: unpack them and import again"] if left else []
 
 
-@dataclass(frozen=True)
-class ExportReport:
+@dataclass(frozen=True, repr=False)
+class ExportReport(HasOverview):
     """Result of an export: the written files, and the data that the layout cannot hold."""
 
     folder: Path
+    """Folder that was written."""
     files: int
+    """Number of its files."""
     lost: tuple[str, ...]
     """Data that the layout cannot hold, one line each."""
+
+    def overview(self) -> Overview:
+        """The files written, and the data that is lost."""
+        lost = f"; the layout cannot hold {len(self.lost):,} kinds of data" if self.lost else "; nothing is lost"
+        return Overview(f"export: {self.files:,} files in {self.folder}{lost}", notes=self.lost)
 
 
 def export_layout(
