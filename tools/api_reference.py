@@ -17,7 +17,8 @@ WIDTH = 100
 OPENING = """# Python API
 
 Scripts use the functions of `reeltalk.stages`, which do the work of the commands. They take typed settings, print
-nothing, continue where they were stopped, and return the results. `examples/` has a script for each how-to.
+nothing, continue where they were stopped, and return the results. `examples/` has a script for each how-to, and
+`examples/leaderboard.ipynb` is a notebook.
 
 ```python
 from reeltalk import Benchmark

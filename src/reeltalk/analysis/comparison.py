@@ -210,25 +210,32 @@ class Comparisons(HasOverview):
         rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
         return f"{first if best == row.first else second} {word}{rough}"
 
+    def _named_verdict(self, row: Comparison) -> str:
+        """The verdict, with the name of the better model in place of its letter."""
+        best = row.winner(self.settings.alpha)
+        words = self.verdict(row)
+        return words if best is None else words.replace(key_of(best), self.board.models[best].name, 1)
+
     def overview(self) -> Overview:
         """Every comparison with its difference, its interval and its verdict."""
-        names = ", ".join(f"{key_of(index)} {self.board.models[index].name}" for index in self.models)
+        names = [model.name for model in self.board.models]
         rows = tuple(
             (
                 metric_title(row.metric) + (f": {row.group}" if row.group else ""),
-                f"{key_of(row.first)} − {key_of(row.second)}",
+                f"{names[row.first]} − {names[row.second]}",
                 _difference_cell(row),
                 f"{row.items:,}",
-                self.verdict(row).split("; ")[0],
+                self._named_verdict(row).split("; ")[0],
             )
             for row in sorted(self.rows, key=lambda row: row.problem is not None)
         )
         notes = [f"Intervals of {self.settings.confidence * 100:g} %, clustered by source video."]
         if self.aside:
-            aside = ", ".join(self.board.models[index].name for index in self.aside)
+            aside = ", ".join(names[index] for index in self.aside)
             notes.append(f"Not compared, as they do not compete: {aside}. Name them in models= to compare them.")
         notes.append("render_comparisons of reeltalk.analysis.compare_text writes all values.")
-        return Overview(names, ("metric", "pair", "difference", "n", "verdict"), rows, tuple(notes))
+        title = f"{len(self.models):,} models compared, each pair on the turns that both answered"
+        return Overview(title, ("metric", "pair", "difference", "n", "verdict"), rows, tuple(notes))
 
 
 def _difference_cell(row: Comparison) -> str:

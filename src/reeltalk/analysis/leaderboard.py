@@ -238,12 +238,14 @@ class Leaderboard(HasOverview):
 
     def overview(self) -> Overview:
         """Every model with the first few metrics, and why numbers are missing."""
-        shown = [column.metric for column in (*self.judged, *self.texts)][:COLUMNS_SHOWN]
+        # Of BLEU-1 to BLEU-4 the last stands for all.
+        texts = {column.metric.rstrip("1234"): column.metric for column in self.texts}
+        shown = [*(column.metric for column in self.judged), *texts.values()][:COLUMNS_SHOWN]
         rows = [(model.name, *(_value_cell(model.cells[metric], metric) for metric in shown)) for model in self.models]
         hidden = len(self.metrics) - len(shown)
         notes = [f"{line.metric}: not scored, {line.reason} ({self.naming(line.models)})" for line in self.unscored]
         notes += [
-            f"not comparable: {', '.join(found)}, which differ in {', '.join(parts)}"
+            f"not comparable: {', '.join(map(metric_title, found))}, which differ in {', '.join(parts)}"
             for found, parts in self.mixed_together
         ]
         notes += [f"{hidden:,} more metrics: reeltalk.stages.runs_table writes them all"] if hidden else []
