@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL, describe_default
+from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL, START, describe_default, in_groups
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import History, LimitSettings, ModelSettings, PlaySettings
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
@@ -45,7 +45,7 @@ class PlayOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    mode: Annotated[Literal["dialogue", "streaming", "single"] | None, _default("play", "mode")] = None
+    mode: Annotated[Literal["dialogue", "streaming", "single"] | None, _default("play", "mode", START)] = None
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
     history: Annotated[History | None, _default("play", "history")] = None
     """The earlier answers that the model sees: references (golden); its own answers, and references for turns that
@@ -229,7 +229,17 @@ JudgingOptions = Annotated[
     ),
 ]
 Answering = Annotated[ModelSettings, Parameter(name="*", group=MODEL)]
-JudgeModel = Annotated[JudgeModelSettings, Parameter(name="*", group=JUDGE)]
+if TYPE_CHECKING:
+    FirstAnswering = ModelSettings
+    FirstJudging = JudgeOptions
+    JudgeModel = JudgeModelSettings
+else:
+    # What a command needs first stands at the top of its help; the values are those of the same settings.
+    FirstAnswering = Annotated[in_groups(ModelSettings, {START: ("base_url",)}), Parameter(name="*", group=MODEL)]
+    FirstJudging = Annotated[in_groups(JudgeOptions, {START: ("protocols",)}), *JudgingOptions.__metadata__]
+    JudgeModel = Annotated[
+        in_groups(JudgeModelSettings, {START: ("judge", "judge_base_url")}), Parameter(name="*", group=JUDGE)
+    ]
 Limits = Annotated[LimitSettings, Parameter(name="*", group=BUDGET)]
 PLAYING, JUDGING, ANSWERING, JUDGE_MODEL, LIMITS = (
     PlayOptions(),

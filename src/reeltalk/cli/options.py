@@ -1,16 +1,33 @@
 """Options that several commands share, and the groups under which a command's help lists them."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from cyclopts import Group, Parameter
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
     from cyclopts.help.protocols import HelpFormatter
     from rich.console import Console, ConsoleOptions
 
+M = TypeVar("M", bound=BaseModel)
+FIRST_NAMES: Final = (
+    *("--model", "--writer", "--base-url", "--out", "--bench", "--format", "--mode", "--preset", "--protocols"),
+    *("--judge", "--judge-base-url", "--media", "--limit", "--max-calls", "--plan"),
+)
+"""The options that everybody needs, in the order in which a command's help shows them first."""
+
+
+def _in_order(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+    from cyclopts.help import DefaultFormatter
+
+    entries = sorted(panel.entries, key=lambda entry: min(map(FIRST_NAMES.index, entry.positive_names[:1])))
+    DefaultFormatter()(console, options, panel.copy(entries=entries))
+
+
+START: Final = Group("Start here", sort_key=0, help_formatter=_in_order)
+"""The first group of a command that has many options."""
 SELECTION: Final = Group("Selection", sort_key=10)
 """Which part of the input is used."""
 MODEL: Final = Group("Model", sort_key=20)
@@ -21,6 +38,7 @@ BUDGET: Final = Group("Budget and requests", sort_key=60)
 RUN: Final = Group("Run", sort_key=70)
 """How the work is done; nothing here changes a result."""
 
+FIRST: Final = Parameter(group=START)
 FLAG: Final = Parameter(negative="")
 """A switch without a `--no-` form, or a list without an `--empty-` form."""
 OUT: Final = Parameter(group=OUTPUT)
@@ -41,6 +59,22 @@ ExecutorName = Annotated[
         "of Ray here; ray://HOST:PORT or ray://auto, on the cluster that this machine is a node of.",
     ),
 ]
+
+
+def in_groups(model: type[M], groups: Mapping[Group, Sequence[str]]) -> type[M]:
+    """A settings model whose fields are options in groups of their own.
+
+    Args:
+        model: The settings. A field that is in no group belongs to the group of the whole model.
+        groups: Names of fields.
+    """
+    fields: dict[str, Any] = {}
+    for group, names in groups.items():
+        for name in names:
+            field = model.model_fields[name]
+            fields[name] = (Annotated[(field.annotation, *field.metadata, Parameter(group=group))], field)
+    made: type[M] = create_model(model.__name__, __base__=model, __module__=__name__, **fields)
+    return made
 
 
 def describe_default(start: object, others: Mapping[str, object]) -> str:
