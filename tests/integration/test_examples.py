@@ -16,8 +16,9 @@ from notebook_cells import code_cells
 from scripted_server import Body, Server, serve, words
 
 from reeltalk import Benchmark, Run
-from reeltalk.stages import compare, plan_evaluation
+from reeltalk.stages import JudgeSettings, attack, calibrate, compare, plan_evaluation
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, VIDEOS
+from reeltalk.store.validate import validate
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "examples" / "leaderboard.ipynb"
@@ -116,6 +117,9 @@ def test_calibrate_writes_a_sheet_and_compares_with_what_people_wrote(
     said = capsys.readouterr().out
     assert f"correctness: {len(rows)} answers about 2 videos, by Ada" in said
     assert re.search(r"Typed answers: Spearman 0\.\d", said)
+    shown = str(calibrate(*runs, human=[sheet]))
+    assert shown.startswith(f"judges compared with {len(rows)} ratings by people\ncriterion")
+    assert re.search(r"^correctness +Typed answers +\d+ +0\.\d\d", shown, re.MULTILINE)
 
 
 def test_judge_goes_on_where_a_budget_stopped_it(
@@ -315,7 +319,10 @@ def test_results_print_as_one_screen(runs: tuple[Path, Path], household: Path) -
     compared = compare(*runs, models=("blind", "oracle"))
     assert "blind − oracle" in str(compared)
     planned = plan_evaluation(Benchmark.open(household), model="baseline:blind")
-    for value in (compared, compared.board, Run.open(runs[0]), Benchmark.open(household), planned):
+    attacked = attack(JudgeSettings(protocols=("typed",)), every=50)
+    found = validate(Benchmark.open(household))
+    opened = Benchmark.open(household)
+    for value in (compared, compared.board, Run.open(runs[0]), opened, planned, attacked, attacked[0], found):
         lines = str(value).splitlines()
         assert 0 < len(lines) <= 25
         assert max(map(len, lines)) <= 100

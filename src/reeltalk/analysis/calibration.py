@@ -348,6 +348,16 @@ class Calibration(HasOverview):
     seed: int
     """Seed of the resamples."""
 
+    def unused_ratings(self) -> list[str]:
+        """How many ratings are not part of the comparison, a sentence for each reason."""
+        counts = (
+            (self.unmatched, "are of answers that the runs do not hold"),
+            (self.apart, "are of floors and references, which count in no correlation"),
+            (self.empty, "are not filled in"),
+            (self.not_applicable, "do not apply"),
+        )
+        return [f"{count:,} ratings {words}" for count, words in counts if count]
+
     def overview(self) -> Overview:
         """Every judge's agreement with people, the highest first, by criterion."""
         rows = tuple(
@@ -366,13 +376,7 @@ class Calibration(HasOverview):
             for dimension in self.dimensions
             for name, why in dimension.left_out
         ]
-        counts = (
-            (self.unmatched, "are of answers that the runs do not hold"),
-            (self.apart, "are of floors and references, which count in no correlation"),
-            (self.empty, "are not filled in"),
-            (self.not_applicable, "do not apply"),
-        )
-        notes += [f"{count:,} ratings {words}" for count, words in counts if count]
+        notes += self.unused_ratings()
         title = f"judges compared with {self.ratings:,} ratings by people"
         return Overview(title, ("criterion", "judge", "n", "Spearman", "kappa"), rows, tuple(notes))
 
