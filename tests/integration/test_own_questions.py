@@ -69,8 +69,8 @@ def test_a_folder_without_any_of_the_videos_is_said_and_the_command_can_be_repea
 def test_a_question_after_the_end_of_its_video_is_told(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (place / "questions.csv").read_text(encoding="utf-8")
     (place / "questions.csv").write_text(text.replace(",d1,9,", ",d1,5000,"), encoding="utf-8")
-    run(["import", "qa", "questions.csv", "mine", "--videos", "videos"])
-    assert "5000" in capsys.readouterr().out
+    assert run(["import", "qa", "questions.csv", "mine", "--videos", "videos"]) == 1
+    assert "questions.csv:3: asked at 5000 s; the video lasts" in capsys.readouterr().out
 
 
 def test_answers_of_any_script_are_evaluated(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,7 @@ def import_(
     `import qa` reads CSV, TSV, JSON, JSON Lines, Parquet, or a folder of such tables. A row is a question; the columns
     `video`, `question` and `answer` are needed. `dialogue`, `turn`, `asked_at_s`, `start_s`, `end_s`, `option_a`,
     `option_b`, …, `correct`, `type`, `task`, `split` and `id` have a meaning too, and all others are kept. Exit code 1
-    if rows have no video.
+    if rows have no video, or ask about a moment after its end.
 
     Example: `reeltalk import vdact VDAct/ benchmarks/vdact`, or `reeltalk import qa questions.csv benchmarks/mine
     --videos videos/ --columns question=Q,answer=A`.
@@ -118,7 +118,7 @@ def import_(
     overwrite
         Replace what the benchmark holds.
     """
-    from reeltalk.stages.layouts import WITHOUT_VIDEO, import_layout, import_questions
+    from reeltalk.stages.layouts import WITHOUT_VIDEO, WRONG, import_layout, import_questions
 
     if format != "qa":
         if videos is not None or columns is not None or one_dialogue_per_video:
@@ -139,7 +139,7 @@ def import_(
         print(*done.warnings, sep="\n")
     else:
         print_report(done)
-    return 1 if format == "qa" and (done.rejected or WITHOUT_VIDEO in done.counts) else 0
+    return 1 if format == "qa" and (done.rejected or done.counts.keys() & {WITHOUT_VIDEO, WRONG}) else 0
 
 
 def _parse_columns(given: str | None) -> dict[str, str]:

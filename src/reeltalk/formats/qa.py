@@ -90,8 +90,13 @@ class QuestionTable:
     """Questions that were read, and where each came from."""
 
     content: Content
-    places: Mapping[str, Sequence[str]]
-    """By video, the rows that ask about it, as `questions.csv:4`."""
+    places: Mapping[tuple[str, int], str]
+    """The row of each turn by its dialogue and index, as `questions.csv:4`."""
+
+    def about(self, video_id: str) -> list[str]:
+        """The rows that ask about a video."""
+        asked = {dialogue.id for dialogue in self.content.dialogues if dialogue.video_id == video_id}
+        return [where for (dialogue, _), where in self.places.items() if dialogue in asked]
 
 
 def read(source: Path) -> Content:
@@ -362,10 +367,7 @@ class _Reader:
                 f"questions without an answer, on which no model can be scored: {len(unanswered):,} "
                 f"({_some(unanswered)})"
             )
-        places: dict[str, list[str]] = defaultdict(list)
-        for row in rows:
-            places[names[str(row.video)]].append(row.where)
-        return QuestionTable(self.content, places)
+        return QuestionTable(self.content, {index_of[row.file, row.number]: row.where for row in rows})
 
     def _raise_problems(self) -> None:
         if not self.problems:
@@ -561,7 +563,7 @@ def _option_index(text: str, options: Sequence[str]) -> int | None:
     stripped = [option.strip().casefold() for option in options]
     if text.strip().casefold() in stripped:
         return stripped.index(text.strip().casefold())
-    letter = _LETTER.fullmatch(text.strip())
+    letter = _LETTER.fullmatch(text.strip()) or _OPTION.fullmatch(plain_column(text))
     index = LETTERS.index(letter[1].upper()) if letter else len(options)
     return index if index < len(options) else None
 

@@ -75,9 +75,9 @@ def _read_csv(
     text = read_text(path)
     first = text.partition("\n")[0]
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    if "," not in first and ";" in first and delimiter == ",":
+    if delimiter == "," and "," not in first and (other := next((one for one in ";\t" if one in first), None)):
         # Spreadsheets of many languages write semicolons, since their numbers have a comma.
-        facts[DELIMITER_KEY] = delimiter = ";"
+        facts[DELIMITER_KEY] = delimiter = other
     if first.endswith("\r"):
         facts[LINE_END_KEY] = "\r\n"
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)

@@ -1,5 +1,6 @@
 """Import and export: read a benchmark from a published layout, or write it in one."""
 
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ from reeltalk.store.validate import check_characters, validate
 NAMED: Final = 10
 """Maximum number of texts that an import lists one by one."""
 WITHOUT_VIDEO: Final = "questions without a video"
-"""A count of the report of `import_questions`; not there if every video was found."""
+WRONG: Final = "questions to correct"
+"""Counts of the report of `import_questions`, which are not there if they are 0."""
 NAMED_ROWS: Final = 3
 """Maximum number of rows of a table that a warning names."""
 
@@ -103,7 +105,8 @@ def import_questions(
         progress: Called while videos are looked at.
 
     Returns:
-        The counts, rows without a video as `rejected`, and a warning for each video without a file.
+        The counts, rows without a video as `rejected`, and warnings: a video without a file, a question after the end
+        of its video.
 
     Raises:
         InputError: A column is missing, or rows are damaged.
@@ -139,12 +142,23 @@ def import_questions(
         warnings += [line for line, _ in missing]
         if missing:
             counts[WITHOUT_VIDEO] = sum(count for _, count in missing)
-        warnings += [
-            f"{finding.where} {finding.problem}" for finding in validate(benchmark) if finding.severity == "error"
+        wrong = [
+            f"{_row_of(finding.where, table)}: {finding.problem}"
+            for finding in validate(benchmark)
+            if finding.severity == "error"
         ]
+        warnings += wrong
+        if wrong:
+            counts[WRONG] = len(wrong)
     else:
         warnings.append(f"no videos are attached: pass --videos DIR, or run 'reeltalk attach {into} DIR'")
     return StageReport(stage="import qa", counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
+
+
+def _row_of(where: str, table: QuestionTable) -> str:
+    """The row of a finding of `validate` about a turn; the finding's own place for others."""
+    turn = re.match(r"dialogues:(.+)\.turns\[(\d+)\]", where)
+    return table.places.get((turn[1], int(turn[2])), where) if turn else where
 
 
 def _without_video(benchmark: Benchmark, table: QuestionTable, searched: Path) -> list[tuple[str, int]]:
@@ -156,7 +170,7 @@ def _without_video(benchmark: Benchmark, table: QuestionTable, searched: Path) -
     for video in benchmark.read(VIDEOS):
         if video.sha256 is not None and benchmark.media.has(video.sha256):
             continue
-        rows = table.places[video.id]
+        rows = table.about(video.id)
         named = ", ".join(rows[:NAMED_ROWS]) + (", …" if len(rows) > NAMED_ROWS else "")
         wanted = video.file or video.source or video.id
         near = nearest_hint(wanted, files)

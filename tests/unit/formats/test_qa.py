@@ -56,6 +56,12 @@ def test_a_row_is_a_dialogue_or_a_video_is_one(tmp_path: Path) -> None:
     assert [[turn.question for turn in dialogue.turns] for dialogue in joined] == [["Early?", "Late?"], ["Which?"]]
 
 
+def test_tabs_and_names_of_columns_are_understood(tmp_path: Path) -> None:
+    text = "Video\tQuestion\tOption A\tOption-B\tCorrect\nk\tWho?\the\tshe\toption_b\n"
+    turn = read_questions(table(tmp_path, text)).content.dialogues[0].turns[0]
+    assert (turn.options, turn.correct_option, turn.references) == (("he", "she"), 1, ("she",))
+
+
 def test_a_dialogue_name_of_several_videos_is_one_each(tmp_path: Path) -> None:
     path = table(tmp_path, "video,dialogue,question,answer\na,1,Who?,x\na,1,Why?,y\nb,1,Who?,z\n")
     content = read_questions(path).content
