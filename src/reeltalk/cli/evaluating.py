@@ -77,7 +77,7 @@ def evaluate(
     train
         A benchmark that baselines learn from; this one's train split by default.
     answers_format
-        Layout of answers:PATH or human:PATH, if PATH is not a benchmark.
+        Layout of answers:PATH or human:PATH, if PATH is neither a benchmark nor a table (CSV, JSONL) of answers.
     skip_missing
         Leave out dialogues whose video is not available.
     workers
