@@ -30,7 +30,7 @@ What do {videos} videos cost? This page calculates cores, storage, tokens, GPUs,
 
 `python tools/capacity_page.py --videos 200000 --minutes 5` prints this page for your numbers; run it in a clone of the
 repository. Add `--help` to see all numbers that you can set. Prices and the speed of your servers are round numbers
-here. Figures of reeltalk itself were [measured](../reference/performance.md); `make bench` measures them on your machine.
+here. Figures of reeltalk itself were [measured](../reference/performance.md); `make bench` measures yours.
 """
 
 TOKENS: Final = """## How tokens are counted
