@@ -46,8 +46,9 @@ IMAGES: Final = ROOT / "docs" / "images"
 WIDTH_PX: Final = 1400
 TALLEST_PX: Final = 900
 """Height at which a leaderboard is cut."""
-MARGIN_PX: Final = 24
+MARGIN_PX: Final = 6
 LARGEST_BYTES: Final = 250_000
+EDGES_BGRA: Final = {"light": (222, 215, 208, 255), "dark": (77, 68, 61, 255)}
 SHOWN_TURNS: Final = 4
 LONGEST_QUESTION: Final = 75
 """Characters of a question in the picture."""
@@ -210,6 +211,8 @@ def photograph(
     tab.close()
     pixels = cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_UNCHANGED)
     assert pixels is not None
+    if page is not None:
+        pixels = cv2.copyMakeBorder(pixels[2:-2, 2:-2], 2, 2, 2, 2, cv2.BORDER_CONSTANT, value=EDGES_BGRA[scheme])
     done, packed = cv2.imencode(".png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, 9])
     if not done or len(packed) > LARGEST_BYTES:
         raise SystemExit(f"{target}: {len(packed):,} bytes are more than {LARGEST_BYTES:,}")
