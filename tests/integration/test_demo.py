@@ -152,7 +152,7 @@ def test_a_video_of_ones_own_is_asked_about_and_played(tmp_path: Path) -> None:
     assert code == 0
     assert "drafts by vision-1; nobody has reviewed them" in page
     assert "No model judged" in page
-    assert "it lasts 4.0 s, less than 60 s" in page
+    assert "it lasts 4.0 s, shorter than 60 s = --min-duration-s" in page
     for group in ("dialogue", "without-frames", "streaming"):
         models = {info.model for info in read_run(tmp_path / "own" / "runs" / f"vision-1-{group}").info.models}
         assert any(model.startswith("vision-1") for model in models)

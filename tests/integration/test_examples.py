@@ -2,19 +2,25 @@
 
 import csv
 import json
+import os
 import re
 import runpy
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from notebook_cells import code_cells
 from scripted_server import Body, Server, serve, words
 
 from reeltalk import Benchmark, Run
+from reeltalk.stages import compare, plan_evaluation
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, VIDEOS
 
 ROOT = Path(__file__).parents[2]
+NOTEBOOK = ROOT / "examples" / "leaderboard.ipynb"
 VDACT = ROOT / "tests" / "samples" / "vdact"
 
 
@@ -291,3 +297,38 @@ def test_own_questions_become_a_benchmark(household: Path, tmp_path: Path, capsy
     example("own_questions", table, tmp_path / "videos", tmp_path / "mine", tmp_path / "blind")
     assert "import qa: 2 videos, 2 dialogues, 2 videos attached" in capsys.readouterr().out
     assert len((tmp_path / "mine-questions.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_the_notebook_runs_from_top_to_bottom_and_shows_small_tables(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "notebook_cells.py"), str(NOTEBOOK)],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shown = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(shown) == len(code_cells(NOTEBOOK)) == 7
+    tables = [cell["html"] for cell in shown if "html" in cell]
+    assert len(tables) == 5
+    assert max(map(len, tables)) < 6000
+    *_, run, comparison, board = tables
+    assert "Typed answers" in run
+    assert "<td>blind − oracle</td>" in comparison
+    assert "oracle is better" in comparison
+    assert re.search(r"<td>oracle</td><td>\d+\.\d+ \[", board)
+    assert shown[-1]["text"].endswith("index.html')")
+
+
+def test_the_notebook_is_kept_without_outputs() -> None:
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code_cells(NOTEBOOK))
+
+
+def test_results_print_as_one_screen(runs: tuple[Path, Path], household: Path) -> None:
+    compared = compare(*runs, models=("blind", "oracle"))
+    assert "blind − oracle" in str(compared)
+    planned = plan_evaluation(Benchmark.open(household), model="baseline:blind")
+    for value in (compared, compared.board, Run.open(runs[0]), Benchmark.open(household), planned):
+        lines = str(value).splitlines()
+        assert 0 < len(lines) <= 25
+        assert max(map(len, lines)) <= 100
+        assert len(repr(value)) < 200
+        assert value._repr_html_().startswith("<div>")

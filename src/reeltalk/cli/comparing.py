@@ -22,7 +22,7 @@ IN_SHEET = Parameter(group=Group("Rating sheet", sort_key=2))
 
 def compare(
     *runs: Path,
-    model: Annotated[list[str] | None, Parameter(negative="", group=SELECTION)] = None,
+    model: Annotated[list[str] | None, Parameter(name=("--model", "--models"), negative="", group=SELECTION)] = None,
     metrics: Annotated[str, SELECT] = "",
     by: str | None = None,
     correction: Literal["holm", "bh", "none"] = "holm",

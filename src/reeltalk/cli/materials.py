@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE, ExecutorName
+from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE, ExecutorName, with_presets
 from reeltalk.cli.terminal import ProgressBar, print_report, say
-from reeltalk.curate.settings import CurateSettings
+from reeltalk.curate.settings import PRESETS, CurateSettings
 from reeltalk.errors import SettingError
 from reeltalk.formats import FORMATS
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reeltalk.store.media_remote import Moved
 
 CURATE_DEFAULTS = CurateSettings()
+FILTERS = Group("Filters and clips", sort_key=10, help_formatter=with_presets(CURATE_DEFAULTS, PRESETS))
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
 ACCEPT = Parameter(name="--accept-licence", negative="")
 OWN_QUESTIONS = Group("Your own questions: import qa", sort_key=2)
@@ -161,13 +162,14 @@ def curate(
     executor: ExecutorName = "local",
     cache: Path | None = None,
     max_download_gib: float = 100.0,
-    settings: Annotated[CurateSettings, Parameter(name="*")] = CURATE_DEFAULTS,
+    settings: Annotated[CurateSettings, Parameter(name="*", group=FILTERS)] = CURATE_DEFAULTS,
 ) -> int:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
 
-    Run it again to continue after an interruption.
+    The defaults are those of SVBench, for films with cuts that last minutes; --preset has bounds for others. Run it
+    again to continue after an interruption. Exit code 1 if no video is accepted.
 
-    Example: `reeltalk curate raw/ --into benchmarks/kitchen --splits train=0.8,test=0.2`.
+    Example: `reeltalk curate raw/ --into benchmarks/kitchen --preset static-camera --splits train=0.8,test=0.2`.
 
     Parameters
     ----------
@@ -186,7 +188,9 @@ def curate(
     """
     from reeltalk.parallel import open_executor
     from reeltalk.stages.curating import curate as run_stage
+    from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.remote import is_address
+    from reeltalk.store.tables import VIDEOS
 
     files = [Path(video) for video in videos if not is_address(video)]
     opened = open_executor(executor, workers, shared=[into, *files, *([cache] if cache else [])])
@@ -202,7 +206,7 @@ def curate(
         )
     print_report(done)
     print(f"benchmark: {into}")
-    return 0
+    return 0 if Benchmark.open(into).rows(VIDEOS) else 1
 
 
 MAX_MISSING = CurateSettings().max_missing

@@ -12,9 +12,9 @@ from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.formats import load_format
 from reeltalk.formats.qa import QuestionTable, read_questions, write_table
 from reeltalk.formats.table_rows import TABLE_SUFFIXES, csv_cell, nearest_hint, write_table_rows
-from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
 from reeltalk.store.archives import is_archive_name
 from reeltalk.store.atomic import write_bytes, writing_directory
@@ -34,23 +34,13 @@ NAMED_ROWS: Final = 3
 """Maximum number of rows of a table that a warning names."""
 
 
-def import_layout(
-    format: str,
-    source: Path | str,
-    into: Path | str,
-    *,
-    read: Callable[[Path], Content] | None = None,
-    read_with: Mapping[str, str] | None = None,
-    overwrite: bool = False,
-) -> StageReport:
+def import_layout(format: str, source: Path | str, into: Path | str, *, overwrite: bool = False) -> StageReport:
     """Read a published layout into a benchmark.
 
     Args:
         format: Name of the layout, for example `vdact`. `reeltalk.formats.FORMATS` lists all layouts.
         source: The release's folder, a part of it, or one of its files.
         into: Folder of the new benchmark. If it already holds the same content, nothing is done.
-        read: Function that replaces the layout's own reader, for example to pass other options.
-        read_with: Those options by name, which the manifest records.
         overwrite: Replace the content of the benchmark.
 
     Raises:
@@ -58,9 +48,20 @@ def import_layout(
         InputError: The source is missing or damaged. The message names the file and the place.
         BenchmarkError: The benchmark holds something else, or cannot be written.
     """
-    source, into = Path(source), Path(into)
-    layout = load_format(format)
-    stage, parents = f"import {format}", {"source": hash_source(source), **(read_with or {})}
+    return _import(format, load_format(format).read, {}, Path(source), Path(into), overwrite=overwrite)
+
+
+def _import(
+    format: str,
+    read: Callable[[Path], Content],
+    options: Mapping[str, str],
+    source: Path,
+    into: Path,
+    *,
+    overwrite: bool,
+) -> StageReport:
+    """Import with a reader; the manifest records its options."""
+    stage, parents = f"import {format}", {"source": hash_source(source), **options}
     if (into / "manifest.json").is_file() or (into / ".commit").is_dir():
         existing = Benchmark.open(into)
         entries = list(existing.manifest.files.values())
@@ -70,7 +71,7 @@ def import_layout(
             raise BenchmarkError(f"{into} holds {describe_counts(existing.manifest)}; pass --overwrite to replace that")
     if source.is_file() and is_archive_name(source.name) and source.suffix.lower() != ".zip":
         raise InputError("an archive of a kind that is not read", file=source, hint="unpack it, and give the folder")
-    content = (read or layout.read)(source)
+    content = read(source)
     _check_characters(content, source)
     content.warnings += _left_packed(content, source)
     counts = Benchmark.create(into).write_content(content, stage=stage, parents=parents)
@@ -87,7 +88,6 @@ def import_questions(
     columns: Mapping[str, str] | None = None,
     one_dialogue_per_video: bool = False,
     overwrite: bool = False,
-    executor: Executor | None = None,
     progress: Progress = unseen,
 ) -> StageReport:
     """Read your own questions from a table into a benchmark, and attach the videos that they are about.
@@ -101,7 +101,6 @@ def import_questions(
         columns: The table's name of a column, by our name, where they differ.
         one_dialogue_per_video: The questions of a video are one dialogue, in order.
         overwrite: Replace the content of the benchmark.
-        executor: Runs the child processes that open the videos. The default is one process for each core.
         progress: Called while videos are looked at.
 
     Returns:
@@ -124,13 +123,13 @@ def import_questions(
     options = {f"column {ours}": theirs for ours, theirs in sorted((columns or {}).items())}
     if one_dialogue_per_video:
         options["dialogues"] = "one a video"
-    imported = import_layout("qa", source, into, read=lambda _: table.content, read_with=options, overwrite=overwrite)
+    imported = _import("qa", lambda _: table.content, options, source, into, overwrite=overwrite)
     benchmark = Benchmark.open(into)
     counts = {name: count for name, count in imported.counts.items() if name != "source_files"}
     warnings, rejected = list(imported.warnings), list(imported.rejected)
     if searched is not None:
         try:
-            looked = attach([searched], benchmark, executor=executor or open_executor(), progress=progress)
+            looked = attach([searched], benchmark, executor=open_executor(), progress=progress)
         except BenchmarkError as error:
             raise BenchmarkError(
                 f"{into} has the questions, but no videos: {error}; then run the command again"
@@ -199,14 +198,21 @@ def _left_packed(content: Content, source: Path) -> list[str]:
     return [f"{len(left):,} archives were not read, {left[0]} first: unpack them and import again"] if left else []
 
 
-@dataclass(frozen=True)
-class ExportReport:
+@dataclass(frozen=True, repr=False)
+class ExportReport(HasOverview):
     """Result of an export: the written files, and the data that the layout cannot hold."""
 
     folder: Path
+    """Folder that was written."""
     files: int
+    """Number of its files."""
     lost: tuple[str, ...]
     """Data that the layout cannot hold, one line each."""
+
+    def overview(self) -> Overview:
+        """The files written, and the data that is lost."""
+        lost = f"; the layout cannot hold {len(self.lost):,} kinds of data" if self.lost else "; nothing is lost"
+        return Overview(f"export: {self.files:,} files in {self.folder}{lost}", notes=self.lost)
 
 
 def export_layout(
