@@ -63,6 +63,7 @@ def test_help_ends_with_an_example(words: tuple[str, ...], capsys: pytest.Captur
             "evaluate",
             ["--model", "--base-url", "--out", "--mode", "--preset", "--judge", "--judge-base-url", "--limit"],
         ),
+        ("curate", ["--into", "--preset", "--splits"]),
         ("judge", ["--out", "--bench", "--format", "--protocols", "--judge", "--judge-base-url"]),
         ("report", ["--out", "--bench", "--format", "--media"]),
         ("construct", ["--writer", "--base-url", "--judge", "--limit", "--max-calls", "--plan"]),

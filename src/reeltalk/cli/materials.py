@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE, ExecutorName, with_presets
+from reeltalk.cli.options import DRY_RUN, FIRST, FLAG, HOW, OVERWRITE, START, ExecutorName, in_groups, with_presets
 from reeltalk.cli.terminal import ProgressBar, print_report, say
 from reeltalk.curate.settings import PRESETS, CurateSettings
 from reeltalk.errors import SettingError
@@ -16,7 +16,26 @@ if TYPE_CHECKING:
     from reeltalk.store.media_remote import Moved
 
 CURATE_DEFAULTS = CurateSettings()
-FILTERS = Group("Filters and clips", sort_key=10, help_formatter=with_presets(CURATE_DEFAULTS, PRESETS))
+WITH_PRESETS = with_presets(CURATE_DEFAULTS, PRESETS)
+CURATE_GROUPS = {
+    START: ("preset", "splits"),
+    Group("Filters", sort_key=10, help_formatter=WITH_PRESETS): (
+        *("min_duration_s", "min_shots", "max_shots", "min_mean_shot_s", "max_mean_shot_s", "min_flow_px"),
+        *("max_flow_px", "max_missing", "max_brisque", "min_aesthetic", "aesthetic_model"),
+    ),
+    Group("Shots and clips", sort_key=11, help_formatter=WITH_PRESETS): (
+        *("detector", "threshold", "min_shot_frames", "merge_below_s", "extend_s", "compat", "cut"),
+    ),
+    Group("Key frames", sort_key=12): ("sample_fps", "min_sharpness", "max_similarity", "save_frames"),
+    Group("Near-duplicates and splits", sort_key=13): ("alike_bits", "alike_share", "seed"),
+    Group("Speech", sort_key=14): ("speech", "speech_language"),
+}
+if TYPE_CHECKING:
+    Curation = CurateSettings
+else:
+    Curation = Annotated[
+        in_groups(CurateSettings, CURATE_GROUPS), Parameter(name="*", group=Group("Files and limits", sort_key=15))
+    ]
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
 ACCEPT = Parameter(name="--accept-licence", negative="")
 OWN_QUESTIONS = Group("Your own questions: import qa", sort_key=2)
@@ -157,12 +176,12 @@ def _parse_columns(given: str | None) -> dict[str, str]:
 
 def curate(
     *videos: str,
-    into: Path,
-    workers: int | None = None,
+    into: Annotated[Path, FIRST],
+    workers: Annotated[int | None, HOW] = None,
     executor: ExecutorName = "local",
     cache: Path | None = None,
     max_download_gib: float = 100.0,
-    settings: Annotated[CurateSettings, Parameter(name="*", group=FILTERS)] = CURATE_DEFAULTS,
+    settings: Curation = CURATE_DEFAULTS,
 ) -> int:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
 

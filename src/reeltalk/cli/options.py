@@ -13,8 +13,19 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 FIRST_NAMES: Final = (
-    *("--model", "--writer", "--base-url", "--out", "--bench", "--format", "--mode", "--preset", "--protocols"),
-    *("--judge", "--judge-base-url", "--media", "--limit", "--max-calls", "--plan"),
+    *(
+        "--into",
+        "--model",
+        "--writer",
+        "--base-url",
+        "--out",
+        "--bench",
+        "--format",
+        "--mode",
+        "--preset",
+        "--protocols",
+    ),
+    *("--judge", "--judge-base-url", "--media", "--splits", "--limit", "--max-calls", "--plan"),
 )
 """The options that everybody needs, in the order in which a command's help shows them first."""
 

@@ -188,6 +188,7 @@ def _option(argument: Argument, settings: type[BaseModel] | None) -> Option:
     several = field.kind is inspect.Parameter.VAR_POSITIONAL
     negatives = [found for found in argument.names[1:] if found.startswith("--no-")]
     key = name.removeprefix("--").lower().replace("-", "_")
+    is_curation = settings is not None and issubclass(settings, CurateSettings)
     return Option(
         key=key,
         flag=flag,
@@ -196,7 +197,7 @@ def _option(argument: Argument, settings: type[BaseModel] | None) -> Option:
         help=" ".join((argument.parameter.help or "").split()),
         negative=negatives[0] if negatives else None,
         settings=settings,
-        set_by_preset=settings is CurateSettings and any(key in preset for preset in PRESETS.values()),
+        set_by_preset=is_curation and any(key in preset for preset in PRESETS.values()),
     )
 
 
