@@ -89,7 +89,7 @@ class ModelRow:
     @property
     def title(self) -> str:
         """The name for people, without the hash of weights that tells two versions apart."""
-        return REVISION.sub("", self.name)
+        return title_of(self.name)
 
     @property
     def revision(self) -> str:
@@ -316,6 +316,11 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
         for name, (_, run, info, found) in zip(names, rows, strict=True)
     ]
     return Leaderboard(metrics, models, mixed, _signatures(metrics, models), _unscored(metrics, models))
+
+
+def title_of(name: str) -> str:
+    """The name of a model for people, without the hash of weights that tells two versions apart."""
+    return REVISION.sub("", name)
 
 
 def key_of(index: int) -> str:
