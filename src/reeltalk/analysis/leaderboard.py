@@ -89,7 +89,7 @@ class ModelRow:
     @property
     def title(self) -> str:
         """The name for people, without the hash of weights that tells two versions apart."""
-        return title_of(self.name)
+        return model_title(self.name)
 
     @property
     def revision(self) -> str:
@@ -318,7 +318,7 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
     return Leaderboard(metrics, models, mixed, _signatures(metrics, models), _unscored(metrics, models))
 
 
-def title_of(name: str) -> str:
+def model_title(name: str) -> str:
     """The name of a model for people, without the hash of weights that tells two versions apart."""
     return REVISION.sub("", name)
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.analysis.leaderboard import title_of
+from reeltalk.analysis.leaderboard import model_title
 from reeltalk.analysis.values import format_quoted
 from reeltalk.benchmarks.walkthrough import (
     Steps,
@@ -220,7 +220,7 @@ def _describe_looking(mode: str, runs: list[Run]) -> str:
             if blind is None or blind.first_value is None or blind.second_value is None:
                 continue
             told.append(
-                f"In mode {mode} {title_of(looking.model)} gets {format_quoted(blind.first_value, METRIC)} with the "
+                f"In mode {mode} {model_title(looking.model)} gets {format_quoted(blind.first_value, METRIC)} with the "
                 f"pictures and {format_quoted(blind.second_value, METRIC)} without any: {format_difference(blind)} "
                 "points."
             )

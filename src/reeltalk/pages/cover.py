@@ -11,7 +11,7 @@ from typing import Final
 from reeltalk.analysis.columns import share_of
 from reeltalk.analysis.comparison import Comparison
 from reeltalk.analysis.dialogues import collect_dialogues, limit_text
-from reeltalk.analysis.leaderboard import build_leaderboard, title_of
+from reeltalk.analysis.leaderboard import build_leaderboard, model_title
 from reeltalk.analysis.standings import Standings, find_standings
 from reeltalk.analysis.turn_scores import RIGHT
 from reeltalk.analysis.values import metric_heading
@@ -178,7 +178,7 @@ def control_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]
                     if one.second_value is not None:
                         cells.setdefault((looking.model, control), {})[group] = (one.second_value, one)
     return [
-        ControlRow(name, title_of(name), control, tuple(by_group.get(group) for group in groups))
+        ControlRow(name, model_title(name), control, tuple(by_group.get(group) for group in groups))
         for (name, control), by_group in cells.items()
     ]
 
