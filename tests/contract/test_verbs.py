@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "export_layout": "export",
     "film": "world film",
     "import_layout": "import",
+    "import_questions": "import",
     "plan_evaluation": "evaluate",
     "runs_table": "report",
     "write_rating_sheet": "calibrate",
@@ -45,6 +46,7 @@ ONLY_IN_PYTHON: Final = {
     "plan_evaluation": {"control": "as for evaluate", "quality": "as for evaluate"},
     "export_layout": {"write": "a function, as only Python has it"},
     "import_layout": {"into": "positional in the command, where it is the last argument"},
+    "import_questions": {"into": "as for import_layout"},
     "judge": {"seed": "the command has the default"},
     "report": {
         "subjects": "positional in the command, where it is called runs",

@@ -292,6 +292,17 @@ def test_demo_builds_a_household_of_any_size(tmp_path: Path, capsys: pytest.Capt
     assert len(list((tmp_path / "little" / "runs").glob("*/run.json"))) == 2
 
 
+def test_own_questions_become_a_benchmark(household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "videos").mkdir()
+    for number, film in enumerate(sorted((household / "media").iterdir())[:2]):
+        shutil.copy(film, tmp_path / "videos" / f"film-{number}.mp4")
+    table = tmp_path / "questions.csv"
+    table.write_text("video,question,answer\nfilm-0.mp4,Who is there?,a woman\nfilm-1.mp4,What is blue?,the mug\n")
+    example("own_questions", table, tmp_path / "videos", tmp_path / "mine", tmp_path / "blind")
+    assert "import qa: 2 videos, 2 dialogues, 2 videos attached" in capsys.readouterr().out
+    assert len((tmp_path / "mine-questions.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+
+
 def test_the_notebook_runs_from_top_to_bottom_and_shows_small_tables(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "notebook_cells.py"), str(NOTEBOOK)],

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.analysis.columns import (
     answer_settings,
     differing_parts,
-    digits_of,
     direction_of,
     metric_kind,
     metric_title,
@@ -25,6 +24,7 @@ from reeltalk.analysis.columns import (
 )
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
 from reeltalk.analysis.score_matrix import Bools, Floats, ScoreMatrix, Turns, average_units, leaderboard_number
+from reeltalk.analysis.values import format_points, format_range, format_signed
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.clustered import (
     ClusteredEstimate,
@@ -202,7 +202,7 @@ class Comparisons(HasOverview):
         best = row.winner(self.settings.alpha)
         if best is None:
             shown = "" if row.detectable is None else (
-                f"; the smallest detectable difference here is {format_signed(row.metric, row.detectable)[1:]}"
+                f"; the smallest detectable difference here is {format_points(row.detectable, row.metric)}"
                 f" ({self.settings.target_power * 100:.0f} % power)"
             )  # fmt: skip
             return f"no difference shown{shown}"
@@ -241,15 +241,8 @@ class Comparisons(HasOverview):
 def _difference_cell(row: Comparison) -> str:
     if row.difference is None:
         return "–"
-    if row.low is None or row.high is None:
-        return format_signed(row.metric, row.difference)
-    low, high = format_signed(row.metric, row.low), format_signed(row.metric, row.high)
-    return f"{format_signed(row.metric, row.difference)} [{low}, {high}]"
-
-
-def format_signed(metric: str, value: float) -> str:
-    """A difference with its sign and the metric's number of decimals."""
-    return f"{value:+z,.{digits_of(metric, 0.0)}f}"
+    interval = format_range(row.low, row.high, row.metric, signed=True)
+    return f"{format_signed(row.metric, row.difference)} {interval}".rstrip()
 
 
 def format_p(p: float | None) -> str:

@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk.analysis.columns import (
+    BASELINE_NOTES,
     Column,
+    Role,
     columns,
     competes,
     differing_parts,
-    digits_of,
     direction_of,
     floor_of,
     is_human,
     is_reference,
     metric_kind,
     metric_title,
+    role_of,
 )
+from reeltalk.analysis.values import format_range, format_value, metric_heading
 from reeltalk.errors import BenchmarkError
 from reeltalk.judge.protocol import measure_caution
 from reeltalk.metrics.info import Direction
@@ -32,6 +35,8 @@ COLUMNS_SHOWN: Final = 3
 DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
 """Signature parts that may differ between comparable numbers."""
 
+REVISION: Final = re.compile(r"#[0-9a-f]{6,64}\b")
+"""The hash of weights in the name of a model, as in `reeltalk-mini#17ab5c73`."""
 RESERVED_NAMES: Final = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )
@@ -85,6 +90,27 @@ class ModelRow:
             # A plain name has no dot, so it never equals a hashed one.
             plain += "." + hashlib.sha256(self.name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return f"models/{plain}.html"
+
+    @property
+    def title(self) -> str:
+        """The name for people, without the hash of weights that tells two versions apart."""
+        return model_title(self.name)
+
+    @property
+    def revision(self) -> str:
+        """The hash of weights in the name; empty if there is none."""
+        found = REVISION.search(self.name)
+        return found[0].removeprefix("#") if found else ""
+
+    @property
+    def note(self) -> str:
+        """What a baseline does; empty for other models."""
+        return BASELINE_NOTES.get(self.info.source, "")
+
+    @property
+    def role(self) -> Role:
+        """What the model is: a model, people, a baseline, a floor or a reference."""
+        return role_of(self.info)
 
     @property
     def floor(self) -> str | None:
@@ -252,7 +278,7 @@ class Leaderboard(HasOverview):
         videos = f"{self.clusters:,} video{'s' if self.clusters != 1 else ''}"
         return Overview(
             f"{len(self.models):,} models, {videos}; means with 95 % intervals",
-            ("model", *map(metric_title, shown)),
+            ("model", *map(metric_heading, shown)),
             tuple(rows),
             tuple(notes),
         )
@@ -265,11 +291,8 @@ def _value_cell(cell: Cell | None, metric: str) -> str:
     row = cell.row
     if row.value is None:
         return f"none, {row.unscored:,} unscored" if row.unscored else "none"
-    interval = "" if row.low is None or row.high is None else (
-        f" [{format_value(row.low, metric)}, {format_value(row.high, metric)}]"
-    )  # fmt: skip
     unscored = f", {row.unscored:,} unscored" if row.unscored else ""
-    return f"{format_value(row.value, metric)}{interval}{unscored}"
+    return f"{format_value(row.value, metric)} {format_range(row.low, row.high, metric)}".rstrip() + unscored
 
 
 def _shown(runs: Sequence[Run]) -> list[tuple[int, ModelInfo, dict[str, SummaryRow]]]:
@@ -335,14 +358,9 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
     return Leaderboard(metrics, models, mixed, _signatures(metrics, models), _unscored(metrics, models))
 
 
-def format_value(value: float, metric: str | None = None) -> str:
-    """A value with four decimals, or two from 10 on.
-
-    Args:
-        value: The value.
-        metric: Its metric. Metrics from 0 to 100, tokens and frames always have two decimals.
-    """
-    return f"{value:,.{digits_of(metric, value)}f}"
+def model_title(name: str) -> str:
+    """The name of a model for people, without the hash of weights that tells two versions apart."""
+    return REVISION.sub("", name)
 
 
 def key_of(index: int) -> str:

@@ -38,6 +38,8 @@ else:
     ]
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
 ACCEPT = Parameter(name="--accept-licence", negative="")
+OWN_QUESTIONS = Group("Your own questions: import qa", sort_key=2)
+IN_QA, QA_FLAG = Parameter(group=OWN_QUESTIONS), Parameter(group=OWN_QUESTIONS, negative="")
 
 
 def fetch(
@@ -102,11 +104,20 @@ def import_(
     benchmark: Path,
     /,
     *,
+    videos: Annotated[Path | None, IN_QA] = None,
+    columns: Annotated[str | None, IN_QA] = None,
+    one_dialogue_per_video: Annotated[bool, QA_FLAG] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Read a published layout into a benchmark.
+    """Read a published layout, or a table of your own questions, into a benchmark.
 
-    Example: `reeltalk import vdact VDAct/ benchmarks/vdact`.
+    `import qa` reads CSV, TSV, JSON, JSON Lines, Parquet, or a folder of such tables. A row is a question; the columns
+    `video`, `question` and `answer` are needed. `dialogue`, `turn`, `asked_at_s`, `start_s`, `end_s`, `option_a`,
+    `option_b`, …, `correct`, `type`, `task`, `split` and `id` have a meaning too, and all others are kept. Exit code 1
+    if rows have no video, or ask about a moment after its end.
+
+    Example: `reeltalk import vdact VDAct/ benchmarks/vdact`, or `reeltalk import qa questions.csv benchmarks/mine
+    --videos videos/ --columns question=Q,answer=A`.
 
     Parameters
     ----------
@@ -116,17 +127,51 @@ def import_(
         The release's folder, a part of it, or one of its files.
     benchmark
         Folder of the benchmark to write.
+    videos
+        Folder that is searched for the videos that the questions are about; they are checked and copied. The default is
+        the source, if that is a folder.
+    columns
+        Columns with other names, as question=Q,answer=A: our name, then the table's.
+    one_dialogue_per_video
+        The questions of a video are one dialogue, in the order of `turn`, else of `asked_at_s`. By default a row
+        without `dialogue` is a dialogue of one turn.
     overwrite
         Replace what the benchmark holds.
     """
-    from reeltalk.stages.layouts import import_layout
+    from reeltalk.stages.layouts import WITHOUT_VIDEO, WRONG, import_layout, import_questions
 
-    done = import_layout(format, source, benchmark, overwrite=overwrite)
+    if format != "qa":
+        if videos is not None or columns is not None or one_dialogue_per_video:
+            raise SettingError("--videos, --columns and --one-dialogue-per-video are for 'import qa' only")
+        done = import_layout(format, source, benchmark, overwrite=overwrite)
+    else:
+        with ProgressBar() as bar:
+            done = import_questions(
+                source,
+                benchmark,
+                videos=videos,
+                columns=_parse_columns(columns),
+                one_dialogue_per_video=one_dialogue_per_video,
+                overwrite=overwrite,
+                progress=bar.show,
+            )
     if not done.counts and done.warnings:
         print(*done.warnings, sep="\n")
     else:
         print_report(done)
-    return 0
+    return 1 if format == "qa" and (done.rejected or done.counts.keys() & {WITHOUT_VIDEO, WRONG}) else 0
+
+
+def _parse_columns(given: str | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in given.split(",") if given else ():
+        ours, equals, theirs = part.partition("=")
+        if not equals or not ours.strip() or not theirs.strip():
+            raise SettingError(f"--columns {part!r}: write OURS=THEIRS, as question=Q,answer=A")
+        if ours.strip() in found:
+            raise SettingError(f"--columns names {ours.strip()!r} twice")
+        found[ours.strip()] = theirs.strip()
+    return found
 
 
 def curate(

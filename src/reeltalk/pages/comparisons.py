@@ -6,20 +6,20 @@ from typing import Final
 
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import direction_of, metric_scale, metric_title
+from reeltalk.analysis.columns import direction_of, metric_title
 from reeltalk.analysis.comparison import (
     CompareSettings,
     Comparison,
     Comparisons,
     compare_models,
     format_p,
-    format_signed,
 )
-from reeltalk.analysis.estimates import Estimate
-from reeltalk.analysis.leaderboard import Leaderboard, format_value, key_of
+from reeltalk.analysis.estimates import Estimate, on_display_scale
+from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.score_matrix import leaderboard_number
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.turn_scores import credit_metric
+from reeltalk.analysis.values import format_signed, format_value, metric_unit
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.pages.charts import PairedDifference, forest_chart
@@ -128,7 +128,7 @@ def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, rests
     title = f"{metric_title(metric)}: differences of all pairs of models"
     return ComparisonSection(
         metric=metric,
-        scale=metric_scale(metric),
+        scale=metric_unit(metric),
         direction=direction_of(metric),
         summary=_summary(found, compared),
         matrix=_matrix(found, rows) if matrix else (),
@@ -246,7 +246,7 @@ def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Pa
             low, high = row.low, row.high
             if low is not None and high is not None:
                 low, high = sorted((sign * low, sign * high))
-            estimate = Estimate(sign * row.difference, low, high, row.items, row.videos)
+            estimate = on_display_scale(Estimate(sign * row.difference, low, high, row.items, row.videos), row.metric)
             interval = "no interval" if low is None or high is None else (
                 f"[{format_signed(row.metric, low)}, {format_signed(row.metric, high)}]"
             )  # fmt: skip

@@ -13,12 +13,20 @@ from markupsafe import Markup
 
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
-from reeltalk.analysis.columns import metric_kind, metric_scale, metric_title
+from reeltalk.analysis.columns import metric_kind, metric_title
 from reeltalk.analysis.dialogues import ShownDialogue, limit_text
-from reeltalk.analysis.leaderboard import Leaderboard, format_value, key_of
+from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
 from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
 from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
+from reeltalk.analysis.values import (
+    format_quoted,
+    format_range,
+    format_signed,
+    format_value,
+    metric_heading,
+    metric_unit,
+)
 from reeltalk.analysis.verdicts import Place, ShownVerdict
 from reeltalk.metrics.uncertainty import INTERVAL
 from reeltalk.pages import charts
@@ -208,8 +216,12 @@ def make_environment() -> Environment:
         interval=INTERVAL,
         key_of=key_of,
         metric_kind=metric_kind,
-        metric_scale=metric_scale,
+        metric_unit=metric_unit,
         format_value=format_value,
+        format_quoted=format_quoted,
+        format_range=format_range,
+        format_signed=format_signed,
+        metric_heading=metric_heading,
         swatch=lambda index: Markup(charts.swatch(index)),
         metric_title=metric_title,
         pages=(),

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from reeltalk.analysis.comparison import CompareSettings, compare_models, format_p, format_signed
+from reeltalk.analysis.comparison import CompareSettings, compare_models, format_p
 from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.analysis.values import format_signed
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
 from reeltalk.store.runs import Run
