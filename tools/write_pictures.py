@@ -41,10 +41,11 @@ class Drawing:
         self.path(points, 'stroke="currentColor" stroke-opacity=".65" stroke-width="1.5" marker-end="url(#head)"')
 
     def __str__(self) -> str:
+        width_px, height_px = WIDTH_PX + 32, self.height_px + 20
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 -10 {WIDTH_PX + 32} {self.height_px + 20}" role="img" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 -10 {width_px} {height_px}" role="img" '
             f'aria-label="{escape(self.label)}" font-family="system-ui, sans-serif" fill="#1f2328" color="#1f2328">\n'
-            f'<rect x="-16" y="-10" width="{WIDTH_PX + 32}" height="{self.height_px + 20}" rx="6" fill="#fff"/>\n'
+            f'<rect x="-16" y="-10" width="{width_px}" height="{height_px}" rx="6" fill="#fff"/>\n'
             '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="5" markerHeight="5" '
             'orient="auto"><path d="M0 0L8 4L0 8z" fill-opacity=".65"/></marker></defs>\n'
             + "\n".join(self.shapes)
