@@ -316,9 +316,9 @@ def test_the_notebook_runs_from_top_to_bottom_and_shows_small_tables(tmp_path: P
     assert max(map(len, tables)) < 6000
     *_, run, comparison, board = tables
     assert "Typed answers" in run
-    assert "<td>blind − oracle</td>" in comparison
+    assert ">blind − oracle</td>" in comparison
     assert "oracle is better" in comparison
-    assert re.search(r"<td>oracle</td><td>\d+\.\d+ \[", board)
+    assert re.search(r">oracle</td><td>\d+\.\d+ \[", board)
     assert shown[-1]["text"].endswith("index.html')")
 
 
