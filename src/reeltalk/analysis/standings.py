@@ -18,7 +18,7 @@ from reeltalk.analysis.columns import (
     metric_kind,
     metric_title,
 )
-from reeltalk.analysis.comparison import CompareSettings, Comparison, compare_models
+from reeltalk.analysis.comparison import CompareSettings, Comparison, Comparisons, compare_models
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
 from reeltalk.analysis.values import format_points, format_quoted, format_range
 from reeltalk.judge.protocol import credit_measures, measure_caution
@@ -196,12 +196,13 @@ def headline_metric(board: Leaderboard) -> Headline | None:
     return None
 
 
-def find_standings(board: Leaderboard, metric: str | None = None) -> Standings:
+def find_standings(board: Leaderboard, metric: str | None = None, *, compared: Comparisons | None = None) -> Standings:
     """The standings of a leaderboard.
 
     Args:
         board: The leaderboard.
         metric: The metric; `headline_metric` chooses it by default.
+        compared: Comparisons of all pairs of the leaderboard in its headlines and text metrics, if they are known.
 
     Raises:
         BenchmarkError: A run's tables do not have one order.
@@ -212,7 +213,7 @@ def find_standings(board: Leaderboard, metric: str | None = None) -> Standings:
         careful = [metric_title(name) for name in board.metrics if measure_caution(name) and "." not in name]
         why = f": {_listed(careful)} must not rank them" if careful else ""
         return Standings(board, None, (), f"The runs have no score by which models can be ranked{why}.", 0, ())
-    pairs = _Pairs.of(board, headline.metric)
+    pairs = _Pairs.of(board, headline.metric, compared)
     titles = _titles(board)
     rows = [
         Standing(
@@ -300,11 +301,12 @@ class _Pairs:
     alpha: float
 
     @classmethod
-    def of(cls, board: Leaderboard, metric: str) -> "_Pairs":
+    def of(cls, board: Leaderboard, metric: str, found: Comparisons | None) -> "_Pairs":
         settings = CompareSettings(metrics=(metric,))
         if len(board.models) < 2:
             return cls(board, metric, {}, settings.alpha)
-        found = compare_models(board, settings, models=range(len(board.models)), strict=False)
+        if found is None:
+            found = compare_models(board, settings, models=range(len(board.models)), strict=False)
         # A short name such as `bleu` stands for several metrics.
         rows = {(row.first, row.second): row for row in found.rows if row.metric == metric}
         return cls(board, metric, rows, settings.alpha)
