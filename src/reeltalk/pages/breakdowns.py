@@ -393,6 +393,6 @@ def _drawn(site: Site, by: str, found: list[TimingFigure]) -> list[tuple[TimingF
 
 
 REPORT_PAGES: Final = (
-    Page("Breakdowns", PAGE, has_breakdowns, write_breakdowns, place=70),
-    Page("Times", TIMES_PAGE, has_times, write_times, place=100),
+    Page("Breakdowns", PAGE, has_breakdowns, write_breakdowns, place=70, more=True),
+    Page("Times", TIMES_PAGE, has_times, write_times, place=100, more=True),
 )

@@ -321,7 +321,7 @@ def write_looking(site: Site) -> None:
     )
 
 
-REPORT_PAGES: Final = (Page("Looking", FILE, lambda site: bool(site.controls), write_looking, place=50),)
+REPORT_PAGES: Final = (Page("Looking", FILE, lambda site: bool(site.controls), write_looking, place=50, more=True),)
 
 
 def _files(site: Site, name: str, looking: ControlResults, table: ControlTable) -> Markup:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
-from reeltalk.analysis.columns import metric_kind, metric_scale, metric_title
+from reeltalk.analysis.columns import metric_kind, metric_scale, metric_title, model_title
 from reeltalk.analysis.dialogues import ShownDialogue, limit_text
 from reeltalk.analysis.leaderboard import Leaderboard, format_value, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
@@ -26,6 +26,7 @@ from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.pages.scenarios import title_of_activity
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
+from reeltalk.schema.labels import label_title
 from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import printable
 from reeltalk.store.benchmark import Benchmark
@@ -46,6 +47,8 @@ class Page:
     write: "Callable[[Site], None]"
     place: int
     """Position in the navigation: pages are ordered by it."""
+    more: bool = False
+    """True if the navigation has it behind *More*."""
 
 
 @dataclass
@@ -212,6 +215,8 @@ def make_environment() -> Environment:
         format_value=format_value,
         swatch=lambda index: Markup(charts.swatch(index)),
         metric_title=metric_title,
+        model_title=model_title,
+        label_title=label_title,
         pages=(),
         here="",
     )

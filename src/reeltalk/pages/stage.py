@@ -291,7 +291,9 @@ def _environment_of(benchmark: Benchmark, first: str | None = None) -> Environme
     if has_dataset(benchmark):
         pages.append(("Dataset", DATASET_PAGE))
     environment = make_environment()
-    environment.globals["pages"] = [{"title": title, "file": file} for title, file in pages if file != first]
+    environment.globals["pages"] = [
+        {"title": title, "file": file, "more": False} for title, file in pages if file != first
+    ]
     return environment
 
 
