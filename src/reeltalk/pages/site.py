@@ -14,7 +14,7 @@ from markupsafe import Markup
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
 from reeltalk.analysis.columns import metric_kind, metric_scale, metric_title, model_title
-from reeltalk.analysis.dialogues import ShownDialogue, limit_text
+from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, limit_text, read_context
 from reeltalk.analysis.leaderboard import Leaderboard, format_value, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
 from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
@@ -82,6 +82,15 @@ class Site:
         """The facts about each model, in the leaderboard's order."""
         said = self.settings.about
         return [said.get(model.name) or said.get(model.info.model) for model in self.board.models]
+
+    @cached_property
+    def context(self) -> BenchmarkContext:
+        """The benchmark's videos, clips and dialogues; empty without a benchmark.
+
+        Raises:
+            InputError: A table is damaged.
+        """
+        return BenchmarkContext() if self.benchmark is None else read_context(self.benchmark)
 
     @cached_property
     def turns(self) -> TaggedTurns:
