@@ -278,7 +278,7 @@ def _list_row(
     ]
 
 
-LISTED: Final = 20
+LISTED: Final = 8
 """Maximum number of turns in a list that needs no script."""
 MOST_LISTS: Final = 12
 """Maximum number of models that are compared with the best one in such lists."""

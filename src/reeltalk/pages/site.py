@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -226,10 +226,25 @@ def make_environment() -> Environment:
         metric_title=metric_title,
         model_title=model_title,
         label_title=label_title,
+        label_mark=label_mark,
         pages=(),
         here="",
     )
     return made
+
+
+@cache
+def label_mark(vocabulary: str, label: str) -> Markup:
+    """A label by its name for people; its code, if it has one, is a tooltip.
+
+    Args:
+        vocabulary: Name of its vocabulary, such as `vdact.question_type`.
+        label: The label as tables have it, such as `T-SEQ`.
+    """
+    title, plain = label_title(vocabulary, label).replace("_", " "), label.replace("_", " ")
+    if title == plain:
+        return Markup('<span dir="auto">{}</span>').format(printable(plain))
+    return Markup('<abbr title="{}">{}</abbr>').format(printable(label), printable(title))
 
 
 def _shown_text(value: object) -> object:
