@@ -45,8 +45,7 @@ from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabul
 from reeltalk.pages.case import MOST_TURNS, CaseFrame, CaseTurn, case_file, chosen_models, credits_of, draw_case
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
-from reeltalk.pages.site import Page, Site, write_static, write_text
-from reeltalk.schema.labels import label_title
+from reeltalk.pages.site import Page, Site, group_title, write_static, write_text
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import printable
 
@@ -196,9 +195,8 @@ def _label_chips(turn: ShownTurn) -> Markup:
 
 @cache
 def _label_chip(name: str, value: str) -> Markup:
-    title = label_title(name, value).replace("_", " ")
     return Markup(' <span class="label" dir="auto" title="{}: {}">{}</span>').format(
-        printable(title_of_vocabulary(name)), printable(value), printable(title)
+        printable(title_of_vocabulary(name)), printable(value), printable(group_title(name, value))
     )
 
 

@@ -26,7 +26,7 @@ from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.pages.scenarios import title_of_activity
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
-from reeltalk.schema.labels import label_title
+from reeltalk.schema.labels import VOCABULARIES, label_title
 from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import printable
 from reeltalk.store.benchmark import Benchmark
@@ -225,7 +225,7 @@ def make_environment() -> Environment:
         swatch=lambda index: Markup(charts.swatch(index)),
         metric_title=metric_title,
         model_title=model_title,
-        label_title=label_title,
+        group_title=group_title,
         label_mark=label_mark,
         pages=(),
         here="",
@@ -233,17 +233,29 @@ def make_environment() -> Environment:
     return made
 
 
-@cache
-def label_mark(vocabulary: str, label: str) -> Markup:
-    """A label by its name for people; its code, if it has one, is a tooltip.
+def group_title(vocabulary: str, label: str) -> str:
+    """The name of a label, or of a group of a run, for people: `Sequence` for `T-SEQ`.
 
     Args:
-        vocabulary: Name of its vocabulary, such as `vdact.question_type`.
-        label: The label as tables have it, such as `T-SEQ`.
+        vocabulary: Name of the vocabulary, such as `vdact.question_type`, or the kind of a group, such as
+            `question_type`.
+        label: The label as tables have it.
     """
-    title, plain = label_title(vocabulary, label).replace("_", " "), label.replace("_", " ")
-    if title == plain:
-        return Markup('<span dir="auto">{}</span>').format(printable(plain))
+    known = next((name for name in VOCABULARIES if vocabulary in (name, name.split(".")[-1])), vocabulary)
+    return label_title(known, label).replace("_", " ")
+
+
+@cache
+def label_mark(vocabulary: str, label: str) -> Markup:
+    """The name of a label as HTML; its code, if it has one, is a tooltip.
+
+    Args:
+        vocabulary: As for `group_title`.
+        label: The label as tables have it.
+    """
+    title = group_title(vocabulary, label)
+    if title == label.replace("_", " "):
+        return Markup('<span dir="auto">{}</span>').format(printable(title))
     return Markup('<abbr title="{}">{}</abbr>').format(printable(label), printable(title))
 
 
