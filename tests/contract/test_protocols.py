@@ -11,7 +11,8 @@ import pytest
 import write_reference
 
 from reeltalk import judge as judging
-from reeltalk.analysis.columns import metric_kind, metric_scale, metric_title
+from reeltalk.analysis.columns import metric_kind, metric_title
+from reeltalk.analysis.values import metric_unit
 from reeltalk.cli import run
 from reeltalk.judge import protocol as registry
 from reeltalk.judge.attacks import attacked_unit, neutral_dialogues
@@ -116,7 +117,7 @@ def test_every_criterion_and_every_measure_is_described(name: str, compat: bool,
 def test_what_nobody_described_is_not_taken_for_something_else() -> None:
     for metric in ("clair.floor_of_nobody", "nobody", "svbench.nothing", "vdeval.percentile.nothing"):
         assert measure_info(metric) is None
-        assert (metric_title(metric), metric_scale(metric)) == (metric, "")
+        assert (metric_title(metric), metric_unit(metric)) == (metric, "")
     assert protocols()["clair"].criterion("nobody") is None
 
 

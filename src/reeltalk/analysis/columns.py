@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from reeltalk.judge.protocol import COMPAT, is_headline, measure_info
-from reeltalk.metrics.info import TIMINGS, Direction, MetricInfo, digits
+from reeltalk.metrics.info import TIMINGS, Direction, MetricInfo
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.runs import ModelInfo, SummaryRow
 from reeltalk.schema.scoring import Signature
@@ -25,10 +25,23 @@ FLOORS: Final = {
     "baseline:copied-question": "gives the question back",
 }
 """The floors: baselines without knowledge of the video or the question, by the source of their answers."""
+SEES_NO_VIDEO: Final = frozenset({*FLOORS, "baseline:blind", "baseline:recall", "baseline:history"})
+"""Sources of baselines that answer without the video. A model that is not above them shows no use of it."""
 ORACLE: Final = "oracle"
 """Source of answers that were computed from the facts of the video."""
 REFERENCE: Final = "baseline:reference"
 """Source of answers that are the references themselves."""
+BASELINE_NOTES: Final = {
+    **FLOORS,
+    "baseline:blind": "knows the question only",
+    "baseline:recall": "knows the question and what was said before",
+    "baseline:history": "knows the question and what was said before",
+    "baseline:nearest": "compares words and pictures with known questions",
+    "baseline:frames": "also sees frames",
+    ORACLE: "reads the facts of the video",
+    REFERENCE: "gives the references",
+}
+"""What a baseline does, by the source of its answers."""
 HUMAN: Final = "human:"
 """Prefix of the source of people's answers, and of the judge of people's ratings."""
 BASELINES: Final = ("baseline:", ORACLE, HUMAN)
@@ -94,12 +107,6 @@ def fixed_of(metric: str) -> str:
     return ".".join(part for part in metric.split(".") if part not in (COMPAT, FLOOR))
 
 
-def metric_scale(metric: str) -> str:
-    """The scale of a judged measure as text; empty if it has none."""
-    info = None if metric in TEXT else info_of(metric)
-    return info.scale if info is not None else ""
-
-
 def share_of(metric: str, value: float) -> float | None:
     """Position of the value of one turn on its metric's scale, from 0 to 1.
 
@@ -128,17 +135,6 @@ def span_of(metric: str) -> float | None:
         return TEXT_METRICS[metric].high
     info = info_of(metric)
     return None if info is None else info.width
-
-
-def digits_of(metric: str | None, value: float) -> int:
-    """Number of decimals of a value in tables.
-
-    Args:
-        metric: Its metric, if it has one.
-        value: The value.
-    """
-    info = None if metric is None else info_of(metric)
-    return digits(value) if info is None else info.digits(value)
 
 
 def metric_title(metric: str) -> str:
@@ -192,6 +188,21 @@ def model_title(name: str) -> ModelTitle:
 def floor_of(info: ModelInfo) -> str | None:
     """Description of a floor; None for other models."""
     return FLOORS.get(info.source)
+
+
+Role = Literal["model", "people", "baseline", "floor", "reference"]
+"""What a row of a leaderboard is: `reference` is the oracle, or the references as answers."""
+
+
+def role_of(info: ModelInfo) -> Role:
+    """The role of a model, by the source of its answers."""
+    if floor_of(info):
+        return "floor"
+    if is_human(info):
+        return "people"
+    if is_reference(info) or info.source == ORACLE:
+        return "reference"
+    return "baseline" if is_baseline(info) else "model"
 
 
 def is_human(info: ModelInfo) -> bool:

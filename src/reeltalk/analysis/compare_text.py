@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from reeltalk.analysis.columns import metric_scale, metric_title
-from reeltalk.analysis.comparison import Comparison, Comparisons, format_p, format_signed
-from reeltalk.analysis.leaderboard import format_value, key_of
+from reeltalk.analysis.columns import metric_title
+from reeltalk.analysis.comparison import Comparison, Comparisons, format_p
+from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.values import format_range, format_signed, format_value, metric_heading
 from reeltalk.metrics.significance import TITLES
 from reeltalk.schema.texts import printable
 from reeltalk.store.documents import write_json
@@ -150,7 +151,8 @@ def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
 
 
 def _name(row: Comparison, grouped: bool) -> str:
-    return f"{metric_title(row.metric)}: {row.group}" if grouped and row.group else metric_title(row.metric)
+    heading = metric_heading(row.metric)
+    return f"{heading}: {row.group}" if grouped and row.group else heading
 
 
 def _values(row: Comparison) -> tuple[str, str]:
@@ -166,9 +168,7 @@ def _difference(row: Comparison) -> str:
 
 
 def _interval(row: Comparison) -> str:
-    if row.low is None or row.high is None:
-        return "no interval"
-    return f"[{format_signed(row.metric, row.low)}, {format_signed(row.metric, row.high)}]"
+    return format_range(row.low, row.high, row.metric, signed=True) or "no interval"
 
 
 def _duel(row: Comparison) -> str:
@@ -210,8 +210,7 @@ def _cells(found: Comparisons, row: Comparison) -> list[str]:
     words = found.verdict(row)
     if best is not None:
         words = words.replace(key_of(best), "A" if best == row.first else "B", 1)
-    scale = f" ({metric_scale(row.metric)})" if metric_scale(row.metric) else ""
-    name = _name(row, found.settings.by is not None) + scale
+    name = _name(row, found.settings.by is not None)
     tested = [format_p(row.p), format_p(row.corrected_p)]
     return [name, *names, *_values(row), _difference(row), *tested, f"{row.items:,}", f"{row.videos:,}", words]
 

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.analysis.columns import (
     answer_settings,
     differing_parts,
-    digits_of,
     direction_of,
     metric_kind,
     metric_title,
@@ -25,6 +24,7 @@ from reeltalk.analysis.columns import (
 )
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
 from reeltalk.analysis.score_matrix import Bools, Floats, ScoreMatrix, Turns, average_units, leaderboard_number
+from reeltalk.analysis.values import format_points
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.clustered import (
     ClusteredEstimate,
@@ -178,18 +178,13 @@ class Comparisons:
         best = row.winner(self.settings.alpha)
         if best is None:
             shown = "" if row.detectable is None else (
-                f"; the smallest detectable difference here is {format_signed(row.metric, row.detectable)[1:]}"
+                f"; the smallest detectable difference here is {format_points(row.detectable, row.metric)}"
                 f" ({self.settings.target_power * 100:.0f} % power)"
             )  # fmt: skip
             return f"no difference shown{shown}"
         word = "has more" if direction_of(row.metric) == "neither" else "is better"
         rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
         return f"{first if best == row.first else second} {word}{rough}"
-
-
-def format_signed(metric: str, value: float) -> str:
-    """A difference with its sign and the metric's number of decimals."""
-    return f"{value:+z,.{digits_of(metric, 0.0)}f}"
 
 
 def format_p(p: float | None) -> str:

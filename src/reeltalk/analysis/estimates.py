@@ -1,14 +1,15 @@
 """Numbers with intervals: means of turns, differences of two means, and cells of tables that show them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from reeltalk.analysis.columns import metric_scale, metric_title
-from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow, format_value
+from reeltalk.analysis.columns import metric_title
+from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
 from reeltalk.analysis.table_files import Quantity, TableCell
+from reeltalk.analysis.values import display_factor, format_value, metric_unit
 from reeltalk.metrics.clustered import clustered_difference, clustered_mean
 from reeltalk.metrics.uncertainty import mean_interval
 from reeltalk.schema.runs import CurvePoint, GroupRow
@@ -33,6 +34,18 @@ class Estimate:
         if self.low is None or self.high is None:
             return format_value(self.value)
         return f"{format_value(self.value)} [{format_value(self.low)}, {format_value(self.high)}]"
+
+
+def on_display_scale(found: Estimate, metric: str) -> Estimate:
+    """An estimate on the scale on which people read the metric, for a chart: a share in percent.
+
+    Args:
+        found: As files have it.
+        metric: Its metric.
+    """
+    factor = display_factor(metric)
+    low, high = (None if end is None else end * factor for end in (found.low, found.high))
+    return replace(found, value=found.value * factor, low=low, high=high)
 
 
 class VideoValue(NamedTuple):
@@ -132,7 +145,7 @@ def by_metric(board: Leaderboard, metrics: Iterable[str]) -> tuple[list[str], li
     rows: list[list[TableCell]] = [
         [
             metric_title(metric),
-            metric_scale(metric),
+            metric_unit(metric),
             *(quantity_of(model, model.cells[metric]) for model in board.models),
         ]
         for metric in metrics

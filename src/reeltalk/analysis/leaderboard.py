@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk.analysis.columns import (
+    BASELINE_NOTES,
     Column,
+    Role,
     columns,
     competes,
     differing_parts,
-    digits_of,
     direction_of,
     floor_of,
     is_human,
     is_reference,
     metric_kind,
+    model_title,
+    role_of,
 )
 from reeltalk.errors import BenchmarkError
 from reeltalk.judge.protocol import measure_caution
@@ -81,6 +84,26 @@ class ModelRow:
             # A plain name has no dot, so it never equals a hashed one.
             plain += "." + hashlib.sha256(self.name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return f"models/{plain}.html"
+
+    @property
+    def title(self) -> str:
+        """The name for people, without the hash of weights that tells two versions apart."""
+        return model_title(self.name).title
+
+    @property
+    def revision(self) -> str:
+        """The hash of weights in the name; empty if there is none."""
+        return model_title(self.name).weights
+
+    @property
+    def note(self) -> str:
+        """What a baseline does; empty for other models."""
+        return BASELINE_NOTES.get(self.info.source, "")
+
+    @property
+    def role(self) -> Role:
+        """What the model is: a model, people, a baseline, a floor or a reference."""
+        return role_of(self.info)
 
     @property
     def floor(self) -> str | None:
@@ -291,16 +314,6 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
         for name, (_, run, info, found) in zip(names, rows, strict=True)
     ]
     return Leaderboard(metrics, models, mixed, _signatures(metrics, models), _unscored(metrics, models))
-
-
-def format_value(value: float, metric: str | None = None) -> str:
-    """A value with four decimals, or two from 10 on.
-
-    Args:
-        value: The value.
-        metric: Its metric. Metrics from 0 to 100, tokens and frames always have two decimals.
-    """
-    return f"{value:,.{digits_of(metric, value)}f}"
 
 
 def key_of(index: int) -> str:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.analysis.columns import metric_title, span_of
-from reeltalk.analysis.comparison import Comparison, Comparisons, format_signed
+from reeltalk.analysis.comparison import Comparison, Comparisons
 from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.values import format_points, metric_unit
 from reeltalk.metrics.significance import power_of, videos_needed
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.schema.texts import printable
@@ -126,14 +127,15 @@ def _row(found: Comparisons, row: Comparison, own: Sequence[SamplePlan]) -> list
         "",
         f"{title}: {names}",
         f"    pilot: {first.videos:,} videos with {first.items_per_video:.1f} {row.item}s each, standard error "
-        f"{format_signed(row.metric, first.standard_error)[1:]}, within-video correlation {first.icc:.2f}{effect}",
-        f"    smallest detectable difference now: {format_signed(row.metric, first.detectable)[1:]}",
+        f"{format_points(first.standard_error, row.metric)}, within-video correlation {first.icc:.2f}{effect}",
+        f"    smallest detectable difference now: {format_points(first.detectable, row.metric)}",
     ]
     for plan in own:
         needed = "more than a million" if plan.videos_needed is None else f"{plan.videos_needed:,}"
+        # A point of a share is a percentage point; of another scale it is a hundredth.
+        size = "" if metric_unit(row.metric) == "%" else f" ({format_points(plan.difference, row.metric)})"
         lines.append(
-            f"    {plan.points:g} point{'s' if plan.points != 1 else ''} "
-            f"({format_signed(row.metric, plan.difference)[1:]}): {needed} videos; "
+            f"    {plan.points:g} point{'s' if plan.points != 1 else ''}{size}: {needed} videos; "
             f"found with {plan.power_now * 100:.0f} % power now"
         )
     return lines

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from reeltalk.analysis.columns import digits_of
+from reeltalk.analysis.values import format_range, format_signed, format_value, metric_unit
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.store.text_tables import (
     escape_latex,
@@ -35,7 +35,7 @@ class Quantity:
     n: int | None = None
     """Number of items; None if it is not shown."""
     metric: str | None = None
-    """Determines the number of decimals; without a metric four, or two from 10 on."""
+    """Determines how it is written: see `reeltalk.analysis.values`."""
     is_best: bool = False
     may_equal_best: bool = False
     missing: str = "not scored"
@@ -49,15 +49,13 @@ class Quantity:
         return self.missing if self.value is None else self.write(self.value)
 
     def write(self, value: float) -> str:
-        """A value with as many decimals as on pages."""
-        return f"{value:{'+' if self.signed else ''},.{digits_of(self.metric, value)}f}"
+        """A value as on pages."""
+        return format_signed(self.metric, value) if self.signed else format_value(value, self.metric)
 
     @property
     def interval(self) -> str:
         """The interval in brackets; empty if there is none."""
-        if self.value is None or self.low is None or self.high is None:
-            return ""
-        return f"[{self.write(self.low)}, {self.write(self.high)}]"
+        return "" if self.value is None else format_range(self.low, self.high, self.metric, signed=self.signed)
 
 
 TableCell = str | int | float | Quantity | None
@@ -134,6 +132,8 @@ def _notes(table: TableFile) -> list[str]:
         found.append("95 % intervals in brackets, clustered by source video.")
     if warning := _warning(cells):
         found.append(warning)
+    if any(metric_unit(cell.metric) == "%" for cell in cells if cell.metric):
+        found.append(f"Shares are in percent{', differences in points' if any(cell.signed for cell in cells) else ''}.")
     if any(cell.is_best for cell in cells):
         found.append("Highest value of a column in bold.")
     if any(cell.may_equal_best for cell in cells):

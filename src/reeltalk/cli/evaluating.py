@@ -19,7 +19,7 @@ from reeltalk.cli.evaluation_options import (
     Seconds,
     parse_controls,
 )
-from reeltalk.cli.options import DELETE_REPLIES, HOW, OUT, OVERWRITE, PLAN
+from reeltalk.cli.options import DELETE_REPLIES, HOW, OUT, OVERWRITE, PLAN, VERBOSE
 from reeltalk.cli.terminal import ProgressBar, print_run, say
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import RunConfig
@@ -50,6 +50,7 @@ def evaluate(
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
     delete_replies: Annotated[bool, DELETE_REPLIES] = False,
+    verbose: Annotated[bool, VERBOSE] = False,
 ) -> int:
     """Ask a model a benchmark's dialogues, judge the answers, and write a run.
 
@@ -99,6 +100,8 @@ def evaluate(
         Replace an existing run. Its stored replies are kept and used again.
     delete_replies
         With --overwrite: also delete the stored replies, so that every request is sent again.
+    verbose
+        Also print every number, count and reason, and not only the table of the leading metric.
     """
     from reeltalk.benchmarks.presets import PRESETS
     from reeltalk.stages.evaluating import evaluate as run_stage
@@ -140,7 +143,7 @@ def evaluate(
             progress=bar.show,
             tell=say,
         )
-    return print_run(done)
+    return print_run(done, verbose=verbose)
 
 
 def _plan(benchmark: Path, config: RunConfig, *, latency_s: float | None, judge_latency_s: float | None) -> int:

@@ -14,7 +14,7 @@ from reeltalk.cli.evaluation_options import (
     JudgingOptions,
     Limits,
 )
-from reeltalk.cli.options import DELETE_REPLIES, FLAG, HOW, OUT, OVERWRITE, SELECT, ExecutorName
+from reeltalk.cli.options import DELETE_REPLIES, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE, ExecutorName
 from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import RetrySettings
@@ -37,6 +37,7 @@ def judge(
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
     delete_replies: Annotated[bool, DELETE_REPLIES] = False,
+    verbose: Annotated[bool, VERBOSE] = False,
 ) -> int:
     """Judge existing answers: of a run, without playing it again, or of a published file.
 
@@ -74,6 +75,8 @@ def judge(
         Replace an existing run or file. Stored replies of a run are kept and used again.
     delete_replies
         With --overwrite: also delete the stored replies, so that every request is sent again.
+    verbose
+        Also print every number, count and reason, and not only the table of the leading metric.
     """
     if attack:
         if sources or bench is not None or format is not None or limit is not None or beside or delete_replies:
@@ -102,7 +105,7 @@ def judge(
             progress=bar.show,
             tell=say,
         )
-    return print_run(done)
+    return print_run(done, verbose=verbose)
 
 
 def _attack(
@@ -136,6 +139,7 @@ def retry(
     *,
     bench: Path | None = None,
     settings: Annotated[RetrySettings, Parameter(name="*")] = NOTHING_ELSE,
+    verbose: Annotated[bool, VERBOSE] = False,
 ) -> int:
     """Repeat only the failed requests of a run of `evaluate` or `judge`; an unfinished run continues.
 
@@ -150,13 +154,15 @@ def retry(
         Folder of the run. Its controls are retried too.
     bench
         Folder of the benchmark, if it was moved.
+    verbose
+        Also print every number, count and reason, and not only the table of the leading metric.
     """
     from reeltalk.benchmarks.presets import PRESETS
     from reeltalk.stages.retrying import retry as run_stage
 
     with ProgressBar() as bar:
         done = run_stage(run, settings=settings, benchmark=bench, presets=PRESETS, progress=bar.show, tell=say)
-    return print_run(done)
+    return print_run(done, verbose=verbose)
 
 
 def score(
@@ -217,4 +223,4 @@ def score(
         overwrite=overwrite,
         tell=say,
     )
-    return print_run(done)
+    return print_run(done, verbose=True)

@@ -18,6 +18,7 @@ FLAG: Final = Parameter(negative="")
 """A switch without a `--no-` form, or a list without an `--empty-` form."""
 OUT: Final = Parameter(group=OUTPUT)
 OVERWRITE: Final = Parameter(name="--overwrite", negative="", group=OUTPUT)
+VERBOSE: Final = Parameter(name="--verbose", negative="", group=OUTPUT)
 DELETE_REPLIES: Final = Parameter(name="--delete-replies", negative="", group=OUTPUT)
 SELECT: Final = Parameter(group=SELECTION)
 HOW: Final = Parameter(group=RUN)

@@ -5,8 +5,8 @@ from typing import Final, Literal
 
 Direction = Literal["higher", "neither"]
 
-LONG: Final = 4
 SHORT: Final = 2
+"""Decimals of an amount."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,9 @@ class MetricInfo:
     """Highest value; None without a bound."""
     direction: Direction = "higher"
     decimals: int | None = None
-    """Digits after the point; by default two from 10 on, and four below."""
+    """Digits after the point as people read it; by default one for a share in percent, else two, or three below 1."""
+    unit: str = ""
+    """Unit of a metric without a scale, such as `s`."""
     corpus: bool = False
     """True if it is a number of all answers together and no mean over single answers."""
     answer_rank: int | None = None
@@ -61,26 +63,35 @@ class MetricInfo:
             return None
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
+    @property
+    def percent(self) -> float | None:
+        """The factor that makes a value a percentage, for a share from 0 to 1 or from 0 to 100; None for others."""
+        if self.high == 100.0 and self.low in (0.0, None):
+            return 1.0
+        return 100.0 if (self.low, self.high) == (0.0, 1.0) else None
+
     def digits(self, value: float) -> int:
         """Number of decimals with which a value is printed."""
-        return digits(value) if self.decimals is None else self.decimals
+        if self.percent is not None:
+            return 1
+        return (SHORT if abs(value) >= 1 else 3) if self.decimals is None else self.decimals
 
 
 def digits(value: float) -> int:
     """Number of decimals of a value of an unknown metric: two from 10 on, four below."""
-    return SHORT if abs(value) >= 10 else LONG
+    return SHORT if abs(value) >= 10 else 4
 
 
 TIMINGS: Final = tuple(
-    MetricInfo(name, title, 0.0, None, "neither", decimals)
-    for name, title, decimals in (
-        ("took_s", "Answer (s)", None),
-        ("first_token_s", "First token (s)", None),
-        ("prompt_tokens", "Prompt tokens", SHORT),
-        ("completion_tokens", "Answer tokens", SHORT),
-        ("frames_seen", "Frames", SHORT),
-        ("new_frames", "New frames", SHORT),
-        ("memory_mib", "Memory (MiB)", SHORT),
+    MetricInfo(name, title, 0.0, None, "neither", decimals, unit)
+    for name, title, decimals, unit in (
+        ("took_s", "Answer (s)", 2, "s"),
+        ("first_token_s", "First token (s)", 2, "s"),
+        ("prompt_tokens", "Prompt tokens", 1, "tokens"),
+        ("completion_tokens", "Answer tokens", 1, "tokens"),
+        ("frames_seen", "Frames", 1, "frames"),
+        ("new_frames", "New frames", 1, "frames"),
+        ("memory_mib", "Memory (MiB)", 1, "MiB"),
     )
 )
 """Time of an answer, and amounts of data sent and kept. They are not scores, so no value is best."""

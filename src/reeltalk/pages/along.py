@@ -16,6 +16,7 @@ from reeltalk.analysis.estimates import (
     VideoValue,
     difference_estimate,
     mean_estimate,
+    on_display_scale,
     quantity,
 )
 from reeltalk.analysis.leaderboard import Leaderboard
@@ -179,7 +180,7 @@ def write_along(site: Site) -> None:
 def turn_curves(board: Leaderboard, metric: str) -> str:
     """The chart of a metric by turn position, with a line for each model; empty if no run has values by turn."""
     series = [
-        Series(index, model.name, [(point.turn_index + 1, _estimate(point)) for point in points])
+        Series(index, model.name, [(point.turn_index + 1, _estimate(point, metric)) for point in points])
         for index, model in enumerate(board.models)
         if (points := model.quoted_curve(metric))
     ]
@@ -189,6 +190,8 @@ def turn_curves(board: Leaderboard, metric: str) -> str:
 def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
     """Both figures of a measure, and the links to its table."""
     board, name = site.board, metric_title(one.metric)
+    # The part's values are percentages, whatever the scale of its measure.
+    shares = f"{one.metric}.recovery"
     signatures = site.signatures_of(one.metric, f"{one.metric}.recovery", f"{one.metric}.after_right")
     rows = [
         ValuePair(found.index, board.models[found.index].name, found.after_right, found.after_wrong)
@@ -210,11 +213,11 @@ def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
     cells: list[list[TableCell]] = [
         [
             board.models[found.index].name,
-            quantity(found.after_right, one.metric),
-            quantity(found.after_wrong, one.metric),
-            quantity(found.difference, one.metric, signed=True),
-            quantity(found.no_error_yet, one.metric),
-            *(quantity(dict(found.since_error).get(at), one.metric) for at in distances),
+            quantity(found.after_right, shares),
+            quantity(found.after_wrong, shares),
+            quantity(found.difference, shares, signed=True),
+            quantity(found.no_error_yet, shares),
+            *(quantity(dict(found.since_error).get(at), shares) for at in distances),
         ]
         for found in one.models
     ]
@@ -222,9 +225,9 @@ def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
     return pairs, since, site.table(PAGE, f"after-{one.metric}", header, cells, title, signatures, notes=[CASCADE_NOTE])
 
 
-def _estimate(point: CurvePoint) -> Estimate:
+def _estimate(point: CurvePoint, metric: str) -> Estimate:
     assert point.value is not None  # Points without a value are not drawn.
-    return Estimate(point.value, point.low, point.high, point.n, point.videos)
+    return on_display_scale(Estimate(point.value, point.low, point.high, point.n, point.videos), metric)
 
 
 def _names(board: Leaderboard) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title
-from reeltalk.analysis.estimates import FEW, Estimate, by_model, quantity
+from reeltalk.analysis.estimates import FEW, Estimate, by_model, on_display_scale, quantity
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.pages import charts
@@ -327,7 +327,9 @@ def _group_line(site: Site, breakdown: Breakdown, table: GroupTable, title: str)
 
 
 def _estimate(row: GroupRow | None) -> Estimate | None:
-    return None if row is None or row.value is None else Estimate(row.value, row.low, row.high, row.n, row.videos)
+    if row is None or row.value is None:
+        return None
+    return on_display_scale(Estimate(row.value, row.low, row.high, row.n, row.videos), row.metric)
 
 
 TIMES_PAGE: Final = "times.html"

@@ -21,7 +21,8 @@ from typing import Any, Final, ParamSpec
 from reeltalk.analysis.agreement_levels import ModelMeans
 from reeltalk.analysis.dataset import Spread
 from reeltalk.analysis.estimates import FEW, Estimate
-from reeltalk.analysis.leaderboard import format_value, key_of
+from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.values import format_value
 from reeltalk.schema.texts import escape_html, printable
 
 COLOURS: Final = 8

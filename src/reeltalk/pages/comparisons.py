@@ -6,20 +6,20 @@ from typing import Final
 
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import competes, direction_of, metric_scale, metric_title, model_title
+from reeltalk.analysis.columns import competes, direction_of, metric_title
 from reeltalk.analysis.comparison import (
     CompareSettings,
     Comparison,
     Comparisons,
     compare_models,
     format_p,
-    format_signed,
 )
-from reeltalk.analysis.estimates import Estimate
-from reeltalk.analysis.leaderboard import Leaderboard, format_value, key_of
+from reeltalk.analysis.estimates import Estimate, on_display_scale
+from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.score_matrix import leaderboard_number
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.turn_scores import credit_metric
+from reeltalk.analysis.values import format_points, format_range, format_signed, format_value, metric_unit
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.pages.charts import PairedDifference, forest_chart
@@ -44,7 +44,7 @@ class MatrixCell:
 
 
 @dataclass(frozen=True)
-class PairVerdict:
+class PairSentence:
     """The result of one pair in a sentence, with its numbers."""
 
     row: Comparison
@@ -64,7 +64,7 @@ class ComparisonSection:
     matrix: tuple[tuple[int, tuple[MatrixCell | None, ...]], ...]
     """One row for each model, by its place; None on the diagonal. Empty if the page would get too large."""
     figures: tuple[tuple[str, Markup], ...]
-    pairs: tuple[tuple[int, tuple[PairVerdict, ...]], ...]
+    pairs: tuple[tuple[int, tuple[PairSentence, ...]], ...]
     """The pairs by their first model; only of the first metric."""
     files: Markup
     problems: tuple[tuple[str, tuple[str, ...]], ...]
@@ -104,7 +104,7 @@ def write_comparisons(site: Site) -> None:
         PAGE,
         sections=sections,
         models=[(index, site.board.models[index]) for index in found.models],
-        names=[model_title(model.name).title for model in site.board.models],
+        names=[model.title for model in site.board.models],
         videos=max(row.videos for row in found.rows),
         few_videos=FEW_VIDEOS,
         power=round(found.settings.target_power * 100),
@@ -140,7 +140,7 @@ def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, is_fi
     title = f"{metric_title(metric)}: differences of all pairs of models"
     return ComparisonSection(
         metric=metric,
-        scale=metric_scale(metric),
+        scale=metric_unit(metric),
         direction=direction_of(metric),
         summary=_summary(found, compared, with_power=is_first),
         matrix=_matrix(found, rows) if matrix else (),
@@ -168,21 +168,19 @@ def _summary(found: Comparisons, rows: list[Comparison], *, with_power: bool) ->
     return told
 
 
-def _pairs(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tuple[PairVerdict, ...]], ...]:
+def _pairs(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tuple[PairSentence, ...]], ...]:
     """The pairs by their first model, each once."""
-    grouped: dict[int, list[PairVerdict]] = {}
+    grouped: dict[int, list[PairSentence]] = {}
     for row in rows:
         state = "open" if row.winner(found.settings.alpha) is None else "apart"
-        verdict = PairVerdict(row, _sentence(found, row), state, row.left_out_text())
+        verdict = PairSentence(row, _sentence(found, row), state, row.left_out_text())
         grouped.setdefault(row.first, []).append(verdict)
     return tuple((first, tuple(pairs)) for first, pairs in grouped.items())
 
 
 def _sentence(found: Comparisons, row: Comparison) -> str:
     """The verdict of one pair as a sentence with the models' names."""
-    names = [
-        f"{key_of(index)} {model_title(found.board.models[index].name).title}" for index in (row.first, row.second)
-    ]
+    names = [f"{key_of(index)} {found.board.models[index].title}" for index in (row.first, row.second)]
     winner = row.winner(found.settings.alpha)
     if winner is None or row.difference is None:
         verdict = found.verdict(row)
@@ -198,16 +196,16 @@ def _amount(row: Comparison, sign: int) -> str:
     """The difference with its interval, as the end of a sentence; empty without one."""
     if row.difference is None:
         return ""
-    interval = _interval(row, sign)
-    return f", {format_signed(row.metric, sign * row.difference)}{f' {interval}' if interval else ''}"
+    ahead = sign * row.difference
+    size = format_points(ahead, row.metric) if ahead > 0 else format_signed(row.metric, ahead)
+    return f", {size} {_interval(row, sign)}".rstrip()
 
 
 def _interval(row: Comparison, sign: int) -> str:
     """The interval of a difference; empty if it has none."""
     if row.low is None or row.high is None:
         return ""
-    low, high = sorted((sign * row.low, sign * row.high))
-    return f"[{format_signed(row.metric, low)}, {format_signed(row.metric, high)}]"
+    return format_range(*sorted((sign * row.low, sign * row.high)), row.metric, signed=True)
 
 
 def _matrix(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tuple[MatrixCell | None, ...]], ...]:
@@ -252,7 +250,7 @@ def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]
     for words, target in targets:
         if target is None:
             continue
-        name = f"{key_of(target)} {board.models[target].name}"
+        name = f"{key_of(target)} {board.models[target].title}"
         caption = f"Difference to {words}, {name}"
         svg = forest_chart(_against(found, rows, target), title=f"{metric_title(metric)}: {caption}")
         if svg:
@@ -288,7 +286,7 @@ def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Pa
             low, high = row.low, row.high
             if low is not None and high is not None:
                 low, high = sorted((sign * low, sign * high))
-            estimate = Estimate(sign * row.difference, low, high, row.items, row.videos)
+            estimate = on_display_scale(Estimate(sign * row.difference, low, high, row.items, row.videos), row.metric)
             told = f"{format_signed(row.metric, sign * row.difference)} {_interval(row, sign) or 'no interval'}, {told}"
         apart = row.winner(found.settings.alpha) is not None
         lines.append(PairedDifference(index, found.board.models[index].name, estimate, told, apart))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reeltalk.analysis.columns import metric_scale, metric_title
-from reeltalk.analysis.comparison import Comparison, format_signed
+from reeltalk.analysis.comparison import Comparison
 from reeltalk.analysis.leaderboard import Cell, build_leaderboard
+from reeltalk.analysis.values import format_signed, metric_heading
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.looking import compare_controls, separate_controls
 from reeltalk.pages.site import make_environment, write_static, write_text
@@ -145,12 +145,7 @@ def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]],
             titles=CONTROLS,
             format_signed=format_signed,
             metrics=metrics,
-            measure=", ".join(
-                dict.fromkeys(
-                    metric_title(metric) + (f", {metric_scale(metric)}" if metric_scale(metric) else "")
-                    for metric in metrics.values()
-                )
-            ),
+            measure=", ".join(dict.fromkeys(metric_heading(metric) for metric in metrics.values())),
         )
     )
     for page in folder.glob("*/**/*.html"):

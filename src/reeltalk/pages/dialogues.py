@@ -40,8 +40,9 @@ from reeltalk.analysis.finder import (
     short,
     word_row,
 )
-from reeltalk.analysis.leaderboard import format_value, key_of
+from reeltalk.analysis.leaderboard import key_of
 from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabulary
+from reeltalk.analysis.values import format_value
 from reeltalk.pages.case import MOST_TURNS, CaseFrame, CaseTurn, case_file, chosen_models, credits_of, draw_case
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter

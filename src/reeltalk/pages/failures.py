@@ -8,7 +8,7 @@ from typing import Final
 from reeltalk.analysis.columns import metric_title
 from reeltalk.analysis.dialogues import ShownTurn
 from reeltalk.analysis.finder import short
-from reeltalk.analysis.leaderboard import format_value
+from reeltalk.analysis.values import format_value
 from reeltalk.analysis.verdicts import ShownVerdict
 from reeltalk.pages.site import Page, Site, write_static
 from reeltalk.schema.answers import AnswerState

@@ -1,21 +1,26 @@
-"""The first page of a report on runs, and the leaderboard as JSON, CSV, LaTeX or Markdown."""
+"""The first page of a report on runs: the standings. Also the leaderboard as JSON, CSV, LaTeX or Markdown."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
-from markupsafe import Markup
-
-from reeltalk.analysis.columns import FLOOR, metric_kind, metric_title
-from reeltalk.analysis.estimates import FEW, Estimate, by_metric, by_model
-from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow, build_leaderboard, format_reasons, format_value
-from reeltalk.analysis.turn_scores import credit_metric
-from reeltalk.analysis.verdicts import unscored_reasons
+from reeltalk.analysis.columns import SEES_NO_VIDEO, info_of, metric_kind, metric_title
+from reeltalk.analysis.finder import TurnPlaces, make_finder
+from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow, build_leaderboard, format_reasons
+from reeltalk.analysis.standings import (
+    Standing,
+    Standings,
+    WeakType,
+    find_standings,
+    type_vocabulary,
+    worst_types,
+)
+from reeltalk.analysis.values import format_range, format_value, metric_heading
+from reeltalk.judge.protocol import needs_model
 from reeltalk.metrics.uncertainty import few_videos_warning
-from reeltalk.pages import charts
-from reeltalk.pages.along import turn_curves
-from reeltalk.pages.breakdowns import answer_settings_table, judge_name
+from reeltalk.pages.breakdowns import judge_name
 from reeltalk.pages.looking import separate_controls
-from reeltalk.pages.site import Page, Site
+from reeltalk.pages.site import Page, Site, write_static
 from reeltalk.schema.texts import printable
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
@@ -31,111 +36,143 @@ from reeltalk.store.text_tables import (
 PAGE: Final = "index.html"
 
 
+STYLE: Final = "leaderboard.css"
+RIGHT: Final = "right-wrong"
+"""What the turn finder is told to show: turns that one model gets right and another one wrong."""
+
+
+@dataclass(frozen=True)
+class IntervalBar:
+    """Positions on a bar from 0 to 100."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class StandingRow:
+    """A model in the drawn standings."""
+
+    standing: Standing
+    bar: IntervalBar | None
+    """Its value and interval on the scale of the metric; None without a value."""
+
+
+@dataclass(frozen=True)
+class DrawnStandings:
+    """Standings with what a page draws of them."""
+
+    standings: Standings
+    groups: tuple[tuple[str, tuple[StandingRow, ...]], ...]
+    """Titles of roles, with the rows of each."""
+    blind: float | None
+    """Position of the best baseline or floor that does not see the video; None if there is none."""
+    unscored: bool
+    """True if a row has items without a score."""
+
+
+def draw_standings(standings: Standings) -> DrawnStandings:
+    """Compute the positions of values and intervals on bars.
+
+    Args:
+        standings: The standings; their headline is not None if they have rows.
+    """
+    metric = standings.headline.metric if standings.headline is not None else ""
+    known = [row.cell.row for row in standings.rows if row.cell is not None and row.value is not None]
+    ends = [end for row in known for end in (row.value, row.low, row.high) if end is not None]
+    info = info_of(metric)
+    low, high = (info.bounds if info is not None else None) or (min([0.0, *ends]), max([0.0, *ends]))
+
+    def place(value: float) -> float:
+        return 100 * min(max((value - low) / ((high - low) or 1.0), 0.0), 1.0)
+
+    def row_of(row: Standing) -> StandingRow:
+        if row.value is None or row.cell is None:
+            return StandingRow(row, None)
+        ends = (None if end is None else place(end) for end in (row.cell.row.low, row.cell.row.high))
+        return StandingRow(row, IntervalBar(place(row.value), *ends))
+
+    blind = [row.value for row in standings.rows if row.value is not None and row.model.info.source in SEES_NO_VIDEO]
+    return DrawnStandings(
+        standings,
+        tuple((title, tuple(map(row_of, rows))) for title, rows in standings.by_role()),
+        place(max(blind)) if blind else None,
+        any(row.unscored for row in standings.rows),
+    )
+
+
+@dataclass(frozen=True)
+class WeakLink:
+    """A type of question with a low value, and the page that shows its turns."""
+
+    weak: WeakType
+    href: str
+
+
 def write_leaderboard(site: Site) -> None:
-    """Write `index.html`.
+    """Write `index.html`: the verdict, the ranked models, what limits the numbers, and where the leading model fails.
 
     Args:
         site: The report.
     """
     board = site.board
-    settings, answered = answer_settings_table(board)
-    leading = credit_metric(metric for metric in board.plotted if turn_curves(board, metric))
+    standings = find_standings(board)
+    leading = next((row for row in standings.models if row.value is not None), standings.leading)
+    weak: list[WeakLink] = []
+    if leading is not None and standings.headline is not None:
+        found = worst_types(board, leading.index, standings.headline.metric)
+        weak = [WeakLink(one, _turns_of(site, leading.index, one)) for one in found]
+    write_static(site.folder, [STYLE])
     site.render(
         PAGE,
         PAGE,
-        few_turns=FEW,
-        most_bands=charts.MOST_BANDS,
-        few_videos=few_videos_warning([board.clusters]),
-        dialogues=site.dialogues,
-        turns=sum(len(dialogue.turns) for dialogue in site.dialogues),
-        videos=len({dialogue.video_id for dialogue in site.dialogues}),
-        mixed=[(_families(metrics), parts) for metrics, parts in board.mixed_together],
-        whisker_figures={metric: _whiskers(site, metric) for metric in board.plotted},
+        drawn=draw_standings(standings),
+        standings=standings,
         leading=leading,
-        leading_figure=Markup(turn_curves(board, leading)) if leading else None,
-        settings=settings,
-        answered=answered,
-        judges=judge_name,
-        reasons=unscored_reasons(board, site.verdicts),
-        not_scored=_not_scored(board),
-        tables=_tables(site),
+        weak=weak,
+        judged=_judge_lines(site, standings),
+        turns=sum(len(dialogue.turns) for dialogue in site.dialogues),
+        dialogues=len(site.dialogues),
+        videos=len({dialogue.video_id for dialogue in site.dialogues}),
+        calibrated=site.calibration is not None,
+        compared=any(page.file == "comparisons.html" for page in site.pages),
     )
 
 
-def _not_scored(board: Leaderboard) -> list[tuple[list[str], str, str]]:
-    """Metrics without a value: titles, models and reason; metrics with the same reason are grouped."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for line in board.unscored:
-        found.setdefault((board.naming(line.models), line.reason), []).append(metric_title(line.metric))
-    return [(titles, models, reason) for (models, reason), titles in found.items()]
+def _turns_of(site: Site, index: int, weak: WeakType) -> str:
+    """The turn finder with the turns of a type, and of these those that a reference gets right and the model wrong."""
+    places = TurnPlaces.of(finder := make_finder(site.board, site.dialogues))
+    task = places.tasks.get(weak.row.group) if weak.row.by == "task" else None
+    label = places.labels.get((type_vocabulary(weak.row.by), weak.row.group))
+    if not site.dialogues or (task is None and label is None):
+        return "breakdowns.html"
+    chosen = f"task={task}" if task is not None else f"label={label}"
+    right = next((place for place, model in enumerate(site.board.models) if model.role == "reference"), None)
+    if finder.measures and right is not None:
+        chosen = f"show={RIGHT}&a={right}&b={index}&{chosen}"
+    return f"turns.html#{chosen}"
 
 
-def _tables(site: Site) -> dict[str, object]:
-    """Links to the page's tables as files, by section."""
-    board = site.board
-    found: dict[str, object] = {}
-    for name, title, columns in (
-        ("judged", "Judged measures", board.judged),
-        ("texts", "Text metrics", board.texts),
-    ):
-        metrics = [column.metric for column in columns]
-        found[name] = Markup()
-        if metrics:
-            header, rows = by_model(board, metrics)
-            found[name] = site.table(
-                PAGE, name, header, rows, title, site.signatures_of(*metrics), notes=_notes(board, metrics)
-            )
-    detail: dict[str, Markup] = {}
-    for family, metrics in board.details:
-        header, rows = by_metric(board, metrics)
-        title = f"{metric_title(family)} in detail"
-        detail[family] = site.table(PAGE, f"detail-{family}", header, rows, title, site.signatures_of(*metrics))
-    found["detail"] = detail
-    names, answered = answer_settings_table(board)
-    header = ["Model", *(name.capitalize() for name in names), "Judge"]
-    lines = [[model.name, *values, judge_name(model) or "–"] for model, values in answered]
-    found["how"] = site.table(PAGE, "answered", header, lines, "How the answers came about") if names else Markup()
-    return found
-
-
-def _notes(board: Leaderboard, metrics: Sequence[str]) -> list[str]:
-    notes = [
-        f"Not comparable between models, as signatures differ in {', '.join(parts)}: {', '.join(_families(found))}."
-        for mixed, parts in board.mixed_together
-        if (found := [metric for metric in mixed if metric in metrics])
+def _judge_lines(site: Site, standings: Standings) -> list[str]:
+    """Who judged, and how far people agree with the judge."""
+    if standings.headline is None:
+        return []
+    metric = standings.headline.metric
+    judges = list(dict.fromkeys(filter(None, map(judge_name, site.board.models))))
+    if metric_kind(metric) == "text":
+        told = "No judge: answers are compared with the references by their words."
+    elif needs_model(metric):
+        told = f"Judged by {', '.join(judges) or 'a model that the run does not name'}."
+    else:
+        told = "Judged by a rule, not by a model."
+    agreed = [
+        f"It agrees with people by ρ = {rho.value:.2f} on {rho.n:,} answers."
+        for dimension in (site.calibration.dimensions if site.calibration is not None else ())
+        for found in dimension.judges
+        if found.protocol == metric.split(".")[0] and (rho := found.levels.answers.spearman).value is not None
     ]
-    return notes + [
-        f"{model.name} {model.floor}: a model that is not above it has shown no ability." for model in board.floors
-    ]
-
-
-def _whiskers(site: Site, metric: str) -> Markup:
-    board = site.board
-    rows: list[tuple[str, Estimate | None]] = []
-    best = None
-    for model in board.models:
-        cell = model.cells[metric]
-        if cell is None or cell.row.value is None:
-            rows.append((model.name, None))
-            continue
-        estimate = Estimate(cell.row.value, cell.row.low, cell.row.high, cell.row.n, cell.row.videos)
-        rows.append((model.name, estimate))
-        best = estimate if cell.is_best else best
-    title = f"{metric_title(metric)} of each model with its 95 % interval"
-    floors = [_floor(board, model, metric) for model in board.models]
-    svg = charts.whisker_chart(rows, title=title, band=best, floors=floors)
-    return site.figure(PAGE, f"values-{metric}", svg, title, site.signatures_of(metric))
-
-
-def _floor(board: Leaderboard, model: ModelRow, metric: str) -> float | None:
-    """The score without any knowledge: the protocol's own number for the model's turns if it has one."""
-    own = model.cells.get(f"{metric}.{FLOOR}")
-    return own.row.value if own is not None else board.floor(metric, model.run)
-
-
-def _families(metrics: Sequence[str]) -> list[str]:
-    """Titles of metrics, all numbers of a judged measure as one."""
-    return list(dict.fromkeys(metric_title(metric.split(".")[0]) for metric in metrics))
+    return [told, *(agreed[:1] or ["No person rated these answers, so its agreement with people is unknown."])]
 
 
 WARNING: Final = "warning"
@@ -199,7 +236,7 @@ def _as_markdown(board: Leaderboard) -> str:
         return " ".join(filter(None, ["≈" if found.may_equal_best else "", value, _interval(found), _n(model, found)]))
 
     metrics = _shown_metrics(board)
-    titles = [escape_markdown(metric_title(metric)) + (" †" if metric in board.mixed else "") for metric in metrics]
+    titles = [escape_markdown(metric_heading(metric)) + (" †" if metric in board.mixed else "") for metric in metrics]
     rows = [
         [escape_markdown(model.name), *(cell(model, metric) for metric in metrics), f"{model.info.items:,}"]
         for model in board.models
@@ -228,7 +265,7 @@ def _as_latex(board: Leaderboard) -> str:
 
     metrics = _shown_metrics(board)
     titles = [
-        escape_latex(metric_title(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in metrics
+        escape_latex(metric_heading(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in metrics
     ]
     rows = [
         [escape_latex(model.name), *(cell(model, metric) for metric in metrics), str(model.info.items)]
@@ -258,12 +295,7 @@ def _missing_words(cell: Cell) -> str:
 
 
 def _interval(cell: Cell) -> str:
-    low, high = cell.row.low, cell.row.high
-    return (
-        ""
-        if low is None or high is None
-        else f"[{format_value(low, cell.row.metric)}, {format_value(high, cell.row.metric)}]"
-    )
+    return format_range(cell.row.low, cell.row.high, cell.row.metric)
 
 
 def _n(model: ModelRow, cell: Cell) -> str:

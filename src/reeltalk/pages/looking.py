@@ -7,19 +7,19 @@ from typing import Final
 
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import answer_settings, metric_kind, metric_scale, metric_title
+from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title
 from reeltalk.analysis.comparison import (
     CompareSettings,
     Comparison,
     PairComparer,
     compared_metrics,
     format_p,
-    format_signed,
 )
-from reeltalk.analysis.estimates import FEW, Estimate
-from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard, format_value
+from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale
+from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
 from reeltalk.analysis.score_matrix import ANSWER_TYPE, Turns
 from reeltalk.analysis.table_files import Quantity, TableCell
+from reeltalk.analysis.values import format_signed, format_value, metric_unit
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.significance import correct_p_values
 from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
@@ -335,7 +335,7 @@ def _files(site: Site, name: str, looking: ControlResults, table: ControlTable) 
         header += [f"With {title}", f"Own less {title}", f"p, {title}"]
     rows: list[list[TableCell]] = []
     for line in table.lines:
-        cells: list[TableCell] = [line.name, metric_scale(line.metric), Quantity(line.own, metric=line.metric)]
+        cells: list[TableCell] = [line.name, metric_unit(line.metric), Quantity(line.own, metric=line.metric)]
         for one in line.comparisons:
             cells += [
                 Quantity(one.second_value, metric=line.metric, missing="not compared"),
@@ -357,7 +357,7 @@ def _drawn(one: Comparison) -> Estimate:
     """A difference for the figure, without the interval of two or three videos, which would dwarf all others."""
     assert one.difference is not None
     low, high = (one.low, one.high) if one.videos >= FEWEST_VIDEOS else (None, None)
-    return Estimate(one.difference, low, high, one.items)
+    return on_display_scale(Estimate(one.difference, low, high, one.items), one.metric)
 
 
 def _figure(site: Site, name: str, looking: ControlResults, table: ControlTable) -> Markup:

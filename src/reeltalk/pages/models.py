@@ -6,7 +6,7 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import metric_kind, metric_title
-from reeltalk.analysis.estimates import FEW, Estimate, quantity_of
+from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale, quantity_of
 from reeltalk.analysis.profiles import COMPONENTS, Deviation, frequencies, tag_differences
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import title_of_vocabulary
@@ -83,7 +83,8 @@ def _sizes(site: Site, metric: str) -> Markup:
         cell = model.cells[metric]
         if about is None or about.parameters_b is None or cell is None or cell.row.value is None:
             continue
-        value = Estimate(cell.row.value, cell.row.low, cell.row.high, cell.row.n, cell.row.videos)
+        row = cell.row
+        value = on_display_scale(Estimate(cell.row.value, row.low, row.high, row.n, row.videos), metric)
         spots.append(Spot(index, model.name, about.parameters_b, value))
     title = f"{metric_title(metric)} by number of parameters"
     return site.figure(
@@ -187,7 +188,7 @@ def _curve(site: Site, among: list[int], metric: str, index: int) -> str:
             place,
             models[place].name,
             [
-                (p.turn_index + 1, Estimate(p.value, p.low, p.high, p.n, p.videos))
+                (p.turn_index + 1, on_display_scale(Estimate(p.value, p.low, p.high, p.n, p.videos), metric))
                 for p in points
                 if p.value is not None
             ],

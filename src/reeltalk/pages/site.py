@@ -13,12 +13,21 @@ from markupsafe import Markup
 
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
-from reeltalk.analysis.columns import metric_kind, metric_scale, metric_title, model_title
+from reeltalk.analysis.columns import metric_kind, metric_title, model_title
 from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, limit_text, read_context
-from reeltalk.analysis.leaderboard import Leaderboard, format_value, key_of
+from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
+from reeltalk.analysis.standings import type_vocabulary
 from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
 from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
+from reeltalk.analysis.values import (
+    format_quoted,
+    format_range,
+    format_signed,
+    format_value,
+    metric_heading,
+    metric_unit,
+)
 from reeltalk.analysis.verdicts import Place, ShownVerdict
 from reeltalk.metrics.uncertainty import INTERVAL
 from reeltalk.pages import charts
@@ -26,7 +35,7 @@ from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.pages.scenarios import title_of_activity
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
-from reeltalk.schema.labels import VOCABULARIES, label_title
+from reeltalk.schema.labels import label_title
 from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import printable
 from reeltalk.store.benchmark import Benchmark
@@ -220,8 +229,12 @@ def make_environment() -> Environment:
         interval=INTERVAL,
         key_of=key_of,
         metric_kind=metric_kind,
-        metric_scale=metric_scale,
+        metric_unit=metric_unit,
         format_value=format_value,
+        format_quoted=format_quoted,
+        format_range=format_range,
+        format_signed=format_signed,
+        metric_heading=metric_heading,
         swatch=lambda index: Markup(charts.swatch(index)),
         metric_title=metric_title,
         model_title=model_title,
@@ -241,8 +254,7 @@ def group_title(vocabulary: str, label: str) -> str:
             `question_type`.
         label: The label as tables have it.
     """
-    known = next((name for name in VOCABULARIES if vocabulary in (name, name.split(".")[-1])), vocabulary)
-    return label_title(known, label).replace("_", " ")
+    return label_title(type_vocabulary(vocabulary), label).replace("_", " ")
 
 
 @cache

@@ -10,7 +10,15 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title, signature_parts
-from reeltalk.analysis.estimates import DIFFERENCES, FEW, Estimate, VideoValue, difference_estimate, quantity
+from reeltalk.analysis.estimates import (
+    DIFFERENCES,
+    FEW,
+    Estimate,
+    VideoValue,
+    difference_estimate,
+    on_display_scale,
+    quantity,
+)
 from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.analysis.turn_scores import scored_turns
@@ -265,7 +273,7 @@ def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, Markup]
         for line, values in found:
             steps = [one.steps for one in values if one.metric == metric]
             points = [
-                (labels.index(value) + 1, step.value)
+                (labels.index(value) + 1, on_display_scale(step.value, metric))
                 for value, step in zip(line.values, steps[0] if steps else (), strict=False)
                 if step.value is not None
             ]

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
+from reeltalk.analysis.values import format_quoted, format_range
 from reeltalk.errors import BenchmarkError, MissingExtraError, MissingToolError, ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
 from reeltalk.evaluate.run_folder import RunFolder
@@ -264,13 +265,13 @@ class Usage:
 
 @dataclass(frozen=True)
 class RunReport:
-    """A run that was written, and the text that the command line prints about it."""
+    """A run that was written, and what the command line prints about it with `--verbose`."""
 
     run: Run
     complete: bool
     """True if every turn has an answer and a score. Otherwise the command line exits with 1."""
     text: tuple[str, ...]
-    """The lines that the command line prints, without warnings and the run's place."""
+    """Every number and count of the run, as lines."""
     warnings: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     """Why turns have no answer or no score, the most frequent reasons first, with their counts."""
@@ -292,7 +293,7 @@ class RunReport:
         return values[wanted, metric]
 
     def lines(self) -> Iterable[str]:
-        """The lines that the command line prints."""
+        """Every number, count and failure, and the next command."""
         yield from self.text
         yield f"run: {self.run.path / INFO}"
         yield from self.failures
@@ -460,12 +461,14 @@ def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
     width = max((len(row.metric) for row in rows), default=0)
     wide = max((len(row.model) for row in rows), default=0)
     for row in sorted(rows, key=lambda row: bool(measure_caution(row.metric))):
-        value = "not scored" if row.value is None else f"{row.value:.4f}"
-        interval = f"[{row.low:.4f}, {row.high:.4f}]" if row.low is not None and row.high is not None else ""
+        value = "not scored" if row.value is None else format_quoted(row.value, row.metric).split(" on a scale")[0]
+        interval = format_range(row.low, row.high, row.metric)
         notes = [
             f"{row.unscored:,} unscored" if row.unscored else "",
             f"{row.not_applicable:,} not applicable" if row.not_applicable else "",
-            f"withheld, {row.over_scored:.4f} over what was scored" if row.over_scored is not None else "",
+            f"withheld, {format_quoted(row.over_scored, row.metric)} over what was scored"
+            if row.over_scored is not None
+            else "",
         ]
         ending = "; ".join(note for note in notes if note)
         yield f"{row.model:<{wide}}  {row.metric:<{width}} {value:>12} {interval:<20} n={row.n:,} {ending}".rstrip()

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from reeltalk.analysis.values import format_quoted
 from reeltalk.errors import BenchmarkError, MissingToolError, SettingError
 from reeltalk.evaluate.answers import AnswerSet, answer_sets, expected_items, with_distinct_names
 from reeltalk.evaluate.score import ScoredAnswers, score_sets
@@ -123,7 +124,10 @@ def _lines(scored: ScoredAnswers) -> Iterable[str]:
     yield " " * width + "".join(f"{metric:>{wide}}" for metric, wide in zip(scored.info.metrics, widths, strict=True))
     for model in models:
         values = [rows[model, metric].value for metric in scored.info.metrics]
-        told = ("not scored" if value is None else f"{value:.4f}" for value in values)
+        told = (
+            "not scored" if value is None else format_quoted(value, metric).split(" on a scale")[0]
+            for metric, value in zip(scored.info.metrics, values, strict=True)
+        )
         cells = "".join(f"{text:>{wide}}" for text, wide in zip(told, widths, strict=True))
         yield f"{model:<{width}}{cells}"
     yield from missing_metric_lines(scored.info)

@@ -211,6 +211,42 @@ def _read_run(path: Path) -> Run:
     return run
 
 
+SAME_TASK: Final = ("benchmark", "judging", "judge", "limit")
+"""Settings in which runs agree that ask the same questions and judge the answers in the same way."""
+
+
+def runs_beside(run: Run, most: int) -> list[Run]:
+    """Complete runs in the folder of a run that ask the same questions and judge in the same way, the newest first.
+
+    Folders that cannot be read are left out, and so are runs that another process is making.
+
+    Args:
+        run: The run.
+        most: How many to read.
+    """
+    wanted = [run.info.settings.get(name) for name in SAME_TASK]
+    if wanted[0] is None or run.path.parent.name == CONTROLS_FOLDER:
+        return []
+    found: list[Run] = []
+    files: list[tuple[float, Path]] = []
+    with contextlib.suppress(OSError):
+        for path in run.path.resolve().parent.iterdir():
+            info = path / INFO
+            if path != run.path.resolve() and not path.is_symlink() and info.is_file():
+                files.append((info.stat().st_mtime, path))
+    for _, path in sorted(files, reverse=True):
+        if len(found) == most:
+            break
+        if (path / REMADE).is_dir() or is_unfinished(path):
+            continue
+        with contextlib.suppress(ReeltalkError, OSError):
+            other = read_run(run.path.parent / path.name)
+            same = [other.info.settings.get(name) for name in SAME_TASK] == wanted
+            if same and other.info.subject == run.info.subject:
+                found.append(other)
+    return found
+
+
 def is_unfinished(path: Path) -> bool:
     """True if a run of turns was begun and is not complete.
 

@@ -10,9 +10,17 @@ from reeltalk.analysis.columns import (
     fixed_of,
     floor_of,
     metric_kind,
-    metric_scale,
     metric_title,
     model_title,
+)
+from reeltalk.analysis.values import (
+    format_points,
+    format_quoted,
+    format_range,
+    format_signed,
+    format_value,
+    metric_heading,
+    metric_unit,
 )
 from reeltalk.schema.runs import ModelInfo, SummaryRow
 
@@ -64,10 +72,40 @@ def test_titles_are_words() -> None:
 
 
 def test_scales_are_stated_where_they_are_known() -> None:
-    assert [metric_scale(metric) for metric in ("vdeval", "vdeval.percentile", "vdeval.compat", "mtv", "clair")] == [
-        "1–3", "0–1", "1–3", "0–100", "0–1",
-    ]  # fmt: skip
-    assert metric_scale("mtv.rounds_sd") == metric_scale("rouge_l") == metric_scale("unknown") == ""
+    found = {metric: metric_unit(metric) for metric in ("vdeval", "vdeval.percentile", "vdeval.compat", "mtv", "clair")}
+    assert list(found.values()) == ["1–3", "%", "1–3", "%", "%"]
+    assert [metric_unit(metric) for metric in ("rouge_l", "cider", "similarity", "took_s")] == [
+        "%",
+        "0–10",
+        "−1–1",
+        "s",
+    ]
+    assert metric_unit("mtv.rounds_sd") == metric_unit("unknown") == ""
+
+
+def test_people_read_shares_in_percent_and_other_values_with_their_unit() -> None:
+    shown = {
+        ("typed", 65.34): ("65.3", "65.3 %"), ("clair", 0.6534): ("65.3", "65.3 %"),
+        ("bleu_4", 0.0126): ("1.3", "1.3 %"),
+        ("vdeval", 2.3125): ("2.31", "2.31 on a scale of 1–3"),
+        ("cider", 0.0126): ("0.013", "0.013 on a scale of 0–10"),
+        ("frames_seen", 16.0): ("16.0", "16.0 frames"), ("took_s", 0.5): ("0.50", "0.50 s"),
+        ("prompt_tokens", 1234.5): ("1,234.5", "1,234.5 tokens"), ("unknown", 0.5): ("0.5000", "0.5000"),
+    }  # fmt: skip
+    for (metric, value), (plain, quoted) in shown.items():
+        assert (format_value(value, metric), format_quoted(value, metric)) == (plain, quoted)
+
+
+def test_differences_of_shares_are_points() -> None:
+    assert [format_signed(metric, value) for metric, value in (("typed", 36.04), ("clair", -0.3604))] == [
+        "+36.0",
+        "-36.0",
+    ]
+    assert format_points(-0.3604, "clair") == "36.0 points"
+    assert format_points(0.42, "vdeval") == "0.420 on a scale of 1–3"
+    assert format_range(0.1, 0.25, "clair", signed=True) == "[+10.0, +25.0]"
+    assert format_range(0.1, None, "clair") == ""
+    assert (metric_heading("typed"), metric_heading("took_s")) == ("Typed answers (%)", "Answer (s)")
 
 
 def info(source: str) -> ModelInfo:

@@ -337,7 +337,7 @@ class TestGroups:
         found = compare_models(build_leaderboard([run]), CompareSettings(by="question_type"))
         assert [(row.group, row.items) for row in found.rows] == [("REF", 40), ("T-DUR", 80)]
         assert {row.family for row in found.rows} == {2}
-        assert "Lexical agreement: REF" in render_comparisons(found, "text")
+        assert "Lexical agreement (%): REF" in render_comparisons(found, "text")
 
     def test_turns_stand_in_their_order(self, make_paired_run: RunMaker) -> None:
         run = make_paired_run({"a": random_turns(1, 5, 12), "b": random_turns(2, 5, 12)})
@@ -409,7 +409,7 @@ class TestFormats:
         row = only(found)
         for format in ("text", "latex", "markdown"):
             text = render_comparisons(found, format).replace("\\", "")
-            assert f"[{row.low:+.2f}, {row.high:+.2f}]" in text
+            assert f"[{row.low:+.1f}, {row.high:+.1f}]" in text
             assert f"{row.p:.4f}" in text
             assert "clustered by source video" in text
 
@@ -430,7 +430,7 @@ class TestPlanning:
         assert made[1].videos_needed is not None
         assert made[0].videos_needed > 20 * made[1].videos_needed > 0
         text = plan_text(found, [1.0, 5.0])
-        assert f"1 point (1.00): {made[0].videos_needed:,} videos" in text
+        assert f"1 point: {made[0].videos_needed:,} videos" in text
 
     def test_a_point_is_a_hundredth_of_the_scale(self, make_paired_run: RunMaker) -> None:
         models = {"a": random_turns(1, metric="rouge_l"), "b": random_turns(2, metric="rouge_l")}

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from reeltalk.analysis.comparison import CompareSettings, compare_models, format_p, format_signed
+from reeltalk.analysis.comparison import CompareSettings, compare_models, format_p
 from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.analysis.values import format_signed
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
 from reeltalk.store.runs import Run
@@ -50,7 +51,7 @@ def test_every_pair_has_difference_interval_and_corrected_p(make_paired_run: Run
     assert "smallest detectable difference here is" in page
     sentences = re.findall(r'<li class="(apart|open)">(.*?)</li>', page)
     assert [state for state, _ in sentences] == ["open", "apart", "apart"]
-    assert sentences[1][1].startswith("C c is better than A a, +")
+    assert sentences[1][1].startswith("C c is better than A a, ")
     assert "Lexical agreement: Of 3 pairs" in page
     assert HOSTILE not in page
     assert 'href="comparisons.html" aria-current="page"' in page

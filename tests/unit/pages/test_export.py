@@ -38,9 +38,9 @@ def test_numbers_are_not_rounded_in_json_and_csv(make_run: RunMaker) -> None:
 def test_markdown_marks_the_best_and_its_equals(make_run: RunMaker) -> None:
     lines = render_table([make_run(models=("a", "b", "c"), values=(0.5, 0.4, 0.1))], "markdown").splitlines()
     assert lines[2:5] == [
-        "| a | **0.5000** [0.4000, 0.6000] | 2 |",
-        "| b | ≈ 0.4000 [0.3000, 0.5000] | 2 |",
-        "| c | 0.1000 [0.0000, 0.2000] | 2 |",
+        "| a | **50.0** [40.0, 60.0] | 2 |",
+        "| b | ≈ 40.0 [30.0, 50.0] | 2 |",
+        "| c | 10.0 [0.0, 20.0] | 2 |",
     ]
     assert "- `test.answers|data:d1|metric:rouge_l|v:1`" in lines
 
@@ -57,7 +57,7 @@ def test_markdown_marks_the_best_and_its_equals(make_run: RunMaker) -> None:
 )
 def test_markdown_escapes_names(make_run: RunMaker, name: str, written: str) -> None:
     table = render_table([make_run(models=(name,), values=(0.5,))], "markdown")
-    assert f"| {written} | 0.5000" in table
+    assert f"| {written} | 50.0 " in table
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_markdown_escapes_names(make_run: RunMaker, name: str, written: str) -> 
 )
 def test_latex_escapes_names(make_run: RunMaker, name: str, written: str) -> None:
     table = render_table([make_run(models=(name,), values=(0.5,))], "latex")
-    assert f"\n{written} & 0.5000 {{\\scriptsize [0.4000, 0.6000]}} & 2 \\\\\n" in table
+    assert f"\n{written} & 50.0 {{\\scriptsize [40.0, 60.0]}} & 2 \\\\\n" in table
 
 
 def test_latex_has_as_many_cells_in_every_row_and_balanced_rules(make_run: RunMaker) -> None:

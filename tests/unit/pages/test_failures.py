@@ -71,7 +71,7 @@ def test_withheld_numbers_and_missing_turns_are_there(make_run: RunMaker, tmp_pa
     ]
     failures = collect_failures(site_of(make_run(metric="clair", summary=summary), tmp_path))
     (withheld,) = failures.withheld
-    assert (withheld.model, withheld.title, withheld.over_scored, withheld.unscored) == (0, "CLAIR", "0.6250", 3)
+    assert (withheld.model, withheld.title, withheld.over_scored, withheld.unscored) == (0, "CLAIR", "62.5", 3)
     assert [(row.model, row.count, row.named) for row in failures.missing] == [
         (0, 1, ("dialogue/03",)), (1, 1, ("dialogue/03",)),
     ]  # fmt: skip

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reeltalk.analysis.leaderboard import Cell, Leaderboard, build_leaderboard, format_value, key_of
+from reeltalk.analysis.leaderboard import Cell, Leaderboard, build_leaderboard, key_of
+from reeltalk.analysis.values import format_value
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.runs import SummaryRow
 from reeltalk.store.runs import Run
@@ -177,11 +178,6 @@ def test_a_run_without_a_floor_takes_that_of_others(make_run: RunMaker) -> None:
     other = with_floor(make_run("two", models=("b", "empty"), values=(0.4, 0.2), metric="clair"))
     assert build_leaderboard([bare, other]).floor("clair", bare) == 0.2
     assert build_leaderboard([bare]).floor("clair", bare) is None
-
-
-def test_percentages_have_two_digits_and_seconds_four() -> None:
-    values = [(0.5, "mtv"), (0.5, "clair"), (1234.5, "prompt_tokens"), (0.5, "took_s")]
-    assert [format_value(*value) for value in values] == ["0.50", "0.5000", "1,234.50", "0.5000"]
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,9 @@ def test_latex_has_as_many_cells_in_every_row_and_signatures_as_comments() -> No
     rows = [line for line in body.splitlines() if line.endswith(r" \\")]
     assert len(rows) == 4
     assert all(len(re.findall(r"(?<!\\)&", row)) == 3 for row in rows)
-    assert r"a\_b \& c & \textbf{61.23} {\scriptsize [55.50, 66.00] (n = 120)} & -0.5000 & 1,200 \\" in rows
+    assert r"a\_b \& c & \textbf{61.2} {\scriptsize [55.5, 66.0] (n = 120)} & -0.5000 & 1,200 \\" in rows
     assert r"d\textbar{}e & \textit{withheld} &  & 7 \\" in rows
-    assert r"f & $\approx$\,0.5000 & +2.0000 {\scriptsize [+1.0000, +3.0000]} & 8 \\" in rows
+    assert r"f & $\approx$\,50.0 & +2.0000 {\scriptsize [+1.0000, +3.0000]} & 8 \\" in rows
     outside = text[: text.index(r"\begin{tabular}")].splitlines()
     assert all(line.startswith("% ") for line in outside)
     assert {"% s|data:1|metric:agree", "% s|two lines", "% A note."} <= set(outside)
@@ -58,7 +58,7 @@ def test_markdown_keeps_its_cells_whatever_stands_in_them() -> None:
     table = [line for line in lines if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in table)
     assert table[1] == "| --- | ---: | ---: | ---: |"
-    assert "**61.23** [55.50, 66.00] (n = 120)" in table[2]
+    assert "**61.2** [55.5, 66.0] (n = 120)" in table[2]
     assert r"d\|e" in table[3]
     assert "- `s|data:1|metric:agree`" in lines
     assert "95 % intervals in brackets, clustered by source video.  " in lines

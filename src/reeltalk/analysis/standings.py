@@ -1,0 +1,475 @@
+"""The standings of a leaderboard: one metric, who is shown to be better than whom, and the verdict as a sentence.
+
+Ranks follow Chatbot Arena: a model's rank is one more than the number of models that are shown to be better, and its
+range has every rank that the comparisons do not exclude. A model is shown to be better by the paired test of
+`compare`, clustered by source video and corrected over all pairs, and never by intervals that do not overlap.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from reeltalk.analysis.columns import (
+    SEES_NO_VIDEO,
+    Role,
+    direction_of,
+    info_of,
+    metric_kind,
+    metric_title,
+)
+from reeltalk.analysis.comparison import CompareSettings, Comparison, compare_models
+from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
+from reeltalk.analysis.values import format_points, format_quoted, format_range
+from reeltalk.judge.protocol import credit_measures, measure_caution
+from reeltalk.metrics.uncertainty import FEW_VIDEOS, FEWEST_VIDEOS, few_videos_warning
+from reeltalk.schema.labels import VOCABULARIES, label_title
+from reeltalk.schema.runs import GroupRow
+
+ROLES: Final[dict[Role, str]] = {
+    "model": "Models",
+    "people": "People",
+    "baseline": "Baselines",
+    "floor": "Floors",
+    "reference": "Oracle and references",
+}
+"""Titles of the roles, in the order of the standings."""
+NO_TYPES: Final = frozenset({"turn", "turns", "video_length", "asked_at", "kind", "judge"})
+"""Groups of a run that are not types of questions."""
+LEAST_TURNS: Final = 10
+"""A type of question with fewer scored turns is not named as one of the worst."""
+WORST: Final = 3
+NAMED: Final = 3
+"""Number of models that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The metric of the standings."""
+
+    metric: str
+    why: str
+    """Why it was chosen, as a sentence."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A model's lead over another one on the turns of both."""
+
+    over: int
+    """The other's place on the leaderboard."""
+    difference: float | None
+    """Of the metric; None if they could not be compared."""
+    low: float | None
+    high: float | None
+    shown: bool
+    """True if the model is shown to be better."""
+    problem: str | None = None
+    """Why they could not be compared, or why no winner may be named."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One model in the standings."""
+
+    index: int
+    """Its place on the leaderboard."""
+    model: ModelRow
+    title: str
+    """Its name for people; with the hash of its weights only if another model has the same name."""
+    cell: Cell | None
+    """Its number; None if its run does not have the metric."""
+    rank: int | None
+    """One more than the number of models shown to be better; None for all but models with a value."""
+    ranks: tuple[int, int] | None
+    """The best and the worst rank that the comparisons do not exclude."""
+    above: Margin | None
+    """The lead over the hardest baseline or floor that does not see the video; `shown` is about all of them. None if
+    there is none, for the baselines and floors that do not see it, and for references."""
+
+    @property
+    def role(self) -> Role:
+        """What it is."""
+        return self.model.role
+
+    @property
+    def value(self) -> float | None:
+        """Its value; None if it is not scored or withheld."""
+        return None if self.cell is None else self.cell.row.value
+
+    @property
+    def unscored(self) -> int:
+        """Number of items without a score."""
+        return 0 if self.cell is None else self.cell.row.unscored
+
+    @property
+    def unscored_share(self) -> float:
+        """Their share of all items that should have a score, from 0 to 1."""
+        return self.unscored / self.cell.due if self.cell is not None and self.cell.due else 0.0
+
+    @property
+    def reason(self) -> str:
+        """The most frequent reason for a missing score, or why there is no number; empty if nothing is missing."""
+        if self.cell is None:
+            return "its run does not have the metric"
+        return next(iter(self.cell.row.reasons), self.cell.reason or "")
+
+
+@dataclass(frozen=True)
+class WeakType:
+    """A type of question on which a model scores low."""
+
+    title: str
+    """Name of the type, as `Locations`."""
+    kind: str
+    """What the type is, as `question type`."""
+    row: GroupRow
+
+
+@dataclass(frozen=True)
+class Standings:
+    """All models by one metric."""
+
+    board: Leaderboard
+    headline: Headline | None
+    """None if the runs have no metric that can rank models."""
+    rows: tuple[Standing, ...]
+    """By role, then by value, the highest first."""
+    verdict: str
+    """The result in one sentence."""
+    videos: int
+    """Number of source videos behind the numbers, of the model with the most."""
+    warnings: tuple[str, ...]
+    """What limits the numbers, one sentence each."""
+
+    @property
+    def models(self) -> list[Standing]:
+        """The models, without people, baselines, floors and references."""
+        return [row for row in self.rows if row.role == "model"]
+
+    @property
+    def leading(self) -> Standing | None:
+        """The model with the highest value; without models the best of the others, and None without any value."""
+        return next((row for row in self.rows if row.value is not None), None)
+
+    def by_role(self) -> list[tuple[str, list[Standing]]]:
+        """Titles of roles with their rows; roles without a row are left out."""
+        found = [(title, [row for row in self.rows if row.role == role]) for role, title in ROLES.items()]
+        return [(title, rows) for title, rows in found if rows]
+
+
+def headline_metric(board: Leaderboard) -> Headline | None:
+    """The metric by which models are ranked.
+
+    It is a judged measure without a caution, of which the one that most models have and that measures correctness most
+    exactly; without a judged measure, a text metric. Values play no part in the choice.
+
+    Args:
+        board: The leaderboard.
+
+    Returns:
+        None if the runs have neither.
+    """
+    exact = credit_measures()
+
+    def place(metric: str) -> tuple[int, int]:
+        models = [model for model in board.models if model.role == "model"] or board.models
+        info = info_of(metric)
+        rank = None if info is None else info.answer_rank
+        order = exact.index(metric) if metric in exact else len(exact) + (1000 if rank is None else rank)
+        return -sum(model.cells[metric] is not None for model in models), order
+
+    usable = [m for m in board.metrics if direction_of(m) == "higher" and not measure_caution(m)]
+    judged = [metric for metric in usable if metric_kind(metric) == "headline"]
+    texts = [metric for metric in usable if metric_kind(metric) == "text"]
+    if judged:
+        metric = min(judged, key=place)
+        few = (
+            "the only judged measure" if len(judged) == 1 else "of the judged measures the most exact that models share"
+        )
+        return Headline(metric, f"{metric_title(metric)} ranks the models: it is {few}.")
+    if texts:
+        metric = min(texts, key=place)
+        return Headline(
+            metric, f"No judge scored the answers. {metric_title(metric)} compares words, so read it with care."
+        )
+    return None
+
+
+def find_standings(board: Leaderboard, metric: str | None = None) -> Standings:
+    """The standings of a leaderboard.
+
+    Args:
+        board: The leaderboard.
+        metric: The metric; `headline_metric` chooses it by default.
+
+    Raises:
+        BenchmarkError: A run's tables do not have one order.
+        InputError: A table is damaged.
+    """
+    headline = headline_metric(board) if metric is None else Headline(metric, f"{metric_title(metric)} was asked for.")
+    if headline is None:
+        return Standings(board, None, (), "The runs have no score by which models can be ranked.", 0, ())
+    pairs = _Pairs.of(board, headline.metric)
+    titles = _titles(board)
+    rows = [
+        Standing(
+            index, model, titles[index], model.cells[headline.metric], *pairs.rank(index), pairs.above_the_blind(index)
+        )
+        for index, model in enumerate(board.models)
+    ]
+    order = list(ROLES)
+    rows.sort(key=lambda row: (order.index(row.role), row.value is None, -(row.value or 0.0), row.title))
+    known = [
+        # Runs of older versions do not say how many videos a number rests on.
+        row.model.run.info.clusters if row.cell.row.videos is None else row.cell.row.videos
+        for row in rows
+        if row.cell is not None and row.cell.row.value is not None and row.role != "floor"
+    ]
+    videos = max(known, default=0)
+    verdict = " ".join(_Verdict(headline.metric, rows, pairs, videos).sentence().split())
+    return Standings(board, headline, tuple(rows), verdict, videos, tuple(_warnings(board, headline.metric, known)))
+
+
+def worst_types(board: Leaderboard, index: int, metric: str, most: int = WORST) -> list[WeakType]:
+    """The types of questions on which a model has the lowest values, the lowest first.
+
+    Types with fewer than ten scored turns or fewer than four videos are left out, because their values are unreliable.
+    So are types that a run divides no further.
+
+    Args:
+        board: The leaderboard.
+        index: The model's place.
+        metric: The metric.
+        most: How many to return.
+
+    Raises:
+        InputError: The run's table of groups is damaged.
+    """
+    model = board.models[index]
+    kinds: dict[str, list[GroupRow]] = {}
+    for row in model.run.groups():
+        if (row.model, row.metric) == (model.info.model, metric) and row.by not in NO_TYPES:
+            kinds.setdefault(row.by, []).append(row)
+    found = {
+        (row.value, row.n): WeakType(*_type_names(row), row)
+        for rows in kinds.values()
+        if len(rows) > 1
+        for row in rows
+        if row.value is not None and row.n >= LEAST_TURNS and (row.videos or FEWEST_VIDEOS) >= FEWEST_VIDEOS
+    }
+    return sorted(found.values(), key=lambda weak: weak.row.value or 0.0)[:most]
+
+
+def type_vocabulary(by: str) -> str:
+    """The vocabulary whose labels a kind of group has, such as `vdact.question_type` for `question_type`.
+
+    Args:
+        by: Kind of the groups in a run; returned if no vocabulary is known.
+    """
+    return next((name for name in VOCABULARIES if by in (name, name.split(".")[-1])), by)
+
+
+def _type_names(row: GroupRow) -> tuple[str, str]:
+    title = label_title(type_vocabulary(row.by), row.group).replace("_", " ")
+    return title[:1].upper() + title[1:], row.by.split(".")[-1].replace("_", " ")
+
+
+def _titles(board: Leaderboard) -> list[str]:
+    titles = [model.title for model in board.models]
+    return [model.name if titles.count(title) > 1 else title for model, title in zip(board.models, titles, strict=True)]
+
+
+def _warnings(board: Leaderboard, metric: str, videos: Sequence[int | None]) -> Iterator[str]:
+    if parts := board.mixed.get(metric):
+        differ = "differ" if len(parts) > 1 else "differs"
+        yield f"Not all numbers are comparable: {', '.join(parts)} {differ} between them."
+    if warning := few_videos_warning(videos):
+        yield warning
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """All comparisons of the models on one metric."""
+
+    board: Leaderboard
+    metric: str
+    rows: dict[tuple[int, int], Comparison]
+    alpha: float
+
+    @classmethod
+    def of(cls, board: Leaderboard, metric: str) -> "_Pairs":
+        settings = CompareSettings(metrics=(metric,))
+        if len(board.models) < 2:
+            return cls(board, metric, {}, settings.alpha)
+        found = compare_models(board, settings, models=range(len(board.models)), strict=False)
+        # A short name such as `bleu` stands for several metrics.
+        rows = {(row.first, row.second): row for row in found.rows if row.metric == metric}
+        return cls(board, metric, rows, settings.alpha)
+
+    def margin(self, index: int, other: int) -> Margin | None:
+        """The lead of a model over another one; None if nobody compared them."""
+        row = self.rows.get((min(index, other), max(index, other)))
+        if row is None:
+            return None
+        if row.problem is not None or row.difference is None:
+            return Margin(other, None, None, None, False, row.problem or "nothing to compare")
+        sign = 1 if row.first == index else -1
+        low, high = (row.low, row.high) if sign > 0 or row.low is None or row.high is None else (-row.high, -row.low)
+        shown = row.videos >= FEWEST_VIDEOS and row.winner(self.alpha) == index
+        return Margin(other, sign * row.difference, low, high, shown, row.withheld)
+
+    def ranked(self) -> list[int]:
+        """Places of the models that have a value."""
+        return [
+            index
+            for index, model in enumerate(self.board.models)
+            if model.role == "model" and (cell := model.cells[self.metric]) is not None and cell.row.value is not None
+        ]
+
+    def rank(self, index: int) -> tuple[int | None, tuple[int, int] | None]:
+        """The rank of a model, and the range of ranks that its comparisons do not exclude."""
+        ranked = self.ranked()
+        if index not in ranked:
+            return None, None
+        others = [other for other in ranked if other != index]
+        better = sum(bool((lead := self.margin(other, index)) and lead.shown) for other in others)
+        worse = sum(bool((lead := self.margin(index, other)) and lead.shown) for other in others)
+        return 1 + better, (1 + better, len(ranked) - worse)
+
+    def above_the_blind(self, index: int) -> Margin | None:
+        """The lead over the hardest baseline that does not see the video, which counts as shown if all leads are."""
+        model = self.board.models[index]
+        if model.info.source in SEES_NO_VIDEO or model.role == "reference":
+            return None
+        blind = [place for place, model in enumerate(self.board.models) if model.info.source in SEES_NO_VIDEO]
+        margins = [margin for place in blind if (margin := self.margin(index, place)) is not None]
+        compared = [(margin.difference, margin) for margin in margins if margin.difference is not None]
+        if not compared:
+            return margins[0] if margins else None
+        hardest = min(compared, key=lambda pair: pair[0])[1]
+        shown = all(margin.shown for _, margin in compared)
+        return Margin(
+            hardest.over, hardest.difference, hardest.low, hardest.high, shown, None if shown else hardest.problem
+        )
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """Chooses the sentence that is true."""
+
+    metric: str
+    rows: Sequence[Standing]
+    pairs: _Pairs
+    videos: int
+
+    def sentence(self) -> str:
+        """The verdict."""
+        models = [row for row in self.rows if row.role == "model"]
+        scored = [row for row in models if row.value is not None]
+        if not models:
+            return self._without_models()
+        if not scored:
+            return self._unscored(models)
+        if self.videos < FEWEST_VIDEOS:
+            count = "1 video" if self.videos == 1 else f"{self.videos} videos"
+            return f"There is no verdict on {count}: at least {FEWEST_VIDEOS} are needed."
+        told = self._one(scored[0]) if len(scored) == 1 else self._several(scored)
+        missing = [row.title for row in models if row.value is None]
+        if missing and len(models) > 1:
+            told = f"{told.removesuffix('.')}; {_listed(missing)} {_be(missing)} not scored."
+        return f"{told.removesuffix('.')} (roughly: {self.videos} videos are few)." if self._rough else told
+
+    @property
+    def _rough(self) -> bool:
+        return FEWEST_VIDEOS <= self.videos < FEW_VIDEOS
+
+    def _without_models(self) -> str:
+        best = next((row for row in self.rows if row.role == "baseline" and row.value is not None), None)
+        if best is None or best.cell is None or best.value is None:
+            kinds = " and ".join(dict.fromkeys(ROLES[row.role].lower() for row in self.rows))
+            return f"No model was run, only {kinds}."
+        interval = format_range(best.cell.row.low, best.cell.row.high, self.metric)
+        value = format_quoted(best.value, self.metric)
+        return f"No model was run; the best baseline, {best.title}, has {value} {interval}."
+
+    def _unscored(self, models: Sequence[Standing]) -> str:
+        who = models[0].title if len(models) == 1 else "No model"
+        reason = next((row.reason for row in models if row.reason), "the run does not say why")
+        withheld = next((row for row in models if row.cell is not None and row.cell.withheld), None)
+        verb = "has no" if len(models) == 1 else "has a"
+        if withheld is None or withheld.cell is None:
+            return f"{who} {verb} {metric_title(self.metric)} score: {reason}."
+        count = f"{withheld.unscored:,} of {withheld.cell.due:,} turns are unscored, more than 2 % ({reason})"
+        return f"{who} {verb} {metric_title(self.metric)} score to quote: {count}."
+
+    def _one(self, row: Standing) -> str:
+        above = row.above
+        if above is None:
+            return f"{row.title} is the only model, and there is no baseline to compare it with."
+        if above.difference is None:
+            return f"{row.title} cannot be compared with the baselines that do not see the video: {above.problem}."
+        if above.shown:
+            return f"{row.title} scores {self._lead(above)} more than {self._bar(above)} {self._interval(above)}."
+        return f"{row.title} is not shown to be above {self._bar(above)}{self._short(above)}."
+
+    def _several(self, scored: Sequence[Standing]) -> str:
+        tested = [row for row in scored if row.above is not None and row.above.difference is not None]
+        above = [row for row in tested if row.above is not None and row.above.shown]
+        pairs = [self.pairs.margin(one.index, two.index) for one, two in combinations(scored, 2)]
+        compared = [pair for pair in pairs if pair is not None and pair.difference is not None]
+        if not compared:
+            problem = next((pair.problem for pair in pairs if pair is not None), "they share no turns")
+            return f"The models cannot be compared with each other: {problem}."
+        blind = "the baselines that do not see the video"
+        if tested and not above:
+            return f"No model is shown to be above {blind}."
+        beyond = "" if not tested else f"{len(above)} of {len(scored)} are shown to be above {blind}"
+        if len(above) == len(scored):
+            beyond = f"{'both' if len(scored) == 2 else 'all'} are shown to be above {blind}"
+        first = scored[0]
+        leads = [self.pairs.margin(first.index, row.index) for row in scored[1:]]
+        if all(lead is not None and lead.shown for lead in leads):
+            return self._leader(first, [lead for lead in leads if lead is not None])
+        best = [row for row in scored if row.rank == 1]
+        if len(best) == len(scored):
+            told = "No model is shown to be better than another"
+        else:
+            told = f"{len(best)} of {len(scored)} models may be the best: {_listed([row.title for row in best])}"
+        return f"{told}; {beyond}." if beyond else f"{told}."
+
+    def _leader(self, first: Standing, leads: Sequence[Margin]) -> str:
+        hardest = min(leads, key=lambda lead: lead.difference or 0.0)
+        other = _titles(self.pairs.board)[hardest.over]
+        told = f"{first.title} is the best model: {self._lead(hardest)} more than {other} {self._interval(hardest)}"
+        above = first.above
+        if above is None or above.difference is None:
+            return f"{told}."
+        if above.shown:
+            return f"{told}, and {self._lead(above)} more than {self._bar(above)} {self._interval(above)}."
+        return f"{told}, but it is not shown to be above {self._bar(above)}."
+
+    def _bar(self, above: Margin) -> str:
+        floor = self.pairs.board.models[above.over]
+        return f"the best baseline that does not see the video ({floor.title})"
+
+    def _lead(self, margin: Margin) -> str:
+        return format_points(margin.difference or 0.0, self.metric)
+
+    def _interval(self, margin: Margin) -> str:
+        return format_range(margin.low, margin.high, self.metric)
+
+    def _short(self, margin: Margin) -> str:
+        if margin.problem:
+            return f": {margin.problem}"
+        interval = format_range(margin.low, margin.high, self.metric, signed=True)
+        return f": the difference may be anything in {interval}" if interval else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:NAMED]) + ([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+def _be(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
