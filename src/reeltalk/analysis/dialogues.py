@@ -18,7 +18,7 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.dialogue import ChecklistItem, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import label_title
-from reeltalk.schema.media import Video
+from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.runs import is_withheld
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import ANSWERS, INFO
@@ -71,6 +71,12 @@ class BenchmarkContext:
         return turn.evidence if turn is not None else ()
 
 
+def clip_activity(clip: Clip) -> str:
+    """What is done in a clip, such as `Wash dishes`; empty if its source does not say it."""
+    activity = clip.extra.get("activity")
+    return activity.replace("_", " ") if isinstance(activity, str) else ""
+
+
 def read_context(benchmark: Benchmark) -> BenchmarkContext:
     """Read a benchmark's dialogues, chains and paths.
 
@@ -81,8 +87,8 @@ def read_context(benchmark: Benchmark) -> BenchmarkContext:
     for clip in benchmark.read(CLIPS):
         if clip.interval is not None:
             found.clips.setdefault(clip.video_id, []).append((clip.id, clip.interval))
-        if isinstance(activity := clip.extra.get("activity"), str):
-            found.activities[clip.id] = activity.replace("_", " ")
+        if activity := clip_activity(clip):
+            found.activities[clip.id] = activity
     for clips in found.clips.values():
         clips.sort(key=lambda pair: (pair[1].start_s, pair[1].end_s, pair[0]))
     for chain in benchmark.read(CHAINS):

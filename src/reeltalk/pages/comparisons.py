@@ -205,7 +205,8 @@ def _interval(row: Comparison, sign: int) -> str:
     """The interval of a difference; empty if it has none."""
     if row.low is None or row.high is None:
         return ""
-    return format_range(*sorted((sign * row.low, sign * row.high)), row.metric, signed=True)
+    low, high = sorted((sign * row.low, sign * row.high))
+    return format_range(low, high, row.metric, signed=True)
 
 
 def _matrix(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tuple[MatrixCell | None, ...]], ...]:
