@@ -175,7 +175,7 @@ class ModelTitle(NamedTuple):
 _WEIGHTS: Final = re.compile(r"#([0-9a-f]{6,64})(?= · |$)")
 
 
-def model_title(name: str) -> ModelTitle:
+def split_model_name(name: str) -> ModelTitle:
     """Split a model's name into the part that people read and the hash of its weights.
 
     Args:

@@ -19,8 +19,8 @@ from reeltalk.analysis.columns import (
     is_human,
     is_reference,
     metric_kind,
-    model_title,
     role_of,
+    split_model_name,
 )
 from reeltalk.errors import BenchmarkError
 from reeltalk.judge.protocol import measure_caution
@@ -88,12 +88,12 @@ class ModelRow:
     @property
     def title(self) -> str:
         """The name for people, without the hash of weights that tells two versions apart."""
-        return model_title(self.name).title
+        return model_title(self.name)
 
     @property
     def revision(self) -> str:
         """The hash of weights in the name; empty if there is none."""
-        return model_title(self.name).weights
+        return split_model_name(self.name).weights
 
     @property
     def note(self) -> str:
@@ -314,6 +314,11 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
         for name, (_, run, info, found) in zip(names, rows, strict=True)
     ]
     return Leaderboard(metrics, models, mixed, _signatures(metrics, models), _unscored(metrics, models))
+
+
+def model_title(name: str) -> str:
+    """The name of a model for people, without the hash of weights that tells two versions apart."""
+    return split_model_name(name).title
 
 
 def key_of(index: int) -> str:

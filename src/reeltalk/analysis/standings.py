@@ -207,9 +207,11 @@ def find_standings(board: Leaderboard, metric: str | None = None) -> Standings:
         BenchmarkError: A run's tables do not have one order.
         InputError: A table is damaged.
     """
-    headline = headline_metric(board) if metric is None else Headline(metric, f"{metric_title(metric)} was asked for.")
+    headline = headline_metric(board) if metric is None else Headline(metric, f"{metric_title(metric)} was chosen.")
     if headline is None:
-        return Standings(board, None, (), "The runs have no score by which models can be ranked.", 0, ())
+        careful = [metric_title(name) for name in board.metrics if measure_caution(name) and "." not in name]
+        why = f": {_listed(careful)} must not rank them" if careful else ""
+        return Standings(board, None, (), f"The runs have no score by which models can be ranked{why}.", 0, ())
     pairs = _Pairs.of(board, headline.metric)
     titles = _titles(board)
     rows = [

@@ -11,12 +11,13 @@ intervals, on many more videos. The size was chosen for about three minutes; the
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
+from reeltalk.analysis.leaderboard import model_title
+from reeltalk.analysis.values import format_quoted
 from reeltalk.benchmarks.walkthrough import (
     Steps,
     construction_summary,
@@ -91,14 +92,8 @@ class Household(BaseModel):
 
 
 SMALL: Final = Household()
-ORDER: Final = ("blind", "history", "frames", "oracle")
-"""Baselines, ordered by the amount that they know, the least first."""
-PLAYERS: Final = (
-    "The score is the share of right answers, in percent. Every question has a known answer, and a rule compares each "
-    "answer with it. The baseline blind knows the question only. The baseline history also knows what was said before, "
-    "and frames also sees the pictures. The oracle reads all facts. reeltalk-mini sees the pictures."
-)
-"""Explains the table of the first page."""
+PLAYERS: Final = "The score is the share of right answers. A rule compares each answer with the known one."
+"""Explains the tables of the first page."""
 
 
 def build_household(out: Path, household: Household = SMALL, *, tell: Tell, progress: Progress) -> Path:
@@ -183,29 +178,24 @@ def _cover(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]
     return Cover(
         over="reeltalk demo",
         title="A household, from film to leaderboard",
-        lead="A simulated household filmed these videos. reeltalk curated them by their pixels, wrote questions from "
-        "the facts, and asked baselines and reeltalk-mini. This took no network, no GPU and no language model.",
+        lead="reeltalk filmed a simulated household, wrote questions from the facts, and asked baselines and "
+        "reeltalk-mini. It used no network, no GPU and no language model.",
         looking=" ".join(filter(None, (_describe_looking(mode, runs) for mode, runs in groups.items()))),
-        finding=" ".join((PLAYERS, *(_describe_order(mode, runs) for mode, runs in groups.items()))),
+        finding=PLAYERS,
         weak=(
-            f"The sample is small: {videos}. Do not rank two models whose intervals overlap. "
-            "make bench-household compares the baselines on many more videos.",
-            "Seed and size are fixed, so the numbers are the same on every machine. Another seed may give another "
-            "order.",
-            "The baselines learnt from the few videos of the train split. reeltalk-mini was trained on other houses of "
-            "the same simulated household. It knows no other world.",
-            "All questions were written from graphs and checked against them. Nobody has reviewed them. A rule reads "
-            "the answers, so a right answer in unusual words can count as wrong.",
-            "The benchmark also holds dialogues of four other tasks. Some of their turns ask about the conversation "
-            "and have no single right answer, so the demo does not play them. A language model can judge them: "
-            "reeltalk evaluate --protocols checklist --judge NAME.",
+            f"The sample is small: {videos}. Another seed may give another order. make bench-household compares the "
+            "baselines on many more videos.",
+            "How a model does on real videos: everything here is simulated, and reeltalk-mini was trained on other "
+            "houses of the same simulation.",
+            "Whether people agree: nobody has reviewed the questions. A rule reads the answers, so a right answer in "
+            "unusual words can count as wrong.",
+            "Dialogues of four other tasks are not played, because a language model must judge them: reeltalk evaluate "
+            "--protocols checklist --judge NAME.",
         ),
         parts=(
-            CoverPart("Benchmark", "benchmark/index.html", "the videos that were kept or rejected, with reasons; "
-                      "shots, clips and key frames; questions; objects along the time line."),
+            CoverPart("Benchmark", "benchmark/index.html", "videos, clips, questions and objects."),
             *(
-                CoverPart(f"Leaderboard in mode {mode}", f"{mode}/index.html", "scores with intervals; comparisons of "
-                          "all pairs; every dialogue with its video, the frames that models saw, and all answers.")
+                CoverPart(f"Leaderboard in mode {mode}", f"{mode}/index.html", "ranks, comparisons and every dialogue.")
                 for mode in groups
             ),
         ),
@@ -219,23 +209,6 @@ def _cover(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]
     )  # fmt: skip
 
 
-def _describe_order(mode: str, runs: list[Run]) -> str:
-    """One sentence: whether baselines that know more score higher."""
-    values = {model: row.value for run in runs for model, row in _rows(run).items() if row.value is not None}
-    known = [name for name in ORDER if name in values]
-    as_expected = all(values[less] < values[more] for less, more in pairwise(known))
-    told = ", ".join(f"{name} {values[name]:.1f}" for name in known)
-    what = (
-        "a baseline that knows more scores higher"
-        if as_expected
-        else "the order is not the one that you would expect from what the baselines know"
-    )
-    floor = values.get("constant", 0.0)
-    below = [name for name in known if values[name] <= floor]
-    shown_nothing = f" Not above the constant answer ({floor:.1f}): {', '.join(below)}." if below else ""
-    return f"In mode {mode} {what}: {told}.{shown_nothing}"
-
-
 def _describe_looking(mode: str, runs: list[Run]) -> str:
     """Describe how much the pictures contribute, for each model that was also run with controls."""
     told = []
@@ -247,8 +220,9 @@ def _describe_looking(mode: str, runs: list[Run]) -> str:
             if blind is None or blind.first_value is None or blind.second_value is None:
                 continue
             told.append(
-                f"In mode {mode} {looking.model} gets {blind.first_value:.1f} with the pictures and "
-                f"{blind.second_value:.1f} without any, so looking is worth {format_difference(blind)}."
+                f"In mode {mode} {model_title(looking.model)} gets {format_quoted(blind.first_value, METRIC)} with the "
+                f"pictures and {format_quoted(blind.second_value, METRIC)} without any: {format_difference(blind)} "
+                "points."
             )
             if blind.low is not None and blind.high is not None and blind.low <= 0 <= blind.high:
                 told.append("This interval includes 0, so these few videos alone do not show that looking helps.")
@@ -260,7 +234,7 @@ def run_summary(run: Run) -> str:
     row = _rows(run)[run.info.models[0].model]
     if row.value is None:
         return f"{row.unscored:,} of {row.n + row.unscored:,} turns have no score"
-    return f"{row.value:.1f} over {row.n:,} turns"
+    return f"{format_quoted(row.value, METRIC)} over {row.n:,} turns"
 
 
 def film_summary(filmed: Benchmark) -> str:

@@ -120,7 +120,7 @@ def write_site(
         for done, (name, found) in enumerate(groups.items(), 2):
             report(*found, out=folder / name, settings=settings, benchmark=benchmark)
             progress("writing pages", done, total, done / total)
-        write_cover(cover, folder, groups, metrics)
+        write_cover(cover, folder, groups, metrics, benchmark)
         write_bytes(folder / MADE_FROM, f"{made_from}\n".encode())
     return site / "index.html"
 

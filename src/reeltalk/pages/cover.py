@@ -1,4 +1,4 @@
-"""A cover for several reports: the steps taken, one table with the scores of all, and the weaknesses as text.
+"""A cover for several reports: frames, a dialogue with answers, the verdict and standings of each, and the limits.
 
 The cover links the sites, and each page of the sites links the cover.
 """
@@ -8,14 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reeltalk.analysis.columns import share_of
 from reeltalk.analysis.comparison import Comparison
-from reeltalk.analysis.leaderboard import Cell, build_leaderboard
-from reeltalk.analysis.values import format_signed, metric_heading
-from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.analysis.dialogues import collect_dialogues, limit_text
+from reeltalk.analysis.leaderboard import build_leaderboard, model_title
+from reeltalk.analysis.standings import Standings, find_standings
+from reeltalk.analysis.turn_scores import RIGHT
+from reeltalk.analysis.values import metric_heading
+from reeltalk.pages.leaderboard import STYLE, draw_standings
 from reeltalk.pages.looking import compare_controls, separate_controls
-from reeltalk.pages.site import make_environment, write_static, write_text
+from reeltalk.pages.site import STATIC, make_environment, write_static, write_text
+from reeltalk.pages.site_media import SiteMedia
+from reeltalk.schema.media import Video
 from reeltalk.schema.runs import CONTROLS, Control
+from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
+from reeltalk.store.tables import VIDEOS
 
 PAGE: Final = "index.html"
 SKIP: Final = '<a class="skip" href="#content">Skip to the content</a>\n'
@@ -46,7 +54,7 @@ class Cover:
     """The steps in order: a word and its result."""
     parts: tuple[CoverPart, ...]
     finding: str
-    """The result in the table, as text."""
+    """How to read the tables, as text."""
     weak: tuple[str, ...]
     """Limits of the numbers, one sentence each."""
     looking: str = ""
@@ -58,38 +66,98 @@ class ControlRow:
     """A model under a control; with the videos' own pictures if `control` is None."""
 
     name: str
+    title: str
+    """The name for people, without the hash of weights."""
     control: Control | None
     cells: tuple[tuple[float, Comparison | None] | None, ...]
     """Its score in each group of runs, with the comparison with own pictures; None if it is not in the group."""
 
 
 @dataclass(frozen=True)
-class CoverRow:
-    """A model on the cover."""
+class CoverAnswer:
+    """An answer to a question on the cover."""
 
     name: str
-    floor: str | None
-    """Description of a baseline that does not see the video; None for other models."""
-    cells: tuple[Cell | None, ...]
-    """Its number in each group of runs; None if it is not in the group."""
+    text: str
+    right: bool | None
+    """Whether it gets more than half of the credit; None without a score, and for a reference."""
 
 
-def cover_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[CoverRow]:
-    """One metric of every model, in each group of runs; floors come first.
+@dataclass(frozen=True)
+class CoverExchange:
+    """Some turns of one dialogue, with frames of its video."""
+
+    page: str
+    """The dialogue's page, relative to the cover."""
+    frames: tuple[tuple[str, str], ...]
+    """Pictures and their times as text."""
+    turns: tuple[tuple[str, tuple[CoverAnswer, ...]], ...]
+    """Questions, each with its answers: the reference, the leading model, a baseline."""
+    of: int
+    """Number of turns of the whole dialogue."""
+
+
+SHOWN_TURNS: Final = 3
+SHOWN_FRAMES: Final = 4
+NO_ANSWER: Final = "(no answer)"
+
+
+def choose_exchange(drawn: Standings, folder: Path, name: str, benchmark: Benchmark | None) -> CoverExchange | None:
+    """The first turns of the dialogue whose score is nearest to the mean of the leading model, with frames.
+
+    Nearest to the mean, because the best dialogue would promise too much.
 
     Args:
-        groups: Runs with comparable numbers, by name of the group.
-        metrics: Name of the metric by group, such as `typed`.
+        drawn: The standings of a group of runs.
+        folder: The folder of the cover; receives the frames.
+        name: The group's folder in it.
+        benchmark: The benchmark with the videos; without it, or if they cannot be decoded, there are no frames.
+
+    Returns:
+        None if no model has a score, or if there is no dialogue.
     """
-    cells: dict[tuple[str, str | None], dict[str, Cell | None]] = {}
-    for group, runs in groups.items():
-        for model in build_leaderboard(runs).models:
-            cells.setdefault((model.info.model, model.floor), {})[group] = model.cells.get(metrics[group])
+    leading = next((row for row in drawn.rows if row.value is not None and row.role in ("model", "baseline")), None)
+    if leading is None or leading.value is None or drawn.headline is None:
+        return None
+    metric, mean = drawn.headline.metric, leading.value
     found = [
-        CoverRow(name, floor, tuple(by_group.get(group) for group in groups))
-        for (name, floor), by_group in cells.items()
+        (abs(value - mean), place, dialogue)
+        for place, dialogue in enumerate(collect_dialogues(drawn.board))
+        if len(dialogue.turns) >= SHOWN_TURNS and (value := dialogue.means(metric)[leading.index]) is not None
     ]
-    return sorted(found, key=lambda standing: standing.floor is None)
+    if not found:
+        return None
+    dialogue = min(found, key=lambda entry: entry[:2])[2]
+    shown = [leading]
+    if (over := leading.above.over if leading.above is not None else None) is not None:
+        shown += [row for row in drawn.rows if row.index == over and row.role == "baseline"]
+    turns = []
+    for turn in dialogue.turns[:SHOWN_TURNS]:
+        answers = [CoverAnswer("reference", limit_text(text), None) for text in turn.references[:1]]
+        for row in shown:
+            answer = turn.answers[row.index]
+            credit = None if metric not in answer.scores else share_of(metric, answer.scores[metric])
+            right = None if credit is None else credit > RIGHT
+            answers.append(CoverAnswer(row.title, limit_text(answer.text or NO_ANSWER), right))
+        turns.append((turn.question, tuple(answers)))
+    asked = [turn.asked_at_s for turn in dialogue.turns if turn.asked_at_s is not None]
+    frames = _frames(folder, benchmark, dialogue.video_id, max(asked, default=None))
+    return CoverExchange(f"{name}/dialogues/{dialogue.file}", tuple(frames), tuple(turns), len(dialogue.turns))
+
+
+def _frames(folder: Path, benchmark: Benchmark | None, video_id: str, end_s: float | None) -> list[tuple[str, str]]:
+    """Frames of a video at even times before a moment, and the times as text."""
+    if benchmark is None:
+        return []
+    videos: dict[str, Video] = {video.id: video for video in benchmark.read(VIDEOS)}
+    media = SiteMedia(folder, benchmark.media, videos)
+    length_s = videos[video_id].duration_s if video_id in videos else None
+    end_s = min(filter(None, (end_s, length_s)), default=None)
+    if media.here(video_id) is None or not end_s:
+        return []
+    times = [end_s * (place + 0.5) / SHOWN_FRAMES for place in range(SHOWN_FRAMES)]
+    written = media.frames({video_id: times})
+    return [(written[video_id, at], f"{at:.0f} s") for at in times if (video_id, at) in written]
 
 
 def control_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[ControlRow]:
@@ -110,12 +178,18 @@ def control_rows(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]
                     if one.second_value is not None:
                         cells.setdefault((looking.model, control), {})[group] = (one.second_value, one)
     return [
-        ControlRow(name, control, tuple(by_group.get(group) for group in groups))
+        ControlRow(name, model_title(name), control, tuple(by_group.get(group) for group in groups))
         for (name, control), by_group in cells.items()
     ]
 
 
-def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> Path:
+def write_cover(
+    cover: Cover,
+    folder: Path,
+    groups: Mapping[str, Sequence[Run]],
+    metrics: Mapping[str, str],
+    benchmark: Benchmark | None = None,
+) -> Path:
     """Write the cover and its style into a folder with the sites, and add links to it in their pages.
 
     Args:
@@ -123,27 +197,31 @@ def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]],
         folder: An existing folder with the folders of all sites.
         groups: Runs with comparable numbers, by name of the group.
         metrics: The metric of its table, by group.
+        benchmark: The benchmark of the runs, for frames of its videos.
 
     Returns:
         Path of `index.html`.
+
+    Raises:
+        BenchmarkError: A run's tables do not have one order.
+        InputError: A table is damaged.
     """
-    write_static(folder)
-    rows = cover_rows(groups, metrics)
+    write_static(folder, [*STATIC, STYLE])
+    found = {name: find_standings(build_leaderboard(runs), metrics[name]) for name, runs in groups.items()}
+    exchanges = (choose_exchange(one, folder, name, benchmark) for name, one in found.items())
     controlled = {group: runs for group, runs in groups.items() if separate_controls(runs)[1]}
-    known = [cell.row.videos for row in rows for cell in row.cells if cell and cell.row.value is not None]
     html = (
         make_environment()
         .get_template("cover.html")
         .render(
             root="",
             cover=cover,
-            groups=list(groups),
-            standings=rows,
-            few_videos=few_videos_warning(known),
+            drawn={name: draw_standings(one) for name, one in found.items()},
+            exchange=next((one for one in exchanges if one is not None), None),
+            warnings=list(dict.fromkeys(warning for one in found.values() for warning in one.warnings)),
             looked=control_rows(controlled, metrics),
             controlled=list(controlled),
             titles=CONTROLS,
-            format_signed=format_signed,
             metrics=metrics,
             measure=", ".join(dict.fromkeys(metric_heading(metric) for metric in metrics.values())),
         )

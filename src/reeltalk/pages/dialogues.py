@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import metric_title, model_title
+from reeltalk.analysis.columns import metric_title, split_model_name
 from reeltalk.analysis.dialogues import (
     NEAR_ZERO_FOR_ONE_ANSWER,
     ShownDialogue,
@@ -174,7 +174,7 @@ def write_dialogue_pages(site: Site) -> None:
 
 def _model_key(index: int, name: str) -> Markup:
     """A model's letter and name, with the hash of its weights small beside it."""
-    title, weights = model_title(printable(name))
+    title, weights = split_model_name(printable(name))
     shown = Markup('<span class="key m{}">{}</span><span dir="auto">{}</span>').format(
         index % COLOURS, key_of(index), title
     )

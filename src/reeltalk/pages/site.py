@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
-from reeltalk.analysis.columns import metric_kind, metric_title, model_title
+from reeltalk.analysis.columns import metric_kind, metric_title, split_model_name
 from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, limit_text, read_context
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
@@ -237,7 +237,7 @@ def make_environment() -> Environment:
         metric_heading=metric_heading,
         swatch=lambda index: Markup(charts.swatch(index)),
         metric_title=metric_title,
-        model_title=model_title,
+        split_model_name=split_model_name,
         group_title=group_title,
         label_mark=label_mark,
         pages=(),

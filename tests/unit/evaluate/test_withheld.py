@@ -152,7 +152,7 @@ def test_from_the_terminal_to_every_export(tmp_path: Path, model: str) -> None:
         assert "the server is gone" in table
         assert form in ("csv", "json") or "withheld" in table
     assert command(["report", str(tmp_path / "more-run"), "--out", str(tmp_path / "site")]) == 0
-    page = (tmp_path / "site/index.html").read_text(encoding="utf-8")
+    page = (tmp_path / "site/numbers.html").read_text(encoding="utf-8")
     assert "the server is gone" in page
     assert "withheld" in page
 

@@ -11,7 +11,7 @@ from reeltalk.analysis.columns import (
     floor_of,
     metric_kind,
     metric_title,
-    model_title,
+    split_model_name,
 )
 from reeltalk.analysis.values import (
     format_points,
@@ -149,4 +149,4 @@ def test_the_floor_stands_beside_all_others() -> None:
     ],
 )
 def test_the_hash_of_weights_is_apart_from_the_name_of_a_model(name: str, title: str, weights: str) -> None:
-    assert model_title(name) == (title, weights)
+    assert split_model_name(name) == (title, weights)
