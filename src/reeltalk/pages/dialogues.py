@@ -389,7 +389,7 @@ def _lists(site: Site, finder: Finder, turns: Sequence[FoundTurn]) -> list[TurnL
     if not means:
         return []
     best, *others = sorted(means, key=lambda index: (-means[index], index))
-    names = [f"{key_of(i)} {model.name}" for i, model in enumerate(site.board.models)]
+    names = [f"{key_of(i)} {model.title}" for i, model in enumerate(site.board.models)]
     lists = []
     for other in others[:MOST_LISTS]:
         for one, two in ((best, other), (other, best)):
