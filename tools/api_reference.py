@@ -4,17 +4,21 @@ import ast
 import inspect
 import re
 import textwrap
-from typing import Any
+from typing import Any, get_args, get_type_hints
+
+from pydantic import BaseModel
 
 import reeltalk
 from reeltalk import stages
+from reeltalk.schema.overview import HasOverview, Overview
 
 WIDTH = 100
 
 OPENING = """# Python API
 
 Scripts use the functions of `reeltalk.stages`, which do the work of the commands. They take typed settings, print
-nothing, continue where they were stopped, and return the results. `examples/` has a script for each how-to.
+nothing, continue where they were stopped, and return the results. `examples/` has a script for each how-to, and
+`examples/leaderboard.ipynb` is a notebook.
 
 ```python
 from reeltalk import Benchmark
@@ -23,13 +27,16 @@ from reeltalk.stages import PlaySettings, evaluate, report
 kitchen = Benchmark.open("benchmarks/kitchen")
 streaming = PlaySettings(mode="streaming")
 done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=streaming)
-print(*done.lines(), sep="\\n")
+print(done)
 report(done.run, out="site")
 ```
 
 Import these functions from `reeltalk.stages`, not from `reeltalk`, where `curate`, `construct`, `evaluate` and `judge`
 are packages. Import everything else from its module. All [errors](errors.md) are subclasses of `ReeltalkError`.
-`progress` is called with `(what, done, total, share)`; `tell` is called with sentences for people.
+`progress` is called with `(what, done, total, share)`; `tell` is called with sentences for people. Keywords have the
+names of the command's options: `--out` is `out=`, and `--min-shots` is the field `min_shots` of `CurateSettings`.
+
+Every result prints as one screen, and is a small table at the end of a cell in a notebook.
 """
 
 
@@ -38,13 +45,40 @@ def api() -> str:
     parts = [OPENING, "## reeltalk\n"]
     parts += [_noun(name) for name in reeltalk.__all__ if inspect.isclass(getattr(reeltalk, name))]
     verbs = [name for name in stages.__all__ if inspect.isfunction(getattr(stages, name))]
-    classes = [name for name in stages.__all__ if inspect.isclass(getattr(stages, name))]
-    settings = [name for name in classes if name.endswith("Settings")]
+    classes = [getattr(stages, name) for name in stages.__all__ if inspect.isclass(getattr(stages, name))]
+    settings = [kind for kind in classes if issubclass(kind, BaseModel)]
+    told = {*settings, *(getattr(reeltalk, name) for name in reeltalk.__all__)}
     parts += ["## reeltalk.stages\n", *(_function(getattr(stages, name), level=3) for name in verbs)]
-    parts += ["## Results\n", *(_record(name) for name in classes if name not in settings)]
+    parts += ["## Results\n", "What the functions return, each type followed by the types of its fields.\n"]
+    parts += [_record(kind) for kind in returned_types() if kind not in told]
     parts += ["## Settings\n", "These are pydantic models: an invalid value is refused when you create one.\n"]
-    parts += [_record(name) for name in settings]
+    parts += [_record(kind) for kind in settings]
     return "\n".join(parts)
+
+
+def returned_types() -> list[type]:
+    """Every class of reeltalk that a verb returns, and those of its fields, in the order in which they are met."""
+    found: dict[type, None] = {}
+    for name in stages.__all__:
+        if inspect.isfunction(getattr(stages, name)):
+            _add_types(get_type_hints(getattr(stages, name))["return"], found)
+    return list(found)
+
+
+def _add_types(annotation: Any, found: dict[type, None]) -> None:
+    for part in get_args(annotation):
+        _add_types(part, found)
+    if not inspect.isclass(annotation) or not annotation.__module__.startswith("reeltalk.") or annotation in found:
+        return
+    found[annotation] = None
+    if issubclass(annotation, HasOverview):
+        _add_types(HasOverview, found)
+        _add_types(Overview, found)
+    for base in getattr(annotation, "__orig_bases__", ()):
+        _add_types(base, found)
+    for name, hint in get_type_hints(annotation).items():
+        if not name.startswith("_"):
+            _add_types(hint, found)
 
 
 def _noun(name: str) -> str:
@@ -59,9 +93,9 @@ def _noun(name: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _record(name: str) -> str:
+def _record(kind: type) -> str:
     """A class whose fields are set or read: each field with its default and what it says."""
-    kind = getattr(stages, name)
+    name = kind.__name__
     lines = [f"### {name}\n", f"`{kind.__module__}.{name}`: {_first_paragraph(kind)}\n"]
     body = _tree(kind).body
     for field, after in zip(body, [*body[1:], None], strict=True):
@@ -72,7 +106,7 @@ def _record(name: str) -> str:
             lines.append(f"- `{field.target.id}: {_plain(field.annotation)}{default}`{told}")
         elif isinstance(field, ast.FunctionDef) and not field.name.startswith("_"):
             is_property = any(isinstance(mark, ast.Name) and mark.id == "property" for mark in field.decorator_list)
-            if not (is_property and name.endswith("Settings")):
+            if (field.name != "overview" or kind is HasOverview) and not (is_property and name.endswith("Settings")):
                 given = ", ".join(_parameters(field.args, methods=True))
                 called = field.name if is_property else f"{field.name}({given})"
                 lines.append(f"- `{called}`: {_paragraph(ast.get_docstring(field) or '')}")

@@ -6,7 +6,7 @@ Run `python tools/capacity_page.py --videos 200000 --minutes 5` to print the pag
 from pathlib import Path
 from typing import Annotated, Final
 
-from capacity_plan import CapacitySettings, Measured, Section, capacity, figures, measured, prefill_tokens, shown
+from capacity_plan import CapacitySettings, Section, capacity, measured, prefill_tokens, shown
 from cyclopts import App, Parameter
 
 DEFAULTS: Final = CapacitySettings()
@@ -15,41 +15,35 @@ SVBENCH: Final = CapacitySettings(videos=200, kept=1.0, turns=7_374 / 200, turns
 
 OPENING: Final = """# Capacity: a million videos
 
-This page calculates step by step what {videos} videos need: cores, storage, tokens, GPUs, people and money. It uses
-two kinds of numbers. Measured figures are listed at the end, with the program that measured each. Numbers that only you
-know, such as the length of your videos, your server's speed and your prices, are round numbers here; replace them.
-
-`python tools/capacity_page.py --videos 200000 --minutes 5` prints this page for your numbers; run it in a clone of the
-repository. `--measured FILE` reads figures of your own machine, which `make bench` writes to `bench/capacity.json`. To
-distribute the work over several machines, read [Go from one machine to many](../how-to/scale.md).
-
-The main results:
+What do {videos} videos cost? This page calculates cores, storage, tokens, GPUs, people and money. It assumes
+{minutes} minutes of {height}p for each video, {kept} % of the videos kept, {turns} turns for each kept video, and
+{nodes} nodes of {cores} cores with {gpus} GPUs.
 
 - **People cost the most.** Reviewing every turn takes {people} person hours and {money_people} in money; all cores
-  and GPUs together cost {money_machines}. Keep fewer videos (`--kept`) or write fewer questions
-  about each (`--turns`), and let gates decide what people review.
-- **GPU time depends on how models are asked.** Reading a video again at each turn takes {anew} GPU
-  hours, reading each frame once {once}.
-- **Cores suffice; the memory of one process does not.** All work on cores takes {cluster} hours on {nodes} nodes of
-  {cores} cores. But one process holds a benchmark while it constructs it, so half the memory of such a node
-  is enough for about {pieces} videos. Make several benchmarks, one for each source or split, and report on them
-  together.
+  and GPUs together cost {money_machines}. Keep fewer videos, write fewer questions about each, and let gates decide
+  what people review.
+- **GPU time depends on how models are asked.** Reading a video again at each turn takes {anew} GPU hours, reading
+  each frame once {once}.
+- **The memory of one process is the limit.** All work on cores takes {cluster} hours. But a process holds the whole
+  benchmark while it constructs it, so half the memory of a node is enough for about {pieces} videos. Make several
+  benchmarks, and [distribute the work](../how-to/scale.md).
+
+`python tools/capacity_page.py --videos 200000 --minutes 5` prints this page for your numbers; run it in a clone of the
+repository. Add `--help` to see all numbers that you can set. Prices and the speed of your servers are round numbers
+here. Figures of reeltalk itself were [measured](../reference/performance.md); `make bench` measures yours.
 """
 
 TOKENS: Final = """## How tokens are counted
 
-A dialogue has T turns, a video has V tokens of frames, a prompt has s tokens of instructions, a question q and an
-answer a. For each dialogue a model reads:
+A dialogue has T turns, a video has V tokens of frames, and s, q and a are the tokens of instructions, a question and an
+answer. A model reads for each dialogue
 
-- everything again at each turn: T (V + s + q) + (q + a) T (T - 1) / 2;
-- if the server caches its prefix: V + s + T q + at most 16 (T - 1), because a server caches whole blocks of 16
-  tokens;
-- if frames come first and all dialogues of a video use one replica, or frames are appended to a stream at a fixed
-  rate: V + s once for each video, and T q + 16 (T - 1) for each dialogue. This is not possible if each turn spreads its
-  frames again over everything seen.
+- if everything is sent again at each turn: T (V + s + q) + (q + a) T (T - 1) / 2;
+- if the server caches the prefix, in blocks of 16 tokens: V + s + T q + at most 16 (T - 1);
+- if each frame is read once: V + s for each video, and T q + 16 (T - 1) for each dialogue.
 
 For SVBench's test set, 200 videos and 1,719 chains of 120 frames, these are {anew}, {prefix} and {once}
-million tokens. `make bench-evaluate` measures how near reeltalk comes ([performance](../reference/performance.md)).
+million tokens.
 """
 
 
@@ -66,6 +60,11 @@ def capacity_page(settings: CapacitySettings = DEFAULTS, measurements: Path | No
     asked = next(section for section in sections if section.title == "GPUs").lines
     opening = OPENING.format(
         videos=shown(settings.videos),
+        minutes=shown(settings.minutes),
+        height=settings.height,
+        kept=shown(100 * settings.kept),
+        turns=shown(settings.turns),
+        gpus=settings.gpus,
         people=shown(values["People", "reviewing every turn"]),
         money_people=shown(money["people"]),
         money_machines=shown(money["cores"] + money["GPUs"]),
@@ -78,30 +77,12 @@ def capacity_page(settings: CapacitySettings = DEFAULTS, measurements: Path | No
     )
     anew, prefix, once = (shown(round(SVBENCH.videos * way / 1e6)) for way in prefill_tokens(SVBENCH))
     told = TOKENS.format(anew=anew, prefix=prefix, once=once)
-    return "\n".join([opening, *map(_section, sections), told, _settings(settings), _figures(measurements)])
+    return "\n".join([opening, *map(_section, sections), told])
 
 
 def _section(section: Section) -> str:
     rows = [f"| {line.what} | {shown(line.value)} | {line.unit} | {line.working} |" for line in section.lines]
     head = f"## {section.title}\n\n| What | | | Calculation |\n| --- | ---: | --- | --- |\n"
-    return head + "\n".join(rows) + "\n"
-
-
-def _settings(settings: CapacitySettings) -> str:
-    rows = [
-        f"| `--{name.replace('_', '-')}` | {shown(getattr(settings, name))} | {field.description} |"
-        for name, field in CapacitySettings.model_fields.items()
-    ]
-    return "## Numbers that only you know\n\n| Option | Here | What |\n| --- | ---: | --- |\n" + "\n".join(rows) + "\n"
-
-
-def _figures(measurements: Path | None) -> str:
-    fields = Measured.model_fields
-    rows = [
-        f"| {fields[name].description} | {shown(figure.value)} {figure.unit} | {figure.source} | {figure.machine} |"
-        for name, figure in figures(measurements).items()
-    ]
-    head = "## Measured figures\n\n| What | Figure | By | On |\n| --- | ---: | --- | --- |\n"
     return head + "\n".join(rows) + "\n"
 
 

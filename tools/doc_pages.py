@@ -21,7 +21,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
 SHELL: Final = ("console", "bash")
-LANGUAGES: Final = (*SHELL, "python", "yaml", "json", "toml", "markdown", "nginx", "text")
+LANGUAGES: Final = (*SHELL, "python", "yaml", "json", "toml", "csv", "markdown", "nginx", "text")
 REASONS: Final = (
     "needs the network",
     "needs a GPU",

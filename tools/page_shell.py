@@ -1,7 +1,7 @@
 """Runs the blocks of a page in a real shell, in which `reeltalk` is this process.
 
-So loops, pipes and variables work as in a reader's shell, and a command needs no new interpreter. `make` and `pip` are
-looked up and not run: the target and the extra must exist.
+So loops, pipes and variables work as in a reader's shell, and a command needs no new interpreter. `make`, `pip` and
+`uv` are looked up and not run: the target and the extra must exist.
 """
 
 import contextlib
@@ -69,8 +69,10 @@ class Shell:
         tools.mkdir(parents=True)
         self._tool("reeltalk", REELTALK.replace("{python}", sys.executable))
         self._tool("make", MAKE.format(root=ROOT))
-        self._tool("pip", f'#!/bin/bash\nexec {sys.executable} {Path(__file__)} "$@"\n')
+        for installer in ("pip", "uv"):
+            self._tool(installer, f'#!/bin/bash\nexec {sys.executable} {Path(__file__)} "$@"\n')
         (self.folder / ".venv" / "bin").mkdir(parents=True)
+        (self.folder / ".venv" / "bin" / "activate").touch()
         (self.folder / ".venv" / "bin" / "reeltalk").symlink_to(tools / "reeltalk")
 
     def _tool(self, name: str, text: str) -> None:

@@ -55,7 +55,9 @@ MAKES: Final = ("--into", "--out", "--sheet", "--graphs")
 """Options whose value a command makes."""
 TARGETS: Final = ("import", "freeze", "export")
 """Commands that make their last argument."""
-NAMED: Final = re.compile(r"(?:~/|\./)?[\w~.-]+(?:/[\w.-]+)+/?|[\w-]+\.(?:mp4|zip|parquet|jsonl|csv)|raw/|VDAct")
+NAMED: Final = re.compile(
+    r"(?:~/|\./)?[\w~.-]+(?:/[\w.-]+)+/?|[\w-]+\.(?:mp4|zip|parquet|jsonl|csv)|raw/|\bvideos/|VDAct"
+)
 WRITTEN: Final = re.compile(r'\bout="([^"]+)"')
 BASELINES: Final = ("blind", "history", "constant", "nearest", "frames", "empty")
 EVALUATED: Final = ("--policy", "none", "--limit", "4", "--metrics", "rouge_l")
@@ -192,8 +194,9 @@ NAMES: Final = {
     "svbench": ("kitchen_01", "street_02", 'garden "back"'),
     "mt-video-bench": ("market_walk", "夜市", "empty_yard"),
     "vdact": ("09001", "09002", "09003"),
+    "own": ("kitchen", "street"),
 }
-"""Videos that the samples of published layouts are about."""
+"""Videos that the samples of published layouts, and tables of questions on pages, are about."""
 
 KINDS: Final = {
     "benchmarks/household": "constructed",
@@ -202,6 +205,7 @@ KINDS: Final = {
     "benchmarks/svbench": "svbench",
     "benchmarks/vdact": "imported",
     "raw": "raw",
+    "videos": "videos/own",
     "data/svbench": "release/svbench",
     "data/mt-video-bench": "release/mt-video-bench-v2",
     "data/svbench-videos": "videos/svbench",

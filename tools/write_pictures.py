@@ -1,18 +1,15 @@
-"""Writes the pictures of the concept pages, which take the colours of the page they stand in.
+"""Writes the pictures of the concept pages as SVG files.
 
-    python tools/write_pictures.py
-
-Each stands between two comments that name it, as SVG within the page.
+python tools/write_pictures.py
 """
 
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
-DOCS: Final = Path(__file__).parents[1] / "docs"
+IMAGES: Final = Path(__file__).parents[1] / "docs" / "images"
 BLUE: Final = "#3f83c4"
 ORANGE: Final = "#b5601a"
 GREEN: Final = "#3c8a5b"
@@ -44,15 +41,15 @@ class Drawing:
         self.path(points, 'stroke="currentColor" stroke-opacity=".65" stroke-width="1.5" marker-end="url(#head)"')
 
     def __str__(self) -> str:
+        width_px, height_px = WIDTH_PX + 32, self.height_px + 20
         return (
-            f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{escape(self.label)}">\n'
-            f'<svg viewBox="0 0 {WIDTH_PX} {self.height_px}" role="img" aria-label="{escape(self.label)}" '
-            f'style="width:100%;min-width:600px;max-width:{WIDTH_PX}px;height:auto;font-family:inherit" '
-            'fill="currentColor" xmlns="http://www.w3.org/2000/svg">\n'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 -10 {width_px} {height_px}" role="img" '
+            f'aria-label="{escape(self.label)}" font-family="system-ui, sans-serif" fill="#1f2328" color="#1f2328">\n'
+            f'<rect x="-16" y="-10" width="{width_px}" height="{height_px}" rx="6" fill="#fff"/>\n'
             '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="5" markerHeight="5" '
             'orient="auto"><path d="M0 0L8 4L0 8z" fill-opacity=".65"/></marker></defs>\n'
             + "\n".join(self.shapes)
-            + "\n</svg>\n</div>"
+            + "\n</svg>\n"
         )
 
 
@@ -147,24 +144,13 @@ def what_is_seen() -> str:
     return str(drawing)
 
 
-PICTURES: Final[dict[str, tuple[str, Callable[[], str]]]] = {
-    "data-flow": ("concepts/benchmark.md", data_flow),
-    "what-is-seen": ("concepts/playing.md", what_is_seen),
-}
-
-
-def written(name: str) -> str:
-    """The page of a picture, with the picture as it is drawn now."""
-    page, draw = PICTURES[name]
-    begin, end = f"<!-- picture: {name} -->", "<!-- end of picture -->"
-    text = (DOCS / page).read_text(encoding="utf-8")
-    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n{draw()}\n{end}", text, flags=re.DOTALL)
+PICTURES: Final[dict[str, Callable[[], str]]] = {"data-flow": data_flow, "what-is-seen": what_is_seen}
 
 
 def main() -> int:
     """Write all."""
-    for name, (page, _) in PICTURES.items():
-        (DOCS / page).write_text(written(name), encoding="utf-8")
+    for name, draw in PICTURES.items():
+        (IMAGES / f"{name}.svg").write_text(draw(), encoding="utf-8")
     return 0
 
 

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import doc_links
@@ -11,6 +12,7 @@ import pytest
 import write_pictures
 import write_reference
 
+from reeltalk.cli.doctor import EXTRAS
 from reeltalk.formats import FORMATS, TRAINING
 from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
 
@@ -51,10 +53,37 @@ def test_the_readme_draws_the_packages_that_there_are() -> None:
     assert set(drawn) == (there | {"streaming"}) - {"__init__.py", "__main__.py", "__pycache__"}
 
 
+def test_the_page_of_installation_lists_every_extra_with_its_purpose() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (DOCS / "installation.md").read_text(encoding="utf-8").partition("| Extra |")[2].partition("\n\n")[0]
+    listed = dict(re.findall(r"^\| `([\w-]+)` \| (.+?) \|", page, re.MULTILINE))
+    assert listed == EXTRAS
+    assert set(listed) == set(project["optional-dependencies"])
+
+
+def test_terms_of_the_glossary_are_sorted_and_explained_in_at_most_three_sentences() -> None:
+    entries = re.findall(
+        r"^\*\*(.+)\*\*\n:   (.+(?:\n    .+)*)", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    terms = [term.lower() for term, _ in entries]
+    assert len(terms) > 40
+    assert terms == sorted(set(terms))
+    sentences = {term: len(re.findall(r"[.](?= [A-Z\[`]|\n|$)", text)) for term, text in entries}
+    assert {term: count for term, count in sentences.items() if not 1 <= count <= 3} == {}
+
+
+def test_the_readme_is_short_and_begins_with_two_pictures() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+    shown = re.findall(r'(?:src|srcset)="(\S+?)"', "\n".join(lines[:12]))
+    assert len(shown) == 4, "two pictures, each for light and for dark pages"
+    assert all((ROOT / path).stat().st_size <= 250_000 for path in shown)
+
+
 @pytest.mark.parametrize("name", sorted(write_pictures.PICTURES))
 def test_pictures_are_those_that_are_drawn(name: str) -> None:
-    page = DOCS / write_pictures.PICTURES[name][0]
-    assert page.read_text(encoding="utf-8") == write_pictures.written(name), "run: python tools/write_pictures.py"
+    drawn = (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8")
+    assert drawn == write_pictures.PICTURES[name](), "run: python tools/write_pictures.py"
 
 
 def test_no_link_of_a_page_is_broken() -> None:

@@ -161,7 +161,7 @@ def ran(benchmark: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     eyes, out = Eyes(), tmp_path_factory.mktemp("ran") / "run"
     told = io.StringIO()
     with serve(eyes, keep=0) as server, contextlib.redirect_stdout(told):
-        assert run(command(benchmark, server, out, *SMALL, "--controls", ALL)) == 0
+        assert run(command(benchmark, server, out, *SMALL, "--controls", ALL, "--verbose")) == 0
     return Ran(out, len(eyes.asked), told.getvalue())
 
 
@@ -175,7 +175,7 @@ def test_what_looking_is_worth_is_told_as_compare_tells_it(
                 "--format", "json", "--out", str(tmp_path / "c.json")]) == 0  # fmt: skip
     [pair] = [row for row in json.loads((tmp_path / "c.json").read_text()) if row["metric"] == "agree"]
     capsys.readouterr()
-    assert f"difference {pair['difference']:+.2f} [{pair['low']:+.2f}, {pair['high']:+.2f}]" in ran.told
+    assert f"difference {pair['difference']:+.1f} [{pair['low']:+.1f}, {pair['high']:+.1f}]" in ran.told
     assert "what looking is worth to eyes" in ran.told
     assert "Some intervals rest on 2 source videos only." in ran.told
 
@@ -240,7 +240,19 @@ def test_what_was_stopped_goes_on_and_no_question_is_paid_for_twice(
 
 def test_judging_a_run_judges_its_controls(ran: Ran, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        run(["judge", str(ran.folder), "--out", str(tmp_path / "j"), "--protocols", "agree", "--metrics", "rouge_l"])
+        run(
+            [
+                "judge",
+                str(ran.folder),
+                "--out",
+                str(tmp_path / "j"),
+                "--protocols",
+                "agree",
+                "--metrics",
+                "rouge_l",
+                "--verbose",
+            ]
+        )
         == 0
     )
     told = capsys.readouterr().out

@@ -86,7 +86,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
 def evaluating(bench: Path, url: str, out: Path, *more: object) -> list[str]:
     return [
         "evaluate", str(bench), "--model", "tiny", "--base-url", url, "--frames", "2", "--metrics", "none",
-        "--protocols", "agree", "--backoff-s", "0.01", "--out", str(out), *map(str, more),
+        "--protocols", "agree", "--backoff-s", "0.01", "--verbose", "--out", str(out), *map(str, more),
     ]  # fmt: skip
 
 

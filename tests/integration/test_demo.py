@@ -108,7 +108,10 @@ def test_the_first_page_says_what_is_weak_and_every_link_works(walked: tuple[Pat
     page = (site / "index.html").read_text(encoding="utf-8")
     assert "make bench-household" in page
     assert "The sample is small: 1 test video." in page
-    assert page.count('class="tag"') == 2, "empty answers and always yes are marked as the floor"
+    assert page.count(">Floors</th>") == 2, "floors stand apart in both modes"
+    assert page.count("No model was run; the best baseline, blind, has ") == 2
+    assert page.count('alt="The video at ') == 4
+    assert re.search(r"<dt>blind</dt><dd [^>]+ class=\"(right|wrong)\">", page)
     assert broken_links(site) == []
     for behind in site.glob("*/**/*.html"):
         links = [(behind.parent / link).resolve() for link in LINK.findall(behind.read_text(encoding="utf-8"))]
@@ -152,7 +155,7 @@ def test_a_video_of_ones_own_is_asked_about_and_played(tmp_path: Path) -> None:
     assert code == 0
     assert "drafts by vision-1; nobody has reviewed them" in page
     assert "No model judged" in page
-    assert "it lasts 4.0 s, less than 60 s" in page
+    assert "it lasts 4.0 s, shorter than 60 s = --min-duration-s" in page
     for group in ("dialogue", "without-frames", "streaming"):
         models = {info.model for info in read_run(tmp_path / "own" / "runs" / f"vision-1-{group}").info.models}
         assert any(model.startswith("vision-1") for model in models)

@@ -2,19 +2,26 @@
 
 import csv
 import json
+import os
 import re
 import runpy
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from notebook_cells import code_cells
 from scripted_server import Body, Server, serve, words
 
 from reeltalk import Benchmark, Run
+from reeltalk.stages import JudgeSettings, attack, calibrate, compare, plan_evaluation
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, VIDEOS
+from reeltalk.store.validate import validate
 
 ROOT = Path(__file__).parents[2]
+NOTEBOOK = ROOT / "examples" / "leaderboard.ipynb"
 VDACT = ROOT / "tests" / "samples" / "vdact"
 
 
@@ -110,6 +117,9 @@ def test_calibrate_writes_a_sheet_and_compares_with_what_people_wrote(
     said = capsys.readouterr().out
     assert f"correctness: {len(rows)} answers about 2 videos, by Ada" in said
     assert re.search(r"Typed answers: Spearman 0\.\d", said)
+    shown = str(calibrate(*runs, human=[sheet]))
+    assert shown.startswith(f"judges compared with {len(rows)} ratings by people\ncriterion")
+    assert re.search(r"^correctness +Typed answers +\d+ +0\.\d\d", shown, re.MULTILINE)
 
 
 def test_judge_goes_on_where_a_budget_stopped_it(
@@ -280,3 +290,52 @@ def test_demo_builds_a_household_of_any_size(tmp_path: Path, capsys: pytest.Capt
     example("demo", tmp_path / "little", 2)
     assert str(tmp_path / "little" / "site" / "index.html") in capsys.readouterr().out
     assert len(list((tmp_path / "little" / "runs").glob("*/run.json"))) == 2
+
+
+def test_own_questions_become_a_benchmark(household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "videos").mkdir()
+    for number, film in enumerate(sorted((household / "media").iterdir())[:2]):
+        shutil.copy(film, tmp_path / "videos" / f"film-{number}.mp4")
+    table = tmp_path / "questions.csv"
+    table.write_text("video,question,answer\nfilm-0.mp4,Who is there?,a woman\nfilm-1.mp4,What is blue?,the mug\n")
+    example("own_questions", table, tmp_path / "videos", tmp_path / "mine", tmp_path / "blind")
+    assert "import qa: 2 videos, 2 dialogues, 2 videos attached" in capsys.readouterr().out
+    assert len((tmp_path / "mine-questions.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_the_notebook_runs_from_top_to_bottom_and_shows_small_tables(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "notebook_cells.py"), str(NOTEBOOK)],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shown = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(shown) == len(code_cells(NOTEBOOK)) == 7
+    tables = [cell["html"] for cell in shown if "html" in cell]
+    assert len(tables) == 5
+    assert max(map(len, tables)) < 6000
+    *_, run, comparison, board = tables
+    assert "Typed answers" in run
+    assert "<td>blind − oracle</td>" in comparison
+    assert "oracle is better" in comparison
+    assert re.search(r"<td>oracle</td><td>\d+\.\d+ \[", board)
+    assert shown[-1]["text"].endswith("index.html')")
+
+
+def test_the_notebook_is_kept_without_outputs() -> None:
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code_cells(NOTEBOOK))
+
+
+def test_results_print_as_one_screen(runs: tuple[Path, Path], household: Path) -> None:
+    compared = compare(*runs, models=("blind", "oracle"))
+    assert "blind − oracle" in str(compared)
+    planned = plan_evaluation(Benchmark.open(household), model="baseline:blind")
+    attacked = attack(JudgeSettings(protocols=("typed",)), every=50)
+    found = validate(Benchmark.open(household))
+    opened = Benchmark.open(household)
+    for value in (compared, compared.board, Run.open(runs[0]), opened, planned, attacked, attacked[0], found):
+        lines = str(value).splitlines()
+        assert 0 < len(lines) <= 25
+        assert max(map(len, lines)) <= 100
+        assert len(repr(value)) < 200
+        assert value._repr_html_().startswith("<div>")

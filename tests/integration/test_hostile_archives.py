@@ -639,7 +639,7 @@ def test_the_cache_of_a_hub_is_read_and_nothing_beside_it(
 
 # ── FIFOs where a file is given ──────────────────────────────────────────────────────────────────────────────────────
 
-FORMATS = "vdact svbench mt-video-bench dramaqa avsd video-mme mvbench ovo-bench folder hub label-studio".split()
+FORMATS = "vdact svbench mt-video-bench dramaqa avsd video-mme mvbench ovo-bench folder hub label-studio qa".split()
 GIVEN = {
     **{f"import {name}": ["import", name, "FIFO", "BENCH"] for name in FORMATS},
     "fetch": ["fetch", "vdact", "--from", "FIFO", "--into", "TARGET", "--accept-licence"],
@@ -651,6 +651,7 @@ GIVEN = {
     "score": ["score", "FIFO", "--format", "vdact", "--out", "TARGET"],
     "score svbench": ["score", "SAMPLE", "FIFO", "--format", "svbench", "--out", "TARGET"],
     "answers": ["evaluate", "SAMPLE", "--model", "answers:FIFO", "--answers-format", "vdact", "--out", "TARGET"],
+    "answers in a table": ["evaluate", "SAMPLE", "--model", "answers:FIFO.csv", "--out", "TARGET"],
     "graph query": ["graph", "query", "FIFO", "actions"],
     "graph query by SPARQL": ["graph", "query", "SAMPLE", "--sparql", "FIFO"],
     "scenario check": ["scenario", "SAMPLE", "--check", "FIFO"],

@@ -387,5 +387,5 @@ def test_the_command_survives_a_folder_of_rubbish(tmp_path: Path, capsys: pytest
     (tmp_path / "in").mkdir()
     for number in range(6):
         (tmp_path / "in" / f"{number}.mp4").write_bytes(np.random.default_rng(number).bytes(4000))
-    assert run(["curate", str(tmp_path / "in"), "--into", str(tmp_path / "b")]) == 0
+    assert run(["curate", str(tmp_path / "in"), "--into", str(tmp_path / "b")]) == 1
     assert "6 rejected" in capsys.readouterr().out

@@ -62,7 +62,7 @@ def evaluated(benchmark: Path, server: Server, out: Path, history: str, *more: o
     arguments = [
         "evaluate", benchmark, "--model", "tiny", "--base-url", server.base_url, "--policy", "none", "--out", out,
         "--preset", "mt-video-bench", "--history", history, "--judge", "judge", "--judge-base-url", server.base_url,
-        "--null-units", 0, *more,
+        "--null-units", 0, "--verbose", *more,
     ]  # fmt: skip
     return run([str(argument) for argument in arguments])
 

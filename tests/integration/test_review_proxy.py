@@ -31,7 +31,7 @@ from reeltalk.store.benchmark import Benchmark
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-HOW_TO: Final = Path(__file__).parents[2] / "docs" / "how-to" / "review.md"
+HOW_TO: Final = Path(__file__).parents[2] / "docs" / "how-to" / "review-server.md"
 NAME: Final = "review.example.org"
 PASSWORD: Final = "a horse, a battery"
 AROUND: Final = """

@@ -1,5 +1,6 @@
 """The table of commands, their options and their help."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +54,30 @@ def test_help_ends_with_an_example(words: tuple[str, ...], capsys: pytest.Captur
     last = out[out.rindex("╯") :]
     assert last.strip("╯ \n").startswith(f"{EXAMPLE}reeltalk {words[0]}"), last
     assert out.count(EXAMPLE) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        (
+            "evaluate",
+            ["--model", "--base-url", "--out", "--mode", "--preset", "--judge", "--judge-base-url", "--limit"],
+        ),
+        ("curate", ["--into", "--preset", "--splits"]),
+        ("judge", ["--out", "--bench", "--format", "--protocols", "--judge", "--judge-base-url"]),
+        ("report", ["--out", "--bench", "--format", "--media"]),
+        ("construct", ["--writer", "--base-url", "--judge", "--limit", "--max-calls", "--plan"]),
+    ],
+)
+def test_help_begins_with_the_options_that_everybody_needs(
+    command: str, first: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    start = out.partition("─ Start here ─")[2].partition("╰")[0]
+    assert re.findall(r"^│ (?:\*  |   )?(--[a-z-]+)", start, re.MULTILINE) == first
+    titles = re.findall(r"╭─ (.+?) ─", out)
+    assert titles[:2] == ["Arguments", "Start here"]
 
 
 @pytest.mark.parametrize("words", [("evaluate",), ("world", "film"), ("review",), ("graph",)], ids=" ".join)

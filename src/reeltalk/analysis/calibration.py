@@ -33,6 +33,7 @@ from reeltalk.metrics.agreement import SCALES, cohen_kappa, krippendorff_alpha, 
 from reeltalk.metrics.draws import Draws, Statistic, draw_videos, surely_differ
 from reeltalk.metrics.prediction_powered import CorrectedInterval, corrected_interval
 from reeltalk.metrics.uncertainty import MeanInterval, mean_interval
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.store.runs import Run
 
 Floats = NDArray[np.float64]
@@ -247,11 +248,18 @@ class CalibrationSettings(BaseModel):
 
 @dataclass(frozen=True)
 class AgreementPair:
+    """Agreement of two people."""
+
     first: str
+    """Name of a person."""
     second: str
+    """Name of another."""
     raw: Statistic
+    """Share of equal ratings."""
     kappa: Statistic
+    """Cohen's kappa."""
     quadratic: Statistic
+    """Cohen's kappa with quadratic weights."""
 
 
 @dataclass(frozen=True)
@@ -317,22 +325,68 @@ class Dimension:
     """Judges that could not be compared, with reasons."""
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(HasOverview):
     """The whole comparison of judges with people."""
 
     dimensions: tuple[Dimension, ...]
+    """One for each criterion that people rated."""
     sources: tuple[str, ...]
     """Sources of the ratings."""
     ratings: int
+    """Number of people's ratings."""
     unmatched: int
     """Number of ratings of answers that are not in the runs."""
     apart: int
     """Number of ratings of floors and references, which are not part of correlations."""
     empty: int
+    """Number of ratings that are not filled in."""
     not_applicable: int
+    """Number of ratings that say that the criterion does not apply."""
     resamples: int
+    """Number of resamples of videos behind each interval."""
     seed: int
+    """Seed of the resamples."""
+
+    def unused_ratings(self) -> list[str]:
+        """How many ratings are not part of the comparison, a sentence for each reason."""
+        counts = (
+            (self.unmatched, "are of answers that the runs do not hold"),
+            (self.apart, "are of floors and references, which count in no correlation"),
+            (self.empty, "are not filled in"),
+            (self.not_applicable, "do not apply"),
+        )
+        return [f"{count:,} ratings {words}" for count, words in counts if count]
+
+    def overview(self) -> Overview:
+        """Every judge's agreement with people, the highest first, by criterion."""
+        rows = tuple(
+            (
+                dimension.criterion,
+                judge.name,
+                f"{dimension.people.items:,}",
+                _statistic_cell(judge.levels.answers.spearman),
+                _statistic_cell(judge.categories.kappa if judge.categories else None),
+            )
+            for dimension in self.dimensions
+            for judge in dimension.judges
+        )
+        notes = [
+            f"{dimension.criterion}: {name} is not compared, {why}"
+            for dimension in self.dimensions
+            for name, why in dimension.left_out
+        ]
+        notes += self.unused_ratings()
+        title = f"judges compared with {self.ratings:,} ratings by people"
+        return Overview(title, ("criterion", "judge", "n", "Spearman", "kappa"), rows, tuple(notes))
+
+
+def _statistic_cell(statistic: Statistic | None) -> str:
+    """A statistic with its interval."""
+    if statistic is None or statistic.value is None:
+        return "–"
+    interval = "" if statistic.low is None else f" [{statistic.low:.2f}, {statistic.high:.2f}]"
+    return f"{statistic.value:.2f}{interval}"
 
 
 MOST_PAIRS: Final = 45

@@ -24,7 +24,7 @@ from reeltalk.analysis.columns import (
 )
 from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
 from reeltalk.analysis.score_matrix import Bools, Floats, ScoreMatrix, Turns, average_units, leaderboard_number
-from reeltalk.analysis.values import format_points
+from reeltalk.analysis.values import format_points, format_range, format_signed
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.clustered import (
     ClusteredEstimate,
@@ -36,6 +36,7 @@ from reeltalk.metrics.clustered import (
 from reeltalk.metrics.scoring import METRICS, MetricResult
 from reeltalk.metrics.significance import POWER, Correction, correct_p_values, detectable_difference
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
+from reeltalk.schema.overview import HasOverview, Overview
 
 Method = Literal["clustered t", "linearised clustered t", "against a fixed number", "unpaired clustered t"]
 
@@ -89,22 +90,33 @@ class Comparison:
     """One metric of two models, over all turns or over a group. The difference is the first minus the second."""
 
     metric: str
+    """Name of the metric."""
     first: int
     """The model's place on the leaderboard."""
     second: int
+    """The place of the model that is subtracted."""
     group: str | None = None
+    """Name of the group of turns; None for all turns."""
     problem: str | None = None
     """Why there is no comparison; the fields after it are then empty."""
     method: Method = "clustered t"
+    """How the difference is tested."""
     first_value: float | None = None
     """Mean over the compared turns, which may differ from the leaderboard's."""
     second_value: float | None = None
+    """The same for the second model."""
     difference: float | None = None
+    """The first value minus the second."""
     low: float | None = None
+    """Lower end of the difference's interval; None if there is none."""
     high: float | None = None
+    """Its upper end."""
     standard_error: float | None = None
+    """Standard error of the difference, clustered by source video."""
     df: float | None = None
+    """Degrees of freedom of the test."""
     p: float | None = None
+    """The p value of a difference of zero."""
     corrected_p: float | None = None
     """Corrected over the family; `p` itself for a pair outside it."""
     family: int = 0
@@ -112,20 +124,29 @@ class Comparison:
     detectable: float | None = None
     """The smallest difference that a test of this comparison alone finds with the target power."""
     items: int = 0
+    """Number of compared items."""
     item: str = "turn"
+    """What an item is, such as a turn or a dialogue."""
     videos: int = 0
+    """Number of source videos of the items."""
     icc: float | None = None
+    """Correlation of the differences within a video."""
     design_effect: float | None = None
+    """Factor by which clusters increase the variance."""
     wins: int = 0
     """Number of items on which the first has more."""
     ties: int = 0
+    """Number of items on which both have the same."""
     losses: int = 0
+    """Number of items on which the second has more."""
     net: ClusteredEstimate | None = None
     """Wins minus losses, as a share of items, -1 to 1."""
     left_out: LeftOut = LeftOut()
+    """Items that are not compared."""
     withheld: str | None = None
     """Why no winner may be named."""
     notes: tuple[str, ...] = ()
+    """What else to know about the comparison."""
 
     @property
     def paired(self) -> bool:
@@ -152,15 +173,18 @@ class Comparison:
         return self.first if self.difference > 0 else self.second
 
 
-@dataclass(frozen=True)
-class Comparisons:
+@dataclass(frozen=True, repr=False)
+class Comparisons(HasOverview):
     """All requested comparisons."""
 
     board: Leaderboard
+    """The leaderboard of all runs; places of models are places in it."""
     models: tuple[int, ...]
     """Places of the models that were compared."""
     rows: tuple[Comparison, ...]
+    """One for each pair of models and metric, and group if groups are compared."""
     settings: CompareSettings
+    """The settings of the comparison."""
     aside: tuple[int, ...] = ()
     """Floors, the oracle, references and people, if they were not requested."""
 
@@ -185,6 +209,40 @@ class Comparisons:
         word = "has more" if direction_of(row.metric) == "neither" else "is better"
         rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
         return f"{first if best == row.first else second} {word}{rough}"
+
+    def _named_verdict(self, row: Comparison) -> str:
+        """The verdict, with the name of the better model in place of its letter."""
+        best = row.winner(self.settings.alpha)
+        words = self.verdict(row)
+        return words if best is None else words.replace(key_of(best), self.board.models[best].name, 1)
+
+    def overview(self) -> Overview:
+        """Every comparison with its difference, its interval and its verdict."""
+        names = [model.name for model in self.board.models]
+        rows = tuple(
+            (
+                metric_title(row.metric) + (f": {row.group}" if row.group else ""),
+                f"{names[row.first]} − {names[row.second]}",
+                _difference_cell(row),
+                f"{row.items:,}",
+                self._named_verdict(row).split("; ")[0],
+            )
+            for row in sorted(self.rows, key=lambda row: row.problem is not None)
+        )
+        notes = [f"Intervals of {self.settings.confidence * 100:g} %, clustered by source video."]
+        if self.aside:
+            aside = ", ".join(names[index] for index in self.aside)
+            notes.append(f"Not compared, as they do not compete: {aside}. Name them in models= to compare them.")
+        notes.append("render_comparisons of reeltalk.analysis.compare_text writes all values.")
+        title = f"{len(self.models):,} models compared, each pair on the turns that both answered"
+        return Overview(title, ("metric", "pair", "difference", "n", "verdict"), rows, tuple(notes))
+
+
+def _difference_cell(row: Comparison) -> str:
+    if row.difference is None:
+        return "–"
+    interval = format_range(row.low, row.high, row.metric, signed=True)
+    return f"{format_signed(row.metric, row.difference)} {interval}".rstrip()
 
 
 def format_p(p: float | None) -> str:

@@ -19,15 +19,20 @@ from reeltalk.analysis.columns import (
     is_human,
     is_reference,
     metric_kind,
+    metric_title,
     role_of,
     split_model_name,
 )
+from reeltalk.analysis.values import format_range, format_value, metric_heading
 from reeltalk.errors import BenchmarkError
 from reeltalk.judge.protocol import measure_caution
 from reeltalk.metrics.info import Direction
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import CurvePoint, GroupRow, ModelInfo, SummaryRow, is_withheld
 from reeltalk.store.runs import INFO, SUMMARY, Run
 
+COLUMNS_SHOWN: Final = 3
+"""Number of metrics in the overview of a leaderboard."""
 DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
 """Signature parts that may differ between comparable numbers."""
 
@@ -146,17 +151,20 @@ class UnscoredLine:
     models: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Leaderboard:
+@dataclass(frozen=True, repr=False)
+class Leaderboard(HasOverview):
     """Models of all runs."""
 
     metrics: list[str]
+    """Names of all metrics, judged ones first."""
     models: list[ModelRow]
+    """Models in the order of the runs, floors last."""
     mixed: dict[str, list[str]]
     """Metrics whose numbers are not comparable between models, with the signature parts that differ."""
     signatures: dict[str, SignatureLine]
     """By signature."""
     unscored: list[UnscoredLine]
+    """Metrics without a value."""
 
     @property
     def judged(self) -> list[Column]:
@@ -251,6 +259,38 @@ class Leaderboard:
         values = [[model.cells[metric] for model in self.models] for metric in self.metrics]
         most = max(sum(cell is not None and cell.row.value is not None for cell in column) for column in values)
         return len(self.models) > 1 and most == 1
+
+    def overview(self) -> Overview:
+        """Every model with the first few metrics, and why numbers are missing."""
+        # Of BLEU-1 to BLEU-4 the last stands for all.
+        texts = {column.metric.rstrip("1234"): column.metric for column in self.texts}
+        shown = [*(column.metric for column in self.judged), *texts.values()][:COLUMNS_SHOWN]
+        rows = [(model.name, *(_value_cell(model.cells[metric], metric) for metric in shown)) for model in self.models]
+        hidden = len(self.metrics) - len(shown)
+        notes = [f"{line.metric}: not scored, {line.reason} ({self.naming(line.models)})" for line in self.unscored]
+        notes += [
+            f"not comparable: {', '.join(map(metric_title, found))}, which differ in {', '.join(parts)}"
+            for found, parts in self.mixed_together
+        ]
+        notes += [f"{hidden:,} more metrics: reeltalk.stages.runs_table writes them all"] if hidden else []
+        videos = f"{self.clusters:,} video{'s' if self.clusters != 1 else ''}"
+        return Overview(
+            f"{len(self.models):,} models, {videos}; means with 95 % intervals",
+            ("model", *map(metric_heading, shown)),
+            tuple(rows),
+            tuple(notes),
+        )
+
+
+def _value_cell(cell: Cell | None, metric: str) -> str:
+    """A number with its interval, and how many items have no score."""
+    if cell is None:
+        return "–"
+    row = cell.row
+    if row.value is None:
+        return f"none, {row.unscored:,} unscored" if row.unscored else "none"
+    unscored = f", {row.unscored:,} unscored" if row.unscored else ""
+    return f"{format_value(row.value, metric)} {format_range(row.low, row.high, metric)}".rstrip() + unscored
 
 
 def _shown(runs: Sequence[Run]) -> list[tuple[int, ModelInfo, dict[str, SummaryRow]]]:

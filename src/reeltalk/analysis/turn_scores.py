@@ -117,6 +117,7 @@ VOCABULARY_TITLES: Final = {
     "svbench.skill": "SVBench's skills",
     "vdact.question_type": "VDAct's question types",
     TASK: "Tasks",
+    "type": "Types of questions",
     RELATION: "Relations to the turn before",
     "dramaqa.q_level_mem": "DramaQA's levels of memory",
     "dramaqa.q_level_logic": "DramaQA's levels of logic",

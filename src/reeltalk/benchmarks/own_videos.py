@@ -342,7 +342,8 @@ def weak_points(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Se
             and row.metric in (asked.metric(name), "checklist")
         ]
     found += [
-        f"{row.video_id} breaks bounds that SVBench chooses videos by, and was taken all the same: {'; '.join(broken)}."
+        f"{row.video_id} breaks bounds that SVBench chooses videos by, and was taken all the same: "
+        f"{'; '.join(str(result.reason) for result in broken)}."
         for row in benchmark.read(SCREENINGS)
         if row.kept and (broken := broken_bounds(CurateSettings(), row))
     ]

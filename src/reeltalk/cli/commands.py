@@ -31,7 +31,7 @@ COMMANDS: Final = {
         ("fetch", "materials:fetch", "Source", "Download a published data set: resumable, every file hashed."),
         ("import", "materials:import_", "Import", "Read a published layout into a benchmark."),
         ("world", "world:world", "", "A simulated household that films itself: videos whose every fact is known."),
-        ("curate", "materials:curate", "Curation", "Filter videos, split them into clips and choose key frames."),
+        ("curate", "materials:curate", "Downloads", "Filter videos, split them into clips and choose key frames."),
         ("attach", "materials:attach", "Videos", "Put video files into a benchmark that was imported without them."),
         ("media", "materials:media", "Transfer", "Keep a benchmark's media on an object store, or bring them back."),
         ("graph", "graphs:graph", "", "Activity graphs: curate, query, tell as text, write questions from them."),

@@ -12,7 +12,7 @@ from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.analysis.calibration import Calibration, Dimension, JudgeAgreement
+    from reeltalk.analysis.calibration import Dimension, JudgeAgreement
     from reeltalk.metrics.draws import Statistic
 
 
@@ -22,7 +22,7 @@ IN_SHEET = Parameter(group=Group("Rating sheet", sort_key=2))
 
 def compare(
     *runs: Path,
-    model: Annotated[list[str] | None, Parameter(negative="", group=SELECTION)] = None,
+    model: Annotated[list[str] | None, Parameter(name=("--model", "--models"), negative="", group=SELECTION)] = None,
     metrics: Annotated[str, SELECT] = "",
     by: str | None = None,
     correction: Literal["holm", "bh", "none"] = "holm",
@@ -191,7 +191,8 @@ def calibrate(
     found = run_stage(*runs, human=human or (), out=out, settings=settings, overwrite=overwrite, tell=say)
     for dimension in found.dimensions:
         _print(dimension)
-    _print_counts(found)
+    for line in found.unused_ratings():
+        print(line)
     if out is not None:
         print(f"calibration: {out / PAGE}")
     return 0
@@ -274,15 +275,3 @@ def _format_number(value: float | None, low: float | None, high: float | None, b
 
 def _format_statistic(statistic: "Statistic | None") -> str:
     return "–" if statistic is None else _format_number(statistic.value, statistic.low, statistic.high)
-
-
-def _print_counts(found: "Calibration") -> None:
-    counts = (
-        (found.unmatched, "are of answers that the runs do not hold"),
-        (found.apart, "are of floors and references, which count in no correlation"),
-        (found.empty, "are not filled in"),
-        (found.not_applicable, "do not apply"),
-    )
-    for count, words in counts:
-        if count:
-            print(f"{count:,} ratings {words}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import FLAG, HOW, MODEL, PLAN, ExecutorName
+from reeltalk.cli.options import BUDGET, FIRST, FLAG, HOW, MODEL, PLAN, START, ExecutorName, in_groups
 from reeltalk.cli.terminal import ProgressBar, say
 from reeltalk.construct.settings import AskSettings, ConstructSettings, Step
 from reeltalk.errors import SettingError
@@ -17,8 +17,37 @@ if TYPE_CHECKING:
     from reeltalk.schema.dialogue import Turn, TurnRubric
 
 CONSTRUCT_DEFAULTS, ASK_DEFAULTS = ConstructSettings(), AskSettings()
-Settings = Annotated[ConstructSettings, Parameter(name="*", group=Group("Dialogues", sort_key=2))]
-Asking = Annotated[AskSettings, Parameter(name="*", group=MODEL)]
+CHECKS: Final = Group("Checks", sort_key=6)
+SETTINGS_GROUPS: Final = {
+    START: ("limit",),
+    Group("Chains, linkages and paths", sort_key=3): (
+        *("min_turns", "max_turns", "pairs", "drafts", "paths", "jump_probability"),
+    ),
+    Group("Scenes and dialogues", sort_key=4): (
+        *("suitability", "dialogues", "merge_similarity", "theme_similarity", "cross_per_video"),
+    ),
+    Group("Objects and frames", sort_key=5): (
+        *("detector", "object_captions", "object_captions_per_video", "frames", "frame_width_px"),
+    ),
+    CHECKS: ("quality", "attempts", "max_leaking", "easy_runs", "easy"),
+}
+ASKING_GROUPS: Final = {
+    START: ("base_url", "judge", "max_calls"),
+    CHECKS: ("samples", "attacker", "probe"),
+    BUDGET: (
+        *("connections", "timeout_s", "give_up_after_s", "preflight"),
+        *("max_tokens", "max_cost", "price_in", "price_out", "image_tokens"),
+    ),
+}
+if TYPE_CHECKING:
+    Settings = ConstructSettings
+    Asking = AskSettings
+else:
+    Settings = Annotated[
+        in_groups(ConstructSettings, SETTINGS_GROUPS),
+        Parameter(name="*", group=Group("Language and balance", sort_key=2)),
+    ]
+    Asking = Annotated[in_groups(AskSettings, ASKING_GROUPS), Parameter(name="*", group=MODEL)]
 REASONS_SHOWN: Final = 5
 REPORT: Final = "report"
 """Folder of the page about several writers."""
@@ -28,14 +57,14 @@ def construct(
     benchmark: Path,
     /,
     *,
-    writer: Annotated[tuple[str, ...], Parameter(negative="")] = ("graph",),
+    writer: Annotated[tuple[str, ...], FIRST, Parameter(negative="")] = ("graph",),
     out: Path | None = None,
     steps: tuple[Step, ...] = (),
     rubrics: Annotated[bool, FLAG] = False,
-    run: tuple[Path, ...] = (),
+    run: Annotated[tuple[Path, ...], Parameter(name=("--run", "--runs"))] = (),
     workers: Annotated[int | None, HOW] = None,
     executor: ExecutorName = "local",
-    plan: Annotated[bool, PLAN] = False,
+    plan: Annotated[bool, PLAN, FIRST] = False,
     settings: Settings = CONSTRUCT_DEFAULTS,
     asking: Asking = ASK_DEFAULTS,
 ) -> int:

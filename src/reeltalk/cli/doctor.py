@@ -232,7 +232,7 @@ def _check_links(benchmark: "Benchmark", bar: ProgressBar) -> Iterator[Check]:
 EXTRAS: Final = {
     "detect": "detectors trained or converted with `reeltalk train`",
     "embed": "`reeltalk score --metrics similarity`",
-    "hub": "`reeltalk fetch` from the Hub, `reeltalk export hub`",
+    "hub": "`reeltalk fetch` from the Hub, `reeltalk export hub`, Parquet files",
     "mlflow": "sending numbers to MLflow",
     "postgres": "`reeltalk review` with a PostgreSQL database",
     "ray": "`--executor ray`",

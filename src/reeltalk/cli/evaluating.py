@@ -11,7 +11,7 @@ from reeltalk.cli.evaluation_options import (
     LIMITS,
     PLAYING,
     PRESET_NAMES,
-    Answering,
+    FirstAnswering,
     JudgeModel,
     JudgingOptions,
     Limits,
@@ -19,7 +19,7 @@ from reeltalk.cli.evaluation_options import (
     Seconds,
     parse_controls,
 )
-from reeltalk.cli.options import DELETE_REPLIES, HOW, OUT, OVERWRITE, PLAN, VERBOSE
+from reeltalk.cli.options import DELETE_REPLIES, FIRST, HOW, OVERWRITE, PLAN, VERBOSE
 from reeltalk.cli.terminal import ProgressBar, print_run, say
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import RunConfig
@@ -30,10 +30,10 @@ def evaluate(
     benchmark: Path,
     /,
     *,
-    model: str,
-    out: Annotated[Path | None, OUT] = None,
-    preset: PRESET_NAMES | None = None,
-    limit: int | None = None,
+    model: Annotated[str, FIRST],
+    out: Annotated[Path | None, FIRST] = None,
+    preset: Annotated[PRESET_NAMES | None, FIRST] = None,
+    limit: Annotated[int | None, FIRST] = None,
     train: Path | None = None,
     answers_format: str | None = None,
     skip_missing: bool = False,
@@ -45,7 +45,7 @@ def evaluate(
     judge_latency_s: Annotated[Seconds | None, HOW] = None,
     playing: Playing = PLAYING,
     judging: JudgingOptions = JUDGING,
-    answering: Answering = ANSWERING,
+    answering: FirstAnswering = ANSWERING,
     judge_model: JudgeModel = JUDGE_MODEL,
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
@@ -78,7 +78,7 @@ def evaluate(
     train
         A benchmark that baselines learn from; this one's train split by default.
     answers_format
-        Layout of answers:PATH or human:PATH, if PATH is not a benchmark.
+        Layout of answers:PATH or human:PATH, if PATH is neither a benchmark nor a table (CSV, JSONL) of answers.
     skip_missing
         Leave out dialogues whose video is not available.
     workers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL
+from reeltalk.cli.options import BUDGET, FRAMES, JUDGE, MODEL, START, describe_default, in_groups
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import History, LimitSettings, ModelSettings, PlaySettings
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
@@ -34,22 +34,10 @@ def _default(part: Literal["play", "judging"], path: str, group: Group | None = 
 
         value = attrgetter(path)
         start = value(PlaySettings() if part == "play" else JUDGED_BY_DEFAULT)
-        others: dict[str, list[str]] = {}
-        for name, preset in PRESETS.items():
-            if (found := value(getattr(preset, part))) != start:
-                others.setdefault(_format_value(found), []).append(name)
-        return "; ".join(
-            [_format_value(start), *(f"{text} for preset {', '.join(names)}" for text, names in others.items())]
-        )
+        return describe_default(start, {name: value(getattr(preset, part)) for name, preset in PRESETS.items()})
 
     # Without a group the options belong to the group of their settings.
     return Parameter(show_default=describe) if group is None else Parameter(group=group, show_default=describe)
-
-
-def _format_value(value: object) -> str:
-    if isinstance(value, tuple):
-        return ",".join(map(str, value)) or "none"
-    return "not set" if value is None else f"{value}"
 
 
 class PlayOptions(BaseModel):
@@ -57,7 +45,7 @@ class PlayOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    mode: Annotated[Literal["dialogue", "streaming", "single"] | None, _default("play", "mode")] = None
+    mode: Annotated[Literal["dialogue", "streaming", "single"] | None, _default("play", "mode", START)] = None
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
     history: Annotated[History | None, _default("play", "history")] = None
     """The earlier answers that the model sees: references (golden); its own answers, and references for turns that
@@ -93,9 +81,15 @@ class PlayOptions(BaseModel):
         Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, _default("play", "frames.fps", FRAMES)
     ] = None
     """Frames per second, for the policy fps."""
-    longest_side: Annotated[Count | None, _default("play", "frames.longest_side_px", FRAMES)] = None
+    longest_side: Annotated[
+        Count | None,
+        _default("play", "frames.longest_side_px", FRAMES),
+        Parameter(name=("--longest-side", "--longest-side-px")),
+    ] = None
     """Pixels of a frame's longer side at most."""
-    square: Annotated[Count | None, _default("play", "frames.square_px", FRAMES)] = None
+    square: Annotated[
+        Count | None, _default("play", "frames.square_px", FRAMES), Parameter(name=("--square", "--square-px"))
+    ] = None
     """Resize frames to exactly this width and height, in pixels."""
     seed: Annotated[int | None, _default("play", "seed")] = None
     """Seed of the order of options, of planted answers and of resampling."""
@@ -235,7 +229,17 @@ JudgingOptions = Annotated[
     ),
 ]
 Answering = Annotated[ModelSettings, Parameter(name="*", group=MODEL)]
-JudgeModel = Annotated[JudgeModelSettings, Parameter(name="*", group=JUDGE)]
+if TYPE_CHECKING:
+    FirstAnswering = ModelSettings
+    FirstJudging = JudgeOptions
+    JudgeModel = JudgeModelSettings
+else:
+    # What a command needs first stands at the top of its help; the values are those of the same settings.
+    FirstAnswering = Annotated[in_groups(ModelSettings, {START: ("base_url",)}), Parameter(name="*", group=MODEL)]
+    FirstJudging = Annotated[in_groups(JudgeOptions, {START: ("protocols",)}), *JudgingOptions.__metadata__]
+    JudgeModel = Annotated[
+        in_groups(JudgeModelSettings, {START: ("judge", "judge_base_url")}), Parameter(name="*", group=JUDGE)
+    ]
 Limits = Annotated[LimitSettings, Parameter(name="*", group=BUDGET)]
 PLAYING, JUDGING, ANSWERING, JUDGE_MODEL, LIMITS = (
     PlayOptions(),

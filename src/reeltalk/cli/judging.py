@@ -10,11 +10,12 @@ from reeltalk.cli.evaluation_options import (
     JUDGING,
     LIMITS,
     TEXT_METRICS_OPTION,
+    FirstJudging,
     JudgeModel,
     JudgingOptions,
     Limits,
 )
-from reeltalk.cli.options import DELETE_REPLIES, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE, ExecutorName
+from reeltalk.cli.options import BENCH, DELETE_REPLIES, FIRST, FLAG, HOW, OUT, OVERWRITE, SELECT, VERBOSE, ExecutorName
 from reeltalk.cli.terminal import ProgressBar, print_run, refuse_existing, say
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import RetrySettings
@@ -25,14 +26,14 @@ NOTHING_ELSE: Final = RetrySettings()
 
 def judge(
     *sources: Path,
-    out: Annotated[Path | None, OUT] = None,
-    bench: Annotated[Path | None, SELECT] = None,
-    format: Annotated[str | None, SELECT] = None,
+    out: Annotated[Path | None, FIRST] = None,
+    bench: Annotated[Path | None, FIRST, BENCH] = None,
+    format: Annotated[str | None, FIRST] = None,
     limit: Annotated[int | None, SELECT] = None,
     beside: str = "",
     attack: Annotated[bool, FLAG] = False,
     every: int = 1,
-    judging: JudgingOptions = JUDGING,
+    judging: FirstJudging = JUDGING,
     judge_model: JudgeModel = JUDGE_MODEL,
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
@@ -137,7 +138,7 @@ def retry(
     run: Path,
     /,
     *,
-    bench: Path | None = None,
+    bench: Annotated[Path | None, BENCH] = None,
     settings: Annotated[RetrySettings, Parameter(name="*")] = NOTHING_ELSE,
     verbose: Annotated[bool, VERBOSE] = False,
 ) -> int:
@@ -170,7 +171,7 @@ def score(
     out: Annotated[Path, OUT],
     format: str | None = None,
     metrics: Annotated[str, TEXT_METRICS_OPTION] = "bleu,meteor,rouge_l,cider",
-    bench: Path | None = None,
+    bench: Annotated[Path | None, BENCH] = None,
     model: str | None = None,
     language: Literal["auto", "en", "zh"] = "auto",
     meteor_jar: Annotated[Path | None, Parameter(env_var="REELTALK_METEOR_JAR")] = None,

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE, ExecutorName
+from reeltalk.cli.options import DRY_RUN, FIRST, FLAG, HOW, OVERWRITE, START, ExecutorName, in_groups, with_presets
 from reeltalk.cli.terminal import ProgressBar, print_report, say
-from reeltalk.curate.settings import CurateSettings
+from reeltalk.curate.settings import PRESETS, CurateSettings
 from reeltalk.errors import SettingError
 from reeltalk.formats import FORMATS
 
@@ -16,8 +16,30 @@ if TYPE_CHECKING:
     from reeltalk.store.media_remote import Moved
 
 CURATE_DEFAULTS = CurateSettings()
+WITH_PRESETS = with_presets(CURATE_DEFAULTS, PRESETS)
+CURATE_GROUPS = {
+    START: ("preset", "splits"),
+    Group("Filters", sort_key=10, help_formatter=WITH_PRESETS): (
+        *("min_duration_s", "min_shots", "max_shots", "min_mean_shot_s", "max_mean_shot_s", "min_flow_px"),
+        *("max_flow_px", "max_missing", "max_brisque", "min_aesthetic", "aesthetic_model"),
+    ),
+    Group("Shots and clips", sort_key=11, help_formatter=WITH_PRESETS): (
+        *("detector", "threshold", "min_shot_frames", "merge_below_s", "extend_s", "compat", "cut"),
+    ),
+    Group("Key frames", sort_key=12): ("sample_fps", "min_sharpness", "max_similarity", "save_frames"),
+    Group("Near-duplicates and splits", sort_key=13): ("alike_bits", "alike_share", "seed"),
+    Group("Speech", sort_key=14): ("speech", "speech_language"),
+}
+if TYPE_CHECKING:
+    Curation = CurateSettings
+else:
+    Curation = Annotated[
+        in_groups(CurateSettings, CURATE_GROUPS), Parameter(name="*", group=Group("Files and limits", sort_key=15))
+    ]
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
 ACCEPT = Parameter(name="--accept-licence", negative="")
+OWN_QUESTIONS = Group("Your own questions: import qa", sort_key=2)
+IN_QA, QA_FLAG = Parameter(group=OWN_QUESTIONS), Parameter(group=OWN_QUESTIONS, negative="")
 
 
 def fetch(
@@ -82,11 +104,20 @@ def import_(
     benchmark: Path,
     /,
     *,
+    videos: Annotated[Path | None, IN_QA] = None,
+    columns: Annotated[str | None, IN_QA] = None,
+    one_dialogue_per_video: Annotated[bool, QA_FLAG] = False,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Read a published layout into a benchmark.
+    """Read a published layout, or a table of your own questions, into a benchmark.
 
-    Example: `reeltalk import vdact VDAct/ benchmarks/vdact`.
+    `import qa` reads CSV, TSV, JSON, JSON Lines, Parquet, or a folder of such tables. A row is a question; the columns
+    `video`, `question` and `answer` are needed. `dialogue`, `turn`, `asked_at_s`, `start_s`, `end_s`, `option_a`,
+    `option_b`, …, `correct`, `type`, `task`, `split` and `id` have a meaning too, and all others are kept. Exit code 1
+    if rows have no video, or ask about a moment after its end.
+
+    Example: `reeltalk import vdact VDAct/ benchmarks/vdact`, or `reeltalk import qa questions.csv benchmarks/mine
+    --videos videos/ --columns question=Q,answer=A`.
 
     Parameters
     ----------
@@ -96,33 +127,68 @@ def import_(
         The release's folder, a part of it, or one of its files.
     benchmark
         Folder of the benchmark to write.
+    videos
+        Folder that is searched for the videos that the questions are about; they are checked and copied. The default is
+        the source, if that is a folder.
+    columns
+        Columns with other names, as question=Q,answer=A: our name, then the table's.
+    one_dialogue_per_video
+        The questions of a video are one dialogue, in the order of `turn`, else of `asked_at_s`. By default a row
+        without `dialogue` is a dialogue of one turn.
     overwrite
         Replace what the benchmark holds.
     """
-    from reeltalk.stages.layouts import import_layout
+    from reeltalk.stages.layouts import WITHOUT_VIDEO, WRONG, import_layout, import_questions
 
-    done = import_layout(format, source, benchmark, overwrite=overwrite)
+    if format != "qa":
+        if videos is not None or columns is not None or one_dialogue_per_video:
+            raise SettingError("--videos, --columns and --one-dialogue-per-video are for 'import qa' only")
+        done = import_layout(format, source, benchmark, overwrite=overwrite)
+    else:
+        with ProgressBar() as bar:
+            done = import_questions(
+                source,
+                benchmark,
+                videos=videos,
+                columns=_parse_columns(columns),
+                one_dialogue_per_video=one_dialogue_per_video,
+                overwrite=overwrite,
+                progress=bar.show,
+            )
     if not done.counts and done.warnings:
         print(*done.warnings, sep="\n")
     else:
         print_report(done)
-    return 0
+    return 1 if format == "qa" and (done.rejected or done.counts.keys() & {WITHOUT_VIDEO, WRONG}) else 0
+
+
+def _parse_columns(given: str | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in given.split(",") if given else ():
+        ours, equals, theirs = part.partition("=")
+        if not equals or not ours.strip() or not theirs.strip():
+            raise SettingError(f"--columns {part!r}: write OURS=THEIRS, as question=Q,answer=A")
+        if ours.strip() in found:
+            raise SettingError(f"--columns names {ours.strip()!r} twice")
+        found[ours.strip()] = theirs.strip()
+    return found
 
 
 def curate(
     *videos: str,
-    into: Path,
-    workers: int | None = None,
+    into: Annotated[Path, FIRST],
+    workers: Annotated[int | None, HOW] = None,
     executor: ExecutorName = "local",
     cache: Path | None = None,
     max_download_gib: float = 100.0,
-    settings: Annotated[CurateSettings, Parameter(name="*")] = CURATE_DEFAULTS,
+    settings: Curation = CURATE_DEFAULTS,
 ) -> int:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
 
-    Run it again to continue after an interruption.
+    The defaults are those of SVBench, for films with cuts that last minutes; --preset has bounds for others. Run it
+    again to continue after an interruption. Exit code 1 if no video is accepted.
 
-    Example: `reeltalk curate raw/ --into benchmarks/kitchen --splits train=0.8,test=0.2`.
+    Example: `reeltalk curate raw/ --into benchmarks/kitchen --preset static-camera --splits train=0.8,test=0.2`.
 
     Parameters
     ----------
@@ -141,7 +207,9 @@ def curate(
     """
     from reeltalk.parallel import open_executor
     from reeltalk.stages.curating import curate as run_stage
+    from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.remote import is_address
+    from reeltalk.store.tables import VIDEOS
 
     files = [Path(video) for video in videos if not is_address(video)]
     opened = open_executor(executor, workers, shared=[into, *files, *([cache] if cache else [])])
@@ -157,7 +225,7 @@ def curate(
         )
     print_report(done)
     print(f"benchmark: {into}")
-    return 0
+    return 0 if Benchmark.open(into).rows(VIDEOS) else 1
 
 
 MAX_MISSING = CurateSettings().max_missing

@@ -1,9 +1,44 @@
 """Options that several commands share, and the groups under which a command's help lists them."""
 
-from typing import Annotated, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from cyclopts import Group, Parameter
+from pydantic import BaseModel, create_model
 
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from cyclopts.help.protocols import HelpFormatter
+    from rich.console import Console, ConsoleOptions
+
+M = TypeVar("M", bound=BaseModel)
+FIRST_NAMES: Final = (
+    *(
+        "--into",
+        "--model",
+        "--writer",
+        "--base-url",
+        "--out",
+        "--bench",
+        "--format",
+        "--mode",
+        "--preset",
+        "--protocols",
+    ),
+    *("--judge", "--judge-base-url", "--media", "--splits", "--limit", "--max-calls", "--plan"),
+)
+"""The options that everybody needs, in the order in which a command's help shows them first."""
+
+
+def _in_order(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+    from cyclopts.help import DefaultFormatter
+
+    entries = sorted(panel.entries, key=lambda entry: min(map(FIRST_NAMES.index, entry.positive_names[:1])))
+    DefaultFormatter()(console, options, panel.copy(entries=entries))
+
+
+START: Final = Group("Start here", sort_key=0, help_formatter=_in_order)
+"""The first group of a command that has many options."""
 SELECTION: Final = Group("Selection", sort_key=10)
 """Which part of the input is used."""
 MODEL: Final = Group("Model", sort_key=20)
@@ -14,6 +49,7 @@ BUDGET: Final = Group("Budget and requests", sort_key=60)
 RUN: Final = Group("Run", sort_key=70)
 """How the work is done; nothing here changes a result."""
 
+FIRST: Final = Parameter(group=START)
 FLAG: Final = Parameter(negative="")
 """A switch without a `--no-` form, or a list without an `--empty-` form."""
 OUT: Final = Parameter(group=OUTPUT)
@@ -21,6 +57,8 @@ OVERWRITE: Final = Parameter(name="--overwrite", negative="", group=OUTPUT)
 VERBOSE: Final = Parameter(name="--verbose", negative="", group=OUTPUT)
 DELETE_REPLIES: Final = Parameter(name="--delete-replies", negative="", group=OUTPUT)
 SELECT: Final = Parameter(group=SELECTION)
+BENCH: Final = Parameter(name=("--bench", "--benchmark"))
+"""The second name is that of the verbs of `reeltalk.stages`, as for other options with two names."""
 HOW: Final = Parameter(group=RUN)
 PLAN: Final = Parameter(name="--plan", negative="", group=RUN)
 DRY_RUN: Final = Parameter(name="--dry-run", negative="", group=RUN)
@@ -33,3 +71,66 @@ ExecutorName = Annotated[
         "of Ray here; ray://HOST:PORT or ray://auto, on the cluster that this machine is a node of.",
     ),
 ]
+
+
+def in_groups(model: type[M], groups: Mapping[Group, Sequence[str]]) -> type[M]:
+    """A settings model whose fields are options in groups of their own.
+
+    Args:
+        model: The settings. A field that is in no group belongs to the group of the whole model.
+        groups: Names of fields.
+    """
+    fields: dict[str, Any] = {}
+    for group, names in groups.items():
+        for name in names:
+            field = model.model_fields[name]
+            fields[name] = (Annotated[(field.annotation, *field.metadata, Parameter(group=group))], field)
+    made: type[M] = create_model(model.__name__, __base__=model, __module__=__name__, **fields)
+    return made
+
+
+def describe_default(start: object, others: Mapping[str, object]) -> str:
+    """The default of an option that a preset may set, with the values of the presets that have another.
+
+    Args:
+        start: The default.
+        others: Values by the names of presets.
+    """
+    names: dict[str, list[str]] = {}
+    for name, value in others.items():
+        if value != start:
+            names.setdefault(_format_value(value), []).append(name)
+    return "; ".join(
+        [_format_value(start), *(f"{text} for preset {', '.join(presets)}" for text, presets in names.items())]
+    )
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or "none"
+    return "not set" if value is None else f"{value}"
+
+
+def with_presets(start: BaseModel, presets: Mapping[str, Mapping[str, Any]]) -> "HelpFormatter":
+    """A formatter of help that adds the values of presets to the defaults.
+
+    Args:
+        start: The defaults.
+        presets: By the names of presets, their values by the names of options.
+    """
+
+    def show(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+        from cyclopts.help import DefaultFormatter
+
+        set_by = {name for preset in presets.values() for name in preset}
+        entries = []
+        for entry in panel.entries:
+            name = next((long[2:].replace("-", "_") for long in entry.positive_names), "")
+            if name in set_by:
+                value = getattr(start, name)
+                values = {preset: own.get(name, value) for preset, own in presets.items()}
+                entry = entry.copy(default=describe_default(value, values))
+            entries.append(entry)
+        DefaultFormatter()(console, options, panel.copy(entries=entries))
+
+    return show

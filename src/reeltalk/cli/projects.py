@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from reeltalk._version import __version__
 from reeltalk.cli.options import PLAN
 from reeltalk.cli.terminal import ProgressBar, say
+from reeltalk.curate.settings import PRESETS, CurateSettings
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.project.sections import REQUIRED, CommandSpec, Option
 
@@ -186,14 +187,17 @@ def _option(argument: Argument, settings: type[BaseModel] | None) -> Option:
     # Each positional argument is a separate one on the command line; a project gives them as a list.
     several = field.kind is inspect.Parameter.VAR_POSITIONAL
     negatives = [found for found in argument.names[1:] if found.startswith("--no-")]
+    key = name.removeprefix("--").lower().replace("-", "_")
+    is_curation = settings is not None and issubclass(settings, CurateSettings)
     return Option(
-        key=name.removeprefix("--").lower().replace("-", "_"),
+        key=key,
         flag=flag,
         kind=argument.hint if several or field.annotation is empty else field.annotation,
         default=REQUIRED if field.default is empty else field.default,
         help=" ".join((argument.parameter.help or "").split()),
         negative=negatives[0] if negatives else None,
         settings=settings,
+        set_by_preset=is_curation and any(key in preset for preset in PRESETS.values()),
     )
 
 

@@ -17,12 +17,18 @@ from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOpt
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
+    from reeltalk.evaluate.harnesses.task import AskedTurn
+    from reeltalk.evaluate.settings import PlaySettings
     from reeltalk.schema.sft import TokenCounter
+    from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.content import Content
     from reeltalk.store.sft import SampleLayout
 
+QUESTIONS = "questions"
+"""The target that writes what `evaluate` asks, for an inference script of your own."""
 TARGET = Parameter(
-    help=f"Layout: {', '.join(FORMATS)}; training data: {', '.join(TRAINING)}; or a task for {' or '.join(HARNESSES)}."
+    help=f"Layout: {', '.join(FORMATS)}; training data: {', '.join(TRAINING)}; a task for {' or '.join(HARNESSES)}; or "
+    f"{QUESTIONS}, for your own inference script."
 )
 LabelStudio = Annotated[LabelStudioOptions, Parameter(name="*", group=Group("Label Studio", sort_key=4))]
 CHECKING = Group("Check of training data", sort_key=5)
@@ -149,28 +155,33 @@ def export(
     problems: Annotated[int, IN_CHECK] = MOST_PROBLEMS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write a benchmark in a published layout, as training data, or as a task of another evaluation harness.
+    """Write a benchmark in a published layout, as training data, as a task of another harness, or as questions.
+
+    `export qa` writes a table of questions and answers, one file if OUT ends in .csv, .tsv, .json, .jsonl or .parquet.
+    `export questions` writes what `evaluate` would ask, without answers, into such a file: run your own code on it, and
+    evaluate its answers with `--model answers:FILE`.
 
     Prints what a layout cannot express. --media-url and --videos are for label-studio; --name, --split, --tasks and
-    --limit for harnesses and training data; --mode, --prompt, --subtitles and --no-videos for harnesses. Pictures of
-    training data are decoded once for all three layouts; run it again to continue after an interruption.
+    --limit for harnesses and training data; --mode, --prompt, --subtitles and --no-videos for harnesses; questions take
+    --mode, --split, --tasks, --subtitles and --limit. Pictures of training data are decoded once for all three layouts;
+    run it again to continue after an interruption.
 
     --check writes nothing. It checks a file of training samples, made by reeltalk or by others: there are as many
     placeholders as images, roles alternate, pictures decode, and no sample is over the budget. Exit code 1 if there are
     problems.
 
     Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, `reeltalk export streamingchat benchmarks/household
-    out/train`, `reeltalk export streamingchat out/train/streamingchat.jsonl --check`, or `reeltalk export lmms-eval
-    benchmarks/kitchen out/kitchen-lmms --split test`.
+    out/train`, `reeltalk export lmms-eval benchmarks/kitchen out/kitchen-lmms --split test`, or `reeltalk export
+    questions benchmarks/mine questions.jsonl`.
 
     Parameters
     ----------
     format
-        Name of the layout, or of the harness.
+        Name of the layout, of the harness, or questions.
     benchmark
         Folder of the benchmark; with --check a JSON Lines file of training samples.
     out
-        Folder to create; not given with --check.
+        Folder or file to create; not given with --check.
     check
         Check a file of training samples, and write nothing.
     root
@@ -200,6 +211,8 @@ def export(
         )
     if format in TRAINING:
         return _export_training(format, benchmark, out, harness, training, overwrite=overwrite)
+    if format == QUESTIONS:
+        return _export_questions(benchmark, out, harness, overwrite=overwrite)
     if format in HARNESSES:
         lies_at = out.resolve()
         with writing_directory(out, overwrite=overwrite) as folder:
@@ -207,7 +220,9 @@ def export(
         print(f"{out / 'README.md'} describes how to run it")
         return 0
     if format not in FORMATS:
-        raise SettingError(f"unknown format '{format}'; known are {', '.join((*FORMATS, *TRAINING, *HARNESSES))}")
+        raise SettingError(
+            f"unknown format '{format}'; known are {', '.join((*FORMATS, *TRAINING, *HARNESSES, QUESTIONS))}"
+        )
     if harness != HARNESS_DEFAULTS:
         only = "--overwrite is its only option"
         if format == "label-studio":
@@ -223,31 +238,20 @@ def export(
     done = export_layout(Benchmark.open(benchmark), format, out, write=write, overwrite=overwrite)
     for line in done.lost:
         print(f"not expressed: {line}")
-    print(f"{done.files:,} files in {out}")
+    print(f"{out}" if out.is_file() else f"{done.files:,} files in {out}")
     return 0
 
 
-def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: HarnessOptions, *, lies_at: Path) -> None:
-    """Write a benchmark as a task into an empty folder that will be at `lies_at`, and print what was written."""
-    from reeltalk.evaluate.harnesses.lmms_eval import write_lmms_eval
-    from reeltalk.evaluate.harnesses.task import (
-        HarnessTask,
-        list_asked_turns,
-        task_name,
-        task_signature,
-        task_title,
-        write_videos,
-    )
-    from reeltalk.evaluate.harnesses.vlmevalkit import write_vlmevalkit
-    from reeltalk.evaluate.playing.chat import answer_prompt
-    from reeltalk.evaluate.playing.script import make_scripts, media_of
+def _chosen_turns(
+    benchmark: "Benchmark", options: HarnessOptions
+) -> tuple["Content", "PlaySettings", list["AskedTurn"]]:
+    """The turns that are asked, with the content and the settings."""
+    from reeltalk.evaluate.harnesses.task import list_asked_turns
+    from reeltalk.evaluate.playing.script import make_scripts
     from reeltalk.evaluate.playing.subtitles import spoken_lines
     from reeltalk.evaluate.settings import PlaySettings
-    from reeltalk.store.benchmark import Benchmark
 
-    opened = Benchmark.open(benchmark)
-    name = task_name(options.name, opened.manifest.name)
-    content = opened.content()
+    content = benchmark.content()
     tasks = tuple(name.strip() for part in options.tasks for name in part.split(",") if name.strip())
     given = {"mode": options.mode, "prompt": options.prompt, "split": options.split, "tasks": tasks}
     play: PlaySettings = settings_of(
@@ -258,6 +262,43 @@ def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: Ha
     )
     chosen = make_scripts(content, play, limit=options.limit)
     turns = list_asked_turns(chosen, play, subtitles=spoken_lines(content) if play.subtitles else None)
+    return content, play, turns
+
+
+def _export_questions(benchmark: Path, out: Path, options: HarnessOptions, *, overwrite: bool) -> int:
+    """Write the turns that are asked as a table for somebody's own inference script."""
+    from reeltalk.evaluate.harnesses.questions import question_rows
+    from reeltalk.evaluate.playing.script import media_of
+    from reeltalk.stages.layouts import write_table_file
+    from reeltalk.store.benchmark import Benchmark
+
+    if options.model_copy(update={"mode": None, "split": None, "tasks": (), "limit": None, "subtitles": False}) != (
+        HARNESS_DEFAULTS
+    ):
+        raise SettingError("--name, --prompt and --no-videos are for harnesses; questions are written as they are")
+    opened = Benchmark.open(benchmark)
+    content, _, turns = _chosen_turns(opened, options)
+    rows = question_rows(turns, content, media_of(opened, content), start=out.resolve().parent)
+    write_table_file(rows, out, overwrite=overwrite)
+    without = len({row["video_id"] for row in rows if row["video"] is None})
+    if without:
+        say(f"{without:,} videos are not available; 'reeltalk attach' puts them into the benchmark")
+    print(f"{out}: {len(rows):,} questions; answer them, then run 'reeltalk evaluate {benchmark} --model answers:FILE'")
+    return 0
+
+
+def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: HarnessOptions, *, lies_at: Path) -> None:
+    """Write a benchmark as a task into an empty folder that will be at `lies_at`, and print what was written."""
+    from reeltalk.evaluate.harnesses.lmms_eval import write_lmms_eval
+    from reeltalk.evaluate.harnesses.task import HarnessTask, task_name, task_signature, task_title, write_videos
+    from reeltalk.evaluate.harnesses.vlmevalkit import write_vlmevalkit
+    from reeltalk.evaluate.playing.chat import answer_prompt
+    from reeltalk.evaluate.playing.script import media_of
+    from reeltalk.store.benchmark import Benchmark
+
+    opened = Benchmark.open(benchmark)
+    name = task_name(options.name, opened.manifest.name)
+    content, play, turns = _chosen_turns(opened, options)
     films = None
     if not options.no_videos:
         videos = {str(video.id): video for video in content.videos}

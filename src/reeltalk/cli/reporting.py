@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from reeltalk.cli.options import HOW, OUT, OVERWRITE, ExecutorName
+from reeltalk.cli.options import BENCH, FIRST, HOW, OUT, OVERWRITE, ExecutorName
 from reeltalk.cli.terminal import refuse_existing
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.settings import settings_of
@@ -31,16 +31,16 @@ OF_GRAPHS = Parameter(group=Group("Activity graphs", sort_key=32))
 
 def report(
     *runs: Path,
-    out: Annotated[Path | None, OUT] = None,
-    format: Annotated[Literal["html", "text", "json", "csv", "latex", "markdown"], OUT] = "html",
-    bench: Path | None = None,
+    out: Annotated[Path | None, FIRST] = None,
+    format: Annotated[Literal["html", "text", "json", "csv", "latex", "markdown"], FIRST] = "html",
+    bench: Annotated[Path | None, FIRST, BENCH] = None,
     figures: Annotated[str, OUT] = "",
     tables: Annotated[str, OUT] = "",
     about: Path | None = None,
     published: str = "",
     human: Path | None = None,
     credit: str | None = None,
-    media: Annotated[Literal["none", "link", "copy", "cut"], FRAMES_SHOWN] = "none",
+    media: Annotated[Literal["none", "link", "copy", "cut"], FIRST] = "none",
     frames: Annotated[int | None, FRAMES_SHOWN] = None,
     most_frames: Annotated[int, FRAMES_SHOWN] = 5000,
     dialogue: Annotated[str | None, ONE_DIALOGUE] = None,

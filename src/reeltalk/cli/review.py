@@ -337,7 +337,7 @@ def status(
     if verify:
         return _verify(benchmark, database, head)
     from reeltalk.review.team_stats import queue_table
-    from reeltalk.store.text_tables import aligned_table
+    from reeltalk.schema.overview import aligned_table
 
     with open_project(benchmark, database) as project, project.database.reading() as session:
         rows = list(queue_table(session))

@@ -200,7 +200,7 @@ def _looked_at(video: Video, outcome: object, max_missing: float) -> tuple[Video
     # Only packets are counted here. Damage inside packets shows up when frames are decoded.
     whole = filters.missing(max_missing, decoded_s=found.probe.held_s(), duration_s=found.probe.promised_s)
     if whole.reason is not None:
-        return None, whole.reason
+        return None, filters.full_reason(whole)
     facts = {
         "sha256": found.sha256,
         "duration_s": found.probe.promised_s,

@@ -102,7 +102,7 @@ class Candidate:
         """Record the result of a filter. Returns False if the candidate is rejected."""
         self.results.append(result)
         if result.outcome == "rejected":
-            self.reason = result.reason
+            self.reason = filters.full_reason(result)
         return self.reason is None
 
 
@@ -133,7 +133,7 @@ class Calls:
         ):
             candidate = candidates[index]
             if isinstance(outcome, Failure):
-                candidate.reason = f"it cannot be read: {outcome}"
+                candidate.reason = self._failure("it cannot be read", outcome, candidate)
                 continue
             candidate.ingested, candidate.reason = outcome, outcome.reason
 
@@ -193,7 +193,7 @@ class Calls:
         for index, outcome in self._results("decoding", "reeltalk.curate.workers:scan", Scan, calls, candidates):
             candidate = candidates[index]
             if isinstance(outcome, Failure):
-                candidate.reason = f"it cannot be decoded: {outcome}"
+                candidate.reason = self._failure("it cannot be decoded", outcome, candidate)
                 continue
             candidate.reason = outcome.reason
             if outcome.reason is None:
@@ -208,7 +208,7 @@ class Calls:
         # The decoder may lose more than the packets show.
         whole = self._missing(candidate.ingested.probe, candidate.lost)
         candidate.results = [whole if result.filter == whole.filter else result for result in candidate.results]
-        candidate.reason = whole.reason
+        candidate.reason = None if whole.reason is None else filters.full_reason(whole)
         end_s = found.decoded_s if found.stopped else max(candidate.ingested.probe.duration_s, found.decoded_s)
         candidate.shots = [Interval(start_s=start, end_s=end) for start, end in shots_between(found.cuts_s, end_s)]
         candidate.hashes, candidate.decoded_s = found.hashes, found.decoded_s
@@ -319,6 +319,15 @@ class Calls:
         if self.settings.detector == "transnetv2":
             wall_s, memory_bytes = wall_s + self.settings.max_minutes * 60, memory_bytes + TORCH_MEMORY_BYTES
         return Limits(wall_s=wall_s, memory_bytes=memory_bytes)
+
+    def _failure(self, what: str, failure: Failure, candidate: Candidate) -> str:
+        """Why a call failed, and the option that sets the limit, if it was a limit of the settings."""
+        settings = self.settings
+        if failure.kind is FailureKind.MEMORY:
+            return f"{what}: {failure}; raise --max-memory-mib, which is {settings.max_memory_mib}"
+        if failure.kind is FailureKind.TIME and self._limits(candidate).wall_s >= settings.max_minutes * 60:
+            return f"{what}: {failure}; raise --max-minutes, which is {settings.max_minutes:g}"
+        return f"{what}: {failure}"
 
     def _scan_of(self, candidate: Candidate) -> Scan:
         assert candidate.scan_key is not None

@@ -1,18 +1,21 @@
 """The filters that select videos, and the detection of near-duplicates.
 
-Each filter takes its bounds from the settings and gives a reason if it rejects. Near-duplicates are found by perceptual
+Each filter takes its bounds from the settings. If it rejects, it gives the measured value, the bound with the options
+that set it, and what to do. Near-duplicates are found by perceptual
 hashes of pictures: copies in another size, codec or length.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from reeltalk.curate.settings import CurateSettings
-from reeltalk.schema.outcomes import FilterResult, Screening
+from reeltalk.curate.settings import PRESETS, CurateSettings
+from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
 
 FILTERS: Final = ("missing", "duration", "quality", "aesthetic", "shots", "mean shot", "flow")
 """Names of the filters in order of application, the cheap ones first."""
+SET_BY_PRESETS: Final = ("duration", "shots", "mean shot", "flow")
+"""The filters whose bounds the presets of the settings set."""
 
 
 def missing(max_missing: float, *, decoded_s: float, duration_s: float) -> FilterResult:
@@ -28,23 +31,35 @@ def missing(max_missing: float, *, decoded_s: float, duration_s: float) -> Filte
     if value > max_missing:
         reason = (
             f"it was cut off or is damaged: {decoded_s:.1f} of {duration_s:.1f} s can be decoded, {value:.1f} % are "
-            f"missing, above {max_missing:g} %"
+            f"missing, above {max_missing:g} % = --max-missing"
         )
-    return _result("missing", value, None, max_missing, reason)
+    return _result("missing", value, None, max_missing, reason, "get the whole file, or raise it")
 
 
 def duration(settings: CurateSettings, duration_s: float) -> FilterResult:
-    """Filter by the length of the video. The upper bound follows from the bounds on shots."""
+    """Filter by the length of the video. Its bounds also follow from the bounds on shots."""
     low, high = settings.shortest_s, settings.max_duration_s
-    reason = None
+    shots_s = settings.min_shots * settings.min_mean_shot_s
+    reason, advice = None, None
     if duration_s < low:
-        reason = f"it lasts {duration_s:.1f} s, less than {low:g} s"
+        bounds, steps = [], []
+        if duration_s < settings.min_duration_s:
+            bounds.append(f"{settings.min_duration_s:g} s = --min-duration-s")
+            steps.append("--min-duration-s")
+        if duration_s < shots_s:
+            bounds.append(
+                f"{shots_s:g} s = --min-shots {settings.min_shots} × --min-mean-shot-s {settings.min_mean_shot_s:g}"
+            )
+            steps.append("--min-shots or --min-mean-shot-s")
+        reason = f"it lasts {duration_s:.1f} s, shorter than {' and than '.join(bounds)}"
+        advice = f"lower {', and '.join(steps)}"
     elif duration_s > high:
         reason = (
-            f"it lasts {duration_s:.1f} s, but {settings.max_shots} shots of {settings.max_mean_shot_s:g} s on average "
-            f"are {high:g} s at most"
+            f"it lasts {duration_s:.1f} s, longer than {high:g} s = --max-shots {settings.max_shots} × "
+            f"--max-mean-shot-s {settings.max_mean_shot_s:g}"
         )
-    return _result("duration", duration_s, low, high, reason)
+        advice = "raise either"
+    return _result("duration", duration_s, low, high, reason, advice)
 
 
 def quality(settings: CurateSettings, brisque: float | None) -> FilterResult:
@@ -54,8 +69,8 @@ def quality(settings: CurateSettings, brisque: float | None) -> FilterResult:
         return FilterResult(filter="quality", outcome="not applied", value=brisque, reason="no --max-brisque was given")
     if brisque is None:
         return FilterResult(filter="quality", outcome="not applied", high=high, reason="no key frame could be judged")
-    reason = f"its BRISQUE score is {brisque:.1f}, above {high:g}" if brisque > high else None
-    return _result("quality", brisque, None, high, reason)
+    reason = f"its BRISQUE score is {brisque:.1f}, above {high:g} = --max-brisque" if brisque > high else None
+    return _result("quality", brisque, None, high, reason, "raise it, or leave it out")
 
 
 def aesthetic(settings: CurateSettings, score: float | None) -> FilterResult:
@@ -65,20 +80,22 @@ def aesthetic(settings: CurateSettings, score: float | None) -> FilterResult:
         return FilterResult(filter="aesthetic", outcome="not applied", low=low, reason="no --aesthetic-model was given")
     if score is None:
         return FilterResult(filter="aesthetic", outcome="not applied", low=low, reason="no key frame could be judged")
-    return _result(
-        "aesthetic", score, low, None, f"its aesthetic score is {score:.2f}, below {low:g}" if score < low else None
-    )
+    reason = f"its aesthetic score is {score:.2f}, below {low:g} = --min-aesthetic" if score < low else None
+    return _result("aesthetic", score, low, None, reason, "lower it, or leave out --aesthetic-model")
 
 
 def shots(settings: CurateSettings, count: int, *, stopped_at_s: float | None) -> FilterResult:
     """Filter by the number of shots. The decoder stops when there are too many."""
     low, high = settings.min_shots, settings.max_shots
-    reason = None
-    if stopped_at_s is not None:
-        reason = f"it has more than {high} shots, {count} within {stopped_at_s:.1f} s"
+    reason, advice = None, "raise it, or make the detector find fewer cuts with a higher --threshold"
+    counted = f"{count} shot" if count == 1 else f"{count} shots"
+    if count > high:
+        within = "" if stopped_at_s is None else f" within {stopped_at_s:.1f} s"
+        reason = f"it has {counted}{within}, more than {high} = --max-shots"
     elif count < low:
-        reason = f"it has {count} shots, fewer than {low}"
-    return _result("shots", float(count), float(low), float(high), reason)
+        reason = f"it has {counted}, fewer than {low} = --min-shots"
+        advice = "lower it, or let the detector find more cuts with a lower --threshold"
+    return _result("shots", float(count), float(low), float(high), reason, advice)
 
 
 def mean_shot(settings: CurateSettings, mean_s: float) -> FilterResult:
@@ -86,10 +103,10 @@ def mean_shot(settings: CurateSettings, mean_s: float) -> FilterResult:
     low, high = settings.min_mean_shot_s, settings.max_mean_shot_s
     reason = None
     if mean_s < low:
-        reason = f"its shots last {mean_s:.1f} s on average, less than {low:g} s"
+        reason = f"its shots last {mean_s:.1f} s on average, less than {low:g} s = --min-mean-shot-s"
     elif mean_s > high:
-        reason = f"its shots last {mean_s:.1f} s on average, more than {high:g} s"
-    return _result("mean shot", mean_s, low, high, reason)
+        reason = f"its shots last {mean_s:.1f} s on average, more than {high:g} s = --max-mean-shot-s"
+    return _result("mean shot", mean_s, low, high, reason, "lower it" if mean_s < low else "raise it")
 
 
 def flow(settings: CurateSettings, mean_px: float | None) -> FilterResult:
@@ -106,14 +123,23 @@ def flow(settings: CurateSettings, mean_px: float | None) -> FilterResult:
         )
     reason = None
     if mean_px < low:
-        reason = f"its mean optical flow is {mean_px:.2f} px, below {low:g}: hardly anything moves"
+        reason = f"hardly anything moves: its mean optical flow is {mean_px:.2f} px, below {low:g} px = --min-flow-px"
     elif mean_px > high:
-        reason = f"its mean optical flow is {mean_px:.1f} px, above {high:g}"
-    return _result("flow", mean_px, low, high, reason)
+        reason = f"its mean optical flow is {mean_px:.1f} px, above {high:g} px = --max-flow-px"
+    return _result("flow", mean_px, low, high, reason, "lower it" if mean_px < low else "raise it")
 
 
-def broken_bounds(settings: CurateSettings, screening: Screening) -> list[str]:
-    """Reasons why other settings would reject a video, from its stored measurements.
+def full_reason(result: FilterResult) -> str:
+    """Why a filter rejected a video, and what to do.
+
+    Args:
+        result: The result of the filter that rejected it.
+    """
+    return f"{result.reason}; {result.advice}"
+
+
+def broken_bounds(settings: CurateSettings, screening: Screening) -> list[FilterResult]:
+    """The filters that would reject a video with other settings, from its stored measurements.
 
     Args:
         settings: The other settings.
@@ -127,14 +153,47 @@ def broken_bounds(settings: CurateSettings, screening: Screening) -> list[str]:
         found.append(duration(settings, measured["duration"]))
     if "shots" in measured:
         found.append(shots(settings, round(measured["shots"]), stopped_at_s=None))
-    if "mean shot" in measured:
-        found.append(mean_shot(settings, measured["mean shot"]))
+    mean_s = measured.get("mean shot")
+    if mean_s is None and {"duration", "shots"} <= set(measured):
+        mean_s = measured["duration"] / measured["shots"]
+    if mean_s is not None:
+        found.append(mean_shot(settings, mean_s))
     if "flow" in measured:
         found.append(flow(settings, measured["flow"]))
-    return [result.reason for result in found if result.reason is not None]
+    return [result for result in found if result.outcome == "rejected"]
 
 
-def _result(name: str, value: float, low: float | None, high: float | None, reason: str | None) -> FilterResult:
+def none_accepted(screenings: Iterable[Screening], rejected: Iterable[Rejected]) -> str:
+    """A sentence about videos of which none was accepted: the most frequent reason, and what to do.
+
+    Args:
+        screenings: Their measurements.
+        rejected: Their reasons, at least one.
+    """
+    measured = {str(row.video_id): row for row in screenings}
+    groups: dict[tuple[str, str], list[Rejected]] = defaultdict(list)
+    for row in rejected:
+        results = measured[row.record_id].filters if row.record_id in measured else ()
+        last = next((result for result in results if result.outcome == "rejected"), None)
+        groups[(row.reason, "") if last is None else (last.filter, last.advice or "")].append(row)
+    (filter_name, _), rows = max(groups.items(), key=lambda group: len(group[1]))
+    total = sum(map(len, groups.values()))
+    sentence = (
+        f"no video was accepted; of {total:,}, {len(rows):,} for this reason ({rows[0].record_id}): {rows[0].reason}"
+    )
+    if filter_name not in SET_BY_PRESETS:
+        return sentence
+    helping = []
+    for preset in PRESETS:
+        settings = CurateSettings.model_validate({"preset": preset})
+        if 2 * sum(not broken_bounds(settings, measured[row.record_id]) for row in rows) > len(rows):
+            helping.append(preset)
+    return f"{sentence}, or use --preset {' or '.join(helping)}" if helping else sentence
+
+
+def _result(
+    name: str, value: float, low: float | None, high: float | None, reason: str | None, advice: str | None
+) -> FilterResult:
     return FilterResult(
         filter=name,
         outcome="passed" if reason is None else "rejected",
@@ -142,6 +201,7 @@ def _result(name: str, value: float, low: float | None, high: float | None, reas
         low=low,
         high=high,
         reason=reason,
+        advice=None if reason is None else advice,
     )
 
 

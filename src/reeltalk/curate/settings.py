@@ -1,7 +1,8 @@
 """Settings of curation. Defaults are those of SVBench and MT-Video-Bench where the papers name a value."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -10,6 +11,26 @@ from reeltalk.errors import SettingError
 from reeltalk.video.records import DETECTORS, DetectorSettings
 
 NonNegative = Annotated[float, Field(ge=0)]
+PRESETS: Final[Mapping[str, Mapping[str, int | float]]] = {
+    "static-camera": {
+        "min_duration_s": 10.0,
+        "min_flow_px": 0.0,
+        "min_shots": 1,
+        "max_shots": 100,
+        "min_mean_shot_s": 1.0,
+        "max_mean_shot_s": 3600.0,
+    },
+    "short-clips": {
+        "min_duration_s": 1.0,
+        "min_flow_px": 0.1,
+        "min_shots": 1,
+        "min_mean_shot_s": 0.5,
+        "merge_below_s": 1.0,
+    },
+}
+"""Settings by the name of a preset, where they differ from the defaults. static-camera: recordings without cuts, in
+which little moves for long times; light and people make a detector find some cuts in them all the same. short-clips:
+videos of a few seconds, of one or two shots."""
 
 
 class CurateSettings(BaseModel):
@@ -17,6 +38,9 @@ class CurateSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
+    preset: Literal["static-camera", "short-clips"] | None = None
+    """static-camera: recordings without cuts, from surveillance, a worn camera or a household; short-clips: videos of a
+    few seconds. A preset sets some of the options below; an option that you give wins."""
     detector: Literal["content", "adaptive", "hash", "threshold", "transnetv2"] = "content"
     """How cuts are found: PySceneDetect's content, adaptive, hash or threshold detector, or TransNetV2."""
     threshold: Annotated[float, Field(gt=0)] | None = None
@@ -81,6 +105,12 @@ class CurateSettings(BaseModel):
     """Longest time for one video, in minutes; less for small files."""
     max_memory_mib: Annotated[int, Field(ge=128)] = 1024
     """Memory limit of the process of one video, in MiB."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, given: Any) -> Any:
+        preset = PRESETS.get(given.get("preset") or "") if isinstance(given, Mapping) else None
+        return given if preset is None else {**preset, **given}
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> "CurateSettings":

@@ -16,7 +16,7 @@ from reeltalk.curate.calls import KEY_FRAMES, SHEETS, STAGE, Calls, Candidate, s
 from reeltalk.curate.filters import near_duplicates
 from reeltalk.curate.records import decoded_of, encoding_of
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.curate.sources import find_videos, read_sidecar
+from reeltalk.curate.sources import VIDEO_SUFFIXES, find_videos, read_sidecar
 from reeltalk.curate.transcripts import open_transcript, speech_of
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
@@ -75,7 +75,10 @@ def curate(
     run.ingest(candidates)
     parents = _parents(candidates, rejected)
     if _is_up_to_date(benchmark, stored, parents):
-        return StageReport(stage=STAGE, counts={}, warnings=("nothing changed since the last run",))
+        warnings = ["nothing changed since the last run"]
+        if not benchmark.rows(VIDEOS):
+            warnings.append(_none_accepted(benchmark.read(SCREENINGS), list(benchmark.read(REJECTED))))
+        return StageReport(stage=STAGE, counts={}, warnings=tuple(warnings))
     _refuse_foreign(benchmark)
     _reject_copies(candidates)
     run.judge(candidates)
@@ -118,6 +121,8 @@ def curate(
             counts["utterances"] = writer.add(SPEECH, _speech(kept, late))
         run.add_pictures(writer, kept)
     warnings = [*_warnings(candidates, groups, settings), *_speech_warnings(kept, late)]
+    if not kept:
+        warnings.insert(0, _none_accepted(map(_screening, candidates), rejected))
     return StageReport(stage=STAGE, counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
 
 
@@ -227,7 +232,8 @@ def _screening(candidate: Candidate) -> Screening:
 
 
 def _stored_settings(settings: CurateSettings) -> dict[str, Json]:
-    stored: dict[str, Json] = settings.model_dump(mode="json")
+    # The values say it all: a preset and the same options given one by one make the same benchmark.
+    stored: dict[str, Json] = settings.model_dump(mode="json", exclude={"preset"})
     if settings.aesthetic_model is not None:
         # The path differs between machines, so the hash of the weights is stored.
         from reeltalk.inference.aesthetics import weights_hash
@@ -266,6 +272,12 @@ def _refuse_foreign(benchmark: Benchmark) -> None:
             f"{benchmark.path} holds {', '.join(foreign[:3])}, which depend on its videos and clips; "
             "curate into another folder"
         )
+
+
+def _none_accepted(screenings: Iterable[Screening], rejected: Sequence[Rejected]) -> str:
+    if rejected:
+        return filters.none_accepted(screenings, rejected)
+    return f"no video was found; a video's name ends in {', '.join(sorted(VIDEO_SUFFIXES))}"
 
 
 def _warnings(candidates: Sequence[Candidate], groups: dict[str, str], settings: CurateSettings) -> list[str]:

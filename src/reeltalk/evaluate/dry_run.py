@@ -32,6 +32,7 @@ from reeltalk.llm.budget import Prices
 from reeltalk.llm.model import AsyncModel, Message, Reply
 from reeltalk.llm.replies import reply_key
 from reeltalk.schema.answers import AnswerState
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
 
 CHARACTERS_A_TOKEN: Final = 4.0
@@ -52,13 +53,17 @@ class RequestCount:
     what: str
     """`answers`, or the name of the judging protocol."""
     calls: int
+    """Number of requests."""
     repeated: int
     """Questions that repeat an earlier request word for word. Kept replies answer them."""
     images: int
+    """Number of frames in them."""
     tokens_in: int
+    """Tokens of all prompts."""
     new_tokens_in: int
     """Prompt tokens that a server computes if it caches all prefixes."""
     tokens_out: int
+    """Tokens of all replies."""
 
 
 @dataclass
@@ -231,11 +236,12 @@ PlayerOf = Callable[[AsyncModel], "Player | None"]
 """Creates the player with the model that it asks. None for a player that asks no model."""
 
 
-@dataclass(frozen=True)
-class EvaluationForecast:
+@dataclass(frozen=True, repr=False)
+class EvaluationForecast(HasOverview):
     """All requests that are expected. Requests that repair malformed replies are not included."""
 
     lines: tuple[RequestCount, ...]
+    """Requests to the model that answers, then those to the judge by protocol."""
     scripts: int
     """Dialogues, paths, and videos whose chains are played. Each control counts them again."""
     turns: int
@@ -255,8 +261,21 @@ class EvaluationForecast:
         """Requests to the judge, by protocol."""
         return self.lines[1:]
 
+    def overview(self) -> Overview:
+        """Requests and tokens by kind."""
+        rows = tuple(
+            (line.what, *(f"{n:,}" for n in (line.calls, line.repeated, line.images, line.tokens_in, line.tokens_out)))
+            for line in self.lines
+        )
+        return Overview(
+            f"{self.scripts:,} scripts, {self.turns:,} turns: {self.calls:,} requests expected",
+            ("for", "requests", "kept replies", "images", "prompt tokens", "reply tokens"),
+            rows,
+        )
+
     @property
     def calls(self) -> int:
+        """Number of requests."""
         return sum(line.calls for line in self.lines)
 
     def seconds(self, connections: int, answer_s: float, judging_s: float) -> float:

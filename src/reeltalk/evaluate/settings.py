@@ -345,7 +345,7 @@ class RunConfig(BaseModel):
     limit: int | None = None
     """Play the first dialogues or paths only."""
     answers_format: str | None = None
-    """Layout of `answers:PATH` or `human:PATH`, if it is not a benchmark."""
+    """Layout of `answers:PATH` or `human:PATH`, if it is neither a benchmark nor a table of answers."""
     skip_missing: bool = False
     """Leave out dialogues whose video is not available here."""
     workers: int = 2

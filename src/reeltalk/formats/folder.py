@@ -1,13 +1,10 @@
 """A folder of videos with `metadata.jsonl`, `metadata.csv` or `metadata.parquet`, as in Hugging Face's VideoFolder.
 
 Each row names a file by `file_name`, relative to its metadata file. Files are hashed and copied, and not decoded. An
-export returns a line for each thing that a folder cannot hold.
+export returns a line for each thing that a folder cannot hold. Files that are neither are listed as not read.
 """
 
-import csv
 import hashlib
-import io
-import json
 import re
 import shutil
 from collections import Counter
@@ -20,13 +17,13 @@ from pydantic import BeforeValidator, Field
 
 from reeltalk.errors import InputError
 from reeltalk.formats.layout import keep_form, restore_form
-from reeltalk.formats.parquet import read_arrow_rows, write_arrow_rows
+from reeltalk.formats.table_rows import COLUMNS_KEY, TABLE_SUFFIXES, csv_cell, read_table_rows, write_table_rows
 from reeltalk.schema.media import FrameRate, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json, VideoId
 from reeltalk.schema.texts import path_problem
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, read_json_lines, read_text, record_errors, refuse_characters
+from reeltalk.store.documents import SourceModel, parse, record_errors
 from reeltalk.store.foreign import file_inside, visible_files
 from reeltalk.store.manifest import hash_file
 
@@ -37,10 +34,9 @@ VIDEO_SUFFIXES: Final = frozenset(
 METADATA: Final = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
 KNOWN: Final = ("sha256", "duration_s", "frame_rate", "width_px", "height_px", "licence", "source", "split")
 """Columns that are fields of `Video`, besides `file_name`, `id`, and `license` for `licence`."""
+QUESTIONS: Final = frozenset({"question", "questions", "answer", "answers"})
+"""Columns that speak for questions, which this layout does not have."""
 SPLITS: Final = frozenset({"train", "validation", "val", "dev", "test"})
-
-COLUMNS_KEY: Final = "columns"
-SCHEMA_KEY: Final = "arrow_schema"
 
 
 def _whole(value: object) -> object:
@@ -100,21 +96,7 @@ def _make_row(video: Video, name: str, folder: str, suffix: str) -> dict[str, Js
         if value is not None and not (column == "split" and value == _split_in_path(name)):
             row[column] = str(value) if isinstance(value, Fraction) else value
     row |= {key: value for key, value in video.extra.items() if key not in FolderRow.model_fields}
-    return {key: _csv_cell(value) for key, value in row.items()} if suffix == ".csv" else row
-
-
-def _csv_cell(value: Json) -> str:
-    """A value as text: a text or number as it is, any other value as JSON."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    return repr(value) if isinstance(value, float) else _json_text(value)
-
-
-def _json_text(value: Json) -> str:
-    """A value as one line of JSON."""
-    return json.dumps(value, ensure_ascii=False)
+    return {key: csv_cell(value) for key, value in row.items()} if suffix == ".csv" else row
 
 
 NUMBER_PATTERN: Final = re.compile(r"[+-]?(\d+([.]\d*)?|[.]\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -146,7 +128,25 @@ def read(source: Path) -> Content:
         if path.stat().st_size == 0:
             reader.content.warnings.append(f"{name} is empty: the download may have been cut off")
     reader.content.videos = list(reader.videos.values())
+    reader.content.warnings += _left_unread(reader, files)
     return reader.content
+
+
+def _left_unread(reader: "_Reader", files: list[Path]) -> Iterable[str]:
+    """A line for each file that is neither a video nor metadata, and for questions in the metadata."""
+    known = {*reader.present, *(video.file for video in reader.videos.values())}
+    for path in files:
+        name = path.relative_to(reader.root).as_posix()
+        if name in known or path.name in METADATA:
+            continue
+        hint = "; 'reeltalk import qa' reads questions" if path.suffix.lower() in TABLE_SUFFIXES else ""
+        yield f"{name} was not read{hint}"
+    asked = {column for video in reader.videos.values() for column in video.extra if column.lower() in QUESTIONS}
+    if asked:
+        yield (
+            f"{', '.join(sorted(asked))} of the metadata are kept with the videos; 'reeltalk import qa' reads them as "
+            "questions"
+        )
 
 
 class _Reader:
@@ -163,7 +163,7 @@ class _Reader:
         extra: dict[str, Json] = {}
         ids = []
         folder = path.relative_to(self.root).parent.as_posix()
-        for line, place, cells in _read_rows(path, extra):
+        for line, place, cells in read_table_rows(path, extra):
             typed = _typed(cells, path, line) if path.suffix == ".csv" else cells
             row = parse(FolderRow, _with_main_column(typed, path, line, place), file=path, line=line, place=place)
             name = _inside(folder, row.file_name, path, line, place)
@@ -222,43 +222,6 @@ class _Reader:
         if found and sha256:
             self.content.media[sha256] = found
         return identifier
-
-
-def _read_rows(path: Path, extra: dict[str, Json]) -> Iterable[tuple[int | None, str, dict[str, Json]]]:
-    """Line, place and cells of each row. Adds to `extra` the facts about columns that the writer needs."""
-    if path.suffix == ".jsonl":
-        for line, value in read_json_lines(path):
-            if not isinstance(value, dict):
-                raise InputError("not an object", file=path, line=line, value=value)
-            yield line, "$", value
-    elif path.suffix == ".csv":
-        yield from _read_csv(path, extra)
-    else:
-        rows, extra[SCHEMA_KEY] = read_arrow_rows(path)
-        for number, cells in enumerate(rows):
-            yield None, f"row {number}", cells
-
-
-def _read_csv(path: Path, extra: dict[str, Json]) -> Iterable[tuple[int, str, dict[str, Json]]]:
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    try:
-        header = next(reader, [])
-        doubled = sorted({name for name in header if header.count(name) > 1})
-        if doubled:
-            raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
-        if not header:
-            raise InputError("no line of column names", file=path, line=1)
-        extra[COLUMNS_KEY] = header
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise InputError(f"{len(cells)} cells under {len(header)} columns", file=path, line=reader.line_num)
-            for column, cell in zip(header, cells, strict=True):
-                refuse_characters(cell, column, file=path, line=reader.line_num)
-            yield reader.line_num, "$", dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise InputError(f"not CSV: {error}", file=path, line=reader.line_num) from None
 
 
 def _typed(cells: dict[str, Json], path: Path, line: int | None) -> dict[str, Json]:
@@ -355,7 +318,7 @@ def write(content: Content, folder: Path) -> list[str]:
         added = [name for name in ids if name not in file.records]
         rows += [_make_row(videos[VideoId(name)], paths[name], above, suffix) for name in added]
         rows = [row for row in rows if isinstance(row, dict)]
-        lost += _write_rows(folder / path, file, rows)
+        lost += write_table_rows(folder / path, rows, {COLUMNS_KEY: ["file_name"], **file.extra})
     for video in videos.values():
         if video.sha256 in content.media:
             target = folder / paths[video.id]
@@ -430,24 +393,3 @@ def _needs_a_row(video: Video, path: str, content: Content) -> bool:
         part.startswith(".") for part in PurePosixPath(path).parts
     )
     return video != bare or video.sha256 not in content.media or not seen
-
-
-def _write_rows(path: Path, file: SourceFile, rows: list[dict[str, Json]]) -> list[str]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        if path.suffix == ".parquet":
-            return write_arrow_rows(path, rows, file.extra.get(SCHEMA_KEY))
-        if path.suffix == ".csv":
-            header = file.extra.get(COLUMNS_KEY)
-            known = [name for name in header if isinstance(name, str)] if isinstance(header, list) else ["file_name"]
-            columns = list(dict.fromkeys([*known, *(key for row in rows for key in row)]))
-            with path.open("w", encoding="utf-8", newline="") as stream:
-                writer = csv.writer(stream, lineterminator="\n")
-                writer.writerow(columns)
-                writer.writerows([_csv_cell(row.get(name)) for name in columns] for row in rows)
-        else:
-            lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows]
-            path.write_bytes("".join(lines).encode())
-    except (UnicodeEncodeError, ValueError, TypeError) as error:
-        raise InputError(f"a value cannot be written: {error}", file=path) from None
-    return []

@@ -242,12 +242,12 @@ def _write_text(path: Path, value: Json) -> None:
     path.write_text(write_json(value), encoding="utf-8")
 
 
-def lost_beyond_dialogues(content: Content, *, options: bool, several_turns: bool) -> list[str]:
+def lost_beyond_dialogues(content: Content, *, options: bool | None, several_turns: bool) -> list[str]:
     """Lines for everything that a layout of dialogues cannot express.
 
     Args:
         content: The benchmark.
-        options: The layout has options.
+        options: True for a layout whose turns all have options, False for one without; None if a turn may have some.
         several_turns: The layout has dialogues of several turns.
     """
     turns = [turn for unit in Index(content).dialogues.values() for turn in unit.turns]
@@ -259,8 +259,8 @@ def lost_beyond_dialogues(content: Content, *, options: bool, several_turns: boo
         "scores are left out": len(content.scores),
         "graphs are left out": len(content.graphs),
         "checklists are left out": sum(turn.checklist is not None for turn in turns),
-        "turns without options are left out": 0 if not options else sum(turn.options is None for turn in turns),
-        "turns lose their options": 0 if options else sum(turn.options is not None for turn in turns),
+        "turns without options are left out": sum(turn.options is None for turn in turns) if options else 0,
+        "turns lose their options": sum(turn.options is not None for turn in turns) if options is False else 0,
         "dialogues of several turns become single questions without history": 0
         if several_turns
         else sum(len(unit.turns) > 1 for unit in Index(content).dialogues.values()),

@@ -21,6 +21,7 @@ from reeltalk.llm.fencing import escape_invisible
 from reeltalk.llm.model import AsyncModel, Message, Reply
 from reeltalk.llm.replies import RecordedRequest, RecordingModel
 from reeltalk.schema.answers import UnitKind
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
@@ -288,14 +289,18 @@ class FamilyCounts:
         return self.fooled / told_apart if told_apart else None
 
 
-@dataclass(frozen=True)
-class AttackReport:
+@dataclass(frozen=True, repr=False)
+class AttackReport(HasOverview):
     """The outcomes of all attacks on one judge."""
 
     judge: str
+    """Name of the protocol."""
     signature: tuple[tuple[str, str], ...]
+    """The settings that can move its scores, as pairs of name and value."""
     model: str | None
+    """The model that judged; None if the protocol needs none."""
     unit: UnitKind
+    """What the judge reads at once: a turn, a chain, a path or a dialogue."""
     outcomes: tuple[AttackOutcome, ...]
     """In the order of the attacks."""
 
@@ -338,6 +343,16 @@ class AttackReport:
             lines.append(f"broken: {INVARIANTS[name]} ({len(ids)}: {shown})")
         return lines
 
+    def overview(self) -> Overview:
+        """Counts of each family of attacks, and the invariants that were broken."""
+        title, *_ = self.lines()
+        rows = tuple(
+            (row.family, *(f"{count:,}" for count in (row.n, row.fooled, row.resisted, row.unscored, row.blind)))
+            for row in (self.total, *self.families)
+        )
+        notes = tuple(f"broken: {INVARIANTS[name]} ({len(ids):,} attacks)" for name, ids in self.broken.items())
+        return Overview(title, ("family", "attacks", "fooled", "resisted", "unscored", "blind"), rows, notes)
+
     def to_json(self) -> dict[str, Json]:
         """The report as JSON values, with the counts."""
         return {
@@ -345,6 +360,19 @@ class AttackReport:
             "families": [{**dataclasses.asdict(row), "rate": row.rate} for row in (*self.families, self.total)],
             "broken": {name: list(ids) for name, ids in self.broken.items()},
         }
+
+
+class AttackReports(HasOverview, list[AttackReport]):
+    """The reports of all attacked judges."""
+
+    def overview(self) -> Overview:
+        """Every judge with the attacks that fooled it."""
+        rows = tuple(
+            (one.judge, one.model or "none", f"{one.total.n:,}", f"{one.total.fooled:,}", f"{len(one.broken):,}")
+            for one in self
+        )
+        title = f"{len(self):,} judge{'s' if len(self) != 1 else ''} under attack"
+        return Overview(title, ("judge", "model", "attacks", "fooled", "broken invariants"), rows)
 
 
 @dataclass(frozen=True)

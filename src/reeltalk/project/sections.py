@@ -34,6 +34,8 @@ class Option:
     """The flag that turns it off, such as `--no-labels`."""
     settings: type[BaseModel] | None = None
     """The settings model that it belongs to, whose fields are checked together."""
+    set_by_preset: bool = False
+    """Whether a preset of the command changes its default."""
 
     @property
     def required(self) -> bool:
@@ -45,9 +47,15 @@ class Option:
         """Whether a single text may stand for a list of one, as for an option with a list as default."""
         return isinstance(self.default, tuple) and bool(self.default) and isinstance(self.default[0], str)
 
-    def words(self, value: Any) -> tuple[str, ...]:
-        """The option with a value, as words of a command line; empty if the value is the default."""
-        if value is None or value == self.default or (isinstance(value, tuple | list) and not value):
+    def words(self, value: Any, *, preset: Any = None) -> tuple[str, ...]:
+        """The option with a value, as words of a command line; empty if the value is the default.
+
+        Args:
+            value: The value.
+            preset: The command's preset, if one is given. An option that it changes is then said with its default too.
+        """
+        is_default = value == self.default and not (preset and self.set_by_preset)
+        if value is None or is_default or (isinstance(value, tuple | list) and not value):
             return ()
         if isinstance(value, bool) and self.flag is not None:
             said = self.flag if value else self.negative

@@ -142,8 +142,11 @@ class _Steps:
         command = self._commands[section]
         places = [o for o in command.options if o.flag is None]
         words = [*command.words, *(word for o in places for word in o.words(values.get(o.key)))]
+        preset = values.get("preset")
         options = [
-            (o.key, typed) for o in command.options if o.flag is not None and (typed := o.words(values.get(o.key)))
+            (o.key, typed)
+            for o in command.options
+            if o.flag is not None and (typed := o.words(values.get(o.key), preset=preset))
         ]
         known = {read.path for read in reads} | {result, self._benchmark}
         files = [

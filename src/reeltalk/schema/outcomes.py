@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Finite, Json, Name, Record, Seconds, VideoKey
 from reeltalk.schema.texts import path_problem
 
@@ -41,6 +42,8 @@ class FilterResult(BaseModel):
     high: Finite | None = None
     reason: str | None = None
     """The reason for a rejection, or why the filter was not applied."""
+    advice: str | None = None
+    """How to accept the video all the same: the options that set the bound."""
 
 
 class Screening(Record):
@@ -74,18 +77,22 @@ class SourceFile(Record):
     """Identifiers of the records that the file holds, in its order."""
 
 
-class StageReport(Record):
+class StageReport(HasOverview, Record):
     """The report of a stage."""
 
     stage: Name
+    """Name of the stage."""
     counts: dict[str, Annotated[int, Field(ge=0)]]
     """Rows written by table."""
     rejected: tuple[Rejected, ...] = ()
+    """Records that were refused, with reasons."""
     warnings: tuple[str, ...] = ()
+    """What to look at, in sentences."""
 
     def lines(self, *, shown: int = 5) -> Iterable[str]:
         """The report as lines of text; at most `shown` of the rejections and of the warnings."""
-        counts = ", ".join(f"{count:,} {table}" for table, count in self.counts.items()) or "nothing"
+        told = {table: count for table, count in self.counts.items() if table != "rejected" or not self.rejected}
+        counts = ", ".join(f"{count:,} {table}" for table, count in told.items()) or "nothing"
         yield f"{self.stage}: {counts}" + (f"; {len(self.rejected):,} rejected" if self.rejected else "")
         for rejected in self.rejected[:shown]:
             yield f"  rejected {rejected.record_id}: {rejected.reason}" + (
@@ -96,6 +103,15 @@ class StageReport(Record):
         hidden = max(0, len(self.rejected) - shown) + max(0, len(self.warnings) - shown)
         if hidden:
             yield f"  … and {hidden:,} more"
+
+    def overview(self) -> Overview:
+        """The rows written by table, the rejections and the warnings."""
+        return Overview(
+            next(iter(self.lines(shown=0))),
+            ("rejected", "reason") if self.rejected else (),
+            tuple((row.record_id, row.reason) for row in self.rejected),
+            tuple(f"warning: {warning}" for warning in self.warnings),
+        )
 
 
 Status = Literal["ok", "optional", "warning", "problem"]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from reeltalk.stages.curating import curate, film
     from reeltalk.stages.evaluating import evaluate
     from reeltalk.stages.judging import judge
-    from reeltalk.stages.layouts import ExportReport, export_layout, import_layout
+    from reeltalk.stages.layouts import ExportReport, export_layout, import_layout, import_questions
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.stages.reporting import compare, report, runs_table
     from reeltalk.stages.retrying import retry
@@ -75,6 +75,7 @@ __all__ = [
     "export_layout",
     "film",
     "import_layout",
+    "import_questions",
     "judge",
     "plan_evaluation",
     "report",
@@ -87,6 +88,7 @@ __all__ = [
 _HOMES: Final = {
     "attack": "reeltalk.stages.calibrating",
     "import_layout": "reeltalk.stages.layouts",
+    "import_questions": "reeltalk.stages.layouts",
     "export_layout": "reeltalk.stages.layouts",
     "ExportReport": "reeltalk.stages.layouts",
     "AskSettings": "reeltalk.construct.settings",

@@ -16,7 +16,7 @@ from reeltalk.evaluate.settings import LimitSettings
 from reeltalk.evaluate.stage import JudgingSetup
 from reeltalk.judge.attacks import Attack, attack_items
 from reeltalk.judge.settings import AUTO, JudgeModelSettings, JudgeSettings
-from reeltalk.judge.under_attack import AttackReport
+from reeltalk.judge.under_attack import AttackReports
 from reeltalk.judge.under_attack import attack_judge as run_attacks
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.pages.calibration import write_calibration_site
@@ -34,7 +34,7 @@ def attack(
     limits: LimitSettings | None = None,
     every: int = 1,
     tell: Tell = silent,
-) -> list[AttackReport]:
+) -> AttackReports:
     """Judge every attack, a clearly wrong answer and the reference.
 
     An attack fools the judge if its score is nearer to the score of the reference.
@@ -66,8 +66,8 @@ def attack(
         return asyncio.run(_attack(judging_setup, attack_items()[::every], limits.connections, tell))
 
 
-async def _attack(judging_setup: JudgingSetup, items: Sequence[Attack], at_once: int, tell: Tell) -> list[AttackReport]:
-    reports = []
+async def _attack(judging_setup: JudgingSetup, items: Sequence[Attack], at_once: int, tell: Tell) -> AttackReports:
+    reports = AttackReports()
     try:
         for judge in judging_setup.judges:
             tell(f"attacking {judge.name}")

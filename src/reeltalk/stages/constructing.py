@@ -1,6 +1,7 @@
 """Construct: a graph or a language model writes chains, linkages, paths, dialogues and checklists about clips."""
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from reeltalk.metrics.turn_checks import benchmark_quality, quality_sentences
 from reeltalk.parallel import Executor, open_executor
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.server_address import check_server
 from reeltalk.stages.prompt_folders import check_folder
 from reeltalk.store.benchmark import WORK, Benchmark
@@ -167,11 +169,12 @@ WRITES = (
 """Methods that a user's writer must have."""
 
 
-@dataclass(frozen=True)
-class ConstructReport:
+@dataclass(frozen=True, repr=False)
+class ConstructReport(HasOverview):
     """Result of construction, with the number of malformed replies."""
 
     stage: StageReport
+    """Rows written by table, rejections and warnings."""
     counted: BenchmarkCounts
     """The benchmark's units, turns and gates in numbers."""
     asked: tuple[str, ...] = ()
@@ -193,6 +196,13 @@ class ConstructReport:
         yield from counted_lines(self.counted)
         yield from self.balance
         yield from self.checked
+
+    def overview(self) -> Overview:
+        """The rows written by table, the rejections, and how far the benchmark is checked."""
+        first, *rest = self.lines()
+        rejected = self.stage.overview()
+        told = set(self.stage.lines())
+        return dataclasses.replace(rejected, title=first, notes=tuple(line for line in rest if line not in told))
 
 
 def construct(

@@ -24,6 +24,8 @@ from reeltalk.evaluate.settings import PlaySettings, RunConfig, config_of
 from reeltalk.evaluate.signing import run_request, run_signature
 from reeltalk.evaluate.stage import Collected, EvaluationRunner, JudgingSetup, sample_null_units
 from reeltalk.formats import load_format
+from reeltalk.formats.answer_table import read_answer_table
+from reeltalk.formats.table_rows import TABLE_SUFFIXES
 from reeltalk.judge.judge import UnitKey
 from reeltalk.llm import Budget, ReplyStore, Spent
 from reeltalk.metrics.uncertainty import wilson
@@ -416,7 +418,7 @@ def read_answers(config: RunConfig, about: Content) -> tuple[Content, str] | Non
         about: The benchmark that is played.
 
     Raises:
-        SettingError: The path is no benchmark, and no layout is given.
+        SettingError: The path is neither a benchmark nor a table, and no layout is given.
         InputError: It is missing or damaged.
     """
     if not config.model.startswith(("answers:", "human:")):
@@ -425,8 +427,13 @@ def read_answers(config: RunConfig, about: Content) -> tuple[Content, str] | Non
     if (path / "manifest.json").is_file():
         found = Benchmark.open(path)
         return found.content(), found.manifest.content_hash
+    if config.answers_format is None and path.suffix.lower() in TABLE_SUFFIXES:
+        return read_answer_table(path, about), hash_source(path)
     if config.answers_format is None:
-        raise SettingError(f"{path} is no benchmark, so --answers-format must name its layout, as 'vdact'")
+        raise SettingError(
+            f"{path} is neither a benchmark nor a table ({', '.join(TABLE_SUFFIXES)}), so --answers-format must name "
+            "its layout, as 'vdact'"
+        )
     return load_format(config.answers_format).read_answers(path, about), hash_source(path)
 
 

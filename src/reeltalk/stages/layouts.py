@@ -1,24 +1,37 @@
 """Import and export: read a benchmark from a published layout, or write it in one."""
 
-from collections.abc import Callable
+import re
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from reeltalk._version import __version__
-from reeltalk.errors import BenchmarkError, InputError
+from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.formats import load_format
+from reeltalk.formats.qa import QuestionTable, read_questions, write_table
+from reeltalk.formats.table_rows import TABLE_SUFFIXES, csv_cell, nearest_hint, write_table_rows
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.overview import HasOverview, Overview
+from reeltalk.schema.record import Json
 from reeltalk.store.archives import is_archive_name
-from reeltalk.store.atomic import writing_directory
+from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import Manifest, hash_source
-from reeltalk.store.validate import check_characters
+from reeltalk.store.tables import VIDEOS
+from reeltalk.store.validate import check_characters, validate
 
 NAMED: Final = 10
 """Maximum number of texts that an import lists one by one."""
+WITHOUT_VIDEO: Final = "questions without a video"
+WRONG: Final = "questions to correct"
+"""Counts of the report of `import_questions`, which are not there if they are 0."""
+NAMED_ROWS: Final = 3
+"""Maximum number of rows of a table that a warning names."""
 
 
 def import_layout(format: str, source: Path | str, into: Path | str, *, overwrite: bool = False) -> StageReport:
@@ -35,9 +48,20 @@ def import_layout(format: str, source: Path | str, into: Path | str, *, overwrit
         InputError: The source is missing or damaged. The message names the file and the place.
         BenchmarkError: The benchmark holds something else, or cannot be written.
     """
-    source, into = Path(source), Path(into)
-    layout = load_format(format)
-    stage, parents = f"import {format}", {"source": hash_source(source)}
+    return _import(format, load_format(format).read, {}, Path(source), Path(into), overwrite=overwrite)
+
+
+def _import(
+    format: str,
+    read: Callable[[Path], Content],
+    options: Mapping[str, str],
+    source: Path,
+    into: Path,
+    *,
+    overwrite: bool,
+) -> StageReport:
+    """Import with a reader; the manifest records its options."""
+    stage, parents = f"import {format}", {"source": hash_source(source), **options}
     if (into / "manifest.json").is_file() or (into / ".commit").is_dir():
         existing = Benchmark.open(into)
         entries = list(existing.manifest.files.values())
@@ -47,13 +71,110 @@ def import_layout(format: str, source: Path | str, into: Path | str, *, overwrit
             raise BenchmarkError(f"{into} holds {describe_counts(existing.manifest)}; pass --overwrite to replace that")
     if source.is_file() and is_archive_name(source.name) and source.suffix.lower() != ".zip":
         raise InputError("an archive of a kind that is not read", file=source, hint="unpack it, and give the folder")
-    content = layout.read(source)
+    content = read(source)
     _check_characters(content, source)
     content.warnings += _left_packed(content, source)
     counts = Benchmark.create(into).write_content(content, stage=stage, parents=parents)
     if content.graphs:
         counts["graphs"] = len(content.graphs)
     return StageReport(stage=stage, counts=counts, rejected=tuple(content.rejected), warnings=tuple(content.warnings))
+
+
+def import_questions(
+    source: Path | str,
+    into: Path | str,
+    *,
+    videos: Path | str | None = None,
+    columns: Mapping[str, str] | None = None,
+    one_dialogue_per_video: bool = False,
+    overwrite: bool = False,
+    progress: Progress = unseen,
+) -> StageReport:
+    """Read your own questions from a table into a benchmark, and attach the videos that they are about.
+
+    Call it again to continue after an interruption, or when you have more videos.
+
+    Args:
+        source: A table (CSV, TSV, JSON, JSON Lines, Parquet), or a folder of tables.
+        into: Folder of the new benchmark. If it already holds the same questions, only videos are attached.
+        videos: Folder that is searched for the videos. The default is `source`, if that is a folder.
+        columns: The table's name of a column, by our name, where they differ.
+        one_dialogue_per_video: The questions of a video are one dialogue, in order.
+        overwrite: Replace the content of the benchmark.
+        progress: Called while videos are looked at.
+
+    Returns:
+        The counts, rows without a video as `rejected`, and warnings: a video without a file, a question after the end
+        of its video.
+
+    Raises:
+        InputError: A column is missing, or rows are damaged.
+        SettingError: `columns` contradicts the table.
+        BenchmarkError: The benchmark holds something else, or no file of `videos` belongs to a question.
+    """
+    from reeltalk.curate.attaching import attach
+    from reeltalk.parallel import open_executor
+
+    source, into = Path(source), Path(into)
+    searched = Path(videos) if videos is not None else source if source.is_dir() else None
+    if searched is not None and not searched.exists():
+        raise InputError("no such folder of videos", file=searched, hint="check the path")
+    table = read_questions(source, columns=columns, one_dialogue_per_video=one_dialogue_per_video)
+    options = {f"column {ours}": theirs for ours, theirs in sorted((columns or {}).items())}
+    if one_dialogue_per_video:
+        options["dialogues"] = "one a video"
+    imported = _import("qa", lambda _: table.content, options, source, into, overwrite=overwrite)
+    benchmark = Benchmark.open(into)
+    counts = {name: count for name, count in imported.counts.items() if name != "source_files"}
+    warnings, rejected = list(imported.warnings), list(imported.rejected)
+    if searched is not None:
+        try:
+            looked = attach([searched], benchmark, executor=open_executor(), progress=progress)
+        except BenchmarkError as error:
+            raise BenchmarkError(
+                f"{into} has the questions, but no videos: {error}; then run the command again"
+            ) from None
+        counts |= {"videos attached": looked.counts["attached"] + looked.counts["there already"]}
+        rejected += looked.rejected
+        warnings += [line for line in looked.warnings if "still have no file" not in line]
+        missing = _without_video(benchmark, table, searched)
+        warnings += [line for line, _ in missing]
+        if missing:
+            counts[WITHOUT_VIDEO] = sum(count for _, count in missing)
+        wrong = [
+            f"{_row_of(finding.where, table)}: {finding.problem}"
+            for finding in validate(benchmark)
+            if finding.severity == "error"
+        ]
+        warnings += wrong
+        if wrong:
+            counts[WRONG] = len(wrong)
+    else:
+        warnings.append(f"no videos are attached: pass --videos DIR, or run 'reeltalk attach {into} DIR'")
+    return StageReport(stage="import qa", counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
+
+
+def _row_of(where: str, table: QuestionTable) -> str:
+    """The row of a finding of `validate` about a turn; the finding's own place for others."""
+    turn = re.match(r"dialogues:(.+)\.turns\[(\d+)\]", where)
+    return table.places.get((turn[1], int(turn[2])), where) if turn else where
+
+
+def _without_video(benchmark: Benchmark, table: QuestionTable, searched: Path) -> list[tuple[str, int]]:
+    """A line for each video that has no file, with the rows that ask about it and their number."""
+    from reeltalk.curate.sources import find_videos
+
+    files = [found.name for found in find_videos([searched])[0]]
+    lines = []
+    for video in benchmark.read(VIDEOS):
+        if video.sha256 is not None and benchmark.media.has(video.sha256):
+            continue
+        rows = table.about(video.id)
+        named = ", ".join(rows[:NAMED_ROWS]) + (", …" if len(rows) > NAMED_ROWS else "")
+        wanted = video.file or video.source or video.id
+        near = nearest_hint(wanted, files)
+        lines.append((f"{wanted!r}, which {named} asks about, is not in {searched}{near}", len(rows)))
+    return lines
 
 
 def _check_characters(content: Content, source: Path) -> None:
@@ -77,14 +198,21 @@ def _left_packed(content: Content, source: Path) -> list[str]:
     return [f"{len(left):,} archives were not read, {left[0]} first: unpack them and import again"] if left else []
 
 
-@dataclass(frozen=True)
-class ExportReport:
+@dataclass(frozen=True, repr=False)
+class ExportReport(HasOverview):
     """Result of an export: the written files, and the data that the layout cannot hold."""
 
     folder: Path
+    """Folder that was written."""
     files: int
+    """Number of its files."""
     lost: tuple[str, ...]
     """Data that the layout cannot hold, one line each."""
+
+    def overview(self) -> Overview:
+        """The files written, and the data that is lost."""
+        lost = f"; the layout cannot hold {len(self.lost):,} kinds of data" if self.lost else "; nothing is lost"
+        return Overview(f"export: {self.files:,} files in {self.folder}{lost}", notes=self.lost)
 
 
 def export_layout(
@@ -100,7 +228,7 @@ def export_layout(
     Args:
         benchmark: The benchmark.
         format: Name of the layout. `reeltalk.formats.FORMATS` lists all layouts.
-        out: Folder to write. It is written completely or not at all.
+        out: Folder to write; for `qa` also one file, such as `questions.jsonl`. It is written completely or not at all.
         write: Function that replaces the layout's own writer, for example to pass other options.
         overwrite: Replace existing files.
 
@@ -112,12 +240,49 @@ def export_layout(
     content = benchmark.content()
     for sha256 in content.media:
         benchmark.media.whole(sha256)
+    if format == "qa" and out.suffix.lower() in TABLE_SUFFIXES:
+        return _export_table(content, out, overwrite=overwrite)
     pictures = sum("/" in name and not name.startswith("graphs/") for name in benchmark.manifest.files)
     with writing_directory(out, overwrite=overwrite) as folder:
         lost = (write or layout.write)(content, folder)
         lost += [f"contact sheets and saved key frames are left out: {pictures:,}"] if pictures else []
         files = sum(path.is_file() for path in folder.rglob("*"))
     return ExportReport(out, files, tuple(lost))
+
+
+def _export_table(content: Content, out: Path, *, overwrite: bool) -> ExportReport:
+    """One table of questions: the imported one if it has the same format, else a new one."""
+    if out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    files = content.source_files_of("qa")
+    same = len(files) == 1 and Path(files[0].path).suffix.lower() == out.suffix.lower()
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work)
+        made = folder / files[0].path if same else folder / out.name
+        lost = load_format("qa").write(content, folder) if same else write_table(content, made)
+        if not made.is_file():
+            raise BenchmarkError("; ".join(lost))
+        write_bytes(out, made.read_bytes())
+    return ExportReport(out, 1, tuple(lost))
+
+
+def write_table_file(rows: list[dict[str, Json]], out: Path, *, overwrite: bool) -> None:
+    """Write rows as a table in the format of the file's ending, whole or not at all.
+
+    Raises:
+        BenchmarkError: `out` exists, or cannot be written.
+        SettingError: It has the ending of no table.
+    """
+    if out.suffix.lower() not in TABLE_SUFFIXES:
+        raise SettingError(f"{out}: choose a file that ends in {', '.join(TABLE_SUFFIXES)}")
+    if out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    if out.suffix.lower() in (".csv", ".tsv"):
+        rows = [{k: csv_cell(v) if isinstance(v, list | dict) else v for k, v in row.items()} for row in rows]
+    with tempfile.TemporaryDirectory() as work:
+        made = Path(work) / out.name
+        write_table_rows(made, rows, {})
+        write_bytes(out, made.read_bytes())
 
 
 def describe_counts(manifest: Manifest) -> str:

@@ -19,7 +19,7 @@ NO_PRESETS: Final[Mapping[str, Preset]] = {}
 
 
 def retry(
-    path: Path | str,
+    run: Path | str,
     *,
     settings: RetrySettings | None = None,
     benchmark: Path | str | None = None,
@@ -33,7 +33,7 @@ def retry(
     `evaluate` or `judge` again with the same settings.
 
     Args:
-        path: The run's folder.
+        run: The run's folder.
         settings: Settings that may differ from before.
         benchmark: The new place of the benchmark, if it was moved.
         presets: Published designs by name, as in `reeltalk.benchmarks.PRESETS`, for runs that used one.
@@ -41,11 +41,11 @@ def retry(
         tell: Receives a sentence about the repeated requests.
 
     Raises:
-        BenchmarkError: `path` is not a run or has no command, or its sources no longer exist.
+        BenchmarkError: `run` is not a run or has no command, or its sources no longer exist.
         SettingError: An address was given with a password, which is not stored; or the preset is not in `presets`.
         ReeltalkError: As `evaluate` and `judge`.
     """
-    path, settings = Path(path).resolve(), settings or RetrySettings()
+    path, settings = Path(run).resolve(), settings or RetrySettings()
     command = read_command(path)
     given = [(name, getattr(settings, name)) for name in RetrySettings.model_fields]
     for name in command.without_passwords:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
+from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.values import format_quoted, format_range
 from reeltalk.errors import BenchmarkError, MissingExtraError, MissingToolError, ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
@@ -38,6 +39,7 @@ from reeltalk.progress import Progress, Tell
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.media import Video
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.runs import RunInfo, SummaryRow
 from reeltalk.schema.server_address import check_server, without_user
 from reeltalk.store.atomic import write_bytes
@@ -263,16 +265,18 @@ class Usage:
         return cls(budget.spent, kept, peak_memory)
 
 
-@dataclass(frozen=True)
-class RunReport:
-    """A run that was written, and what the command line prints about it with `--verbose`."""
+@dataclass(frozen=True, repr=False)
+class RunReport(HasOverview):
+    """A run that was written, and the text that the command line prints about it with `--verbose`."""
 
     run: Run
+    """The run."""
     complete: bool
     """True if every turn has an answer and a score. Otherwise the command line exits with 1."""
     text: tuple[str, ...]
     """Every number and count of the run, as lines."""
     warnings: tuple[str, ...] = ()
+    """What to look at, in sentences."""
     failures: tuple[str, ...] = ()
     """Why turns have no answer or no score, the most frequent reasons first, with their counts."""
     can_retry: bool = False
@@ -299,6 +303,11 @@ class RunReport:
         yield from self.failures
         if self.can_retry:
             yield f"ask again what failed: reeltalk retry {shlex.quote(str(self.run.path))}"
+
+    def overview(self) -> Overview:
+        """The leaderboard of the run, and why turns have no answer or no score."""
+        board = build_leaderboard([self.run]).overview()
+        return dataclasses.replace(board, title=f"run {self.run.path}", notes=(*self.failures, *board.notes))
 
 
 def finish(

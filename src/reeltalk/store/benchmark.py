@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, FrozenError, InputError, shorten
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json, Record
 from reeltalk.schema.texts import fold_name
 from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory
@@ -41,7 +42,7 @@ HIDDEN: Final = frozenset({COMMIT, LOCK, WORK})
 LOCK_WAIT_S: Final = 30.0
 
 
-class Benchmark:
+class Benchmark(HasOverview):
     """A directory of typed tables.
 
     Open with `Benchmark.open`, make with `Benchmark.create`. Reading needs no lock: a file that is replaced while it
@@ -103,6 +104,11 @@ class Benchmark:
             with unfinished._locked(), storage_errors(path):
                 unfinished._finish_commit()
         return cls(path, read_manifest(path), as_it_is=as_it_is)
+
+    def overview(self) -> Overview:
+        """The rows of every table."""
+        rows = tuple((name, f"{entry.rows:,}") for name, entry in sorted(self.manifest.files.items()) if entry.rows)
+        return Overview(f"benchmark {self.manifest.name} in {self.path}", ("table", "rows"), rows)
 
     def file(self, name: str) -> Path:
         """The path of a file of the manifest, after a check that the file has not changed.

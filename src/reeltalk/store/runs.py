@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 
 from reeltalk.errors import BenchmarkError, ReeltalkError
 from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Record
 from reeltalk.schema.runs import CONTROLS, Control, CurvePoint, GroupRow, ItemScores, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
@@ -63,8 +64,8 @@ SUMMARY_FIELDS: Final = (
 R = TypeVar("R", bound=Record)
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(HasOverview):
     """A run on disk. Large tables are read on demand, a row at a time."""
 
     path: Path
@@ -90,6 +91,20 @@ class Run:
     def name(self) -> str:
         """The name of the run's folder."""
         return self.path.resolve().name
+
+    def overview(self) -> Overview:
+        """The models of the run, and how many numbers each has."""
+        rows = tuple(
+            (
+                model.model,
+                model.source,
+                f"{sum(row.value is not None for row in self.summary if row.model == model.model):,}",
+            )
+            for model in self.info.models
+        )
+        title = f"run {self.path}, written by {self.info.kind}, {self.info.clusters:,} videos"
+        notes = (f"metrics: {', '.join(self.info.metrics)}", f"reeltalk report {self.path} --out DIR shows its numbers")
+        return Overview(title, ("model", "answers from", "numbers"), rows, notes)
 
     def answers(self) -> Iterator[AnsweredTurn]:
         """Every answer with its question and references, by model."""

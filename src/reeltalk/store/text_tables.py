@@ -1,7 +1,7 @@
-"""Tables as text: Markdown, CSV, LaTeX, and aligned columns for a terminal.
+"""Tables as text: Markdown, CSV, LaTeX.
 
 These functions write lines and escape untrusted text. They do not interpret the numbers. JSON is written by
-`write_json` of `documents`.
+`write_json` of `documents`, columns for a terminal by `aligned_table` of `reeltalk.schema.overview`.
 """
 
 import csv
@@ -97,23 +97,6 @@ def latex_table(
         told = rf"{{\footnotesize {escape_latex(footnote)}}}"
         lines.append(rf"\multicolumn{{{len(header)}}}{{@{{}}l@{{}}}}{told} \\")
     return "\n".join([*lines, r"\end{tabular}"]) + "\n"
-
-
-def aligned_table(rows: Sequence[Sequence[str]], *, words_last: bool = False) -> str:
-    """A table for a terminal. The first column is aligned left, the others right.
-
-    Args:
-        rows: Cells, one line each; the header is a row too.
-        words_last: Whether the last column holds words, which are aligned left.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)]
-        cells.append(row[-1] if words_last else row[-1].rjust(widths[-1]))
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines) + "\n"
 
 
 def escape_markdown(text: str) -> str:

@@ -17,6 +17,7 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, T
 from reeltalk.schema.gates import GONE, GateResult
 from reeltalk.schema.labels import unknown_labels
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.overview import HasOverview, Overview
 from reeltalk.schema.record import Json
 from reeltalk.schema.runs import CurvePoint, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
@@ -59,13 +60,27 @@ class Finding:
         return f"{self.severity}: {self.where}: {self.problem}"
 
 
-def validate(benchmark: Benchmark, *, media: bool = True) -> list[Finding]:
+class Findings(HasOverview, list[Finding]):
+    """All findings of a check."""
+
+    def overview(self) -> Overview:
+        """The errors, then the warnings."""
+        errors = sum(finding.severity == "error" for finding in self)
+        title = f"{errors:,} errors, {len(self) - errors:,} warnings" if self else "nothing found"
+        ordered = sorted(self, key=lambda finding: finding.severity != "error")
+        rows = tuple(
+            (finding.severity, str(finding).removeprefix(finding.severity).lstrip(": ")) for finding in ordered
+        )
+        return Overview(title, ("severity", "finding") if rows else (), rows)
+
+
+def validate(benchmark: Benchmark, *, media: bool = True) -> Findings:
     """All problems of a benchmark, with problems of files first.
 
     This reads and hashes every file of the benchmark; media only if `media` is true.
     """
     benchmark = Benchmark(benchmark.path, benchmark.manifest, as_it_is=True)
-    findings = list(_files(benchmark))
+    findings = Findings(_files(benchmark))
     if media:
         findings += [damage for sha256 in benchmark.media.names() if (damage := damage_of(benchmark, sha256))]
     try:
@@ -73,7 +88,8 @@ def validate(benchmark: Benchmark, *, media: bool = True) -> list[Finding]:
     except (ReeltalkError, UnicodeDecodeError, OSError) as error:
         findings.append(Finding("error", str(benchmark.path), str(error)))
         return findings
-    return findings + list(check_content(content))
+    findings += check_content(content)
+    return findings
 
 
 def damage_of(benchmark: Benchmark, sha256: str) -> Finding | None:

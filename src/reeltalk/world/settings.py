@@ -42,9 +42,14 @@ class FilmSettings(BaseModel):
     """Longest length of a video in seconds (VDAct)."""
 
     @model_validator(mode="after")
-    def _houses_suffice(self) -> "FilmSettings":
+    def _fits_together(self) -> "FilmSettings":
         if self.dev + self.test > self.houses:
             raise ValueError(f"{self.dev} dev and {self.test} test houses are more than {self.houses} houses")
+        if self.min_duration_s > self.max_duration_s:
+            raise ValueError(
+                f"the shortest length of a video, {self.min_duration_s:g} s, is above the longest, "
+                f"{self.max_duration_s:g} s; lower --min-duration-s or raise --max-duration-s"
+            )
         return self
 
     @property

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from reeltalk.curate import filters
 from reeltalk.curate.filters import near_duplicates
-from reeltalk.curate.settings import CurateSettings
+from reeltalk.curate.settings import PRESETS, CurateSettings
 from reeltalk.curate.sources import find_videos, read_sidecar
 from reeltalk.curate.stage import clips_of, clips_of_script
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
+from reeltalk.schema.record import VideoId
 from reeltalk.video.sampling import fixed_rate, svbench, svbench_published, uniform
 
 
@@ -138,24 +140,106 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
     assert CurateSettings(splits="train=0.8, test=0.2").split_shares == {"train": 0.8, "test": 0.2}
 
 
-def test_filters_give_bounds_and_reasons() -> None:
-    settings = CurateSettings(max_brisque=50)
-    for result, says in (
-        (filters.duration(settings, 59.9), "lasts 59.9 s, less than 60 s"),
-        (filters.duration(settings, 451), "15 shots of 30 s on average are 450 s at most"),
-        (filters.quality(settings, 51.0), "BRISQUE score is 51.0, above 50"),
-        (filters.shots(settings, 4, stopped_at_s=None), "4 shots, fewer than 5"),
-        (filters.shots(settings, 16, stopped_at_s=33.3), "more than 15 shots, 16 within 33.3 s"),
-        (filters.mean_shot(settings, 4.9), "4.9 s on average, less than 5 s"),
-        (filters.flow(settings, 0.2), "hardly anything moves"),
-        (filters.flow(settings, 101.0), "above 100"),
-    ):
-        assert result.outcome == "rejected"
-        assert says in str(result.reason)
+PRODUCT = "25 s = --min-shots 5 × --min-mean-shot-s 5"
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (
+            filters.missing(2, decoded_s=9, duration_s=10),
+            "9.0 of 10.0 s can be decoded, 10.0 % are missing, above 2 % = --max-missing; get the whole file, or",
+        ),
+        (
+            filters.duration(CurateSettings(), 59.9),
+            "it lasts 59.9 s, shorter than 60 s = --min-duration-s; lower --min-duration-s",
+        ),
+        (
+            filters.duration(CurateSettings(min_duration_s=1), 12.3),
+            f"it lasts 12.3 s, shorter than {PRODUCT}; lower --min-shots or --min-mean-shot-s",
+        ),
+        (
+            filters.duration(CurateSettings(), 12.3),
+            f"it lasts 12.3 s, shorter than 60 s = --min-duration-s and than {PRODUCT}; lower --min-duration-s, and "
+            "--min-shots or --min-mean-shot-s",
+        ),
+        (
+            filters.duration(CurateSettings(), 451),
+            "it lasts 451.0 s, longer than 450 s = --max-shots 15 × --max-mean-shot-s 30; raise either",
+        ),
+        (
+            filters.quality(CurateSettings(max_brisque=50), 51.0),
+            "its BRISQUE score is 51.0, above 50 = --max-brisque; raise it, or leave it out",
+        ),
+        (
+            filters.aesthetic(CurateSettings(aesthetic_model=Path("clip")), 3.2),
+            "its aesthetic score is 3.20, below 4 = --min-aesthetic; lower it, or leave out --aesthetic-model",
+        ),
+        (filters.shots(CurateSettings(), 1, stopped_at_s=None), "it has 1 shot, fewer than 5 = --min-shots; lower it"),
+        (filters.shots(CurateSettings(), 16, stopped_at_s=33.3), "16 shots within 33.3 s, more than 15 = --max-shots"),
+        (filters.shots(CurateSettings(), 16, stopped_at_s=None), "it has 16 shots, more than 15 = --max-shots"),
+        (
+            filters.mean_shot(CurateSettings(), 4.9),
+            "its shots last 4.9 s on average, less than 5 s = --min-mean-shot-s; lower it",
+        ),
+        (
+            filters.mean_shot(CurateSettings(), 31),
+            "its shots last 31.0 s on average, more than 30 s = --max-mean-shot-s; raise it",
+        ),
+        (
+            filters.flow(CurateSettings(), 0.2),
+            "hardly anything moves: its mean optical flow is 0.20 px, below 0.5 px = --min-flow-px; lower it",
+        ),
+        (
+            filters.flow(CurateSettings(), 101.0),
+            "its mean optical flow is 101.0 px, above 100 px = --max-flow-px; raise it",
+        ),
+    ],
+)
+def test_a_rejection_names_the_value_the_bound_its_options_and_what_to_do(result: FilterResult, reason: str) -> None:
+    assert result.outcome == "rejected"
+    assert reason in filters.full_reason(result)
+
+
+def test_a_filter_passes_at_its_bound_or_says_that_it_was_not_applied() -> None:
+    settings = CurateSettings()
+    assert filters.duration(settings, 60.0).outcome == filters.duration(settings, 450.0).outcome == "passed"
     assert filters.aesthetic(settings, None).outcome == "not applied"
-    assert filters.quality(CurateSettings(), 99.0).outcome == "not applied"
+    assert filters.quality(settings, 99.0).outcome == "not applied"
     assert filters.flow(settings, None).outcome == "not applied"
-    assert filters.duration(settings, 60.0).outcome == "passed"
+
+
+def screened(name: str, *results: FilterResult) -> tuple[Screening, Rejected]:
+    reason = filters.full_reason(results[-1])
+    row = Screening(video_id=VideoId(name), kept=False, filters=results)
+    return row, Rejected(table="videos", record_id=name, reason=reason)
+
+
+def test_where_no_video_is_accepted_one_sentence_says_the_most_frequent_reason_and_a_preset_that_helps() -> None:
+    settings = CurateSettings()
+    rows = [screened(f"clip{n}", filters.duration(settings, n)) for n in (3.0, 4.0, 5.0)]
+    rows.append(screened("long", filters.duration(settings, 451)))
+    sentence = filters.none_accepted([row for row, _ in rows], [rejected for _, rejected in rows])
+    assert sentence.startswith(
+        "no video was accepted; of 4, 3 for this reason (clip3.0): it lasts 3.0 s, shorter than 60 s"
+    )
+    assert sentence.endswith("or use --preset short-clips")
+    still = screened("still", filters.duration(settings, 300), filters.shots(settings, 1, stopped_at_s=None))
+    assert filters.none_accepted([still[0]], [still[1]]).endswith("or use --preset static-camera")
+    torn = Rejected(table="videos", record_id="torn", reason="it is empty")
+    assert filters.none_accepted([], [torn]) == "no video was accepted; of 1, 1 for this reason (torn): it is empty"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_sets_options_and_those_that_are_given_win(name: str) -> None:
+    preset = CurateSettings.model_validate({"preset": name})
+    assert {option: getattr(preset, option) for option in PRESETS[name]} == PRESETS[name]
+    assert preset.min_shots == 1
+    assert CurateSettings.model_validate({"preset": name, "min_shots": 5}).min_shots == 5
+    assert {n for n in CurateSettings.model_fields if getattr(preset, n) != getattr(CurateSettings(), n)} == {
+        "preset",
+        *PRESETS[name],
+    }
 
 
 def test_files_are_named_by_their_place_and_links_are_refused(tmp_path: Path) -> None:

@@ -119,6 +119,17 @@ def test_each_step_is_the_command_line_that_a_person_would_type(read: Read, comm
     assert typed["release"] == "freeze benchmarks/k releases/1.0 --version 1.0"
 
 
+def test_a_setting_wins_over_a_preset_also_where_it_is_the_default(
+    read: Read, commands: dict[str, CommandSpec]
+) -> None:
+    def typed(settings: str) -> str:
+        steps = steps_of_project(read(f"benchmark: b\ncurate: {{videos: [raw], {settings}}}\n"), commands)
+        return " ".join(steps[0].arguments)
+
+    assert typed("min_shots: 5") == "curate raw --into b"
+    assert typed("preset: static-camera, min_shots: 5") == "curate raw --into b --preset static-camera --min-shots 5"
+
+
 def test_what_does_not_move_a_result_does_not_decide(read: Read, commands: dict[str, CommandSpec]) -> None:
     def decides(settings: str) -> tuple[str, ...]:
         text = f"benchmark: b\nevaluate:\n  models:\n    mine: {{model: qwen, {settings}}}\n"

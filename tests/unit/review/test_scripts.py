@@ -65,23 +65,25 @@ def test_without_typescript_the_check_is_skipped_and_says_why(
     assert check_scripts.main(["--required"]) == 1
 
 
-def documented_keys(section: str) -> dict[str, list[str]]:
-    """What each key in the tables of a section of the how-to does."""
-    text = (ROOT / "docs" / "how-to" / "review.md").read_text(encoding="utf-8")
+def documented_keys(page: str, section: str) -> dict[str, list[str]]:
+    """What each key in the tables of a section of a how-to does."""
+    text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
     part = text.split(f"\n## {section}\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ((?:<kbd>[^|]+</kbd>[ ,–]*)+) \| ([^|]+) \|$", part, re.MULTILINE)
     return {does.strip(): re.findall("<kbd>([^<]+)</kbd>", keys) for keys, does in rows}
 
 
 @pytest.mark.parametrize(
-    ("section", "scripts"),
+    ("page", "section", "scripts", "least"),
     [
-        ("The review screen", ("turnkeys.js", "videokeys.js")),
-        ("Link chains", ("linkkeys.js",)),
-        ("Tag turns", ("labelkeys.js",)),
+        ("review.md", "Review a task", ("turnkeys.js", "videokeys.js"), 10),
+        ("review-team.md", "Link chains", ("linkkeys.js",), 6),
+        ("review-team.md", "Tag turns", ("labelkeys.js",), 4),
     ],
 )
-def test_every_key_is_in_the_how_to(section: str, scripts: tuple[str, ...]) -> None:
+def test_keys_that_a_how_to_lists_do_what_it_says(
+    page: str, section: str, scripts: tuple[str, ...], least: int
+) -> None:
     source = "".join((STATIC / script).read_text(encoding="utf-8") for script in scripts)
     source = source.replace("${STEP_S}", "1").replace("${LEAP_S}", "5")
     numbers = r"numbers(?:\.slice\(0, 6\))?"
@@ -99,7 +101,9 @@ def test_every_key_is_in_the_how_to(section: str, scripts: tuple[str, ...]) -> N
             shown.get(name, re.sub(r"\b[a-z]$", lambda letter: letter.group().upper(), name)) for name in names
         ]
     assert len(keys) > 12
-    assert documented_keys(section) == keys
+    documented = documented_keys(page, section)
+    assert len(documented) >= least
+    assert {does: keys.get(does) for does in documented} == documented
 
 
 def test_the_tool_is_no_part_of_the_package() -> None:

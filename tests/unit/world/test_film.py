@@ -358,3 +358,8 @@ def test_from_film_to_dialogues_and_pages(filmed: Path, tmp_path: Path, capsys: 
     assert links <= targets
     assert len(targets) == story
     assert "<script>" not in page
+
+
+def test_lengths_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match="lower --min-duration-s or raise --max-duration-s"):
+        FilmSettings(max_duration_s=40)

@@ -10,9 +10,10 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from reeltalk.errors import SettingError
+from reeltalk.schema.overview import aligned_table
 from reeltalk.schema.record import Finite
 from reeltalk.store.documents import write_json
-from reeltalk.store.text_tables import aligned_table, markdown_table, write_csv
+from reeltalk.store.text_tables import markdown_table, write_csv
 
 FILES: Final = {
     "svbench": "svbench.toml",

@@ -1,5 +1,5 @@
 // @ts-check
-/** Keys of the link board. `docs/how-to/review.md` lists them. */
+/** Keys of the link board. `docs/how-to/review-team.md` lists the most frequent ones; a test compares the two. */
 
 import { videoActions } from "./videokeys.js";
 

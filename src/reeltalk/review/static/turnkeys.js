@@ -1,5 +1,5 @@
 // @ts-check
-/** Keys of the review screen. `docs/how-to/review.md` lists them; a test compares the two. */
+/** Keys of the review screen. `docs/how-to/review.md` lists the most frequent ones; a test compares the two. */
 
 import { videoActions } from "./videokeys.js";
 

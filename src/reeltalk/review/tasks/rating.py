@@ -143,7 +143,7 @@ def load_scale(name: str) -> RatingScale:
         raise InputError(f"not TOML: {error}", file=path) from None
     if len(raw) != 1 or not isinstance(fields := next(iter(raw.values())), dict):
         raise InputError(
-            "a scale file holds one table, named as the scale", file=path, hint="see docs/how-to/review.md"
+            "a scale file holds one table, named as the scale", file=path, hint="see docs/how-to/review-team.md"
         )
     try:
         return RatingScale.model_validate({"name": next(iter(raw)), **fields})

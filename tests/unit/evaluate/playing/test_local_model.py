@@ -1,6 +1,8 @@
-"""A checkpoint on disk, asked from an event loop and through inspect_ai."""
+"""A checkpoint on disk, asked from an event loop, through inspect_ai, and by an inference script of one's own."""
 
 import asyncio
+import json
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -97,3 +99,29 @@ def test_the_provider_is_registered_by_an_entry_point() -> None:
 
     project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
     assert project["entry-points"]["inspect_ai"] == {"reeltalk": "reeltalk.evaluate.providers"}
+
+
+def test_the_example_script_answers_exported_questions(
+    checkpoint: Path, filmed_household: Path, tmp_path: Path
+) -> None:
+    film = min((filmed_household / "media").iterdir(), key=lambda file: file.stat().st_size)
+    (tmp_path / "film.mp4").symlink_to(film)
+    past = [{"question": "Who is there?", "answer": "a woman"}]
+    rows = [
+        {"unit_id": "d1", "turn_index": 0, "video": "film.mp4", "asked_at_s": 2.0, "history": [], "prompt": "Who?"},
+        {
+            "unit_id": "d1",
+            "turn_index": 1,
+            "video": "film.mp4",
+            "asked_at_s": None,
+            "history": past,
+            "prompt": "Why?",
+        },
+    ]
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    script = runpy.run_path(str(Path(__file__).parents[4] / "examples" / "answer_questions.py"))
+    script["main"](str(tmp_path / "questions.jsonl"), str(checkpoint), str(tmp_path / "answers.jsonl"))
+    answers = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["unit_id"], row["turn_index"]) for row in answers] == [("d1", 0), ("d1", 1)]
+    assert all(isinstance(row["text"], str) for row in answers)
+    assert len(script["read_frames"](film, 0.5)) == script["FRAMES"]

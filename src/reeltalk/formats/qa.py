@@ -1,0 +1,756 @@
+"""Your own questions about videos, in a table: CSV, TSV, JSON, JSON Lines or Parquet, or a folder of such tables.
+
+A row is a question. `video`, `question` and `answer` are needed; `COLUMNS` lists all columns that have a meaning. Every
+other column is kept with its turn. A table of answers to exported questions is read by `read_answers`.
+"""
+
+import difflib
+import itertools
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from reeltalk.errors import InputError, SettingError
+from reeltalk.formats.export_losses import (
+    FILE_FIELDS,
+    fields_left_out,
+    fields_like_ours,
+    labels_left_out,
+    source_fields,
+    source_keys_like_ours,
+    tables_left_out,
+)
+from reeltalk.formats.folder import VIDEO_SUFFIXES
+from reeltalk.formats.layout import (
+    SPLIT_IN_NAME,
+    Index,
+    chain_as_dialogue,
+    keep_form,
+    lost_beyond_dialogues,
+    restore_form,
+)
+from reeltalk.formats.multiple_choice import LETTERS
+from reeltalk.formats.table_rows import (
+    COLUMNS_KEY,
+    TABLE_SUFFIXES,
+    TableCell,
+    nearest_hint,
+    place_of_cell,
+    plain_column,
+    read_table_rows,
+    write_table_rows,
+)
+from reeltalk.schema.answers import item_id
+from reeltalk.schema.dialogue import Dialogue, Turn
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import VOCABULARIES
+from reeltalk.schema.media import Video
+from reeltalk.schema.outcomes import Rejected, SourceFile
+from reeltalk.schema.record import DialogueId, Json, VideoId
+from reeltalk.schema.texts import path_problem
+from reeltalk.store.content import Content
+from reeltalk.store.documents import record_errors
+from reeltalk.store.foreign import visible_files
+
+FORMAT: Final = "qa"
+NEEDED: Final = ("video", "question", "answer")
+COLUMNS: Final = (
+    "id", "video", "dialogue", "turn", "question", "answer", "asked_at_s", "start_s", "end_s", "options", "correct",
+    "type", "task", "split",
+)  # fmt: skip
+"""Columns with a meaning, besides `option_a` to `option_z` and the names of the known vocabularies of labels."""
+TYPE: Final = "type"
+"""The vocabulary of the labels in the column `type`."""
+LABELS: Final = (TYPE, *VOCABULARIES)
+FILE_NAME: Final = "file_name"
+"""The column that names the video in the metadata of a folder of videos on the Hub."""
+BINDING: Final = "meanings"
+"""Key of a file's `extra`: our name of a column by the table's own name."""
+TURNS: Final = "turns"
+"""Key of a file's `extra`: the index of each row's turn in its dialogue."""
+ID: Final = "qa_id"
+"""Key of a turn's `extra`: the identifier of its row."""
+TASK: Final = "task"
+"""The vocabulary of tasks of turns, if the turns of a dialogue have different ones."""
+SHOWN: Final = 5
+"""Most further problems that an error names."""
+
+_OPTION = re.compile(r"option_([a-z])")
+_LETTER = re.compile(r"\(?([A-Za-z])\)?[.:)]?")
+_NO_VIDEO = "no video: the cell is empty"
+
+
+@dataclass(frozen=True)
+class QuestionTable:
+    """Questions that were read, and where each came from."""
+
+    content: Content
+    places: Mapping[tuple[str, int], str]
+    """The row of each turn by its dialogue and index, as `questions.csv:4`."""
+
+    def about(self, video_id: str) -> list[str]:
+        """The rows that ask about a video."""
+        asked = {dialogue.id for dialogue in self.content.dialogues if dialogue.video_id == video_id}
+        return [where for (dialogue, _), where in self.places.items() if dialogue in asked]
+
+
+def read(source: Path) -> Content:
+    """Read a table of questions, or a folder of tables; see `read_questions`."""
+    return read_questions(source).content
+
+
+def read_questions(
+    source: Path, *, columns: Mapping[str, str] | None = None, one_dialogue_per_video: bool = False
+) -> QuestionTable:
+    """Read a table of questions, or a folder of tables.
+
+    Rows with the same `dialogue` are the turns of a dialogue, in the order of `turn`, else of the table. A row without
+    one is a dialogue of one turn. In a folder, the name of a file may name the split (`test.csv`), and files that are
+    neither tables of questions nor videos are listed as warnings.
+
+    Args:
+        source: A file with one of `TABLE_SUFFIXES`, or a folder.
+        columns: The table's name of a column, by our name, where they differ.
+        one_dialogue_per_video: The rows of a video are one dialogue, in the order of `turn`, else of `asked_at_s`.
+
+    Raises:
+        InputError: A column is missing, or rows are damaged; names the first and lists the lines of others.
+        SettingError: `columns` has a name that is not ours, or contradicts the table.
+    """
+    wanted = dict(columns or {})
+    for name in wanted:
+        if name not in (*COLUMNS, *LABELS) and not _OPTION.fullmatch(name):
+            raise SettingError(f"--columns: there is no column {name!r}{nearest_hint(name, _meanings())}")
+    if not source.exists():
+        raise InputError("no such file or folder", file=source, hint="check the path")
+    reader = _Reader(source, wanted, one_dialogue_per_video)
+    if source.is_dir():
+        reader.read_folder()
+    elif source.suffix.lower() in TABLE_SUFFIXES:
+        reader.read_table(source, source.name)
+    else:
+        raise InputError(
+            f"not a table that can be read: it ends in {source.suffix or 'nothing'}",
+            file=source,
+            hint=f"save it as {', '.join(TABLE_SUFFIXES)}; a spreadsheet can be saved as CSV",
+        )
+    return reader.finish()
+
+
+@dataclass
+class _Row:
+    """One question while a table is read."""
+
+    path: Path
+    line: int | None
+    place: str
+    file: int
+    """The index of its file."""
+    number: int
+    """Its place among the rows of its file that are kept."""
+    turn: Turn
+    video: str | None
+    dialogue: str | None
+    order: int | None
+    task: str | None
+    split: str | None
+
+    @property
+    def where(self) -> str:
+        return f"{self.path.name}:{self.line}" if self.line is not None else f"{self.path.name} at {self.place}"
+
+
+@dataclass
+class _Table:
+    """One file while it is read."""
+
+    name: str
+    facts: dict[str, Json]
+    cells: list[dict[str, Json]] = field(default_factory=list)
+    rows: list[_Row] = field(default_factory=list)
+
+
+class _Reader:
+    """Collects rows of tables, then makes videos and dialogues of them."""
+
+    def __init__(self, source: Path, columns: Mapping[str, str], one_dialogue_per_video: bool) -> None:
+        self.source, self.columns, self.one_dialogue_per_video = source, columns, one_dialogue_per_video
+        self.tables: list[_Table] = []
+        self.problems: list[InputError] = []
+        self.numbers: Counter[str] = Counter()
+        """The number of the last dialogue of a video that got one."""
+        self.content = Content()
+
+    def read_folder(self) -> None:
+        """Read every table of questions in the folder, and list the other files."""
+        others = []
+        for path in visible_files(self.source):
+            name = path.relative_to(self.source).as_posix()
+            if path.suffix.lower() in VIDEO_SUFFIXES:
+                continue
+            if path.suffix.lower() not in TABLE_SUFFIXES or not self.read_table(path, name, optional=True):
+                others.append(name)
+        if not self.tables:
+            listed = f"; its tables: {', '.join(others[:SHOWN])}" if others else ""
+            raise InputError(
+                "no table of questions here", file=self.source,
+                hint=f"expected {', '.join(TABLE_SUFFIXES)} with the columns {', '.join(NEEDED)}{listed}",
+            )  # fmt: skip
+        self.content.warnings += [f"{name} was not read: it is no table of questions" for name in others]
+
+    def read_table(self, path: Path, name: str, *, optional: bool = False) -> bool:
+        """Read one table; False if `optional` and it has none of the needed columns."""
+        table = _Table(name, {})
+        meanings: dict[str, str] | None = None
+        found: list[tuple[int | None, str, dict[str, Json]]] = []
+        try:
+            found = list(read_table_rows(path, table.facts, repeated=True))
+        except InputError:
+            if optional and path.suffix.lower() == ".json":
+                return False  # a sidecar of a video, or a list of another kind
+            raise
+        header = table.facts.get(COLUMNS_KEY) or list(dict.fromkeys(key for *_, cells in found for key in cells))
+        try:
+            meanings = self._bind(path, header, in_folder=optional)
+        except InputError:
+            # A file that shares not even one of our columns is another kind of table.
+            if optional and not {plain_column(key) for key in header} & {"question", "answer"} and not self.columns:
+                return False
+            raise
+        if not found:
+            raise InputError("the table has no rows", file=path, hint="write a question a row")
+        table.facts |= {COLUMNS_KEY: header, BINDING: meanings}
+        self.tables.append(table)
+        for line, place, cells in found:
+            row = self._row(path, line, place, cells, meanings)
+            if row is not None:
+                table.cells.append(cells)
+                table.rows.append(row)
+        return True
+
+    def _bind(self, path: Path, header: Sequence[str], *, in_folder: bool) -> dict[str, str]:
+        """Our name of each column of a table that has a meaning, by the table's own name."""
+        meanings: dict[str, str] = {}
+        for ours, theirs in self.columns.items():
+            if theirs not in header:
+                raise InputError(
+                    f"no column {theirs!r}, which --columns names", file=path, line=1,
+                    hint=f"its columns: {', '.join(header)}{nearest_hint(theirs, header)}",
+                )  # fmt: skip
+            meanings[theirs] = ours
+        taken = set(meanings.values())
+        for theirs in dict.fromkeys(header):
+            ours = plain_column(theirs)
+            if theirs in meanings or ours in taken:
+                continue
+            if ours in COLUMNS or ours in LABELS or _OPTION.fullmatch(ours):
+                meanings[theirs] = ours
+                taken.add(ours)
+        if "video" not in taken and in_folder and FILE_NAME in header:
+            meanings[FILE_NAME] = "video"
+            taken.add("video")
+        needed = [name for name in NEEDED if name != "answer" or "correct" not in taken]
+        missing = [name for name in needed if name not in taken]
+        if missing:
+            near = nearest_hint(missing[0], [name for name in header if name not in meanings])
+            raise InputError(
+                f"no column {missing[0]!r}", file=path, line=1,
+                hint=f"its columns: {', '.join(header)}{near}; name it with --columns {missing[0]}=NAME",
+            )  # fmt: skip
+        for theirs in dict.fromkeys(header):
+            free = [name for name in COLUMNS if name not in taken and name != "options"]
+            near_names = difflib.get_close_matches(plain_column(theirs), free, 1, 0.8) if theirs not in meanings else []
+            starts = [name for name in free if name == f"{plain_column(theirs)}_s"]
+            if starts or near_names:
+                ours = (starts or near_names)[0]
+                self.content.warnings.append(
+                    f"{path.name}: column {theirs!r} is kept without a meaning; if it is {ours!r}, pass --columns "
+                    f"{ours}={theirs}"
+                )
+        return meanings
+
+    def _row(
+        self, path: Path, line: int | None, place: str, cells: dict[str, Json], meanings: Mapping[str, str]
+    ) -> _Row | None:
+        ours: dict[str, tuple[str, Json]] = {meanings[name]: (name, cells[name]) for name in cells if name in meanings}
+        extra = {name: value for name, value in cells.items() if name not in meanings}
+        try:
+            cell = partial(TableCell.of, ours, path, line, place)
+            options = _options(ours, cell)
+            answers = cell("answer").texts()
+            correct, answers = _correct(cell, options, answers)
+            question = cell("question").text()
+            if question is None or not question.strip():
+                raise cell("question").error("the question is empty", None)
+            asked_at_s, start_s, end_s = (cell(name).seconds() for name in ("asked_at_s", "start_s", "end_s"))
+            if (start_s is None) != (end_s is None):
+                raise cell("start_s").error("start_s and end_s belong together, and one of them is empty", None)
+            if start_s is not None and end_s is not None and end_s < start_s:
+                raise cell("end_s").error(f"it ends before it starts, at {start_s:g} s")
+            name = cell("id").name()
+            with record_errors(path, place, line=line):
+                turn = Turn(
+                    question=question,
+                    references=answers,
+                    asked_at_s=asked_at_s,
+                    evidence=() if start_s is None or end_s is None else (Interval(start_s=start_s, end_s=end_s),),
+                    options=options,
+                    correct_option=correct,
+                    labels={label: found for label in LABELS if (found := cell(label).names())},
+                    extra=extra if name is None else {**extra, ID: name},
+                )
+            return _Row(
+                path, line, place, len(self.tables) - 1, len(self.tables[-1].rows), turn,
+                video=cell("video").name(), dialogue=cell("dialogue").name(), order=cell("turn").whole(),
+                task=cell("task").name(), split=cell("split").name() or self._split_of(path),
+            )  # fmt: skip
+        except InputError as problem:
+            self.problems.append(problem)
+            return None
+
+    def _split_of(self, path: Path) -> str | None:
+        found = SPLIT_IN_NAME.search(path.stem.lower()) if self.source.is_dir() else None
+        return found[1] if found else None
+
+    def finish(self) -> QuestionTable:
+        """Make videos, dialogues and source files of all rows."""
+        self._raise_problems()
+        rows = [row for table in self.tables for row in table.rows]
+        self._fill_videos(rows)
+        names = _video_names([row.video for row in rows if row.video is not None])
+        rows = self._without_rejected(rows)
+        videos = self._videos(rows, names)
+        groups = self._dialogues(rows, names)
+        self._raise_problems()
+        index_of: dict[tuple[int, int], tuple[str, int]] = {}
+        for identifier, members in groups.items():
+            tasks = {row.task for row in members}
+            turns = []
+            for place, row in enumerate(members):
+                labels = row.turn.labels | ({TASK: (row.task,)} if len(tasks) > 1 and row.task else {})
+                turns.append(row.turn.model_copy(update={"labels": labels}))
+                index_of[row.file, row.number] = (identifier, place)
+            self.content.dialogues.append(
+                Dialogue(
+                    id=DialogueId(identifier),
+                    video_id=VideoId(names[str(members[0].video)]),
+                    task=next(iter(tasks)) if len(tasks) == 1 else None,
+                    turns=tuple(turns),
+                )
+            )
+        self.content.videos = list(videos.values())
+        index = Index(self.content)
+        if own := fields_like_ours(row.turn.extra for row in rows):
+            for table in self.tables:
+                table.facts[FILE_FIELDS] = own
+        for number, table in enumerate(self.tables):
+            kept = [index_of[number, row.number] for row in table.rows if (number, row.number) in index_of]
+            cells = [
+                cells
+                for row, cells in zip(table.rows, table.cells, strict=True)
+                if (number, row.number) in index_of
+            ]  # fmt: skip
+            file = SourceFile(
+                format=FORMAT, path=table.name, kind="table", records=tuple(identifier for identifier, _ in kept),
+                extra={**table.facts, **({TURNS: [place for _, place in kept]} if any(p for _, p in kept) else {})},
+            )  # fmt: skip
+            ours = [_encode(file, index, identifier, place) for identifier, place in kept]
+            self.content.source_files.append(keep_form(file, cells, ours))
+        unanswered = [row.where for row in rows if not row.turn.references]
+        if unanswered:
+            self.content.warnings.append(
+                f"questions without an answer, on which no model can be scored: {len(unanswered):,} "
+                f"({_some(unanswered)})"
+            )
+        return QuestionTable(self.content, {index_of[row.file, row.number]: row.where for row in rows})
+
+    def _raise_problems(self) -> None:
+        if not self.problems:
+            return
+        first, *others = self.problems
+        if others:
+            where = [
+                f"line {one.line} ({one.problem})" if one.line else f"{one.place} ({one.problem})" for one in others
+            ]
+            hint = f"{len(others):,} more problems: {_some(where)}"
+            hint = f"{first.hint}; {hint}" if first.hint else hint
+            raise InputError(
+                first.problem, file=first.file, line=first.line, place=first.place, value=first.value, hint=hint
+            )
+        raise first
+
+    def _fill_videos(self, rows: Sequence[_Row]) -> None:
+        """Rows of a dialogue that leave the video empty have the video of the dialogue's other rows."""
+        of_dialogue: dict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            if row.video is not None and row.dialogue is not None:
+                of_dialogue[row.dialogue].add(row.video)
+        for row in rows:
+            if row.video is None and row.dialogue is not None and len(of_dialogue[row.dialogue]) == 1:
+                row.video = next(iter(of_dialogue[row.dialogue]))
+
+    def _without_rejected(self, rows: Sequence[_Row]) -> list[_Row]:
+        without = [row for row in rows if row.video is None]
+        self.content.rejected += [
+            Rejected(
+                table="dialogues", record_id=row.where, reason=_NO_VIDEO, place=row.where, content=row.turn.question
+            )
+            for row in without
+        ]
+        if without and len(without) == len(rows):
+            raise InputError("no row names a video", file=self.source, hint="fill the column 'video'")
+        return [row for row in rows if row.video is not None]
+
+    def _videos(self, rows: Iterable[_Row], names: Mapping[str, str]) -> dict[str, Video]:
+        videos: dict[str, Video] = {}
+        for row in rows:
+            identifier = names[str(row.video)]
+            known = videos.get(identifier)
+            if known is None:
+                videos[identifier] = _video(identifier, str(row.video), row.split)
+            elif row.split and known.split is None:
+                videos[identifier] = known.model_copy(update={"split": row.split})
+            elif row.split and row.split != known.split:
+                self._problem(
+                    row, f"video {row.video!r} is in split {known.split!r} in another row", "split", row.split
+                )
+        return videos
+
+    def _dialogues(self, rows: Iterable[_Row], names: Mapping[str, str]) -> dict[str, list[_Row]]:
+        """The rows of each dialogue, in order."""
+        videos_of: dict[str, set[str]] = defaultdict(set)
+        taken: dict[str, _Row] = {}
+        listed = list(rows)
+        for row in listed:
+            if row.dialogue is not None:
+                videos_of[row.dialogue].add(names[str(row.video)])
+            if (name := row.turn.extra.get(ID)) is not None and isinstance(name, str):
+                if name in taken:
+                    self._problem(row, f"this id is that of {taken[name].where} too", "id", name)
+                taken.setdefault(name, row)
+        if self.one_dialogue_per_video and videos_of:
+            raise SettingError("--one-dialogue-per-video: the table has a column 'dialogue'; leave the option out")
+        shared = [name for name, videos in videos_of.items() if len(videos) > 1]
+        if shared:
+            self.content.warnings.append(
+                f"names of dialogues that occur with several videos: {len(shared):,}, such as {shared[0]!r}; each "
+                "video has a dialogue of its own"
+            )
+        groups: dict[str, list[_Row]] = defaultdict(list)
+        for row in listed:
+            groups[self._dialogue_of(row, names[str(row.video)], shared, groups)].append(row)
+        return {name: self._in_order(members) for name, members in groups.items()}
+
+    def _dialogue_of(self, row: _Row, video: str, shared: Sequence[str], taken: Mapping[str, object]) -> str:
+        if self.one_dialogue_per_video:
+            return video
+        if row.dialogue is not None:
+            return f"{video}/{row.dialogue}" if row.dialogue in shared else row.dialogue
+        given = row.turn.extra.get(ID)
+        if isinstance(given, str) and given not in taken:
+            return given
+        while True:
+            self.numbers[video] += 1
+            name = f"{video}-{self.numbers[video]:02d}"
+            if name not in taken:
+                return name
+
+    def _in_order(self, rows: list[_Row]) -> list[_Row]:
+        if any(row.order is not None for row in rows):
+            seen: dict[int, _Row] = {}
+            for row in rows:
+                if row.order is None:
+                    self._problem(row, "the turn is empty, and other rows of this dialogue have one", "turn", None)
+                elif row.order in seen:
+                    self._problem(row, f"the turn of {seen[row.order].where} too", "turn", row.order)
+                else:
+                    seen[row.order] = row
+            rows = sorted(rows, key=lambda row: row.order or 0)
+        elif self.one_dialogue_per_video:
+            rows = sorted(rows, key=lambda row: _end(row.turn))
+        for before, row in itertools.pairwise(rows):
+            if _end(row.turn) < _end(before.turn):
+                self._problem(
+                    row, f"{before.where} comes before it in its dialogue and is asked later",
+                    "asked_at_s", row.turn.asked_at_s, "order the turns of a dialogue by time",
+                )  # fmt: skip
+        return rows
+
+    def _problem(self, row: _Row, problem: str, column: str, value: object, hint: str | None = None) -> None:
+        self.problems.append(
+            InputError(
+                problem, file=row.path, line=row.line, place=place_of_cell(row.place, column), value=value, hint=hint
+            )
+        )
+
+
+def _end(turn: Turn) -> float:
+    """When a turn is asked: without a moment, after the whole video."""
+    return float("inf") if turn.asked_at_s is None else turn.asked_at_s
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+
+
+def _meanings() -> tuple[str, ...]:
+    return (*COLUMNS, *LABELS, "option_a")
+
+
+def _options(cells: Mapping[str, tuple[str, Json]], cell: Callable[[str], TableCell]) -> tuple[str, ...] | None:
+    """The options of a row, from `options` or from `option_a`, `option_b`, …; None if it has none."""
+    lettered = [cell(name) for name in sorted(name for name in cells if _OPTION.fullmatch(name))]
+    given = [(one, one.text()) for one in lettered]
+    filled = [text for _, text in given if text is not None]
+    listed = cell("options")
+    if isinstance(listed.value, dict):
+        listed = TableCell(listed.path, listed.line, listed.place, list(listed.value.values()), listed.is_text)
+    texts = listed.texts()
+    if texts and filled:
+        raise listed.error("options are given twice: here and in option_a", None)
+    if len(texts) == 1:
+        raise listed.error("one option only, or options in one text", hint='write a list, as ["red", "blue"]')
+    last = max((number for number, (_, text) in enumerate(given) if text is not None), default=-1)
+    for one, text in given[: last + 1]:
+        if text is None:
+            raise one.error("the option is empty, and a later one is not", None)
+    found = texts or tuple(filled)
+    if len(found) == 1:
+        raise given[0][0].error("one option only", hint="give at least two, or none")
+    return found or None
+
+
+def _correct(
+    cell: Callable[[str], TableCell], options: tuple[str, ...] | None, answers: tuple[str, ...]
+) -> tuple[int | None, tuple[str, ...]]:
+    """The index of the right option, and the references: the answers, or the right option."""
+    marked = cell("correct")
+    text = marked.text()
+    if options is None:
+        if text is not None:
+            raise marked.error("a right option, but no options", hint="write the answer into 'answer'")
+        return None, answers
+    if text is not None:
+        index = _option_index(text, options)
+        if index is None:
+            is_number = text.strip().isdecimal()
+            raise marked.error(
+                f"not one of the {len(options)} options",
+                hint="a number may count from 0 or from 1; write the letter or the text of the option"
+                if is_number
+                else "write its letter or its text",
+            )
+        return index, answers if answers and _option_index(answers[0], options) != index else (options[index],)
+    if not answers:
+        return None, ()
+    index = _option_index(answers[0], options)
+    if index is None:
+        raise cell("answer").error(
+            f"none of the {len(options)} options", hint="write the letter or the text of an option, or fill 'correct'"
+        )
+    return index, (options[index], *answers[1:])
+
+
+def _option_index(text: str, options: Sequence[str]) -> int | None:
+    """The index of the option that a text means: by its own words, or by its letter."""
+    if text in options:
+        return options.index(text)
+    stripped = [option.strip().casefold() for option in options]
+    if text.strip().casefold() in stripped:
+        return stripped.index(text.strip().casefold())
+    letter = _LETTER.fullmatch(text.strip()) or _OPTION.fullmatch(plain_column(text))
+    index = LETTERS.index(letter[1].upper()) if letter else len(options)
+    return index if index < len(options) else None
+
+
+def _path_of(cell: str) -> PurePosixPath | None:
+    """The file that a cell names; None for an address."""
+    if "://" in cell:
+        return None
+    path = PurePosixPath(cell.replace("\\", "/"))
+    # An absolute path is one of another machine; its last part names the file.
+    inside = path_problem(path.as_posix()) is None and not re.match(r"[A-Za-z]:", cell)
+    return path if inside else PurePosixPath(path.name or cell.replace("/", "_"))
+
+
+def _video_names(cells: Iterable[str]) -> dict[str, str]:
+    """The identifier of the video of each cell: its path, without the ending where only one video has it."""
+    by_stem: dict[str, set[str]] = defaultdict(set)
+    listed = list(dict.fromkeys(cells))
+    stems: dict[str, str] = {}
+    for cell in listed:
+        path = _path_of(cell)
+        suffix = path.suffix.lower() if path is not None and path.suffix.lower() in VIDEO_SUFFIXES else ""
+        stems[cell] = cell if path is None else path.as_posix()[: -len(suffix)] if suffix else path.as_posix()
+        by_stem[stems[cell]].add(suffix)
+    names = {}
+    for cell in listed:
+        path = _path_of(cell)
+        several = len(by_stem[stems[cell]] - {""}) > 1
+        names[cell] = path.as_posix() if several and path is not None else stems[cell]
+    return names
+
+
+def _video(identifier: str, cell: str, split: str | None) -> Video:
+    path = _path_of(cell)
+    if path is None:
+        return Video(id=VideoId(identifier), source=cell, split=split)
+    return Video(id=VideoId(identifier), file=path.as_posix(), split=split)
+
+
+def _encode(file: SourceFile, index: Index, identifier: str, place: int) -> dict[str, Json] | None:
+    """The row of a turn in the columns of its table; None if the turn is gone."""
+    dialogue = index.dialogues.get(DialogueId(identifier))
+    if dialogue is None or place >= len(dialogue.turns):
+        return None
+    turn, video = dialogue.turns[place], index.videos[dialogue.video_id]
+    meanings: Mapping[str, str] = file.extra[BINDING]
+    columns: Sequence[str] = file.extra[COLUMNS_KEY]
+    suffix = PurePosixPath(file.path).suffix.lower()
+    values = _values(dialogue, place, turn, video)
+    extra = source_fields(turn.extra, source_keys_like_ours([file]))
+    row: dict[str, Json] = {}
+    for name in dict.fromkeys([*columns, *(key for key in extra if key != ID)]):
+        value = values.get(meanings[name]) if name in meanings else extra.get(name)
+        if suffix in (".csv", ".tsv"):
+            row[name] = _as_cells(value, columns.count(name)) if name in meanings else extra.get(name, "")
+        elif value not in (None, []) or suffix == ".parquet":
+            row[name] = _without_list(value) if name in meanings else value
+    return row
+
+
+def _as_cells(value: Json, repeats: int) -> Json:
+    """A value in CSV: a text, or several for a repeated column."""
+    members = value if isinstance(value, list) else [value]
+    texts = [
+        "" if one is None else str(one).removesuffix(".0") if isinstance(one, float) else str(one) for one in members
+    ]
+    if repeats <= 1:
+        return texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False) if texts else ""
+    return texts + [""] * (repeats - len(texts))
+
+
+def _without_list(value: Json) -> Json:
+    """The only member of a list of one; any other value as it is."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _values(dialogue: Dialogue, place: int, turn: Turn, video: Video) -> dict[str, Json]:
+    """The values of a turn by our names of columns."""
+    evidence = turn.evidence[0] if turn.evidence else None
+    values: dict[str, Json] = {
+        "id": turn.extra.get(ID) or item_id(dialogue.id, place),
+        "video": video.file or video.source or video.id,
+        "dialogue": dialogue.id,
+        "turn": place + 1,
+        "question": turn.question,
+        "answer": list(turn.references),
+        "asked_at_s": turn.asked_at_s,
+        "start_s": evidence.start_s if evidence else None,
+        "end_s": evidence.end_s if evidence else None,
+        "options": list(turn.options) if turn.options else None,
+        "correct": _marked(turn),
+        "task": next(iter(turn.labels.get(TASK, ())), None) or dialogue.task,
+        "split": video.split,
+    }
+    values |= {label: list(turn.labels[label]) for label in LABELS if label in turn.labels}
+    lettered = zip(LETTERS.lower(), turn.options or (), strict=False)
+    return values | {f"option_{letter}": text for letter, text in lettered}
+
+
+def _marked(turn: Turn) -> str | None:
+    """The letter of the right option, or its text behind Z."""
+    if turn.options is None or turn.correct_option is None:
+        return None
+    return LETTERS[turn.correct_option] if turn.correct_option < len(LETTERS) else turn.options[turn.correct_option]
+
+
+def write(content: Content, folder: Path) -> list[str]:
+    """Write the tables that were imported, or `questions.csv`, into an empty folder.
+
+    Returns:
+        A line for each thing that a table of questions cannot express.
+
+    Raises:
+        InputError: A value cannot be written as text.
+    """
+    files = content.source_files_of(FORMAT)
+    if not files:
+        return write_table(content, folder / "questions.csv")
+    lost = _lost(content)
+    index = Index(content)
+    for file in files:
+        rows = restore_form(file, [_encode(file, index, *place) for place in _places_of(file)])
+        gone = sum(row is None for row in rows)
+        if gone:
+            lost.append(f"rows of {file.path} whose turn is gone are left out: {gone:,}")
+        lost += write_table_rows(folder / file.path, [row for row in rows if row is not None], file.extra)
+    held = {identifier for file in files for identifier, _ in _places_of(file)}
+    added = sum(name not in held for name in index.dialogues)
+    return lost + ([f"dialogues that no imported file holds are left out: {added:,}"] if added else [])
+
+
+def _places_of(file: SourceFile) -> Iterator[tuple[str, int]]:
+    turns = file.extra.get(TURNS) or [0] * len(file.records)
+    yield from zip(file.records, turns, strict=True)
+
+
+def write_table(content: Content, path: Path) -> list[str]:
+    """Write all questions of a benchmark into one table.
+
+    Args:
+        content: The benchmark. Chains become dialogues.
+        path: A file with one of `TABLE_SUFFIXES`.
+
+    Returns:
+        A line for each thing that a table of questions cannot express.
+
+    Raises:
+        InputError: A value cannot be written as text.
+        SettingError: The file has another ending.
+    """
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        raise SettingError(f"{path}: a table ends in {', '.join(TABLE_SUFFIXES)}")
+    index = Index(content)
+    is_csv = path.suffix.lower() in (".csv", ".tsv")
+    # In CSV a list becomes a repeated column, and options have a column each.
+    left_out = re.compile("options" if is_csv else _OPTION.pattern)
+    rows: list[dict[str, Json]] = []
+    for dialogue in index.dialogues.values():
+        for place, turn in enumerate(dialogue.turns):
+            values = _values(dialogue, place, turn, index.videos[dialogue.video_id])
+            extra = {key: value for key, value in source_fields(turn.extra).items() if key not in (ID, *values)}
+            if turn.question.strip():
+                plain = {key: _without_list(value) for key, value in values.items() if not left_out.fullmatch(key)}
+                rows.append(plain | extra)
+    used = {key for row in rows for key, value in row.items() if value not in (None, [])} | {*COLUMNS[:6]}
+    columns = [key for key in dict.fromkeys([*COLUMNS, *(key for row in rows for key in row)]) if key in used]
+    lost = _lost(content)
+    if not rows:
+        return [*lost, "the benchmark holds no question"]
+    return lost + write_table_rows(path, [{key: row.get(key) for key in columns} for row in rows], {})
+
+
+def _lost(content: Content) -> list[str]:
+    dialogues = [*content.dialogues, *(chain_as_dialogue(chain) for chain in content.chains)]
+    turns = [turn for dialogue in dialogues for turn in dialogue.turns]
+    about = {dialogue.video_id for dialogue in dialogues}
+    silent = sum(video.id not in about for video in content.videos)
+    more = sum(len(turn.evidence) > 1 for turn in turns)
+    empty = sum(not turn.question.strip() for turn in turns)
+    kept = {"question", "references", "asked_at_s", "evidence", "options", "correct_option", "labels", "extra"}
+    return [
+        *lost_beyond_dialogues(content, options=None, several_turns=True),
+        *tables_left_out(content, ("speech", "entities", "events", "facts", "tag_proposals", "rubrics", "reviews")),
+        *fields_left_out("dialogues", dialogues, {"id", "video_id", "task", "turns"}),
+        *fields_left_out("turns", turns, kept | {"checklist"}),
+        *labels_left_out(turns, (*LABELS, TASK)),
+        *([f"turns keep the first of several intervals of evidence: {more:,}"] if more else []),
+        *([f"turns without a question are left out: {empty:,}"] if empty else []),
+        *([f"videos without a question are left out: {silent:,}"] if silent else []),
+    ]  # fmt: skip

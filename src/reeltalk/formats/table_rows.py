@@ -1,0 +1,298 @@
+"""Rows of a table in a file: CSV, TSV, JSON (a list of objects), JSON Lines and Parquet, in and out.
+
+A row is a JSON object by column. Every cell of CSV and TSV is text. The facts that a writer needs to write the same
+form again (order of columns, delimiter, column types) go into a dictionary that callers keep with the file.
+"""
+
+import csv
+import difflib
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import InputError
+from reeltalk.formats.parquet import read_arrow_rows, write_arrow_rows
+from reeltalk.schema.record import LONGEST_NAME, Json
+from reeltalk.schema.texts import name_problem
+from reeltalk.store.documents import read_json, read_json_lines, read_text, refuse_characters, write_json
+
+COLUMNS_KEY: Final = "columns"
+"""Columns of CSV or TSV in order; a repeated column repeats."""
+SCHEMA_KEY: Final = "arrow_schema"
+DELIMITER_KEY: Final = "delimiter"
+LINE_END_KEY: Final = "line_end"
+NEAR: Final = 0.35
+"""Least similarity, 0 to 1, of two names that may be one misspelt."""
+TABLE_SUFFIXES: Final = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+"""Endings of the files that can be read and written."""
+
+_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
+
+
+def read_table_rows(
+    path: Path, facts: dict[str, Json], *, repeated: bool = False
+) -> Iterator[tuple[int | None, str, dict[str, Json]]]:
+    """Line, place and cells of each row.
+
+    Args:
+        path: A file with one of `TABLE_SUFFIXES`.
+        facts: Receives the facts that `write_table_rows` needs.
+        repeated: A column of CSV or TSV may appear several times; its cells become a list. Otherwise that is an error.
+
+    Raises:
+        InputError: It is damaged, or a row is not an object.
+        MissingExtraError: Parquet needs the `hub` extra.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".jsonl":
+        for line, value in read_json_lines(path):
+            if not isinstance(value, dict):
+                raise InputError("not an object", file=path, line=line, value=value)
+            yield line, "$", value
+    elif suffix == ".json":
+        document = read_json(path)
+        if not isinstance(document, list):
+            raise InputError("not a list of objects", file=path, value=document, hint="write [{…}, {…}], a row each")
+        for number, value in enumerate(document):
+            if not isinstance(value, dict):
+                raise InputError("not an object", file=path, place=f"$[{number}]", value=value)
+            yield None, f"$[{number}]", value
+    elif suffix in (".csv", ".tsv"):
+        yield from _read_csv(path, facts, repeated=repeated)
+    else:
+        rows, facts[SCHEMA_KEY] = read_arrow_rows(path)
+        for number, cells in enumerate(rows):
+            yield None, f"row {number}", cells
+
+
+def _read_csv(
+    path: Path, facts: dict[str, Json], *, repeated: bool
+) -> Iterator[tuple[int | None, str, dict[str, Json]]]:
+    text = read_text(path)
+    first = text.partition("\n")[0]
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    if delimiter == "," and "," not in first and (other := next((one for one in ";\t" if one in first), None)):
+        # Spreadsheets of many languages write semicolons, since their numbers have a comma.
+        facts[DELIMITER_KEY] = delimiter = other
+    if first.endswith("\r"):
+        facts[LINE_END_KEY] = "\r\n"
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    try:
+        header = next(reader, [])
+        doubled = sorted({name for name in header if header.count(name) > 1})
+        if doubled and not repeated:
+            raise InputError("a column appears twice", file=path, line=1, value=doubled[0])
+        if not header:
+            raise InputError("no line of column names", file=path, line=1)
+        facts[COLUMNS_KEY] = header
+        before = reader.line_num
+        for cells in reader:
+            # A quoted cell may hold line ends; people look for the line on which a row begins.
+            line, before = before + 1, reader.line_num
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise InputError(
+                    f"{len(cells)} cells under {len(header)} columns", file=path, line=line,
+                    hint="put a cell that holds a delimiter or a quote into double quotes",
+                )  # fmt: skip
+            for column, cell in zip(header, cells, strict=True):
+                refuse_characters(cell, column, file=path, line=line)
+            row: dict[str, Json] = dict(zip(header, cells, strict=True))
+            for name in doubled:
+                row[name] = [cell for column, cell in zip(header, cells, strict=True) if column == name]
+            yield line, "$", row
+    except csv.Error as error:
+        raise InputError(f"not CSV: {error}", file=path, line=reader.line_num) from None
+
+
+def write_table_rows(path: Path, rows: list[dict[str, Json]], facts: dict[str, Json]) -> list[str]:
+    """Write rows in the format of the path's ending; return a line for each thing that it cannot express.
+
+    Args:
+        path: A file with one of `TABLE_SUFFIXES`. Its folder is made.
+        rows: The rows. In CSV a list becomes several columns of one name.
+        facts: What `read_table_rows` found out about the file, or an empty dictionary.
+
+    Raises:
+        InputError: A value cannot be written as text.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".parquet":
+            return write_arrow_rows(path, rows, facts.get(SCHEMA_KEY))
+        if suffix in (".csv", ".tsv"):
+            _write_csv(path, rows, facts)
+        elif suffix == ".json":
+            path.write_text(write_json(rows), encoding="utf-8")
+        else:
+            lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows]
+            path.write_bytes("".join(lines).encode())
+    except (UnicodeEncodeError, ValueError, TypeError) as error:
+        raise InputError(f"a value cannot be written: {error}", file=path) from None
+    return []
+
+
+def _write_csv(path: Path, rows: list[dict[str, Json]], facts: dict[str, Json]) -> None:
+    header = facts.get(COLUMNS_KEY)
+    columns = [name for name in header if isinstance(name, str)] if isinstance(header, list) else []
+    most: dict[str, int] = {name: columns.count(name) for name in columns}
+    for row in rows:
+        for name, value in row.items():
+            most[name] = max(most.get(name, 0), len(value) if isinstance(value, list) else 1)
+    # Further columns of a name stand behind the last one that the source has.
+    for name, count in most.items():
+        missing = count - columns.count(name)
+        place = len(columns) - columns[::-1].index(name) if name in columns else len(columns)
+        columns[place:place] = [name] * missing
+    tab = path.suffix.lower() == ".tsv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(
+            stream,
+            delimiter="\t" if tab else str(facts.get(DELIMITER_KEY, ",")),
+            lineterminator=str(facts.get(LINE_END_KEY, "\n")),
+        )
+        writer.writerow(columns)
+        for row in rows:
+            cells = {name: iter(_cells(row.get(name), most[name])) for name in most}
+            writer.writerow([next(cells[name]) for name in columns])
+
+
+def _cells(value: Json, count: int) -> list[str]:
+    texts = [csv_cell(one) for one in (value if isinstance(value, list) else [value])]
+    return texts + [""] * (count - len(texts))
+
+
+def csv_cell(value: Json) -> str:
+    """A value as text: a text or number as it is, any other value as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
+def plain_column(name: str) -> str:
+    """A name of a column without case, with `_` for spaces and hyphens."""
+    return name.strip().casefold().replace(" ", "_").replace("-", "_")
+
+
+def nearest_hint(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence that says which known name is nearest to a wrong one; empty if none is near."""
+    by_plain = {plain_column(other): other for other in known}
+    found = difflib.get_close_matches(plain_column(name), list(by_plain), 1, NEAR)
+    return f"; the nearest is {by_plain[found[0]]!r}" if found else ""
+
+
+def place_of_cell(place: str, column: str) -> str:
+    """The place of a cell, for errors: its column, behind the place of a row that has no line."""
+    return column if place == "$" else f"{place}.{column}"
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A cell of a row, and its place for errors."""
+
+    path: Path
+    line: int | None
+    place: str
+    value: Json
+    is_text: bool
+    """True in CSV and TSV, whose cells are all text."""
+
+    @classmethod
+    def of(
+        cls, cells: Mapping[str, tuple[str, Json]], path: Path, line: int | None, place: str, name: str
+    ) -> "TableCell":
+        """The cell of a column by our name; None as its value if the table has no such column."""
+        theirs, value = cells.get(name, (name, None))
+        return cls(path, line, place_of_cell(place, theirs), value, path.suffix.lower() in (".csv", ".tsv"))
+
+    def error(self, problem: str, *value: object, hint: str | None = None) -> InputError:
+        """An error at the cell, with the value of the cell unless another is given."""
+        shown = value[0] if value else self.value
+        return InputError(problem, file=self.path, line=self.line, place=self.place, value=shown, hint=hint)
+
+    def text(self) -> str | None:
+        """The text of the cell; None if it is empty."""
+        found = self.texts()
+        if len(found) > 1:
+            raise self.error("several values, where one is expected")
+        return found[0] if found else None
+
+    def texts(self) -> tuple[str, ...]:
+        """All texts of the cell: several of a repeated column or of a list."""
+        value = self.value
+        if self.is_text and isinstance(value, str) and value.startswith("["):
+            value = self._list_in_text(value)
+        members = value if isinstance(value, list) else [value]
+        return tuple(text for member in members if (text := self._one(member)) is not None)
+
+    def _list_in_text(self, text: str) -> Json:
+        try:
+            found = json.loads(text)
+        except ValueError:
+            return text
+        return found if isinstance(found, list) and all(isinstance(one, str) for one in found) else text
+
+    def _one(self, member: Json) -> str | None:
+        if isinstance(member, dict) and isinstance(member.get("path"), str) and not member.get("bytes"):
+            return str(member["path"])  # a video of the Hub's data sets
+        if member is None or (isinstance(member, str) and not member.strip()):
+            return None
+        if isinstance(member, str):
+            return member
+        if isinstance(member, bool) or not isinstance(member, int | float):
+            raise self.error("not a text")
+        return str(int(member)) if float(member).is_integer() else str(member)
+
+    def name(self) -> str | None:
+        """The cell as a name; None if it is empty."""
+        text = self.text()
+        return None if text is None else self._checked(text.strip())
+
+    def names(self) -> tuple[str, ...]:
+        """The cell as names."""
+        return tuple(dict.fromkeys(self._checked(text.strip()) for text in self.texts()))
+
+    def _checked(self, name: str) -> str:
+        if "\n" in name or len(name) > LONGEST_NAME:
+            raise self.error(f"not one line of at most {LONGEST_NAME} characters")
+        if (problem := name_problem(name)) is not None:
+            raise self.error(f"not a name: {problem}")
+        return name
+
+    def seconds(self) -> float | None:
+        """The cell as seconds, 0 or more; None if it is empty."""
+        text = self.text()
+        if text is None:
+            return None
+        if (clock := _CLOCK.fullmatch(text.strip())) is not None:
+            seconds = int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + float(clock[3])
+            raise self.error("not a number of seconds", hint=f"write {seconds:g} for {text.strip()}")
+        number = self._number(text)
+        if number is None or not 0 <= number < float("inf"):
+            raise self.error("not a number of seconds, 0 or more", hint="write it as 12.5")
+        return number
+
+    def whole(self) -> int | None:
+        """The cell as a whole number, 0 or more; None if it is empty."""
+        text = self.text()
+        if text is None:
+            return None
+        number = self._number(text)
+        if number is None or number < 0 or not number.is_integer():
+            raise self.error("not a whole number, 0 or more", hint="number the turns of a dialogue 1, 2, 3")
+        return int(number)
+
+    def _number(self, text: str) -> float | None:
+        try:
+            number = float(text) if text.isascii() and "_" not in text else None
+        except ValueError:
+            return None
+        return number if number is None or number == number else None

@@ -1,0 +1,140 @@
+"""A folder of videos and a table of questions: imported, evaluated, answered by a script, exported again."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reeltalk import Benchmark, Run
+from reeltalk.cli import run
+from reeltalk.store.tables import DIALOGUES, VIDEOS
+
+HEAD = ["video", "question", "answer", "dialogue", "asked_at_s", "type", "annotator"]
+
+
+@pytest.fixture
+def place(filmed_household: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two videos, and a table with a dialogue of two turns and a single question."""
+    (tmp_path / "videos").mkdir()
+    films = sorted((filmed_household / "media").iterdir())
+    for name, film in zip(("kitchen", "street"), films, strict=False):
+        shutil.copy(film, tmp_path / "videos" / f"{name}.mp4")
+    rows = [
+        ["kitchen.mp4", "What does she take?", "the mug", "d1", "4", "object", "Ana"],
+        ["", "Where does she put it?", "on the table", "d1", "9", "place", "Ana"],
+        ["street", "Who comes in?", "a woman", "", "", "person", "Ben"],
+    ]
+    with (tmp_path / "questions.csv").open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([HEAD, *rows])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_from_a_table_to_a_report(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["import", "qa", "questions.csv", "mine", "--videos", "videos"]) == 0
+    assert "import qa: 2 videos, 2 dialogues, 2 videos attached" in capsys.readouterr().out
+    assert run(["evaluate", "mine", "--model", "baseline:blind", "--out", "runs/blind", "--metrics", "rouge_l"]) == 0
+    assert run(["report", "runs/blind", "--bench", "mine", "--out", "site"]) == 0
+    assert (place / "site" / "index.html").is_file()
+    labels = [turn.labels["type"] for turn in Run.open(place / "runs" / "blind").answers()]
+    assert sorted(labels) == [("object",), ("person",), ("place",)]
+    assert run(["validate", "mine"]) == 0
+
+
+def test_the_same_command_goes_on_with_more_videos(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "videos" / "street.mp4").rename(place / "strret.mp4")
+    shutil.copy(place / "strret.mp4", place / "videos")
+    command = ["import", "qa", "questions.csv", "mine", "--videos", "videos"]
+    assert run(command) == 1
+    said = capsys.readouterr().out
+    assert "'street', which questions.csv:4 asks about, is not in videos; the nearest is 'strret.mp4'" in said
+    assert "files belong to no video: strret.mp4" in said
+    (place / "strret.mp4").rename(place / "videos" / "street.mp4")
+    assert run(command) == 0
+    assert all(video.sha256 for video in Benchmark.open(place / "mine").read(VIDEOS))
+    assert run(["import", "qa", "questions.csv", "mine", "--videos", "nowhere"]) == 2
+
+
+def test_a_folder_without_any_of_the_videos_is_said_and_the_command_can_be_repeated(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "empty").mkdir()
+    assert run(["import", "qa", "questions.csv", "mine", "--videos", "empty"]) == 2
+    assert "mine has the questions, but no videos" in capsys.readouterr().err
+    assert run(["import", "qa", "questions.csv", "mine", "--videos", "videos"]) == 0
+
+
+def test_a_question_after_the_end_of_its_video_is_told(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (place / "questions.csv").read_text(encoding="utf-8")
+    (place / "questions.csv").write_text(text.replace(",d1,9,", ",d1,5000,"), encoding="utf-8")
+    assert run(["import", "qa", "questions.csv", "mine", "--videos", "videos"]) == 1
+    assert "questions.csv:3: asked at 5000 s; the video lasts" in capsys.readouterr().out
+
+
+def test_answers_of_any_script_are_evaluated(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["import", "qa", "questions.csv", "mine", "--videos", "videos"])
+    assert run(["export", "questions", "mine", "out/questions.jsonl"]) == 0
+    rows = [json.loads(line) for line in (place / "out" / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["unit_id"], row["turn_index"], row["asked_at_s"]) for row in rows] == [
+        ("d1", 0, 4.0), ("d1", 1, 9.0), ("street-01", 0, None),
+    ]  # fmt: skip
+    assert "answer" not in rows[0]
+    assert rows[1]["history"] == [{"question": "What does she take?", "answer": "the mug"}]
+    assert (place / "out" / rows[0]["video"]).read_bytes() == (place / "videos" / "kitchen.mp4").read_bytes()
+    with (place / "my-model.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["unit_id", "turn_index", "text"])
+        writer.writerows([["d1", 0, "the mug"], ["d1", 1, ""]])
+    evaluate = ["evaluate", "mine", "--model", "answers:my-model.csv", "--out", "runs/mine", "--metrics", "rouge_l"]
+    assert run(evaluate) == 1, "two turns have no answer"
+    answers = {turn.item_id: turn for turn in Run.open(place / "runs" / "mine").answers()}
+    assert {turn.model for turn in answers.values()} == {"my-model"}
+    assert (answers["d1/01"].text, answers["d1/02"].reason, answers["street-01/01"].reason) == (
+        "the mug", "the file says that there is no answer", "the file has no answer to this turn",
+    )  # fmt: skip
+    (place / "my-model.csv").write_text("unit_id,turn_index,text\nd7,0,x\n")
+    assert run([*evaluate, "--overwrite"]) == 2
+    assert "no dialogue, chain or path of the benchmark has this name; the nearest is 'd1'" in capsys.readouterr().err
+
+
+def test_export_gives_the_table_back(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["import", "qa", "questions.csv", "mine", "--videos", "videos"])
+    assert run(["export", "qa", "mine", "again.csv"]) == 0
+    assert (place / "again.csv").read_bytes() == (place / "questions.csv").read_bytes()
+    assert run(["export", "qa", "mine", "again.csv"]) == 2
+    assert "again.csv exists; choose another file or pass --overwrite" in capsys.readouterr().err
+    assert run(["export", "qa", "mine", "rows.jsonl"]) == 0
+    rows = [json.loads(line) for line in (place / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["annotator"] for row in rows] == ["Ana", "Ana", "Ben"]
+    opened = Benchmark.open(place / "mine")
+    changed = [
+        dialogue.model_copy(
+            update={"turns": tuple(turn.model_copy(update={"references": ("a cup",)}) for turn in dialogue.turns)}
+        )
+        for dialogue in opened.read(DIALOGUES)
+    ]
+    with opened.writing(stage="test") as writer:
+        writer.add(DIALOGUES, changed)
+    assert run(["export", "qa", "mine", "edited.csv"]) == 0
+    assert (place / "edited.csv").read_text(encoding="utf-8").count("a cup") == 3
+
+
+def test_options_of_one_target_are_refused_by_others(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["import", "vdact", "questions.csv", "mine", "--videos", "videos"]) == 2
+    assert "are for 'import qa' only" in capsys.readouterr().err
+    assert run(["import", "qa", "questions.csv", "mine", "--columns", "question"]) == 2
+    assert "write OURS=THEIRS" in capsys.readouterr().err
+    run(["import", "qa", "questions.csv", "mine", "--videos", "videos"])
+    assert run(["export", "questions", "mine", "questions.txt"]) == 2
+    assert run(["export", "questions", "mine", "q.jsonl", "--no-videos"]) == 2
+    assert not (place / "q.jsonl").exists()
+
+
+def test_import_folder_lists_what_it_does_not_read(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(place / "questions.csv", place / "videos")
+    assert run(["import", "folder", "videos", "bench"]) == 0
+    assert "questions.csv was not read; 'reeltalk import qa' reads questions" in capsys.readouterr().out
+    assert run(["import", "qa", "videos", "mine"]) == 0
+    assert Benchmark.open(place / "mine").rows(DIALOGUES) == 2
