@@ -23,10 +23,10 @@ def page_of(run: Run, folder: Path, name: str = "dialogues/d1.html") -> str:
 def test_answers_come_before_the_reference_with_marks_and_folded_judgements(
     make_paired_run: RunMaker, tmp_path: Path
 ) -> None:
-    scores = {"good": 90.0, "bad": 10.0, "none": None}
+    scores = {"good": 0.9, "bad": 0.1, "none": None}
     run = make_paired_run(
         {
-            name: {"d1/01": ("v1", {} if value is None else {"agree": value}), "d1/02": ("v1", {"agree": 60.0})}
+            name: {"d1/01": ("v1", {} if value is None else {"rouge_l": value}), "d1/02": ("v1", {"rouge_l": 0.6})}
             for name, value in scores.items()
         },
         texts={(name, "d1/01"): f"the answer of {name}" for name in scores},
@@ -38,7 +38,7 @@ def test_answers_come_before_the_reference_with_marks_and_folded_judgements(
     marks = [re.findall(r'class="(right|wrong)"', answer) for answer in turn.split("<li>")[1:]]
     assert marks == [["right"], ["wrong"], []]
     assert '<details class="judged"><summary>Judged</summary>' in turn
-    assert "Right</span>: Lexical agreement gives the answer more than 50 % of the credit." in page
+    assert "Right</span>: ROUGE-L gives the answer more than 50 % of the credit." in page
 
 
 @pytest.mark.parametrize(("models", "folded"), [(6, False), (7, True)])
