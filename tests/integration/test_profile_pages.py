@@ -33,7 +33,7 @@ def site(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_with_tags_has_a_page_of_profiles_and_every_model_a_page(site: Path) -> None:
     html = (site / "profiles.html").read_text(encoding="utf-8")
     assert len(set(re.findall(r"figures/profiles-radar-[a-z]+\.svg", html))) == 3
-    assert "Here <strong>Accuracy</strong> measures" in html
+    assert "Credit: <strong>Accuracy</strong>" in html
     assert "simulated.cogme|metric:accuracy" in html
     models = sorted((site / "models").iterdir())
     assert len(models) == 2

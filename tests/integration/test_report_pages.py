@@ -13,6 +13,7 @@ from playwright.sync_api import Browser
 from playwright.sync_api import Page as Tab
 from walk_report import pages_of
 
+from reeltalk.pages.dialogues import finder_link
 from reeltalk.pages.stage import write_report
 from reeltalk.store.runs import Run, read_run
 
@@ -432,7 +433,7 @@ def test_the_floor_is_marked_and_is_no_row_of_a_dialogue(judged_site: Path, judg
 def test_groups_and_lengths_are_shown(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
     groups = page_of(judged_site, judged_pages, "breakdowns.html").source
     times = page_of(judged_site, judged_pages, "times.html").source
-    assert "memory recall" in groups
+    assert "Memory recall" in groups
     assert "By length of the video" in groups
     assert times.count("<figure>") == 4
     assert "&lt;60 s" in times
@@ -581,9 +582,9 @@ def test_a_browser_sorts_filters_and_prints(site: Path, judged_site: Path, brows
         assert rows.count() == 1
         assert tab.locator("#dialogue-rows-count").inner_text() == f"1 of {len(DIALOGUES)}"
         rows.locator("a").click()
-        assert tab.locator("h1").inner_text() == "Dialogue d2"
+        assert "dialogue d2 · video video-1" in tab.locator("main .id").first.inner_text()
         tab.locator('a[rel="next"]').first.click()
-        assert tab.locator("h1").inner_text() == "Dialogue 图像 对话"
+        assert "dialogue 图像 对话 · video video-4" in tab.locator("main .id").first.inner_text()
     assert problems == []
 
 
@@ -624,7 +625,16 @@ def test_turns_are_found_and_the_address_holds_the_filters(judged_site: Path, si
             other.wait_for_function("document.getElementById('count').textContent === '0 of 4 turns'")
             assert other.input_value("#show") == "failed"
 
-        tab.goto((site / "turns.html").as_uri() + "#show=right-wrong&a=0&b=2&t=0.3&nonsense=1&task=99")
+        # A link of another page names a model and leaves the others out.
+        tab.goto(
+            (judged_site / "turns.html").as_uri() + "#" + finder_link(show="failed", model="qwen").partition("#")[2]
+        )
+        counted("0 of 4 turns")
+        assert tab.input_value("#m") == "0"
+        tab.goto((judged_site / "turns.html").as_uri() + "?show=failed&model=%3Ci%3Eintern%3C%2Fi%3E")
+        counted("1 of 4 turns")
+
+        tab.goto((site / "turns.html").as_uri() + "#show=right-wrong&a=0&b=2&t=30&nonsense=1&task=99")
         tab.wait_for_function("!document.getElementById('count').textContent.includes('…')")
         found = int(tab.inner_text("#count").split()[0])
         assert 0 < found < 20
@@ -666,11 +676,11 @@ def test_a_long_list_has_pages_and_is_searched_as_a_whole(tmp_path: Path, browse
         tab.goto((folder / "dialogues.html").as_uri())
         tab.fill("#find", "d44")
         tab.wait_for_function("document.getElementById('dialogue-rows-count').textContent.startsWith('11 of 450')")
-        assert tab.locator("#dialogue-rows a").first.inner_text() == "d44"
+        assert tab.locator("#dialogue-rows a").first.inner_text() == "What? · 1 question · v44"
         tab.fill("#find", "")
         tab.locator("#dialogues thead button").nth(3).click()
         tab.wait_for_function("document.getElementById('dialogue-rows-count').textContent.includes('the first 200')")
-        assert tab.locator("#dialogue-rows a").first.inner_text() == "d449"
+        assert tab.locator("#dialogue-rows a").first.inner_text() == "What? · 1 question · v449"
     assert problems == []
 
 

@@ -1,8 +1,9 @@
 """Columns of the tables: which numbers each table shows, their titles, and whether higher is better."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from reeltalk.judge.protocol import COMPAT, is_headline, measure_info
 from reeltalk.metrics.info import TIMINGS, Direction, MetricInfo
@@ -160,6 +161,28 @@ def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
         found.append(Column(metric, kind))
         found += [Column(other, metric_kind(other), metric) for other in beside if fixed_of(other) == metric]
     return found
+
+
+class ModelTitle(NamedTuple):
+    """The name of a model in two parts, for people."""
+
+    title: str
+    """Its name without the hash of its weights, such as `reeltalk-mini`."""
+    weights: str
+    """The beginning of the hash, such as `17ab5c73`; empty if the name has none."""
+
+
+_WEIGHTS: Final = re.compile(r"#([0-9a-f]{6,64})(?= · |$)")
+
+
+def split_model_name(name: str) -> ModelTitle:
+    """Split a model's name into the part that people read and the hash of its weights.
+
+    Args:
+        name: The name on the leaderboard, such as `reeltalk-mini#17ab5c73` or `reeltalk-mini#17ab5c73 · second-run`.
+    """
+    found = _WEIGHTS.search(name)
+    return ModelTitle(name, "") if found is None else ModelTitle(name[: found.start()] + name[found.end() :], found[1])
 
 
 def floor_of(info: ModelInfo) -> str | None:

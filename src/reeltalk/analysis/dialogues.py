@@ -17,7 +17,8 @@ from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.dialogue import ChecklistItem, Turn
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.media import Video
+from reeltalk.schema.labels import label_title
+from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.runs import is_withheld
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import ANSWERS, INFO
@@ -42,6 +43,8 @@ class BenchmarkContext:
     """Names and known intervals of clips by video, in order of time."""
     units: dict[tuple[str, str], UnitContext] = field(default_factory=dict)
     """By kind (`chain`, `path` or `dialogue`) and id."""
+    activities: dict[str, str] = field(default_factory=dict)
+    """What is done in a clip, by the clip's id, such as `Wash dishes`; only clips whose source says it."""
 
     def about(self, unit: str, unit_id: str, video_id: str) -> Interval | None:
         """From the first to the last moment that a unit is about, as its clips say; None if nobody says it."""
@@ -68,6 +71,12 @@ class BenchmarkContext:
         return turn.evidence if turn is not None else ()
 
 
+def clip_activity(clip: Clip) -> str:
+    """What is done in a clip, such as `Wash dishes`; empty if its source does not say it."""
+    activity = clip.extra.get("activity")
+    return activity.replace("_", " ") if isinstance(activity, str) else ""
+
+
 def read_context(benchmark: Benchmark) -> BenchmarkContext:
     """Read a benchmark's dialogues, chains and paths.
 
@@ -78,6 +87,8 @@ def read_context(benchmark: Benchmark) -> BenchmarkContext:
     for clip in benchmark.read(CLIPS):
         if clip.interval is not None:
             found.clips.setdefault(clip.video_id, []).append((clip.id, clip.interval))
+        if activity := clip_activity(clip):
+            found.activities[clip.id] = activity
     for clips in found.clips.values():
         clips.sort(key=lambda pair: (pair[1].start_s, pair[1].end_s, pair[0]))
     for chain in benchmark.read(CHAINS):
@@ -177,6 +188,8 @@ class ShownDialogue:
     video_id: str
     file: str
     turns: list[ShownTurn]
+    title: str = ""
+    """Its name for people, unique in the report."""
     verdicts: list[Sequence[ShownVerdict]] = field(default_factory=list)
     """Verdicts on each model's answers as a whole, in the leaderboard's order."""
 
@@ -241,13 +254,65 @@ def collect_dialogues(
             video_id,
             names[unit_id, video_id],
             _in_order(found[unit_id, video_id]),
-            [judged.get(id(model.run), {}).get((model.info.model, unit_id, None), ()) for model in board.models],
+            verdicts=[
+                judged.get(id(model.run), {}).get((model.info.model, unit_id, None), ()) for model in board.models
+            ],
         )
         for unit_id, video_id in sorted(found, key=lambda key: (_natural(key[0]), key))
     ]
     for dialogue in dialogues:
         _lay_out(dialogue)
+    title_dialogues(dialogues, BenchmarkContext())
     return dialogues
+
+
+TITLE_CHARACTERS: Final = 60
+"""Maximum length of a question in the title of its dialogue."""
+TITLE_ACTIVITIES: Final = 2
+"""Maximum number of activities in a title."""
+
+
+def title_dialogues(dialogues: Sequence[ShownDialogue], context: BenchmarkContext) -> None:
+    """Name dialogues, chains and paths for people, by their activities, their video's topic or their first question.
+
+    Examples are `Wash dishes · 6 questions` and `Where does he sit? · 4 questions · kitchen-0001`. Repeated titles get
+    a number.
+
+    Args:
+        dialogues: All dialogues of a report; each gets its `title`.
+        context: Their benchmark, if there is one.
+    """
+    topics = {video.category for video in context.videos.values()}
+    taken: Counter[str] = Counter()
+    for dialogue in dialogues:
+        first = dialogue.turns[0]
+        unit = context.units.get((first.unit, dialogue.unit_id))
+        video = context.videos.get(dialogue.video_id)
+        clips = unit.clip_ids if unit is not None else ()
+        activities = list(dict.fromkeys(context.activities[clip] for clip in clips if clip in context.activities))
+        count = f"{len(dialogue.turns):,} question{'s' if len(dialogue.turns) != 1 else ''}"
+        if activities:
+            between = " → " if first.unit == "path" else ", "
+            more = " …" if len(activities) > TITLE_ACTIVITIES else ""
+            parts = [between.join(activities[:TITLE_ACTIVITIES]) + more, count]
+        elif video is not None and video.category and len(topics) > 1:
+            parts = [video.category.replace("_", " "), count, dialogue.video_id]
+        else:
+            parts = [_shortened(first.question), count, dialogue.video_id]
+        task = [label_title("mt_video_bench.task", first.task).replace("_", " ")] if first.task else []
+        title = " · ".join([*task, *parts])
+        taken[title] += 1
+        dialogue.title = title if taken[title] == 1 else f"{title} ({taken[title]})"
+
+
+def _shortened(question: str) -> str:
+    """A question on one line, cut after a word if it is long."""
+    line = " ".join(question[: 4 * TITLE_CHARACTERS].split())
+    if len(line) <= TITLE_CHARACTERS:
+        return line or "(no question)"
+    cut = line[:TITLE_CHARACTERS]
+    start, _, _ = cut.rpartition(" ")
+    return f"{start if len(start) > TITLE_CHARACTERS // 2 else cut}…"
 
 
 def limit_text(text: str) -> str:

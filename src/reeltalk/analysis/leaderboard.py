@@ -21,6 +21,7 @@ from reeltalk.analysis.columns import (
     metric_kind,
     metric_title,
     role_of,
+    split_model_name,
 )
 from reeltalk.analysis.values import format_range, format_value, metric_heading
 from reeltalk.errors import BenchmarkError
@@ -35,8 +36,6 @@ COLUMNS_SHOWN: Final = 3
 DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
 """Signature parts that may differ between comparable numbers."""
 
-REVISION: Final = re.compile(r"#[0-9a-f]{6,64}\b")
-"""The hash of weights in the name of a model, as in `reeltalk-mini#17ab5c73`."""
 RESERVED_NAMES: Final = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )
@@ -99,8 +98,7 @@ class ModelRow:
     @property
     def revision(self) -> str:
         """The hash of weights in the name; empty if there is none."""
-        found = REVISION.search(self.name)
-        return found[0].removeprefix("#") if found else ""
+        return split_model_name(self.name).weights
 
     @property
     def note(self) -> str:
@@ -360,7 +358,7 @@ def build_leaderboard(runs: Sequence[Run]) -> Leaderboard:
 
 def model_title(name: str) -> str:
     """The name of a model for people, without the hash of weights that tells two versions apart."""
-    return REVISION.sub("", name)
+    return split_model_name(name).title
 
 
 def key_of(index: int) -> str:

@@ -245,4 +245,4 @@ def _cells(rows: list[tuple[int, list[CurvePoint | None]]], metric: str) -> list
     return [[position, *(quantity(point, metric) for point in points)] for position, points in rows]
 
 
-REPORT_PAGES: Final = (Page("Along the dialogue", PAGE, has_curves, write_along, place=60),)
+REPORT_PAGES: Final = (Page("Along the dialogue", PAGE, has_curves, write_along, place=60, more=True),)

@@ -14,7 +14,7 @@ from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Grouped, Series, Stop, TimedSeries, line_plot
-from reeltalk.pages.site import Page, Site
+from reeltalk.pages.site import Page, Site, group_title
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
 BY_TITLES: Final = {
@@ -279,7 +279,7 @@ def write_breakdowns(site: Site) -> None:
 def _group_table(site: Site, breakdown: Breakdown, table: GroupTable) -> Markup:
     header = [breakdown.title.removeprefix("By ").capitalize(), *(model.name for model in site.board.models)]
     rows: list[list[TableCell]] = [
-        [group.replace("_", " "), *(quantity(row, table.metric) for row in rows)] for group, rows in table.rows
+        [group_title(breakdown.by, group), *(quantity(row, table.metric) for row in rows)] for group, rows in table.rows
     ]
     title = f"{metric_title(table.metric)}, {breakdown.title.lower()}"
     return site.table(PAGE, f"{breakdown.by}-{table.metric}", header, rows, title, site.signatures_of(table.metric))
@@ -308,7 +308,7 @@ def _grouped_rows(site: Site, breakdown: Breakdown, table: GroupTable, title: st
             for index, (model, cell) in enumerate(zip(site.board.models, cells, strict=True))
             if model.floor is None and (estimate := _estimate(cell)) is not None
         ]
-        rows.append(Grouped(group.replace("_", " "), values))
+        rows.append(Grouped(group_title(breakdown.by, group), values))
     return charts.group_chart([row for row in rows if row.values], title=title, few=FEW)
 
 
@@ -395,6 +395,6 @@ def _drawn(site: Site, by: str, found: list[TimingFigure]) -> list[tuple[TimingF
 
 
 REPORT_PAGES: Final = (
-    Page("Breakdowns", PAGE, has_breakdowns, write_breakdowns, place=70),
-    Page("Times", TIMES_PAGE, has_times, write_times, place=100),
+    Page("Breakdowns", PAGE, has_breakdowns, write_breakdowns, place=70, more=True),
+    Page("Times", TIMES_PAGE, has_times, write_times, place=100, more=True),
 )

@@ -309,5 +309,5 @@ def _problems(tried: Sequence[Landmark]) -> tuple[str, ...]:
 
 
 REPORT_PAGES: Final = (
-    Page("Calibration", PAGE, lambda site: site.calibration is not None, write_calibration, place=110),
+    Page("Calibration", PAGE, lambda site: site.calibration is not None, write_calibration, place=110, more=True),
 )

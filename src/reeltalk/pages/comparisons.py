@@ -7,7 +7,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import direction_of, metric_title
+from reeltalk.analysis.columns import competes, direction_of, metric_title
 from reeltalk.analysis.comparison import (
     CompareSettings,
     Comparison,
@@ -20,7 +20,7 @@ from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.score_matrix import leaderboard_number
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.turn_scores import credit_metric
-from reeltalk.analysis.values import format_signed, format_value, metric_unit
+from reeltalk.analysis.values import format_points, format_range, format_signed, format_value, metric_unit
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.pages.charts import PairedDifference, forest_chart
@@ -30,7 +30,7 @@ PAGE: Final = "comparisons.html"
 STYLE: Final = "comparisons.css"
 KEPT: Final = "comparisons"
 MOST_CELLS: Final = 4500
-"""Maximum over all tables, so that the page stays below 2 MB. Further metrics have only figures and files."""
+"""Maximum over all tables, so that the page stays below 2 MB. Further metrics have only files."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,21 @@ class MatrixCell:
 
     difference: str
     interval: str
-    p: str
     state: str
     """The result for the row's model: `more`, `less`, `same`, `open` if there is no test, or `none`."""
     told: str
+
+
+@dataclass(frozen=True)
+class PairSentence:
+    """The result of one pair in a sentence, with its numbers."""
+
+    row: Comparison
+    sentence: str
+    state: str
+    """`apart` if a winner is named; else `open`."""
+    left: str
+    """Items that are left out."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +65,8 @@ class ComparisonSection:
     matrix: tuple[tuple[int, tuple[MatrixCell | None, ...]], ...]
     """One row for each model, by its place; None on the diagonal. Empty if the page would get too large."""
     figures: tuple[tuple[str, Markup], ...]
-    rows: tuple[tuple[Comparison, str, str], ...]
-    """Each pair with its verdict and the items left out. Empty if the page would get too large."""
+    pairs: tuple[tuple[int, tuple[PairSentence, ...]], ...]
+    """The pairs by their first model; only of the first metric."""
     files: Markup
     problems: tuple[tuple[str, tuple[str, ...]], ...]
     """Reasons why pairs were not compared, with the letters of the pairs."""
@@ -82,10 +93,11 @@ def write_comparisons(site: Site) -> None:
     left = MOST_CELLS
     sections = []
     for metric in ordered:
-        # A matrix has two cells for each pair, and the line of details of a pair is as long as two cells.
-        wanted = 2 * len(found.models) ** 2
-        whole = left >= wanted
-        sections.append(_section(site, found, metric, matrix=metric == ordered[0] or whole, rests=whole))
+        is_first = metric == ordered[0]
+        # A matrix has two cells for each pair, and the verdict of a pair is as long as two cells.
+        wanted = (2 if is_first else 1) * len(found.models) ** 2
+        whole = is_first or left >= wanted
+        sections.append(_section(site, found, metric, matrix=whole, is_first=is_first))
         left -= wanted if whole else 0
     write_static(site.folder, [STYLE])
     site.render(
@@ -93,7 +105,7 @@ def write_comparisons(site: Site) -> None:
         PAGE,
         sections=sections,
         models=[(index, site.board.models[index]) for index in found.models],
-        pairs=len({(row.first, row.second) for row in found.rows}),
+        names=[model.title for model in site.board.models],
         videos=max(row.videos for row in found.rows),
         few_videos=FEW_VIDEOS,
         power=round(found.settings.target_power * 100),
@@ -124,7 +136,7 @@ def _found(site: Site) -> Comparisons:
     return dataclasses.replace(found, rows=tuple(row for row in found.rows if row.metric in tested))
 
 
-def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, rests: bool) -> ComparisonSection:
+def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, is_first: bool) -> ComparisonSection:
     rows = [row for row in found.rows if row.metric == metric]
     compared = [row for row in rows if row.difference is not None]
     problems: dict[str, list[str]] = {}
@@ -136,38 +148,71 @@ def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, rests
         metric=metric,
         scale=metric_unit(metric),
         direction=direction_of(metric),
-        summary=_summary(found, compared),
+        summary=_summary(found, compared, with_power=is_first),
         matrix=_matrix(found, rows) if matrix else (),
-        figures=tuple(_figures(site, found, metric, rows)),
-        rows=tuple((row, found.verdict(row), row.left_out_text()) for row in compared) if rests else (),
+        figures=tuple(_figures(site, found, metric, rows)) if is_first else (),
+        pairs=_pairs(found, compared) if is_first else (),
         files=site.table(PAGE, metric, *_table(found, compared), title, site.signatures_of(metric)),
         problems=tuple((problem, tuple(pairs)) for problem, pairs in problems.items()),
     )
 
 
-def _summary(found: Comparisons, rows: list[Comparison]) -> str:
+def _summary(found: Comparisons, rows: list[Comparison], *, with_power: bool) -> str:
     """A summary of all pairs, as text."""
-    alpha = found.settings.alpha
-    winners = sum(row.winner(alpha) is not None for row in rows)
-    pairs = f"{len(rows)} pairs" if len(rows) != 1 else "one pair"
-    told = f"Of {pairs}, {winners} {'show' if winners != 1 else 'shows'} a winner."
     if len(rows) == 1:
-        verdict = found.verdict(rows[0])
-        told = f"{verdict[:1].upper()}{verdict[1:]}."
+        return _sentence(found, rows[0])
+    winners = sum(row.winner(found.settings.alpha) is not None for row in rows)
+    told = f"Of {len(rows)} pairs, {winners} {'show' if winners != 1 else 'shows'} a winner."
     withheld = sum(row.withheld is not None for row in rows)
-    if withheld and len(rows) > 1:
-        told += f" For {withheld} no winner is named, because more than 2 % of a model's items are unscored."
-    undecided = [row for row in rows if row.winner(alpha) is None and row.detectable is not None and not row.withheld]
+    if withheld:
+        told += f" For {withheld} no winner is named: more than 2 % of a model's items are unscored."
+    undecided = [row for row in rows if row.winner(found.settings.alpha) is None and not row.withheld]
     sizes = [row.detectable for row in undecided if row.detectable is not None]
-    if sizes and len(rows) > 1:
-        metric = rows[0].metric
-        least, most = (format_signed(metric, size)[1:] for size in (min(sizes), max(sizes)))
-        size = f"{least}" if least == most else f"{least} to {most}"
-        told += (
-            f" The rest may still differ: with {found.settings.target_power * 100:.0f} % power a difference of {size} "
-            "or more would be found."
-        )
+    if sizes and with_power:
+        size = format_signed(rows[0].metric, max(sizes))[1:]
+        told += f" The rest may differ by less than {size} ({found.settings.target_power * 100:.0f} % power)."
     return told
+
+
+def _pairs(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tuple[PairSentence, ...]], ...]:
+    """The pairs by their first model, each once."""
+    grouped: dict[int, list[PairSentence]] = {}
+    for row in rows:
+        state = "open" if row.winner(found.settings.alpha) is None else "apart"
+        verdict = PairSentence(row, _sentence(found, row), state, row.left_out_text())
+        grouped.setdefault(row.first, []).append(verdict)
+    return tuple((first, tuple(pairs)) for first, pairs in grouped.items())
+
+
+def _sentence(found: Comparisons, row: Comparison) -> str:
+    """The verdict of one pair as a sentence with the models' names."""
+    names = [f"{key_of(index)} {found.board.models[index].title}" for index in (row.first, row.second)]
+    winner = row.winner(found.settings.alpha)
+    if winner is None or row.difference is None:
+        verdict = found.verdict(row)
+        return f"{names[0]} and {names[1]}: {verdict}{_amount(row, 1)}."
+    if winner == row.second:
+        names.reverse()
+    word = "has more than" if direction_of(row.metric) == "neither" else "is better than"
+    few = f"; {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
+    return f"{names[0]} {word} {names[1]}{_amount(row, 1 if winner == row.first else -1)}{few}."
+
+
+def _amount(row: Comparison, sign: int) -> str:
+    """The difference with its interval, as the end of a sentence; empty without one."""
+    if row.difference is None:
+        return ""
+    ahead = sign * row.difference
+    size = format_points(ahead, row.metric) if ahead > 0 else format_signed(row.metric, ahead)
+    return f", {size} {_interval(row, sign)}".rstrip()
+
+
+def _interval(row: Comparison, sign: int) -> str:
+    """The interval of a difference; empty if it has none."""
+    if row.low is None or row.high is None:
+        return ""
+    low, high = sorted((sign * row.low, sign * row.high))
+    return format_range(low, high, row.metric, signed=True)
 
 
 def _matrix(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tuple[MatrixCell | None, ...]], ...]:
@@ -188,19 +233,15 @@ def _matrix(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tupl
 
 def _cell(found: Comparisons, row: Comparison, sign: int) -> MatrixCell:
     if row.difference is None:
-        return MatrixCell("–", "", "", "none", row.problem or "not compared")
+        return MatrixCell("–", "", "none", row.problem or "not compared")
     winner = row.winner(found.settings.alpha)
     own = row.first if sign > 0 else row.second
     state = (
         "open" if row.p is None or row.withheld else "same" if winner is None else "more" if winner == own else "less"
     )
-    interval = "no interval"
-    if row.low is not None and row.high is not None:
-        low, high = sorted((sign * row.low, sign * row.high))
-        interval = f"{format_signed(row.metric, low)} to {format_signed(row.metric, high)}"
-    p = "" if row.corrected_p is None else f"p {_after(format_p(row.corrected_p))}"
+    p = "" if row.corrected_p is None else f"p {_after(format_p(row.corrected_p))}; "
     difference = format_signed(row.metric, sign * row.difference)
-    return MatrixCell(difference, interval, p, state, found.verdict(row))
+    return MatrixCell(difference, _interval(row, sign) or "no interval", state, p + found.verdict(row))
 
 
 def _after(p: str) -> str:
@@ -216,7 +257,7 @@ def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]
     for words, target in targets:
         if target is None:
             continue
-        name = f"{key_of(target)} {board.models[target].name}"
+        name = f"{key_of(target)} {board.models[target].title}"
         caption = f"Difference to {words}, {name}"
         svg = forest_chart(_against(found, rows, target), title=f"{metric_title(metric)}: {caption}")
         if svg:
@@ -227,16 +268,16 @@ def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]
 
 
 def _extreme(board: Leaderboard, found: Comparisons, metric: str, *, floors: bool) -> int | None:
-    """The place of the highest value, among models or among floors."""
+    """The place of the highest value, among models or among floors; the oracle only if there is no other."""
     values = [
-        (value, index)
+        (not floors and competes(board.models[index].info), value, index)
         for index in found.models
         if (board.models[index].floor is not None) == floors
         and (value := leaderboard_number(board.models[index], metric)) is not None
     ]
     if not values:
         return None
-    return max(values, key=lambda pair: pair[0])[1]
+    return max(values, key=lambda found: found[:2])[2]
 
 
 def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[PairedDifference]:
@@ -253,10 +294,7 @@ def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Pa
             if low is not None and high is not None:
                 low, high = sorted((sign * low, sign * high))
             estimate = on_display_scale(Estimate(sign * row.difference, low, high, row.items, row.videos), row.metric)
-            interval = "no interval" if low is None or high is None else (
-                f"[{format_signed(row.metric, low)}, {format_signed(row.metric, high)}]"
-            )  # fmt: skip
-            told = f"{format_signed(row.metric, sign * row.difference)} {interval}, {told}"
+            told = f"{format_signed(row.metric, sign * row.difference)} {_interval(row, sign) or 'no interval'}, {told}"
         apart = row.winner(found.settings.alpha) is not None
         lines.append(PairedDifference(index, found.board.models[index].name, estimate, told, apart))
     return lines

@@ -8,9 +8,11 @@ from typing import Final
 
 from jinja2 import Environment
 
+from reeltalk.analysis.dialogues import clip_activity
 from reeltalk.metrics.counting import count_benchmark, format_jumps
 from reeltalk.metrics.turn_checks import benchmark_quality, checked_turns
 from reeltalk.pages.dataset import quality_values
+from reeltalk.pages.site import group_title
 from reeltalk.pages.turn_notes import TurnNotes, describe_flag, describe_turn
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -199,13 +201,16 @@ class _Tables:
             return None
         number: dict[str, int] = {chain.id: n for n, chain in enumerate(chains, 1)}
         clip_number: dict[str, int] = {clip.id: n for n, clip in enumerate(self.clips[video.id], 1)}
+        activities = {clip.id: clip_activity(clip) for clip in self.clips[video.id]}
         shown = ConstructedVideo(video, file)
         for chain in chains:
             leads: dict[int, list[tuple[str, str]]] = defaultdict(list)
             for linkage in self.linkages[chain.id]:
                 target = f"{number.get(linkage.target.unit_id, 0)}.{linkage.target.turn_index + 1}"
                 leads[linkage.source.turn_index].append((linkage.relation, target))
-            title = f"Chain {number[chain.id]}: clip {chain.clip_id}" if chain.clip_id else f"Chain {number[chain.id]}"
+            title = f"Chain {number[chain.id]}"
+            if chain.clip_id is not None:
+                title += f": {activities.get(chain.clip_id) or f'clip {chain.clip_id}'}"
             shown.chains.append(self._unit(chain.id, title, chain.turns, leads))
             for draft in self.drafts[chain.id]:
                 ends = (draft.linkage.source, draft.linkage.target)
@@ -214,7 +219,7 @@ class _Tables:
         for dialogue in dialogues:
             parts = sorted({clip_number.get(clip, 0) for clip in dialogue.clip_ids})
             about = f"clip{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}" if parts else "the whole video"
-            task = (dialogue.task or "dialogue").replace("_", " ").capitalize()
+            task = group_title("task", dialogue.task) if dialogue.task else "Dialogue"
             shown.dialogues.append(self._unit(dialogue.id, f"{task}, {about}", dialogue.turns, {}))
         for path in self.paths[video.id]:
             steps = [(f"{number.get(s.ref.unit_id, 0)}.{s.ref.turn_index + 1}", s.turn) for s in path.steps]

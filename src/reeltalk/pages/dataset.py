@@ -178,5 +178,6 @@ REPORT_PAGES: Final = (
         lambda site: site.benchmark is not None and has_dataset(site.benchmark),
         write_dataset,
         place=150,
+        more=True,
     ),
 )

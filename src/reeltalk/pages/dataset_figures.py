@@ -10,7 +10,7 @@ from markupsafe import Markup
 from reeltalk.analysis.dataset import NOT_STATED, DatasetNumbers, Spread, count_noun, format_number
 from reeltalk.metrics.profile import RARE_PERCENT
 from reeltalk.pages.charts import SECONDS, BarRow, bar_chart, count_grid, histogram_bins, histogram_chart, share_chart
-from reeltalk.schema.labels import Content, Target, Thinking
+from reeltalk.schema.labels import Content, Target, Thinking, label_title
 
 MOST_BARS: Final = 24
 """Maximum number of bars in a figure; its table has all rows, up to `MOST_ROWS`."""
@@ -260,11 +260,12 @@ def kind_panels(found: DatasetNumbers) -> list[Panel]:
     if found.skills:
         note = "Skills of drafts of rewriting: no question has one yet." if found.drafted else ""
         head = ("Skill", "Relation", "Drafts" if found.drafted else "Questions")
-        panels.append(nested_panel(found.skills, "Skills, and their relations", "SVBench figure 3b", head, note))
+        named = Counter({(label_title("svbench.skill", skill), part): n for (skill, part), n in found.skills.items()})
+        panels.append(nested_panel(named, "Skills, and their relations", "SVBench figure 3b", head, note))
     if found.relations:
         panels.append(bar_panel(found.relations, "Linkages by relation", "SVBench figure 3b", "Relation", "Linkages"))
     if found.tasks:
-        plain = Counter({task.replace("_", " "): n for task, n in found.tasks.items()})
+        plain = Counter({_task_title(task): n for task, n in found.tasks.items()})
         panels.append(bar_panel(plain, "Dialogues by task", "MT-Video-Bench figure 3", "Task", "Dialogues"))
     if found.expected:
         rows = [("expects Yes", found.expected[True]), ("expects No", found.expected[False])]
@@ -277,8 +278,7 @@ def kind_panels(found: DatasetNumbers) -> list[Panel]:
                 ("Reply", "Items", "%"),
                 with_shares(rows, found.expected.total()),
                 note=f"{format_number(found.expected.total() / found.checklists)} items a checklist on average "
-                "(version 1 of MT-Video-Bench 3.29, 37.65 % No; version 2 five). "
-                "An answer without content gets every item that expects No.",
+                "(MT-Video-Bench: 3.29, 37.65 % No; its version 2: five).",
             )
         )
     if found.question_types:
@@ -288,20 +288,30 @@ def kind_panels(found: DatasetNumbers) -> list[Panel]:
     return panels
 
 
+def _task_title(task: str) -> str:
+    return label_title("mt_video_bench.task", task).replace("_", " ")
+
+
+def _with_code(title: str, code: str) -> str:
+    """The name of a label, followed by its code if it has one."""
+    return title if title == code else f"{title} ({code})"
+
+
 def _question_types(found: DatasetNumbers) -> Panel:
     ordered = sorted(found.question_types.items(), key=lambda pair: (-pair[1], pair[0]))
-    rows = [BarRow(name, n, f"{100 * n / found.typed:.1f} %") for name, n in ordered]
+    titles = {name: label_title("vdact.question_type", name) for name in found.question_types}
+    rows = [BarRow(titles[name], n, f"{100 * n / found.typed:.1f} %") for name, n in ordered]
     return Panel(
         "Question types",
         "VDAct figure 2b",
         Markup(bar_chart(rows[:MOST_BARS], title="Share of questions with each type")),
         ("Type", "Questions", "%", "Most frequent in"),
         tuple(
-            (name, f"{n:,}", f"{100 * n / found.typed:.1f}", NAMED_BY_THE_PAPER.get(name, "")) for name, n in ordered
+            (_with_code(titles[name], name), f"{n:,}", f"{100 * n / found.typed:.1f}", NAMED_BY_THE_PAPER.get(name, ""))
+            for name, n in ordered
         ),
-        note=f"Of {count_noun(found.typed, 'question')} with a type; one may have several. The paper has no shares: "
-        "the last column of the table has the types that its text names as the most frequent in VDAct and in AVSD, on "
-        "60 dialogues each.",
+        note=f"Of {count_noun(found.typed, 'question')} with a type; one may have several. The last column has "
+        "the types that the paper calls the most frequent.",
     )
 
 

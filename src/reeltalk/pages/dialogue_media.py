@@ -7,7 +7,7 @@ from typing import Final
 from jinja2 import Environment
 from markupsafe import Markup
 
-from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, ShownTurn, read_context
+from reeltalk.analysis.dialogues import ShownDialogue, ShownTurn
 from reeltalk.analysis.leaderboard import key_of
 from reeltalk.pages.charts import axis_ticks
 from reeltalk.pages.site import Site
@@ -15,8 +15,8 @@ from reeltalk.pages.site_media import SiteMedia, Wanted
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.sampling import evenly
 
-WIDTH: Final = 760
-LEFT: Final = 92
+WIDTH: Final = 560
+LEFT: Final = 60
 RIGHT: Final = 14
 ROW: Final = 15
 MOST_TURNS: Final = 40
@@ -145,7 +145,7 @@ class MediaWriter:
 
     def __init__(self, site: Site) -> None:
         self.site, self.settings = site, site.settings
-        self.context = read_context(site.benchmark) if site.benchmark is not None else BenchmarkContext()
+        self.context = site.context
         self.media: SiteMedia | None = None
         self.clips: dict[Wanted, tuple[str, float]] = {}
         self.frames: dict[tuple[str, float], str] = {}
@@ -179,6 +179,10 @@ class MediaWriter:
         if seen_any or any(evidence.values()) or any(turn.asked_at_s is not None for turn in dialogue.turns):
             self._draw(dialogue, evidence, stage)
         return stage
+
+    def still(self, dialogue: ShownDialogue) -> str | None:
+        """A picture of a dialogue's part of the video, below the site; None if the report has none."""
+        return self._still(dialogue, self._part(dialogue)) if self.frames else None
 
     def pictures(self, dialogue: ShownDialogue, turns: Sequence[ShownTurn], count: int) -> list[tuple[float, bytes]]:
         """Frames for a figure of some turns, from those written for the pages: times and JPEG.
@@ -215,7 +219,8 @@ class MediaWriter:
             stage.why = "The benchmark does not have the file of this video."
             return
         part = self._part(dialogue)
-        poster = self._poster(dialogue, part)
+        still = self._still(dialogue, part)
+        poster = None if still is None else f"../{still}"
         if self.settings.media == "cut":
             if part is None or part not in self.clips:
                 why = self.media.failed.get(part, "it has no length") if part is not None else "it has no length"
@@ -236,12 +241,12 @@ class MediaWriter:
             words += f"; the dialogue is about {part[1].start_s:.1f} to {part[1].end_s:.1f} s"
         stage.player = VideoPlayer(src, 0.0, words, poster)
 
-    def _poster(self, dialogue: ShownDialogue, part: Wanted | None) -> str | None:
-        """The picture before the video plays: the first frame of the part that the dialogue is about."""
+    def _still(self, dialogue: ShownDialogue, part: Wanted | None) -> str | None:
+        """The first frame of the part that the dialogue is about, also the picture before the video plays."""
         times = sorted({time_s for turn in dialogue.turns for time_s in self._times(turn)})
         files = {time_s: file for time_s in times if (file := self.frames.get((dialogue.video_id, time_s)))}
         inside = [time_s for time_s in files if part is None or part[1].start_s <= time_s < part[1].end_s]
-        return f"../{files[(inside or list(files))[0]]}" if files else None
+        return files[(inside or list(files))[0]] if files else None
 
     def _times(self, turn: ShownTurn) -> list[float]:
         """Times of the frames shown at a turn: frames that models saw, thinned out evenly if there are many."""
@@ -298,7 +303,7 @@ class MediaWriter:
             for turn in dialogue.turns
         ]
         clips = self.context.clips.get(dialogue.video_id, ())
-        title = f"Time line of dialogue {dialogue.unit_id} on video {dialogue.video_id}"
+        title = f"Time line of {dialogue.title} on video {dialogue.video_id}"
         environment = self.site.environment
         stage.line = draw_timeline(environment, title, end_s, clips=clips, turns=turns, frames=rows)
         told = ["triangles: when a question is asked"] if known else []

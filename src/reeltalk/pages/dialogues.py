@@ -2,18 +2,24 @@
 
 A page that was opened from disk may run scripts but not read files. So the rows of long lists are written as scripts.
 Each script has a part of the rows as JSON and passes it to `shards.js`.
+
+The address of the page to find turns sets its filters, after `#` or `?`; `finder_link` writes it:
+`turns.html#show=wrong&model=NAME&label=VOCABULARY:LABEL&task=TASK&q=WORDS`. `show` is a value of the page's first list,
+such as `wrong`, `right`, `failed` or `unscored`.
 """
 
 import heapq
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from reeltalk.analysis.columns import metric_title
+from reeltalk.analysis.columns import metric_title, split_model_name
 from reeltalk.analysis.dialogues import (
     NEAR_ZERO_FOR_ONE_ANSWER,
     ShownDialogue,
@@ -35,11 +41,12 @@ from reeltalk.analysis.finder import (
     word_row,
 )
 from reeltalk.analysis.leaderboard import key_of
-from reeltalk.analysis.turn_scores import RIGHT, credit_metric
+from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabulary
+from reeltalk.analysis.values import format_value
 from reeltalk.pages.case import MOST_TURNS, CaseFrame, CaseTurn, case_file, chosen_models, credits_of, draw_case
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
-from reeltalk.pages.site import Page, Site, write_static, write_text
+from reeltalk.pages.site import Page, Site, group_title, write_static, write_text
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import printable
 
@@ -102,6 +109,10 @@ LIST: Final = "dialogues.html"
 MOST_CASES: Final = 300
 """A report with more dialogues has no case-study figures; `reeltalk report --dialogue` draws single ones."""
 CASE_FRAMES: Final = 4
+FOLDED_MODELS: Final = 6
+"""If more models answered, each answer is folded on the page of its dialogue."""
+TASKS: Final = "mt_video_bench.task"
+"""The vocabulary of the tasks of dialogues."""
 
 
 def write_dialogue_pages(site: Site) -> None:
@@ -110,9 +121,10 @@ def write_dialogue_pages(site: Site) -> None:
     Args:
         site: The report.
     """
-    _write_list(site)
     write_static(site.folder, ["browser.css", "dialogue.js"])
     board, dialogues = site.board, site.dialogues
+    staging = MediaWriter(site)
+    _write_list(site, staging)
     metrics = item_metrics(board, dialogues)
     # The floor may consist of judged empty answers, which have no rows in a run.
     silent = {
@@ -121,20 +133,19 @@ def write_dialogue_pages(site: Site) -> None:
         if model.floor is not None
         and all(turn.answers[index].text is None for dialogue in dialogues for turn in dialogue.turns)
     }
-    staging = MediaWriter(site)
     metric = credit_metric(scored_metrics(board, dialogues))
     same = {
-        "heads": Markup("").join(
-            Markup('<th scope="col" class="number">{}</th>').format(metric_title(m)) for m in metrics
-        ),
-        "keys": [
-            Markup('<span class="key m{}">{}</span><span dir="auto">{}</span>').format(
-                index % COLOURS, key_of(index), printable(model.name)
-            )
-            for index, model in enumerate(board.models)
-        ],
+        "keys": [_model_key(index, model.name) for index, model in enumerate(board.models)],
+        "marks": {
+            True: Markup(' <span class="right">right</span>'),
+            False: Markup(' <span class="wrong">wrong</span>'),
+            None: "",
+        },
         "titles": [(metric, metric_title(metric)) for metric in metrics],
         "silent": silent,
+        "folded": len(board.models) - len(silent) > FOLDED_MODELS,
+        "measure": metric_title(metric) if metric is not None else "",
+        "right_above": f"{RIGHT:.0%}".replace("%", " %"),
         "left_out": [m for m in board.metrics if m in NEAR_ZERO_FOR_ONE_ANSWER and m not in metrics],
     }
     for number, dialogue in enumerate(dialogues):
@@ -147,7 +158,9 @@ def write_dialogue_pages(site: Site) -> None:
                 "dialogue.html",
                 f"dialogues/{file}",
                 dialogue=dialogue,
-                shown_turns=[(turn, stage.turns.get(turn.anchor)) for turn in turns],
+                shown_turns=[
+                    (turn, _right(turn, metric), stage.turns.get(turn.anchor), _label_chips(turn)) for turn in turns
+                ],
                 stage=stage,
                 case=case,
                 place=place,
@@ -159,11 +172,40 @@ def write_dialogue_pages(site: Site) -> None:
             )
 
 
+def _model_key(index: int, name: str) -> Markup:
+    """A model's letter and name, with the hash of its weights small beside it."""
+    title, weights = split_model_name(printable(name))
+    shown = Markup('<span class="key m{}">{}</span><span dir="auto">{}</span>').format(
+        index % COLOURS, key_of(index), title
+    )
+    return shown + Markup(' <span class="id">{}</span>').format(weights) if weights else shown
+
+
+def _right(turn: ShownTurn, metric: str | None) -> list[bool | None]:
+    """Whether each model's answer is right; None without a score."""
+    return [None if credit is None else credit > RIGHT for credit in credits_of(turn, metric)]
+
+
+def _label_chips(turn: ShownTurn) -> Markup:
+    """The task and labels of a turn by their names; the vocabulary and the code are tooltips."""
+    labels = [(name, value) for name, values in turn.labels.items() for value in values]
+    if turn.task and (TASKS, turn.task) not in labels:
+        labels.insert(0, (TASKS, turn.task))
+    return Markup("").join(_label_chip(name, value) for name, value in labels)
+
+
+@cache
+def _label_chip(name: str, value: str) -> Markup:
+    return Markup(' <span class="label" dir="auto" title="{}: {}">{}</span>').format(
+        printable(title_of_vocabulary(name)), printable(value), printable(group_title(name, value))
+    )
+
+
 def _write_case(site: Site, staging: MediaWriter, dialogue: ShownDialogue, metric: str | None) -> str:
     """Write a dialogue's case-study figure, and return its address from the dialogue's page."""
     turns = dialogue.turns[:MOST_TURNS]
     svg = draw_case(
-        f"Dialogue {dialogue.unit_id}, video {dialogue.video_id}",
+        f"{dialogue.title}, video {dialogue.video_id}",
         [CaseTurn(turn, credits_of(turn, metric)) for turn in turns],
         chosen_models(site.board, ()),
         measure=metric_title(metric) if metric is not None else "",
@@ -188,35 +230,54 @@ def _list_file(place: int) -> str:
     return LIST if place == 0 else f"dialogues-{place + 1}.html"
 
 
-def _write_list(site: Site) -> None:
+def _write_list(site: Site, staging: MediaWriter) -> None:
     metric = mean_metric(scored_metrics(site.board, site.dialogues))
     means = [dialogue.means(metric) if metric else [] for dialogue in site.dialogues]
+    # A floor of judged empty answers has no answers in a dialogue.
+    shown = [place for place, column in enumerate(zip(*means, strict=True)) if any(mean is not None for mean in column)]
+    means = [[values[place] for place in shown] for values in means]
     levels = heat_levels(means)
     cells = [list(zip(values, heat, strict=True)) for values, heat in zip(means, levels, strict=True)]
-    rows = list(zip(site.dialogues, cells, strict=True))
+    stills = [staging.still(dialogue) for dialogue in site.dialogues]
+    rows = list(zip(site.dialogues, cells, stills, strict=True))
     files = [_list_file(place) for place in range(max(1, -(-len(rows) // ROWS)))]
     shards = 0
     if len(files) > 1:
         write_static(site.folder, ["dialogues.js", "shards.js"])
-        shards = len(write_shards(site.folder, "dialogues", (_list_row(*row) for row in rows)))
+        shards = len(write_shards(site.folder, "dialogues", (_list_row(metric, *row) for row in rows)))
     for place, file in enumerate(files):
-        shown = rows[place * ROWS : (place + 1) * ROWS]
-        site.render(LIST, file, metric=metric, rows=shown, total=len(rows), files=files, place=place, shards=shards)
+        listed = rows[place * ROWS : (place + 1) * ROWS]
+        site.render(
+            LIST,
+            file,
+            metric=metric,
+            rows=listed,
+            shown=shown,
+            total=len(rows),
+            files=files,
+            place=place,
+            shards=shards,
+            pictures=any(stills),
+        )
 
 
-def _list_row(dialogue: ShownDialogue, cells: Sequence[tuple[float | None, int]]) -> list[object]:
+def _list_row(
+    metric: str | None, dialogue: ShownDialogue, cells: Sequence[tuple[float | None, int]], still: str | None
+) -> list[object]:
     """A dialogue's row for the script that searches all pages of the list."""
-    means = [[None if mean is None else round(mean, 4), level] for mean, level in cells]
+    means = [["–" if mean is None else format_value(mean, metric), level, mean] for mean, level in cells]
     return [
-        printable(dialogue.unit_id),
+        printable(dialogue.title),
         dialogue.file,
         printable(dialogue.video_id),
         len(dialogue.turns),
         means,
+        printable(dialogue.unit_id),
+        still or "",
     ]
 
 
-LISTED: Final = 20
+LISTED: Final = 8
 """Maximum number of turns in a list that needs no script."""
 MOST_LISTS: Final = 12
 """Maximum number of models that are compared with the best one in such lists."""
@@ -226,7 +287,8 @@ MOST_LISTS: Final = 12
 class ListedTurn:
     """A turn in a list."""
 
-    unit_id: str
+    dialogue: str
+    """Title of its dialogue."""
     number: int
     href: str
     question: str
@@ -246,6 +308,23 @@ class TurnList:
 TURNS_PAGE: Final = "turns.html"
 
 
+def finder_link(
+    *, show: str = "", model: str = "", label: tuple[str, str] | None = None, task: str = "", words: str = ""
+) -> str:
+    """The address of the page to find turns, with filters.
+
+    Args:
+        show: Which answers, such as `wrong` or `failed`; all turns by default.
+        model: Name of a model on the leaderboard.
+        label: Name of a vocabulary and a label of it, such as `vdact.question_type` and `T-SEQ`.
+        task: A task of dialogues.
+        words: Words of the question, dialogue or video.
+    """
+    filters = {"show": show, "model": model, "label": ":".join(label or ()), "task": task, "q": words}
+    found = urlencode({name: value for name, value in filters.items() if value})
+    return f"{TURNS_PAGE}#{found}" if found else TURNS_PAGE
+
+
 def write_finder(site: Site) -> None:
     """Write `turns.html` and its data.
 
@@ -261,7 +340,10 @@ def write_finder(site: Site) -> None:
     units = write_shards(
         site.folder,
         "units",
-        ([printable(dialogue.unit_id), dialogue.file, printable(dialogue.video_id)] for dialogue in dialogues),
+        (
+            [printable(text) for text in (dialogue.title, dialogue.file, dialogue.video_id, dialogue.unit_id)]
+            for dialogue in dialogues
+        ),
     )
     told = {
         "turns": len(columns),
@@ -281,7 +363,8 @@ def write_finder(site: Site) -> None:
         finder=finder,
         labels=labels,
         total=len(turns),
-        right=RIGHT,
+        right=round(100 * RIGHT),
+        title_of_vocabulary=title_of_vocabulary,
         several=len([model for model in board.models if model.floor is None]) > 1,
         lists=_lists(site, finder, turns),
     )
@@ -306,7 +389,7 @@ def _lists(site: Site, finder: Finder, turns: Sequence[FoundTurn]) -> list[TurnL
     if not means:
         return []
     best, *others = sorted(means, key=lambda index: (-means[index], index))
-    names = [f"{key_of(i)} {model.name}" for i, model in enumerate(site.board.models)]
+    names = [f"{key_of(i)} {model.title}" for i, model in enumerate(site.board.models)]
     lists = []
     for other in others[:MOST_LISTS]:
         for one, two in ((best, other), (other, best)):
@@ -335,7 +418,7 @@ def _list(
         marks = [(index, value) for index in models if (value := found.credits[0][index]) is not None]
         shown.append(
             ListedTurn(
-                site.dialogues[found.dialogue].unit_id,
+                site.dialogues[found.dialogue].title,
                 found.turn.number,
                 f"dialogues/{found.turn.file}#{found.turn.anchor}",
                 short(found.turn.question, QUESTION_CHARACTERS),

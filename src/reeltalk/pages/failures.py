@@ -29,7 +29,8 @@ class FailureRow:
     kind: str
     """`answer`, or the name of the measure without a score."""
     model: int
-    unit_id: str
+    dialogue: str
+    """Title of the dialogue."""
     where: str
     """The turn, as text."""
     href: str
@@ -140,11 +141,11 @@ def collect_failures(site: Site) -> ReportFailures:
 def _rows(site: Site) -> Iterator[FailureRow]:
     for dialogue in site.dialogues:
         for index, verdicts in enumerate(dialogue.verdicts):
-            place = (index, dialogue.unit_id, "as a whole", f"dialogues/{dialogue.file}#as-a-whole")
+            place = (index, dialogue.title, "as a whole", f"dialogues/{dialogue.file}#as-a-whole")
             yield from _unscored(place, verdicts)
         for turn in dialogue.turns:
             for index, answer in enumerate(turn.answers):
-                place = (index, dialogue.unit_id, f"turn {turn.number}", _href(turn))
+                place = (index, dialogue.title, f"turn {turn.number}", _href(turn))
                 # An answer that was only needed for the history is fine unless it has a reason.
                 if answer.state is not AnswerState.ANSWERED and (
                     answer.state is not AnswerState.NOT_SCORED or answer.reason

@@ -26,7 +26,7 @@ from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
 from reeltalk.pages import charts
 from reeltalk.pages.breakdowns import BY_TITLES, sort_groups
 from reeltalk.pages.charts import Grouped
-from reeltalk.pages.site import Page, Site
+from reeltalk.pages.site import Page, Site, group_title
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
 
@@ -249,7 +249,7 @@ def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int])
             groups = sort_groups(dict.fromkeys(row.group for row in rows if row.group is not None))
             of_group = [tuple(row for row in rows if row.group == group) for group in groups]
             shown_rows = tuple(
-                ControlLine(group.replace("_", " "), metric, own)
+                ControlLine(group_title(by, group), metric, own)
                 for group, own in zip(groups, of_group, strict=True)
                 if len(own) == len(others) and any(row.difference is not None for row in own)
             )
@@ -321,7 +321,7 @@ def write_looking(site: Site) -> None:
     )
 
 
-REPORT_PAGES: Final = (Page("Looking", FILE, lambda site: bool(site.controls), write_looking, place=50),)
+REPORT_PAGES: Final = (Page("Looking", FILE, lambda site: bool(site.controls), write_looking, place=50, more=True),)
 
 
 def _files(site: Site, name: str, looking: ControlResults, table: ControlTable) -> Markup:

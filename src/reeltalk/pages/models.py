@@ -217,5 +217,5 @@ def _own(groups: list[Breakdown], site: Site, among: list[int], index: int) -> l
 
 REPORT_PAGES: Final = (
     Page("", "models/", lambda site: True, write_models, place=40),
-    Page("Models", PAGE, has_about, write_about, place=90),
+    Page("Models", PAGE, has_about, write_about, place=90, more=True),
 )

@@ -126,4 +126,4 @@ def _families(metrics: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(metric_title(metric.split(".")[0]) for metric in metrics))
 
 
-REPORT_PAGES: Final = (Page("All numbers", PAGE, lambda site: True, write_numbers, place=15),)
+REPORT_PAGES: Final = (Page("All numbers", PAGE, lambda site: True, write_numbers, place=15, more=True),)

@@ -49,6 +49,8 @@ class ModelPair:
     one: int
     two: int
     rows: list[TagDifference]
+    shows_best: bool
+    """True if one of them is the best model of all."""
 
     @property
     def differing(self) -> int:
@@ -74,8 +76,8 @@ def write_profiles(site: Site) -> None:
     write_static(site.folder, [STYLE])
     models = shown_models(site)
     often = frequencies(site.turns)
-    pairs = [_pair(site, one, two) for one, two in combinations(models, 2) if are_comparable(site, one, two)]
     first, second = _first_two(site)
+    pairs = [_pair(site, one, two, first) for one, two in combinations(models, 2) if are_comparable(site, one, two)]
     vocabularies = list(site.turns.groups)
     videos = len({video for video, tagged in zip(site.turns.videos, site.turns.tagged, strict=True) if tagged})
     site.render(
@@ -299,11 +301,11 @@ def _first_two(site: Site) -> tuple[int | None, int | None]:
     return first, best_model(site, beside=first)
 
 
-def _pair(site: Site, one: int, two: int) -> ModelPair:
+def _pair(site: Site, one: int, two: int, best: int | None) -> ModelPair:
     """A comparison of two models, the better one first."""
     if _overall(site, two) > _overall(site, one):
         one, two = two, one
-    return ModelPair(one, two, tag_differences(site.turns, one, two))
+    return ModelPair(one, two, tag_differences(site.turns, one, two), best in (one, two))
 
 
 def _note(share: Frequency) -> str:

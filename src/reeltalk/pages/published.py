@@ -179,5 +179,5 @@ def formats_of(benchmark: Benchmark) -> frozenset[str]:
 
 
 REPORT_PAGES: Final = (
-    Page("Published numbers", PAGE, lambda site: bool(site.settings.published), write_published, place=160),
+    Page("Published numbers", PAGE, lambda site: bool(site.settings.published), write_published, place=160, more=True),
 )

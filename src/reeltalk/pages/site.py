@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -13,10 +13,11 @@ from markupsafe import Markup
 
 from reeltalk._version import __version__
 from reeltalk.analysis.calibration import Calibration
-from reeltalk.analysis.columns import metric_kind, metric_title
-from reeltalk.analysis.dialogues import ShownDialogue, limit_text
+from reeltalk.analysis.columns import metric_kind, metric_title, split_model_name
+from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, limit_text, read_context
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
+from reeltalk.analysis.standings import type_vocabulary
 from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
 from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.analysis.values import (
@@ -34,6 +35,7 @@ from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.pages.scenarios import title_of_activity
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
+from reeltalk.schema.labels import label_title
 from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import printable
 from reeltalk.store.benchmark import Benchmark
@@ -54,6 +56,8 @@ class Page:
     write: "Callable[[Site], None]"
     place: int
     """Position in the navigation: pages are ordered by it."""
+    more: bool = False
+    """True if the navigation has it behind *More*."""
 
 
 @dataclass
@@ -87,6 +91,15 @@ class Site:
         """The facts about each model, in the leaderboard's order."""
         said = self.settings.about
         return [said.get(model.name) or said.get(model.info.model) for model in self.board.models]
+
+    @cached_property
+    def context(self) -> BenchmarkContext:
+        """The benchmark's videos, clips and dialogues; empty without a benchmark.
+
+        Raises:
+            InputError: A table is damaged.
+        """
+        return BenchmarkContext() if self.benchmark is None else read_context(self.benchmark)
 
     @cached_property
     def turns(self) -> TaggedTurns:
@@ -224,10 +237,38 @@ def make_environment() -> Environment:
         metric_heading=metric_heading,
         swatch=lambda index: Markup(charts.swatch(index)),
         metric_title=metric_title,
+        split_model_name=split_model_name,
+        group_title=group_title,
+        label_mark=label_mark,
         pages=(),
         here="",
     )
     return made
+
+
+def group_title(vocabulary: str, label: str) -> str:
+    """The name of a label, or of a group of a run, for people: `Sequence` for `T-SEQ`.
+
+    Args:
+        vocabulary: Name of the vocabulary, such as `vdact.question_type`, or the kind of a group, such as
+            `question_type`.
+        label: The label as tables have it.
+    """
+    return label_title(type_vocabulary(vocabulary), label).replace("_", " ")
+
+
+@cache
+def label_mark(vocabulary: str, label: str) -> Markup:
+    """The name of a label as HTML; its code, if it has one, is a tooltip.
+
+    Args:
+        vocabulary: As for `group_title`.
+        label: The label as tables have it.
+    """
+    title = group_title(vocabulary, label)
+    if title == label.replace("_", " "):
+        return Markup('<span dir="auto">{}</span>').format(printable(title))
+    return Markup('<abbr title="{}">{}</abbr>').format(printable(label), printable(title))
 
 
 def _shown_text(value: object) -> object:

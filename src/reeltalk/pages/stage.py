@@ -11,7 +11,7 @@ from pathlib import Path
 from jinja2 import Environment
 
 from reeltalk import pages
-from reeltalk.analysis.dialogues import collect_dialogues
+from reeltalk.analysis.dialogues import collect_dialogues, title_dialogues
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.verdicts import verdicts_of
 from reeltalk.errors import BenchmarkError, SettingError
@@ -101,6 +101,7 @@ def write_report(
     site.calibration = run_calibration(runs, settings.human)
     if benchmark is not None:
         _check_benchmark(benchmark, site)
+        title_dialogues(site.dialogues, site.context)
     site.pages = tuple(page for page in report_pages() if page.applies(site))
     write_static(folder)
     for page in site.pages:
@@ -291,7 +292,9 @@ def _environment_of(benchmark: Benchmark, first: str | None = None) -> Environme
     if has_dataset(benchmark):
         pages.append(("Dataset", DATASET_PAGE))
     environment = make_environment()
-    environment.globals["pages"] = [{"title": title, "file": file} for title, file in pages if file != first]
+    environment.globals["pages"] = [
+        {"title": title, "file": file, "more": False} for title, file in pages if file != first
+    ]
     return environment
 
 

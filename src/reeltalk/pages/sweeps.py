@@ -306,4 +306,4 @@ def _table(site: Site, line: Sweep, metrics: list[SweptMetric]) -> Markup:
     return site.table(PAGE, f"{line.setting}-{line.name}", header, rows, title, signatures, notes=notes)
 
 
-REPORT_PAGES: Final = (Page("Settings", PAGE, has_sweeps, write_sweeps, place=80),)
+REPORT_PAGES: Final = (Page("Settings", PAGE, has_sweeps, write_sweeps, place=80, more=True),)

@@ -11,6 +11,7 @@ from reeltalk.analysis.columns import (
     floor_of,
     metric_kind,
     metric_title,
+    split_model_name,
 )
 from reeltalk.analysis.values import (
     format_points,
@@ -135,3 +136,17 @@ def test_the_floor_stands_beside_all_others() -> None:
     assert differing_parts([model, floor], frozenset()) == []
     assert floor_of(floor[0]) == "says nothing"
     assert floor_of(model[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "weights"),
+    [
+        ("reeltalk-mini#17ab5c73", "reeltalk-mini", "17ab5c73"),
+        ("reeltalk-mini#17ab5c73 · second", "reeltalk-mini · second", "17ab5c73"),
+        ("qwen2.5-vl:7b", "qwen2.5-vl:7b", ""),
+        ("team#deadbeef/model", "team#deadbeef/model", ""),
+        ("model #1", "model #1", ""),
+    ],
+)
+def test_the_hash_of_weights_is_apart_from_the_name_of_a_model(name: str, title: str, weights: str) -> None:
+    assert split_model_name(name) == (title, weights)

@@ -45,10 +45,13 @@ def test_every_pair_has_difference_interval_and_corrected_p(make_paired_run: Run
     assert "ROUGE-L" in matrix
     cells = re.findall(r'<td class="number ([a-z]+)"[^>]*>(.*?)</td>', matrix)
     assert [state for state, _ in cells] == ["same", "less", "same", "less", "more", "more"]
-    assert all(re.search(r"[+-]\d+\.\d+ to [+-]\d+\.\d+", cell) for _, cell in cells)
-    assert all(re.search(r"p (=|&lt;) \d", cell) for _, cell in cells)
+    assert all(re.search(r"\[[+-]\d+\.\d+, [+-]\d+\.\d+\]", cell) for _, cell in cells)
+    assert len(re.findall(r'title="p (?:=|&lt;) \d', matrix)) == len(cells)
     assert "Of 3 pairs, 2 show a winner." in page
     assert "smallest detectable difference here is" in page
+    sentences = re.findall(r'<li class="(apart|open)">(.*?)</li>', page)
+    assert [state for state, _ in sentences] == ["open", "apart", "apart"]
+    assert sentences[1][1].startswith("C c is better than A a, ")
     assert "Lexical agreement: Of 3 pairs" in page
     assert HOSTILE not in page
     assert 'href="comparisons.html" aria-current="page"' in page
@@ -65,7 +68,7 @@ def test_the_page_and_the_command_give_the_same_numbers_for_a_pair(make_paired_r
         for row in compare_models(board, CompareSettings(), models=chosen).rows:
             assert row.low is not None
             assert row.high is not None
-            assert f"{format_signed(row.metric, row.low)} to {format_signed(row.metric, row.high)}" in page
+            assert f"[{format_signed(row.metric, row.low)}, {format_signed(row.metric, row.high)}]" in page
             assert f"p = {format_p(row.corrected_p)}" in page
             file = f"comparisons-{row.metric.replace('_', '-')}.csv"
             table = (tmp_path / "site" / "tables" / file).read_text(encoding="utf-8")

@@ -146,7 +146,11 @@ def test_types_are_shares_of_typed_questions(make: Maker) -> None:
         turn(),
     ]
     rows = panels(make(Content(dialogues=[dialogue("d", *turns)])))["Question types"]
-    assert rows == (("EXP", "1", "50.0", ""), ("REF", "1", "50.0", "VDAct"), ("T-SEQ", "1", "50.0", "VDAct"))
+    assert rows == (
+        ("Explanations (EXP)", "1", "50.0", ""),
+        ("References to earlier turns (REF)", "1", "50.0", "VDAct"),
+        ("Sequence (T-SEQ)", "1", "50.0", "VDAct"),
+    )
 
 
 def test_skills_stand_over_their_relations(make: Maker) -> None:
@@ -158,7 +162,8 @@ def test_skills_stand_over_their_relations(make: Maker) -> None:
     )
     rows = panels(make(content))["Skills, and their relations"]
     assert rows == (
-        ("CR", "", "2", "66.7"), ("CR", "Objects", "1", "33.3"), ("CR", "People", "1", "33.3"), ("II", "", "1", "33.3"),
+        ("Counterfactual reasoning", "", "2", "66.7"), ("Counterfactual reasoning", "Objects", "1", "33.3"),
+        ("Counterfactual reasoning", "People", "1", "33.3"), ("Intention inference", "", "1", "33.3"),
     )  # fmt: skip
 
 
@@ -167,7 +172,7 @@ def test_checklists_are_counted_by_the_reply_they_expect(make: Maker) -> None:
     content = Content(dialogues=[dialogue("d", turn(checklist=Checklist(items=items)), task="memory_recall")])
     rows = panels(make(content))
     assert rows["Checklist items"] == (("expects Yes", "3", "75.0"), ("expects No", "1", "25.0"))
-    assert rows["Dialogues by task"] == (("memory recall", "1", "100.0"),)
+    assert rows["Dialogues by task"] == (("Memory recall", "1", "100.0"),)
 
 
 def test_relations_of_linkages_are_counted_as_they_are_spelled(make: Maker) -> None:

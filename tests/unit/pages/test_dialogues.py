@@ -4,10 +4,19 @@ from collections.abc import Callable
 
 import pytest
 
-from reeltalk.analysis.dialogues import collect_dialogues, heat_levels, item_metrics, mean_metric
+from reeltalk.analysis.dialogues import (
+    BenchmarkContext,
+    UnitContext,
+    collect_dialogues,
+    heat_levels,
+    item_metrics,
+    mean_metric,
+    title_dialogues,
+)
 from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
+from reeltalk.schema.media import Video
 from reeltalk.schema.record import VideoId
 from reeltalk.store.runs import Run
 
@@ -39,6 +48,49 @@ def test_one_dialogue_name_about_two_videos_gives_two_pages(make_run: RunMaker) 
 def test_dialogues_stand_in_the_order_people_count(make_run: RunMaker) -> None:
     run = make_run(unit_ids=("d10", "d2", "d1"), video_ids=("v", "v", "v"))
     assert [dialogue.unit_id for dialogue in collect_dialogues(build_leaderboard([run]))] == ["d1", "d2", "d10"]
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("What does he do?", "What does he do? · 1 question · v"),
+        ("  Two\nlines? ", "Two lines? · 1 question · v"),
+        (" ".join(["word"] * 40), " ".join(["word"] * 12) + "… · 1 question · v"),
+        ("这" * 100, "这" * 60 + "… · 1 question · v"),
+        ("", "(no question) · 1 question · v"),
+    ],
+)
+def test_a_dialogue_is_named_by_its_first_question(make_run: RunMaker, question: str, title: str) -> None:
+    (dialogue,) = collect_dialogues(build_leaderboard([make_run(answers=[answered("alpha", question=question)])]))
+    assert dialogue.title == title
+
+
+def test_activities_and_topics_of_a_benchmark_name_dialogues_and_no_name_repeats(make_run: RunMaker) -> None:
+    turns = [
+        answered("alpha", item_id=f"{unit_id}/01", unit_id=unit_id, unit=unit, task=task, video_id=VideoId(video))
+        for unit_id, unit, task, video in (
+            ("a", "chain", None, "v1"), ("b", "path", None, "v1"), ("c", "dialogue", "memory_recall", "v1"),
+            ("d", "chain", None, "v1"), ("e", "dialogue", None, "v2"),
+        )
+    ]  # fmt: skip
+    dialogues = collect_dialogues(build_leaderboard([make_run(answers=turns)]))
+    clips = {"a": ("c1",), "b": ("c1", "c2"), "c": ("c1", "c2", "c3"), "d": ("c1",), "e": ()}
+    context = BenchmarkContext(
+        videos={
+            name: Video(id=VideoId(name), category=topic)
+            for name, topic in (("v1", "household"), ("v2", "street_food"))
+        },
+        units={(d.turns[0].unit, d.unit_id): UnitContext((None,), clips[d.unit_id]) for d in dialogues},
+        activities={"c1": "Wash dishes", "c2": "Drink milk", "c3": "Watch TV"},
+    )
+    title_dialogues(dialogues, context)
+    assert [dialogue.title for dialogue in dialogues] == [
+        "Wash dishes · 1 question",
+        "Wash dishes → Drink milk · 1 question",
+        "Memory recall · Wash dishes, Drink milk … · 1 question",
+        "Wash dishes · 1 question (2)",
+        "street food · 1 question · v2",
+    ]
 
 
 def answered(model: str, **changes: object) -> AnsweredTurn:

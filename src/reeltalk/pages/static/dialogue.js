@@ -9,7 +9,6 @@
     const play = () => { video.currentTime = Math.max(0, from - begins); video.play().catch(() => {}); };
     video.dataset.until = to > from ? to - begins : "";
     if (video.readyState) play(); else { video.addEventListener("loadedmetadata", play, { once: true }); video.load(); }
-    video.scrollIntoView({ block: "nearest" });
   };
   if (video) {
     video.addEventListener("timeupdate", () => {
@@ -28,6 +27,18 @@
     turn.focus({ preventScroll: true });
     turn.scrollIntoView({ block: "start" });
   };
+  // The time line marks the turn that is being read.
+  const rows = new Map([...document.querySelectorAll(".dialogue-line a")].map((link) => [link.getAttribute("href"), link]));
+  let marked = null;
+  const mark = () => {
+    const row = rows.get(`#${turns[Math.max(at(), 0)]?.id}`);
+    if (row === marked) return;
+    marked?.removeAttribute("aria-current");
+    row?.setAttribute("aria-current", "true");
+    marked = row;
+  };
+  addEventListener("scroll", mark, { passive: true });
+  mark();
   const follow = (selector) => document.querySelector(selector)?.click();
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, video")) return;
@@ -38,7 +49,7 @@
       p: () => follow("a[rel=prev]"),
       "/": () => follow('nav.site a[href$="turns.html"]'),
       u: () => follow("nav.pages span:nth-child(2) a"),
-      "?": () => { const list = document.querySelector(".keyboard"); list.open = !list.open; list.scrollIntoView({ block: "nearest" }); },
+      "?": () => { const list = document.querySelector("details.read"); list.open = !list.open; list.scrollIntoView({ block: "nearest" }); },
     };
     if (Object.hasOwn(keys, event.key)) { event.preventDefault(); keys[event.key](); }
   });

@@ -7,6 +7,8 @@
   const find = document.getElementById("find");
   const count = document.getElementById("dialogue-rows-count");
   const most = 200;
+  const pictured = table.classList.contains("pictured");
+  const letters = [...table.tHead.rows[0].cells].slice(3).map((header) => header.textContent);
   const written = [...body.rows];
   let rows;
   let order = null;
@@ -14,11 +16,11 @@
     if (!rows) {
       count.textContent = "reading …";
       const found = await reeltalk.all("dialogues", Number(table.dataset.shards));
-      rows = found.map((row) => ({ row, text: `${row[0]} ${row[2]}`.toLowerCase() }));
+      rows = found.map((row) => ({ row, text: `${row[0]} ${row[2]} ${row[5]}`.toLowerCase() }));
     }
     return rows;
   };
-  const cell = (row, column) => (column < 1 ? row[0] : column < 2 ? row[2] : column < 3 ? row[3] : row[4][column - 3][0]);
+  const cell = (row, column) => (column < 1 ? row[0] : column < 2 ? row[2] : column < 3 ? row[3] : row[4][column - 3][2]);
   const compare = (one, two) => {
     const [a, b] = [cell(one.row, order.column), cell(two.row, order.column)];
     // Cells without a number stay last whichever way one sorts.
@@ -27,12 +29,14 @@
     return order.down ? -difference : difference;
   };
   const line = ({ row }) => {
-    const [name, file, video, turns, means] = row;
-    const made = reeltalk.element("tr", {},
-      reeltalk.element("th", { scope: "row" }, reeltalk.element("a", { href: `dialogues/${file}` }, name)),
+    const [title, file, video, turns, means, name, still] = row;
+    const head = reeltalk.element("th", { scope: "row" });
+    if (pictured) head.append(still ? reeltalk.element("img", { src: still, alt: "", loading: "lazy" }) : reeltalk.element("span", { class: "no-still" }));
+    head.append(reeltalk.element("a", { href: `dialogues/${file}`, dir: "auto" }, title), reeltalk.element("span", { class: "id" }, name));
+    const made = reeltalk.element("tr", {}, head,
       reeltalk.element("td", {}, video),
       reeltalk.element("td", { class: "number" }, String(turns)));
-    for (const [mean, level] of means) made.append(reeltalk.element("td", { class: `h${level}` }, mean === null ? "–" : mean.toFixed(2)));
+    means.forEach(([shown, level], place) => made.append(reeltalk.element("td", { class: `h${level}`, "data-label": letters[place] }, shown)));
     return made;
   };
   const show = async () => {

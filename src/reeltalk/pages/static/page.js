@@ -48,6 +48,13 @@ for (const filter of document.querySelectorAll("input[data-filters]")) {
   addEventListener("pageshow", apply);
 }
 
+// The menu of other pages closes when the reader goes on elsewhere.
+const menu = document.querySelector("nav.site details");
+if (menu) {
+  addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
+  addEventListener("keydown", (event) => { if (event.key === "Escape") menu.open = false; });
+}
+
 const open = () => {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const folded = target && target.closest("details");

@@ -26,6 +26,8 @@
     return letters;
   };
   const key = (index) => reeltalk.element("span", { class: `key m${index % classes}` }, letter(index));
+  // The credit above which an answer is right, in thousandths.
+  const above = () => Math.round(10 * Number(value("t") || form.dataset.right));
   const folded = (text) => text.toLowerCase();
   const href = (row) => {
     const file = units[row[UNIT]][1];
@@ -40,11 +42,12 @@
   // A test of one row for what is chosen under Show.
   const test_of = (show) => {
     const by = Number(value("by") || 0);
-    const from = Math.round(1000 * Number(value("t") || form.dataset.right));
+    const from = above();
     const only = value("m");
     const models = only === "" ? told.models.map((_, index) => index) : [Number(only)];
     const given = (row, index) => row[CREDITS][by]?.[index] ?? -1;
-    const of_players = (row) => players.map((index) => given(row, index)).filter((credit) => credit >= 0);
+    const judged = only === "" ? players : models;
+    const of_players = (row) => judged.map((index) => given(row, index)).filter((credit) => credit >= 0);
     const tests = {
       all: () => true,
       "right-wrong": (row) => {
@@ -58,7 +61,7 @@
         const [x, y] = [row[CREDITS][Number(value("x"))]?.[index] ?? -1, row[CREDITS][Number(value("y"))]?.[index] ?? -1];
         return x >= 0 && y >= 0 && (x > from) !== (y > from);
       }),
-      spread: (row) => models.some((index) => (row[SPREADS][index] ?? 0) >= Math.max(1, Math.round(1000 * Number(value("s"))))),
+      spread: (row) => models.some((index) => (row[SPREADS][index] ?? 0) >= Math.max(1, Math.round(10 * Number(value("s"))))),
       unscored: (row) => row[UNSCORED].some(([model]) => models.includes(model)),
       failed: (row) => models.some((index) => "fn".includes(row[STATES][index])),
       empty: (row) => models.some((index) => "e-".includes(row[STATES][index]) && !told.silent.has(index)),
@@ -82,7 +85,7 @@
       if (!test(row)) return;
       if (wanted) {
         const unit = units[row[UNIT]];
-        row.text ??= folded(`${row[QUESTION]}\n${unit[0]}\n${unit[2]}`);
+        row.text ??= folded(`${row[QUESTION]}\n${unit[0]}\n${unit[2]}\n${unit[3]}`);
         if (!row.text.includes(wanted) && !searched?.[place].includes(wanted)) return;
       }
       found.push(place);
@@ -105,7 +108,7 @@
       const mark = reeltalk.element("span", {}, key(index));
       credits.forEach((credit) => {
         mark.append(credit < 0 ? reeltalk.element("span", { class: "soft" }, "– ")
-          : reeltalk.element("span", { class: credit > from ? "right" : "wrong" }, `${(credit / 1000).toFixed(2)} `));
+          : reeltalk.element("span", { class: credit > from ? "right" : "wrong" }, `${(credit / 10).toFixed(1)} % `));
       });
       line.append(mark);
     });
@@ -115,7 +118,7 @@
   const item = (place) => {
     const row = rows[place];
     const unit = units[row[UNIT]];
-    const from = Math.round(1000 * Number(value("t") || form.dataset.right));
+    const from = above();
     const made = reeltalk.element("li", {},
       reeltalk.element("p", {}, reeltalk.element("a", { href: href(row), class: "asked", dir: "auto" }, row[QUESTION] || "(no question)")),
       reeltalk.element("p", { class: "soft small" }, `${unit[0]}, turn ${row[NUMBER]} · video ${unit[2]}`));
@@ -157,13 +160,16 @@
     }
     if (at) kept.set("page", at + 1);
     const hash = kept.toString();
-    history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+    history.replaceState(null, "", hash ? `${location.pathname}#${hash}` : location.pathname);
   };
+  // Filters of the address: after # or ?, by name or by place; `model` is another word for `m`.
   const recall = () => {
-    const kept = new URLSearchParams(location.hash.slice(1));
+    const kept = new URLSearchParams(location.hash.length > 1 ? location.hash.slice(1) : location.search);
+    if (kept.has("model")) kept.set("m", kept.get("model"));
     for (const each of form.elements) {
       if (!each.name) continue;
-      const now = kept.get(each.name) ?? each.dataset.first ?? "";
+      let now = kept.get(each.name) ?? each.dataset.first ?? "";
+      if (each.localName === "select") now = [...each.options].find((option) => option.dataset.name === now)?.value ?? now;
       if (each.type === "checkbox") each.checked = now === "1"; else each.value = now;
       // An address may name what is not there.
       if (each.localName === "select" && each.selectedIndex < 0) each.value = each.dataset.first;
@@ -220,7 +226,7 @@
       k: () => links[Math.max(place - 1, 0)]?.focus(),
       n: () => { if (!on.disabled) step(1); },
       p: () => { if (!back.disabled) step(-1); },
-      "?": () => { const help = results.querySelector(".keyboard"); help.open = !help.open; help.scrollIntoView({ block: "nearest" }); },
+      "?": () => { const help = document.querySelector("details.read"); help.open = !help.open; help.scrollIntoView({ block: "nearest" }); },
     };
     if (Object.hasOwn(keys, event.key)) { event.preventDefault(); keys[event.key](); }
   });
