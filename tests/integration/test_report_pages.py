@@ -432,7 +432,7 @@ def test_the_floor_is_marked_and_is_no_row_of_a_dialogue(judged_site: Path, judg
 def test_groups_and_lengths_are_shown(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
     groups = page_of(judged_site, judged_pages, "breakdowns.html").source
     times = page_of(judged_site, judged_pages, "times.html").source
-    assert "memory recall" in groups
+    assert "Memory recall" in groups
     assert "By length of the video" in groups
     assert times.count("<figure>") == 4
     assert "&lt;60 s" in times

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title
 from reeltalk.analysis.estimates import FEW, Estimate, by_model, on_display_scale, quantity
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
+from reeltalk.analysis.standings import type_title
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Grouped, Series, Stop, TimedSeries, line_plot
@@ -273,13 +274,13 @@ def write_breakdowns(site: Site) -> None:
         for table in breakdown.tables
     }
     drawn = {breakdown.by: {} if too_many else _group_figures(site, breakdown) for breakdown in found}
-    site.render(PAGE, PAGE, groups=found, tables=tables, drawn=drawn, too_many=too_many)
+    site.render(PAGE, PAGE, groups=found, tables=tables, drawn=drawn, too_many=too_many, type_title=type_title)
 
 
 def _group_table(site: Site, breakdown: Breakdown, table: GroupTable) -> Markup:
     header = [breakdown.title.removeprefix("By ").capitalize(), *(model.name for model in site.board.models)]
     rows: list[list[TableCell]] = [
-        [group.replace("_", " "), *(quantity(row, table.metric) for row in rows)] for group, rows in table.rows
+        [type_title(breakdown.by, group), *(quantity(row, table.metric) for row in rows)] for group, rows in table.rows
     ]
     title = f"{metric_title(table.metric)}, {breakdown.title.lower()}"
     return site.table(PAGE, f"{breakdown.by}-{table.metric}", header, rows, title, site.signatures_of(table.metric))
@@ -308,7 +309,7 @@ def _grouped_rows(site: Site, breakdown: Breakdown, table: GroupTable, title: st
             for index, (model, cell) in enumerate(zip(site.board.models, cells, strict=True))
             if model.floor is None and (estimate := _estimate(cell)) is not None
         ]
-        rows.append(Grouped(group.replace("_", " "), values))
+        rows.append(Grouped(type_title(breakdown.by, group), values))
     return charts.group_chart([row for row in rows if row.values], title=title, few=FEW)
 
 

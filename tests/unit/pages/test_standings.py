@@ -129,7 +129,7 @@ def test_without_any_score_the_reason_is_said(make_run: RunMaker) -> None:
 def test_a_model_without_a_score_is_named(make_paired_run: RunMaker) -> None:
     models = {"a": answered(0.8), "b": answered(0.5, seed=2), "blind": answered(0.2, seed=3)}
     found = standings(make_paired_run, models, unscored={("b", "typed"): 20})
-    assert found.verdict.endswith("; b is not scored.")
+    assert found.verdict.endswith("; b has no score to quote.")
 
 
 @pytest.mark.parametrize("videos", [1, 2, 3])
