@@ -470,8 +470,10 @@ class _Verdict:
         return f"{told}, but it is not shown to be above {other}, which does not see the video."
 
     def _bar(self, above: Margin) -> str:
-        floor = self.pairs.board.models[above.over]
-        return f"the best baseline that does not see the video ({floor.title})"
+        blind = self.pairs.board.models[above.over]
+        if blind.role == "floor":
+            return f"the best floor ({blind.title}: {blind.note})"
+        return f"the best baseline that does not see the video ({blind.title})"
 
     def _lead(self, margin: Margin) -> str:
         return format_points(margin.difference or 0.0, self.metric)
