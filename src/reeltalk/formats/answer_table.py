@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reeltalk.errors import InputError
 from reeltalk.formats.qa import ID
-from reeltalk.formats.table_rows import COLUMNS_KEY, TABLE_SUFFIXES, TableCell, nearest_hint, read_table_rows
+from reeltalk.formats.table_rows import COLUMNS_KEY, TABLE_SUFFIXES, SourceCell, nearest_hint, read_table_rows
 from reeltalk.schema.answers import Answer, AnswerState, UnitKind, item_id
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.record import Json
@@ -43,7 +43,7 @@ def read_answer_table(source: Path, about: Content) -> Content:
     answers: dict[tuple[UnitKind, str, int], tuple[str, Answer]] = {}
     for line, place, cells in rows:
         named = {name: (name, value) for name, value in cells.items()}
-        cell = partial(TableCell.of, named, source, line, place)
+        cell = partial(SourceCell.of, named, source, line, place)
         unit, unit_id, index = turns.find_by_id(cell("id")) if by_id else turns.find(cell)
         text = _answer_text(cell("text"))
         where = f"line {line}" if line is not None else place
@@ -66,7 +66,7 @@ def read_answer_table(source: Path, about: Content) -> Content:
     return Content(answers=[answer for _, answer in answers.values()])
 
 
-def _answer_text(cell: TableCell) -> str | None:
+def _answer_text(cell: SourceCell) -> str | None:
     """The answer; None if there is none: an empty cell of CSV, or null."""
     if isinstance(cell.value, str):
         return cell.value if cell.value or not cell.is_text else None
@@ -100,7 +100,7 @@ class _Turns:
         for name in doubled:
             del self.by_id[name]
 
-    def find_by_id(self, cell: TableCell) -> tuple[UnitKind, str, int]:
+    def find_by_id(self, cell: SourceCell) -> tuple[UnitKind, str, int]:
         """The turn of an identifier."""
         name = cell.name()
         if name is None:
@@ -109,7 +109,7 @@ class _Turns:
             raise cell.error("no turn of the benchmark has this id" + nearest_hint(name, self.by_id))
         return self.by_id[name]
 
-    def find(self, cell: Callable[[str], TableCell]) -> tuple[UnitKind, str, int]:
+    def find(self, cell: Callable[[str], SourceCell]) -> tuple[UnitKind, str, int]:
         """The turn of a row with `unit_id` and `turn_index`."""
         name, index = cell("unit_id").name(), cell("turn_index").whole()
         if name is None or index is None:

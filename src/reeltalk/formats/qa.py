@@ -38,7 +38,7 @@ from reeltalk.formats.multiple_choice import LETTERS
 from reeltalk.formats.table_rows import (
     COLUMNS_KEY,
     TABLE_SUFFIXES,
-    TableCell,
+    SourceCell,
     nearest_hint,
     place_of_cell,
     plain_column,
@@ -280,7 +280,7 @@ class _Reader:
         ours: dict[str, tuple[str, Json]] = {meanings[name]: (name, cells[name]) for name in cells if name in meanings}
         extra = {name: value for name, value in cells.items() if name not in meanings}
         try:
-            cell = partial(TableCell.of, ours, path, line, place)
+            cell = partial(SourceCell.of, ours, path, line, place)
             options = _options(ours, cell)
             answers = cell("answer").texts()
             correct, answers = _correct(cell, options, answers)
@@ -502,14 +502,14 @@ def _meanings() -> tuple[str, ...]:
     return (*COLUMNS, *LABELS, "option_a")
 
 
-def _options(cells: Mapping[str, tuple[str, Json]], cell: Callable[[str], TableCell]) -> tuple[str, ...] | None:
+def _options(cells: Mapping[str, tuple[str, Json]], cell: Callable[[str], SourceCell]) -> tuple[str, ...] | None:
     """The options of a row, from `options` or from `option_a`, `option_b`, …; None if it has none."""
     lettered = [cell(name) for name in sorted(name for name in cells if _OPTION.fullmatch(name))]
     given = [(one, one.text()) for one in lettered]
     filled = [text for _, text in given if text is not None]
     listed = cell("options")
     if isinstance(listed.value, dict):
-        listed = TableCell(listed.path, listed.line, listed.place, list(listed.value.values()), listed.is_text)
+        listed = SourceCell(listed.path, listed.line, listed.place, list(listed.value.values()), listed.is_text)
     texts = listed.texts()
     if texts and filled:
         raise listed.error("options are given twice: here and in option_a", None)
@@ -526,7 +526,7 @@ def _options(cells: Mapping[str, tuple[str, Json]], cell: Callable[[str], TableC
 
 
 def _correct(
-    cell: Callable[[str], TableCell], options: tuple[str, ...] | None, answers: tuple[str, ...]
+    cell: Callable[[str], SourceCell], options: tuple[str, ...] | None, answers: tuple[str, ...]
 ) -> tuple[int | None, tuple[str, ...]]:
     """The index of the right option, and the references: the answers, or the right option."""
     marked = cell("correct")

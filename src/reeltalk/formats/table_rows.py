@@ -195,7 +195,7 @@ def place_of_cell(place: str, column: str) -> str:
 
 
 @dataclass(frozen=True)
-class TableCell:
+class SourceCell:
     """A cell of a row, and its place for errors."""
 
     path: Path
@@ -208,7 +208,7 @@ class TableCell:
     @classmethod
     def of(
         cls, cells: Mapping[str, tuple[str, Json]], path: Path, line: int | None, place: str, name: str
-    ) -> "TableCell":
+    ) -> "SourceCell":
         """The cell of a column by our name; None as its value if the table has no such column."""
         theirs, value = cells.get(name, (name, None))
         return cls(path, line, place_of_cell(place, theirs), value, path.suffix.lower() in (".csv", ".tsv"))

@@ -11,10 +11,11 @@ from markupsafe import Markup
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title
 from reeltalk.analysis.estimates import FEW, Estimate, by_model, on_display_scale, quantity
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
+from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Grouped, Series, Stop, TimedSeries, line_plot
-from reeltalk.pages.site import Page, Site, group_title
+from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
 BY_TITLES: Final = {

@@ -9,10 +9,10 @@ from typing import Final
 from jinja2 import Environment
 
 from reeltalk.analysis.dialogues import clip_activity
+from reeltalk.analysis.standings import group_title
 from reeltalk.metrics.counting import count_benchmark, format_jumps
 from reeltalk.metrics.turn_checks import benchmark_quality, checked_turns
 from reeltalk.pages.dataset import quality_values
-from reeltalk.pages.site import group_title
 from reeltalk.pages.turn_notes import TurnNotes, describe_flag, describe_turn
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult

@@ -41,12 +41,13 @@ from reeltalk.analysis.finder import (
     word_row,
 )
 from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabulary
 from reeltalk.analysis.values import format_value
 from reeltalk.pages.case import MOST_TURNS, CaseFrame, CaseTurn, case_file, chosen_models, credits_of, draw_case
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
-from reeltalk.pages.site import Page, Site, group_title, write_static, write_text
+from reeltalk.pages.site import Page, Site, write_static, write_text
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import printable
 

@@ -18,6 +18,7 @@ from reeltalk.analysis.comparison import (
 from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
 from reeltalk.analysis.score_matrix import ANSWER_TYPE, Turns
+from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.values import format_signed, format_value, metric_unit
 from reeltalk.errors import BenchmarkError
@@ -26,7 +27,7 @@ from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
 from reeltalk.pages import charts
 from reeltalk.pages.breakdowns import BY_TITLES, sort_groups
 from reeltalk.pages.charts import Grouped
-from reeltalk.pages.site import Page, Site, group_title
+from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
 

@@ -17,7 +17,7 @@ from reeltalk.analysis.columns import metric_kind, metric_title, split_model_nam
 from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, limit_text, read_context
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
-from reeltalk.analysis.standings import type_vocabulary
+from reeltalk.analysis.standings import group_title
 from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
 from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.analysis.values import (
@@ -35,7 +35,6 @@ from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.pages.scenarios import title_of_activity
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
-from reeltalk.schema.labels import label_title
 from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import printable
 from reeltalk.store.benchmark import Benchmark
@@ -244,17 +243,6 @@ def make_environment() -> Environment:
         here="",
     )
     return made
-
-
-def group_title(vocabulary: str, label: str) -> str:
-    """The name of a label, or of a group of a run, for people: `Sequence` for `T-SEQ`.
-
-    Args:
-        vocabulary: Name of the vocabulary, such as `vdact.question_type`, or the kind of a group, such as
-            `question_type`.
-        label: The label as tables have it.
-    """
-    return label_title(type_vocabulary(vocabulary), label).replace("_", " ")
 
 
 @cache

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from reeltalk.analysis.standings import group_title
 from reeltalk.pages.dialogues import finder_link
-from reeltalk.pages.site import group_title, label_mark
+from reeltalk.pages.site import label_mark
 from reeltalk.pages.stage import write_report
 from reeltalk.store.runs import Run
 
