@@ -16,7 +16,7 @@ from notebook_cells import code_cells
 from scripted_server import Body, Server, serve, words
 
 from reeltalk import Benchmark, Run
-from reeltalk.stages import JudgeSettings, attack, calibrate, compare, plan_evaluation
+from reeltalk.stages import JudgeSettings, PlaySettings, attack, calibrate, compare, evaluate, plan_evaluation
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, VIDEOS
 from reeltalk.store.validate import validate
 
@@ -316,14 +316,25 @@ def test_the_notebook_runs_from_top_to_bottom_and_shows_small_tables(tmp_path: P
     assert max(map(len, tables)) < 6000
     *_, run, comparison, board = tables
     assert "Typed answers" in run
-    assert "<td>blind − oracle</td>" in comparison
+    assert ">blind − oracle</td>" in comparison
     assert "oracle is better" in comparison
-    assert re.search(r"<td>oracle</td><td>\d+\.\d+ \[", board)
+    assert re.search(r">oracle</td><td>\d+\.\d+ \[", board)
     assert shown[-1]["text"].endswith("index.html')")
 
 
 def test_the_notebook_is_kept_without_outputs() -> None:
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code_cells(NOTEBOOK))
+
+
+def test_a_run_prints_as_the_command_ends(runs: tuple[Path, Path], household: Path, tmp_path: Path) -> None:
+    settings = Run.open(runs[0]).info.settings
+    done = evaluate(
+        Benchmark.open(household), model="baseline:blind", out=tmp_path / "blind", play=PlaySettings(**settings["play"])
+    )
+    lines = str(done).splitlines()
+    assert "blind (baseline)" in str(done)
+    assert f"run: {done.run.path}" in lines
+    assert len(lines) <= 25
 
 
 def test_results_print_as_one_screen(runs: tuple[Path, Path], household: Path) -> None:

@@ -173,6 +173,9 @@ class Comparison:
         return self.first if self.difference > 0 else self.second
 
 
+SHORT_NAME: Final = 22
+
+
 @dataclass(frozen=True, repr=False)
 class Comparisons(HasOverview):
     """All requested comparisons."""
@@ -222,7 +225,7 @@ class Comparisons(HasOverview):
         rows = tuple(
             (
                 metric_title(row.metric) + (f": {row.group}" if row.group else ""),
-                f"{names[row.first]} − {names[row.second]}",
+                f"{_short_name(names[row.first])} − {_short_name(names[row.second])}",
                 _difference_cell(row),
                 f"{row.items:,}",
                 self._named_verdict(row).split("; ")[0],
@@ -236,6 +239,11 @@ class Comparisons(HasOverview):
         notes.append("render_comparisons of reeltalk.analysis.compare_text writes all values.")
         title = f"{len(self.models):,} models compared, each pair on the turns that both answered"
         return Overview(title, ("metric", "pair", "difference", "n", "verdict"), rows, tuple(notes))
+
+
+def _short_name(name: str) -> str:
+    """A name of which two fit into a cell."""
+    return name if len(name) <= SHORT_NAME else f"{name[: SHORT_NAME - 1]}…"
 
 
 def _difference_cell(row: Comparison) -> str:

@@ -29,11 +29,17 @@ class Estimate:
     n: int = 0
     videos: int | None = None
     """Number of source videos; None in runs of older versions."""
+    in_percent: bool = False
+    """True for a share on the scale on which people read it."""
 
     def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return format_value(self.value)
-        return f"{format_value(self.value)} [{format_value(self.low)}, {format_value(self.high)}]"
+        def written(value: float) -> str:
+            return f"{value:.1f}" if self.in_percent else format_value(value)
+
+        value = f"{written(self.value)} %" if self.in_percent else written(self.value)
+        return (
+            value if self.low is None or self.high is None else f"{value} [{written(self.low)}, {written(self.high)}]"
+        )
 
 
 def on_display_scale(found: Estimate, metric: str) -> Estimate:
@@ -45,7 +51,8 @@ def on_display_scale(found: Estimate, metric: str) -> Estimate:
     """
     factor = display_factor(metric)
     low, high = (None if end is None else end * factor for end in (found.low, found.high))
-    return replace(found, value=found.value * factor, low=low, high=high)
+    in_percent = metric_unit(metric) == "%"
+    return replace(found, value=found.value * factor, low=low, high=high, in_percent=in_percent)
 
 
 class VideoValue(NamedTuple):

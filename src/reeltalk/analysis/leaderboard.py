@@ -33,8 +33,8 @@ from reeltalk.store.runs import INFO, SUMMARY, Run
 
 COLUMNS_SHOWN: Final = 3
 """Number of metrics in the overview of a leaderboard."""
-DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
-"""Signature parts that may differ between comparable numbers."""
+DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates", "answers", "python", "weights", "model"})
+"""Signature parts that may differ between comparable numbers: all but the first say which model answered."""
 
 RESERVED_NAMES: Final = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}

@@ -18,7 +18,7 @@ from reeltalk.analysis.columns import (
     metric_kind,
     metric_title,
 )
-from reeltalk.analysis.comparison import CompareSettings, Comparison, compare_models
+from reeltalk.analysis.comparison import CompareSettings, Comparison, Comparisons, compare_models
 from reeltalk.analysis.leaderboard import Cell, Leaderboard, ModelRow
 from reeltalk.analysis.values import format_points, format_quoted, format_range
 from reeltalk.judge.protocol import credit_measures, measure_caution
@@ -84,7 +84,7 @@ class Standing:
     ranks: tuple[int, int] | None
     """The best and the worst rank that the comparisons do not exclude."""
     above: Margin | None
-    """The lead over the hardest baseline or floor that does not see the video; `shown` is about all of them. None if
+    """The lead over the hardest baseline or floor that does not see the video; shown only if all leads are. None if
     there is none, for the baselines and floors that do not see it, and for references."""
 
     @property
@@ -196,12 +196,13 @@ def headline_metric(board: Leaderboard) -> Headline | None:
     return None
 
 
-def find_standings(board: Leaderboard, metric: str | None = None) -> Standings:
+def find_standings(board: Leaderboard, metric: str | None = None, *, compared: Comparisons | None = None) -> Standings:
     """The standings of a leaderboard.
 
     Args:
         board: The leaderboard.
         metric: The metric; `headline_metric` chooses it by default.
+        compared: Comparisons of all pairs of the leaderboard in its headlines and text metrics, if they are known.
 
     Raises:
         BenchmarkError: A run's tables do not have one order.
@@ -212,7 +213,7 @@ def find_standings(board: Leaderboard, metric: str | None = None) -> Standings:
         careful = [metric_title(name) for name in board.metrics if measure_caution(name) and "." not in name]
         why = f": {_listed(careful)} must not rank them" if careful else ""
         return Standings(board, None, (), f"The runs have no score by which models can be ranked{why}.", 0, ())
-    pairs = _Pairs.of(board, headline.metric)
+    pairs = _Pairs.of(board, headline.metric, compared)
     titles = _titles(board)
     rows = [
         Standing(
@@ -300,11 +301,12 @@ class _Pairs:
     alpha: float
 
     @classmethod
-    def of(cls, board: Leaderboard, metric: str) -> "_Pairs":
+    def of(cls, board: Leaderboard, metric: str, found: Comparisons | None) -> "_Pairs":
         settings = CompareSettings(metrics=(metric,))
         if len(board.models) < 2:
             return cls(board, metric, {}, settings.alpha)
-        found = compare_models(board, settings, models=range(len(board.models)), strict=False)
+        if found is None:
+            found = compare_models(board, settings, models=range(len(board.models)), strict=False)
         # A short name such as `bleu` stands for several metrics.
         rows = {(row.first, row.second): row for row in found.rows if row.metric == metric}
         return cls(board, metric, rows, settings.alpha)
@@ -315,7 +317,8 @@ class _Pairs:
         if row is None:
             return None
         if row.problem is not None or row.difference is None:
-            return Margin(other, None, None, None, False, row.problem or "nothing to compare")
+            problem = (row.problem or "nothing to compare").split("; --anyway")[0]
+            return Margin(other, None, None, None, False, problem)
         sign = 1 if row.first == index else -1
         low, high = (row.low, row.high) if sign > 0 or row.low is None or row.high is None else (-row.high, -row.low)
         shown = row.videos >= FEWEST_VIDEOS and row.winner(self.alpha) == index
@@ -340,7 +343,10 @@ class _Pairs:
         return 1 + better, (1 + better, len(ranked) - worse)
 
     def above_the_blind(self, index: int) -> Margin | None:
-        """The lead over the hardest baseline that does not see the video, which counts as shown if all leads are."""
+        """The smallest lead over the baselines that do not see the video; if some are not shown, the smallest of these.
+
+        So it is shown only if the model is shown to be above all of them.
+        """
         model = self.board.models[index]
         if model.info.source in SEES_NO_VIDEO or model.role == "reference":
             return None
@@ -349,11 +355,9 @@ class _Pairs:
         compared = [(margin.difference, margin) for margin in margins if margin.difference is not None]
         if not compared:
             return margins[0] if margins else None
-        hardest = min(compared, key=lambda pair: pair[0])[1]
-        shown = all(margin.shown for _, margin in compared)
-        return Margin(
-            hardest.over, hardest.difference, hardest.low, hardest.high, shown, None if shown else hardest.problem
-        )
+        # A lead that is not shown is the one to report; with all shown, the smallest.
+        failing = [pair for pair in compared if not pair[1].shown]
+        return min(failing or compared, key=lambda pair: pair[0])[1]
 
 
 @dataclass(frozen=True)
@@ -413,7 +417,8 @@ class _Verdict:
             return f"{row.title} cannot be compared with the baselines that do not see the video: {above.problem}."
         if above.shown:
             return f"{row.title} scores {self._lead(above)} more than {self._bar(above)} {self._interval(above)}."
-        return f"{row.title} is not shown to be above {self._bar(above)}{self._short(above)}."
+        other = self.pairs.board.models[above.over].title
+        return f"{row.title} is not shown to be above {other}, which does not see the video{self._short(above)}."
 
     def _several(self, scored: Sequence[Standing]) -> str:
         tested = [row for row in scored if row.above is not None and row.above.difference is not None]
@@ -449,7 +454,8 @@ class _Verdict:
             return f"{told}."
         if above.shown:
             return f"{told}, and {self._lead(above)} more than {self._bar(above)} {self._interval(above)}."
-        return f"{told}, but it is not shown to be above {self._bar(above)}."
+        other = self.pairs.board.models[above.over].title
+        return f"{told}, but it is not shown to be above {other}, which does not see the video."
 
     def _bar(self, above: Margin) -> str:
         floor = self.pairs.board.models[above.over]
@@ -465,6 +471,8 @@ class _Verdict:
         if margin.problem:
             return f": {margin.problem}"
         interval = format_range(margin.low, margin.high, self.metric, signed=True)
+        if margin.low is not None and margin.low > 0:
+            return f": the lead {interval} is not significant after correction for all pairs"
         return f": the difference may be anything in {interval}" if interval else ""
 
 

@@ -92,8 +92,6 @@ class Household(BaseModel):
 
 
 SMALL: Final = Household()
-PLAYERS: Final = "The score is the share of right answers. A rule compares each answer with the known one."
-"""Explains the tables of the first page."""
 
 
 def build_household(out: Path, household: Household = SMALL, *, tell: Tell, progress: Progress) -> Path:
@@ -181,7 +179,6 @@ def _cover(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]
         lead="reeltalk filmed a simulated household, wrote questions from the facts, and asked baselines and "
         "reeltalk-mini. It used no network, no GPU and no language model.",
         looking=" ".join(filter(None, (_describe_looking(mode, runs) for mode, runs in groups.items()))),
-        finding=PLAYERS,
         weak=(
             f"The sample is small: {videos}. Another seed may give another order. make bench-household compares the "
             "baselines on many more videos.",

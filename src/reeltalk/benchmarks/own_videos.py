@@ -261,7 +261,7 @@ def _cover(benchmark: Benchmark, asked: DemoModels, groups: Mapping[str, Sequenc
     """The text of the first page."""
     judged = f"judged by {asked.judge}" if asked.judge else "compared with the references by their words"
     finding = (
-        f"Answers of {asked.model} to questions that it wrote itself, {judged}. Read what is weak before the numbers."
+        f"Answers of {asked.model} to questions that it wrote itself, {judged}."
         if groups
         else f"{asked.model} wrote nothing that can be played; what it replied stands on the benchmark's pages."
     )

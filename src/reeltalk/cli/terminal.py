@@ -36,17 +36,8 @@ def print_run(done: "RunReport", *, verbose: bool) -> int:
         done: The run: its standings beside the runs of the same benchmark in its folder.
         verbose: Also print every number and count of the run.
     """
-    from reeltalk.analysis.standings_text import next_command, run_standings, standing_lines
-
-    for line in done.text if verbose else ():
+    for line in (*(done.text if verbose else ()), *done.end_lines()):
         print(line)
-    # A run that nothing judged has no standings.
-    found = run_standings(done.run) if done.run.summary else None
-    for line in ("", *standing_lines(found, done.run), "") if found is not None else ():
-        print(line)
-    for line in (f"run: {done.run.path}", *done.failures):
-        print(line)
-    print(next_command(done.run, found, can_retry=done.can_retry))
     for warning in done.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     return 0 if done.complete else 1

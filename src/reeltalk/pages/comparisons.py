@@ -1,5 +1,6 @@
 """The page of comparisons: every pair of models, with differences on the turns that both answered."""
 
+import contextlib
 import dataclasses
 from dataclasses import dataclass
 from typing import Final
@@ -113,21 +114,26 @@ def write_comparisons(site: Site) -> None:
     )
 
 
-def _found(site: Site) -> Comparisons:
-    """All pairs in all headlines and text metrics, including floors."""
+def compare_all(site: Site) -> Comparisons:
+    """All pairs in all headlines and text metrics, including floors; computed once for all pages."""
     kept = site.memory.get(KEPT)
     if isinstance(kept, Comparisons):
         return kept
     settings = CompareSettings()
-    try:
-        found = compare_models(site.board, settings, models=range(len(site.board.models)), strict=False)
-    except BenchmarkError:
-        # The table of scores lacks rows. The leaderboard only needs the summary, but comparisons need the rows.
-        found = Comparisons(site.board, (), (), settings)
-    tested = {row.metric for row in found.rows if row.p is not None}
-    found = dataclasses.replace(found, rows=tuple(row for row in found.rows if row.metric in tested))
+    found = Comparisons(site.board, (), (), settings)
+    if len(site.board.models) > 1:
+        # Without rows of the table of scores there are no comparisons; other pages only need the summary.
+        with contextlib.suppress(BenchmarkError):
+            found = compare_models(site.board, settings, models=range(len(site.board.models)), strict=False)
     site.memory[KEPT] = found
     return found
+
+
+def _found(site: Site) -> Comparisons:
+    """The pairs in all metrics in which some pair could be tested."""
+    found = compare_all(site)
+    tested = {row.metric for row in found.rows if row.p is not None}
+    return dataclasses.replace(found, rows=tuple(row for row in found.rows if row.metric in tested))
 
 
 def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, is_first: bool) -> ComparisonSection:

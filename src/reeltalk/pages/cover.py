@@ -53,10 +53,10 @@ class Cover:
     done: tuple[tuple[str, str], ...]
     """The steps in order: a word and its result."""
     parts: tuple[CoverPart, ...]
-    finding: str
-    """How to read the tables, as text."""
     weak: tuple[str, ...]
     """Limits of the numbers, one sentence each."""
+    finding: str = ""
+    """How to read the tables, as text."""
     looking: str = ""
     """The value of looking, as text; empty if no run has controls."""
 

@@ -19,6 +19,7 @@ from reeltalk.analysis.values import format_range, format_value, metric_heading
 from reeltalk.judge.protocol import needs_model
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.breakdowns import judge_name
+from reeltalk.pages.comparisons import compare_all
 from reeltalk.pages.looking import separate_controls
 from reeltalk.pages.site import Page, Site, write_static
 from reeltalk.schema.texts import printable
@@ -117,7 +118,7 @@ def write_leaderboard(site: Site) -> None:
         site: The report.
     """
     board = site.board
-    standings = find_standings(board)
+    standings = find_standings(board, compared=compare_all(site))
     leading = next((row for row in standings.models if row.value is not None), standings.leading)
     weak: list[WeakLink] = []
     if leading is not None and standings.headline is not None:

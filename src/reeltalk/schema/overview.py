@@ -53,10 +53,7 @@ class Overview:
         parts = [f"<p><strong>{escape_html(self.title)}</strong></p>"]
         if self.header:
             head = "".join(f"<th>{escape_html(cell)}</th>" for cell in self.header)
-            body = "".join(
-                f"<tr>{''.join(f'<td>{escape_html(_cut(cell, 4 * LONGEST_CELL))}</td>' for cell in row)}</tr>"
-                for row in self.rows[:MOST_ROWS]
-            )
+            body = "".join(f"<tr>{''.join(map(_table_cell, row))}</tr>" for row in self.rows[:MOST_ROWS])
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<p>{escape_html(_cut(note, 4 * WIDTH))}</p>" for note in self._all_notes()]
         return f"<div>{''.join(parts)}</div>"
@@ -114,6 +111,12 @@ def aligned_table(rows: Sequence[Sequence[str]], *, words_last: bool = False) ->
             cells.append(row[-1] if words_last else row[-1].rjust(widths[-1]))
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines) + "\n"
+
+
+def _table_cell(cell: str) -> str:
+    # Notebooks align cells right, as numbers are.
+    align = "" if _NUMBER.fullmatch(cell) else ' style="text-align:left"'
+    return f"<td{align}>{escape_html(_cut(cell, 4 * LONGEST_CELL))}</td>"
 
 
 def _wrap(text: str, indent: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from reeltalk.analysis.leaderboard import build_leaderboard
+from reeltalk.analysis.standings_text import next_command, run_standings, standing_lines
 from reeltalk.analysis.values import format_quoted, format_range
 from reeltalk.errors import BenchmarkError, MissingExtraError, MissingToolError, ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
@@ -304,10 +305,25 @@ class RunReport(HasOverview):
         if self.can_retry:
             yield f"ask again what failed: reeltalk retry {shlex.quote(str(self.run.path))}"
 
+    def end_lines(self) -> list[str]:
+        """The verdict, a table of a few lines, the worst types of questions, the run's folder and the next command."""
+        # A run that nothing judged has no standings.
+        found = run_standings(self.run) if self.run.summary else None
+        standings = ["", *standing_lines(found, self.run), ""] if found is not None else []
+        following = next_command(self.run, found, can_retry=self.can_retry)
+        return [*standings, f"run: {self.run.path}", *self.failures, following]
+
+    def __str__(self) -> str:
+        return "\n".join(self.end_lines()).strip()
+
     def overview(self) -> Overview:
         """The leaderboard of the run, and why turns have no answer or no score."""
+        title = f"run {self.run.path}"
+        if not self.run.summary:
+            return Overview(title, notes=self.failures)
         board = build_leaderboard([self.run]).overview()
-        return dataclasses.replace(board, title=f"run {self.run.path}", notes=(*self.failures, *board.notes))
+        verdict = run_standings(self.run).verdict
+        return dataclasses.replace(board, title=title, notes=(verdict, *self.failures, *board.notes))
 
 
 def finish(

@@ -48,7 +48,7 @@ def test_one_model_above_the_baselines_has_its_lead_with_the_paired_interval(mak
 
 def test_one_model_that_is_not_above_the_baselines_is_not_said_to_be(make_paired_run: RunMaker) -> None:
     found = standings(make_paired_run, {"qwen": answered(0.42), "blind": answered(0.4, seed=2)})
-    assert found.verdict.startswith("qwen is not shown to be above the best baseline that does not see the video (bl")
+    assert found.verdict.startswith("qwen is not shown to be above blind, which does not see the video: the difference")
     assert "[-" in found.verdict
 
 
@@ -210,3 +210,20 @@ def test_the_worst_types_are_named_for_people_and_small_ones_are_left_out(make_p
     assert [(weak.title, weak.kind, weak.row.value) for weak in found] == [
         ("Yes no", "answer type", 20.0), ("Sequence", "question type", 30.0), ("Colour", "answer type", 40.0),
     ]  # fmt: skip
+
+
+def test_a_lead_that_correction_takes_away_is_not_said_to_include_zero(make_paired_run: RunMaker) -> None:
+    blind, frames = answered(0.4, seed=2), answered(0.45, seed=5)
+    found = standings(make_paired_run, {"qwen": answered(0.6, seed=41), "blind": blind, "frames": frames})
+    row = found.models[0]
+    assert row.above is not None
+    assert row.above.low is not None
+    assert row.above.low > 0, "alone, the test would find it"
+    assert not row.above.shown
+    assert found.verdict.endswith("] is not significant after correction for all pairs.")
+
+
+def test_the_lead_over_a_baseline_that_is_not_shown_is_the_one_reported(make_paired_run: RunMaker) -> None:
+    models = {"qwen": answered(0.8), "blind": answered(0.1, seed=2), "history": answered(0.75, seed=3)}
+    found = standings(make_paired_run, models)
+    assert found.verdict.startswith("qwen is not shown to be above history, which does not see the video: ")
