@@ -443,7 +443,7 @@ def test_a_dialogue_tells_what_was_seen_and_what_judges_said(judged_pages: dict[
     page = next(page for page in judged_pages.values() if page.path.name == "path-2.html")
     text = " ".join(page.text.split())
     for said in (
-        "asked at 30.0 s", "2 frames, 1.0–29.5 s, 1 new · history: golden", "1.50 s · 900 + 12 tokens", "failed: 400",
+        "asked at 30.0 s", "2 frames, 1.0–29.5 s, 1 new · 1.50 s · 900 + 12 tokens", "failed: 400",
         "CLAIR 0.5 official script 0.9", "Checklist, accuracy 0.4 · 0.4 · 0.4", "SVBench, overall 7", "SVBench, TU n/a",
         "2 raw replies", "a cup (right)", "expected: yes",
     ):  # fmt: skip

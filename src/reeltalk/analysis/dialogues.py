@@ -423,7 +423,8 @@ def _facts(played: PlayDetails | None, history: str | None) -> tuple[str, ...]:
     if played is None:
         return ()
     facts = [_frames(played)]
-    if history is not None:
+    # The other settings of a model are on its page.
+    if history is not None and history.startswith("corrupted"):
         facts.append(f"history: {history.replace('corrupted-', 'corrupted, wrong at turn ')}")
     if played.corrupted:
         facts.append("the turns after it are told a wrong answer in its place")

@@ -279,7 +279,7 @@ class MediaWriter:
                 seen.frames.append(SeenFrame(f"../{file}", f"{time_s:.1f} s", letters))
         whole = len({time_s for answer in turn.answers for time_s in answer.frames_s})
         if seen.frames and whole > len(times):
-            seen.more = f"{len(times)} of the {whole:,} frames that the models saw."
+            seen.more = f"{len(times)} of {whole:,} frames."
 
     def _draw(self, dialogue: ShownDialogue, evidence: dict[str, tuple[Interval, ...]], stage: DialogueMedia) -> None:
         by_times: dict[tuple[float, ...], list[int]] = {}

@@ -112,6 +112,8 @@ MOST_CASES: Final = 300
 CASE_FRAMES: Final = 4
 FOLDED_MODELS: Final = 6
 """If more models answered, each answer is folded on the page of its dialogue."""
+STILLS: Final = "stills"
+"""Pictures of all dialogues, in the memory of the site."""
 TASKS: Final = "mt_video_bench.task"
 """The vocabulary of the tasks of dialogues."""
 
@@ -240,6 +242,7 @@ def _write_list(site: Site, staging: MediaWriter) -> None:
     levels = heat_levels(means)
     cells = [list(zip(values, heat, strict=True)) for values, heat in zip(means, levels, strict=True)]
     stills = [staging.still(dialogue) for dialogue in site.dialogues]
+    site.memory[STILLS] = stills
     rows = list(zip(site.dialogues, cells, stills, strict=True))
     files = [_list_file(place) for place in range(max(1, -(-len(rows) // ROWS)))]
     shards = 0
@@ -336,14 +339,17 @@ def write_finder(site: Site) -> None:
     finder = make_finder(board, dialogues)
     places = TurnPlaces.of(finder)
     turns = list(found_turns(finder, dialogues))
+    # The pages of dialogues are written first.
+    kept = site.memory.get(STILLS)
+    stills = kept if isinstance(kept, list) else [None] * len(dialogues)
     columns = write_shards(site.folder, "turns", (column_row(finder, found, places) for found in turns))
     words = write_shards(site.folder, "words", (word_row(found.turn) for found in turns))
     units = write_shards(
         site.folder,
         "units",
         (
-            [printable(text) for text in (dialogue.title, dialogue.file, dialogue.video_id, dialogue.unit_id)]
-            for dialogue in dialogues
+            [*(printable(text) for text in (unit.title, unit.file, unit.video_id, unit.unit_id)), still or ""]
+            for unit, still in zip(dialogues, stills, strict=True)
         ),
     )
     told = {

@@ -161,7 +161,7 @@ def test_frames_are_shared_and_told_by_who_saw_them(site: Callable[..., Site]) -
 def test_a_turn_shows_no_more_frames_than_asked_for_and_says_so(site: Callable[..., Site]) -> None:
     seen = stage_of(site(media="link", frames=2)).turns["turn-1"]
     assert [frame.at for frame in seen.frames] == ["0.5 s", "2.5 s"]
-    assert seen.more == "2 of the 3 frames that the models saw."
+    assert seen.more == "2 of 3 frames."
 
 
 def test_a_report_that_has_its_frames_says_where_there_are_none(site: Callable[..., Site]) -> None:

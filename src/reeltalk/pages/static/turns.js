@@ -122,6 +122,7 @@
     const made = reeltalk.element("li", {},
       reeltalk.element("p", {}, reeltalk.element("a", { href: href(row), class: "asked", dir: "auto" }, row[QUESTION] || "(no question)")),
       reeltalk.element("p", { class: "soft small" }, `${unit[0]}, turn ${row[NUMBER]} · video ${unit[2]}`));
+    if (unit[4]) made.prepend(reeltalk.element("img", { src: unit[4], alt: "", loading: "lazy" }));
     made.append(marks(row, from));
     for (const [model, title, why] of row[UNSCORED]) {
       if (value("show") !== "unscored") break;
