@@ -85,7 +85,7 @@ class Standing:
     """The best and the worst rank that the comparisons do not exclude."""
     above: Margin | None
     """The lead over the hardest baseline or floor that does not see the video; shown only if all leads are. None if
-    there is none, for the baselines and floors that do not see it, and for references."""
+    there is none, for the baselines and floors that do not see it, for references, and without a value."""
 
     @property
     def role(self) -> Role:
@@ -273,8 +273,18 @@ def type_vocabulary(by: str) -> str:
     return next((name for name in VOCABULARIES if by in (name, name.split(".")[-1])), by)
 
 
+def type_title(by: str, group: str) -> str:
+    """The name of a group for people, such as `Sequence` for `T-SEQ`.
+
+    Args:
+        by: Kind of the group in a run.
+        group: The group as a run has it.
+    """
+    return label_title(type_vocabulary(by), group).replace("_", " ")
+
+
 def _type_names(row: GroupRow) -> tuple[str, str]:
-    title = label_title(type_vocabulary(row.by), row.group).replace("_", " ")
+    title = type_title(row.by, row.group)
     return title[:1].upper() + title[1:], row.by.split(".")[-1].replace("_", " ")
 
 
@@ -348,7 +358,8 @@ class _Pairs:
         So it is shown only if the model is shown to be above all of them.
         """
         model = self.board.models[index]
-        if model.info.source in SEES_NO_VIDEO or model.role == "reference":
+        cell = model.cells[self.metric]
+        if model.info.source in SEES_NO_VIDEO or model.role == "reference" or cell is None or cell.row.value is None:
             return None
         blind = [place for place, model in enumerate(self.board.models) if model.info.source in SEES_NO_VIDEO]
         margins = [margin for place in blind if (margin := self.margin(index, place)) is not None]
@@ -383,7 +394,8 @@ class _Verdict:
         told = self._one(scored[0]) if len(scored) == 1 else self._several(scored)
         missing = [row.title for row in models if row.value is None]
         if missing and len(models) > 1:
-            told = f"{told.removesuffix('.')}; {_listed(missing)} {_be(missing)} not scored."
+            have = "has" if len(missing) == 1 else "have"
+            told = f"{told.removesuffix('.')}; {_listed(missing)} {have} no score to quote."
         return f"{told.removesuffix('.')} (roughly: {self.videos} videos are few)." if self._rough else told
 
     @property
@@ -458,8 +470,10 @@ class _Verdict:
         return f"{told}, but it is not shown to be above {other}, which does not see the video."
 
     def _bar(self, above: Margin) -> str:
-        floor = self.pairs.board.models[above.over]
-        return f"the best baseline that does not see the video ({floor.title})"
+        blind = self.pairs.board.models[above.over]
+        if blind.role == "floor":
+            return f"the best floor ({blind.title}: {blind.note})"
+        return f"the best baseline that does not see the video ({blind.title})"
 
     def _lead(self, margin: Margin) -> str:
         return format_points(margin.difference or 0.0, self.metric)
@@ -479,7 +493,3 @@ class _Verdict:
 def _listed(names: Sequence[str]) -> str:
     shown = list(names[:NAMED]) + ([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
-
-
-def _be(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"

@@ -11,10 +11,11 @@ from markupsafe import Markup
 from reeltalk.analysis.columns import answer_settings, metric_kind, metric_title
 from reeltalk.analysis.estimates import FEW, Estimate, by_model, on_display_scale, quantity
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow
+from reeltalk.analysis.standings import type_title
 from reeltalk.analysis.table_files import TableCell
 from reeltalk.pages import charts
 from reeltalk.pages.charts import Grouped, Series, Stop, TimedSeries, line_plot
-from reeltalk.pages.site import Page, Site, group_title
+from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CurvePoint, GroupRow
 
 BY_TITLES: Final = {
@@ -279,7 +280,7 @@ def write_breakdowns(site: Site) -> None:
 def _group_table(site: Site, breakdown: Breakdown, table: GroupTable) -> Markup:
     header = [breakdown.title.removeprefix("By ").capitalize(), *(model.name for model in site.board.models)]
     rows: list[list[TableCell]] = [
-        [group_title(breakdown.by, group), *(quantity(row, table.metric) for row in rows)] for group, rows in table.rows
+        [type_title(breakdown.by, group), *(quantity(row, table.metric) for row in rows)] for group, rows in table.rows
     ]
     title = f"{metric_title(table.metric)}, {breakdown.title.lower()}"
     return site.table(PAGE, f"{breakdown.by}-{table.metric}", header, rows, title, site.signatures_of(table.metric))
@@ -308,7 +309,7 @@ def _grouped_rows(site: Site, breakdown: Breakdown, table: GroupTable, title: st
             for index, (model, cell) in enumerate(zip(site.board.models, cells, strict=True))
             if model.floor is None and (estimate := _estimate(cell)) is not None
         ]
-        rows.append(Grouped(group_title(breakdown.by, group), values))
+        rows.append(Grouped(type_title(breakdown.by, group), values))
     return charts.group_chart([row for row in rows if row.values], title=title, few=FEW)
 
 

@@ -9,10 +9,10 @@ from typing import Final
 from jinja2 import Environment
 
 from reeltalk.analysis.dialogues import clip_activity
+from reeltalk.analysis.standings import type_title
 from reeltalk.metrics.counting import count_benchmark, format_jumps
 from reeltalk.metrics.turn_checks import benchmark_quality, checked_turns
 from reeltalk.pages.dataset import quality_values
-from reeltalk.pages.site import group_title
 from reeltalk.pages.turn_notes import TurnNotes, describe_flag, describe_turn
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -219,7 +219,7 @@ class _Tables:
         for dialogue in dialogues:
             parts = sorted({clip_number.get(clip, 0) for clip in dialogue.clip_ids})
             about = f"clip{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}" if parts else "the whole video"
-            task = group_title("task", dialogue.task) if dialogue.task else "Dialogue"
+            task = type_title("task", dialogue.task) if dialogue.task else "Dialogue"
             shown.dialogues.append(self._unit(dialogue.id, f"{task}, {about}", dialogue.turns, {}))
         for path in self.paths[video.id]:
             steps = [(f"{number.get(s.ref.unit_id, 0)}.{s.ref.turn_index + 1}", s.turn) for s in path.steps]

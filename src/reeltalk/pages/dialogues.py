@@ -41,12 +41,13 @@ from reeltalk.analysis.finder import (
     word_row,
 )
 from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.standings import type_title
 from reeltalk.analysis.turn_scores import RIGHT, credit_metric, title_of_vocabulary
 from reeltalk.analysis.values import format_value
 from reeltalk.pages.case import MOST_TURNS, CaseFrame, CaseTurn, case_file, chosen_models, credits_of, draw_case
 from reeltalk.pages.charts import COLOURS
 from reeltalk.pages.dialogue_media import MediaWriter
-from reeltalk.pages.site import Page, Site, group_title, write_static, write_text
+from reeltalk.pages.site import Page, Site, write_static, write_text
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import printable
 
@@ -199,7 +200,7 @@ def _label_chips(turn: ShownTurn) -> Markup:
 @cache
 def _label_chip(name: str, value: str) -> Markup:
     return Markup(' <span class="label" dir="auto" title="{}: {}">{}</span>').format(
-        printable(title_of_vocabulary(name)), printable(value), printable(group_title(name, value))
+        printable(title_of_vocabulary(name)), printable(value), printable(type_title(name, value))
     )
 
 

@@ -18,6 +18,7 @@ from reeltalk.analysis.comparison import (
 from reeltalk.analysis.estimates import FEW, Estimate, on_display_scale
 from reeltalk.analysis.leaderboard import Leaderboard, build_leaderboard
 from reeltalk.analysis.score_matrix import ANSWER_TYPE, Turns
+from reeltalk.analysis.standings import type_title
 from reeltalk.analysis.table_files import Quantity, TableCell
 from reeltalk.analysis.values import format_signed, format_value, metric_unit
 from reeltalk.errors import BenchmarkError
@@ -26,7 +27,7 @@ from reeltalk.metrics.uncertainty import FEWEST_VIDEOS, few_videos_warning
 from reeltalk.pages import charts
 from reeltalk.pages.breakdowns import BY_TITLES, sort_groups
 from reeltalk.pages.charts import Grouped
-from reeltalk.pages.site import Page, Site, group_title
+from reeltalk.pages.site import Page, Site
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
 
@@ -249,7 +250,7 @@ def _tables(board: Leaderboard, turns: Turns, place: int, others: Sequence[int])
             groups = sort_groups(dict.fromkeys(row.group for row in rows if row.group is not None))
             of_group = [tuple(row for row in rows if row.group == group) for group in groups]
             shown_rows = tuple(
-                ControlLine(group_title(by, group), metric, own)
+                ControlLine(type_title(by, group), metric, own)
                 for group, own in zip(groups, of_group, strict=True)
                 if len(own) == len(others) and any(row.difference is not None for row in own)
             )

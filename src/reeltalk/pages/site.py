@@ -17,7 +17,7 @@ from reeltalk.analysis.columns import metric_kind, metric_title, split_model_nam
 from reeltalk.analysis.dialogues import BenchmarkContext, ShownDialogue, limit_text, read_context
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.profiles import ModelProfile, model_profiles
-from reeltalk.analysis.standings import type_vocabulary
+from reeltalk.analysis.standings import type_title
 from reeltalk.analysis.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_table_files
 from reeltalk.analysis.turn_scores import TaggedTurns, tagged_turns
 from reeltalk.analysis.values import (
@@ -35,7 +35,6 @@ from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.pages.scenarios import title_of_activity
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
-from reeltalk.schema.labels import label_title
 from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import printable
 from reeltalk.store.benchmark import Benchmark
@@ -238,7 +237,7 @@ def make_environment() -> Environment:
         swatch=lambda index: Markup(charts.swatch(index)),
         metric_title=metric_title,
         split_model_name=split_model_name,
-        group_title=group_title,
+        type_title=type_title,
         label_mark=label_mark,
         pages=(),
         here="",
@@ -246,26 +245,16 @@ def make_environment() -> Environment:
     return made
 
 
-def group_title(vocabulary: str, label: str) -> str:
-    """The name of a label, or of a group of a run, for people: `Sequence` for `T-SEQ`.
-
-    Args:
-        vocabulary: Name of the vocabulary, such as `vdact.question_type`, or the kind of a group, such as
-            `question_type`.
-        label: The label as tables have it.
-    """
-    return label_title(type_vocabulary(vocabulary), label).replace("_", " ")
-
-
 @cache
 def label_mark(vocabulary: str, label: str) -> Markup:
     """The name of a label as HTML; its code, if it has one, is a tooltip.
 
     Args:
-        vocabulary: As for `group_title`.
+        vocabulary: Name of its vocabulary, such as `vdact.question_type`, or the kind of a group, such as
+            `question_type`.
         label: The label as tables have it.
     """
-    title = group_title(vocabulary, label)
+    title = type_title(vocabulary, label)
     if title == label.replace("_", " "):
         return Markup('<span dir="auto">{}</span>').format(printable(title))
     return Markup('<abbr title="{}">{}</abbr>').format(printable(label), printable(title))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from reeltalk.analysis.standings import type_title
 from reeltalk.pages.dialogues import finder_link
-from reeltalk.pages.site import group_title, label_mark
+from reeltalk.pages.site import label_mark
 from reeltalk.pages.stage import write_report
 from reeltalk.store.runs import Run
 
@@ -73,9 +74,9 @@ def test_a_dialogue_shows_its_title_with_the_name_small_beside(make_paired_run: 
 
 
 def test_a_group_is_named_by_the_vocabulary_of_its_kind() -> None:
-    assert group_title("question_type", "T-SEQ") == group_title("vdact.question_type", "T-SEQ") == "Sequence"
-    assert group_title("skill", "STS") == "Spatio-temporal speculation"
-    assert group_title("video_length", "<60 s") == "<60 s"
+    assert type_title("question_type", "T-SEQ") == type_title("vdact.question_type", "T-SEQ") == "Sequence"
+    assert type_title("skill", "STS") == "Spatio-temporal speculation"
+    assert type_title("video_length", "<60 s") == "<60 s"
     assert label_mark("skill", "CR") == '<abbr title="CR">Counterfactual reasoning</abbr>'
     assert label_mark("own", "<b>") == '<span dir="auto">&lt;b&gt;</span>'
 

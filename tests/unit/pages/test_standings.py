@@ -129,7 +129,7 @@ def test_without_any_score_the_reason_is_said(make_run: RunMaker) -> None:
 def test_a_model_without_a_score_is_named(make_paired_run: RunMaker) -> None:
     models = {"a": answered(0.8), "b": answered(0.5, seed=2), "blind": answered(0.2, seed=3)}
     found = standings(make_paired_run, models, unscored={("b", "typed"): 20})
-    assert found.verdict.endswith("; b is not scored.")
+    assert found.verdict.endswith("; b has no score to quote.")
 
 
 @pytest.mark.parametrize("videos", [1, 2, 3])
@@ -227,3 +227,8 @@ def test_the_lead_over_a_baseline_that_is_not_shown_is_the_one_reported(make_pai
     models = {"qwen": answered(0.8), "blind": answered(0.1, seed=2), "history": answered(0.75, seed=3)}
     found = standings(make_paired_run, models)
     assert found.verdict.startswith("qwen is not shown to be above history, which does not see the video: ")
+
+
+def test_a_floor_is_not_called_the_best_baseline(make_paired_run: RunMaker) -> None:
+    found = standings(make_paired_run, {"qwen": answered(0.8), "constant": answered(0.1, seed=2)})
+    assert " points more than the best floor (constant: says the most frequent answer) [" in found.verdict
