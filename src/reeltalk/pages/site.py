@@ -250,7 +250,8 @@ def label_mark(vocabulary: str, label: str) -> Markup:
     """The name of a label as HTML; its code, if it has one, is a tooltip.
 
     Args:
-        vocabulary: As for `group_title`.
+        vocabulary: Name of its vocabulary, such as `vdact.question_type`, or the kind of a group, such as
+            `question_type`.
         label: The label as tables have it.
     """
     title = group_title(vocabulary, label)
