@@ -189,7 +189,7 @@ def test_the_report_has_a_page_of_it_and_controls_stand_on_no_leaderboard(ran: R
             assert title in html.unescape(page)
         assert "Some intervals rest on 2 source videos only." in page
         assert "by question type" in page
-        assert "D-LOC" in page
+        assert "Locations" in page
         board = (tmp_path / site / "index.html").read_text()
         assert "black" not in board
         assert not any("black" in path.name for path in (tmp_path / site / "models").iterdir())
