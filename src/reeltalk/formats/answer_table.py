@@ -38,7 +38,8 @@ def read_answer_table(source: Path, about: Content) -> Content:
     by_id = "unit_id" not in header
     for name in ("text", *(("id",) if by_id else ("unit_id", "turn_index"))):
         if name not in header:
-            hint = f"its columns: {', '.join(header)}{nearest_hint(name, header)}; --answers-format names a published layout"
+            near = nearest_hint(name, header)
+            hint = f"its columns: {', '.join(header)}{near}; --answers-format names a published layout"
             raise InputError(f"no column {name!r}", file=source, line=1 if header else None, hint=hint)
     answers: dict[tuple[UnitKind, str, int], tuple[str, Answer]] = {}
     for line, place, cells in rows:
