@@ -208,7 +208,7 @@ class Comparisons(HasOverview):
                 f"; the smallest detectable difference here is {format_points(row.detectable, row.metric)}"
                 f" ({self.settings.target_power * 100:.0f} % power)"
             )  # fmt: skip
-            return f"no difference shown{shown}"
+            return f"{NO_DIFFERENCE}{shown}"
         word = "has more" if direction_of(row.metric) == "neither" else "is better"
         rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
         return f"{first if best == row.first else second} {word}{rough}"
@@ -258,6 +258,8 @@ def format_p(p: float | None) -> str:
     return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
+NO_DIFFERENCE: Final = "no difference shown"
+"""Begin of the verdict on two models of which none is shown to be better."""
 MOVES_NO_SCORE: Final = frozenset({"ci", "seed"})
 """Signature parts about the leaderboard's own intervals."""
 CHECKED_BY_TURN: Final = frozenset({"data"})

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from reeltalk.analysis.columns import competes, direction_of, metric_title
 from reeltalk.analysis.comparison import (
+    NO_DIFFERENCE,
     CompareSettings,
     Comparison,
     Comparisons,
@@ -18,8 +19,8 @@ from reeltalk.analysis.comparison import (
 from reeltalk.analysis.estimates import Estimate, on_display_scale
 from reeltalk.analysis.leaderboard import Leaderboard, key_of
 from reeltalk.analysis.score_matrix import leaderboard_number
+from reeltalk.analysis.standings import headline_metric
 from reeltalk.analysis.table_files import Quantity, TableCell
-from reeltalk.analysis.turn_scores import credit_metric
 from reeltalk.analysis.values import format_points, format_range, format_signed, format_value, metric_unit
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
@@ -88,7 +89,8 @@ def write_comparisons(site: Site) -> None:
     """
     found = _found(site)
     metrics = list(dict.fromkeys(row.metric for row in found.rows))
-    first = credit_metric(metrics)
+    headline = headline_metric(site.board)
+    first = headline.metric if headline is not None else None
     ordered = sorted(metrics, key=lambda metric: (metric != first, metrics.index(metric)))
     left = MOST_CELLS
     sections = []
@@ -189,8 +191,11 @@ def _sentence(found: Comparisons, row: Comparison) -> str:
     names = [f"{key_of(index)} {found.board.models[index].title}" for index in (row.first, row.second)]
     winner = row.winner(found.settings.alpha)
     if winner is None or row.difference is None:
-        verdict = found.verdict(row)
-        return f"{names[0]} and {names[1]}: {verdict}{_amount(row, 1)}."
+        verdict, amount = found.verdict(row), _amount(row, 1)
+        if verdict.startswith(NO_DIFFERENCE):
+            told = f"No difference is shown between {names[0]} and {names[1]}"
+            return f"{told} ({amount.removeprefix(', ')}){verdict.removeprefix(NO_DIFFERENCE)}."
+        return f"{names[0]} and {names[1]}: {verdict}{amount}."
     if winner == row.second:
         names.reverse()
     word = "has more than" if direction_of(row.metric) == "neither" else "is better than"
