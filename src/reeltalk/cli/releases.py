@@ -267,7 +267,7 @@ def _chosen_turns(
 
 def _export_questions(benchmark: Path, out: Path, options: HarnessOptions, *, overwrite: bool) -> int:
     """Write the turns that are asked as a table for somebody's own inference script."""
-    from reeltalk.evaluate.harnesses.questions import question_rows
+    from reeltalk.evaluate.harnesses.task import question_rows
     from reeltalk.evaluate.playing.script import media_of
     from reeltalk.stages.layouts import write_table_file
     from reeltalk.store.benchmark import Benchmark

@@ -6,6 +6,7 @@ words that `evaluate` sends, and all data for scoring its answer.
 
 import asyncio
 import json
+import os
 import re
 import shutil
 from collections import defaultdict
@@ -33,7 +34,9 @@ from reeltalk.progress import Progress, unseen
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import Signature
+from reeltalk.store.content import Content
 from reeltalk.video.cut import cut_clip
 from reeltalk.video.records import How
 from reeltalk.video.stream import VideoError
@@ -155,6 +158,47 @@ async def _asked(
             )
         before[row.unit_id].append((row.question, row.references[0] if row.references else ""))
     return found
+
+
+def question_rows(
+    turns: Sequence[AskedTurn], content: Content, media: Callable[[str], Path | None], *, start: Path
+) -> list[dict[str, Json]]:
+    """One row for each turn, in the order in which they are asked, without its answer.
+
+    Args:
+        turns: The turns that are asked.
+        content: The benchmark.
+        media: The file of a video; None if it is not available.
+        start: Folder from which the paths of videos start.
+
+    Returns:
+        `id` (of your own table, else of the turn), `unit`, `unit_id`, `turn_index` (from 0), `video_id`, `video` (path
+        of the file), `file_name` (its name in your folder), `asked_at_s` (show a model nothing later; null for the
+        whole video), `question`, `options`, `history` (earlier questions with their reference answers) and `prompt`
+        (the question with spoken lines and lettered options, as `evaluate` sends it).
+    """
+    names = {str(video.id): video.file for video in content.videos}
+    rows = []
+    for asked in turns:
+        turn = asked.turn
+        path = media(turn.video_id)
+        rows.append(
+            {
+                "id": turn.item_id,
+                "unit": turn.unit,
+                "unit_id": turn.unit_id,
+                "turn_index": turn.turn_index,
+                "video_id": turn.video_id,
+                "video": None if path is None else Path(os.path.relpath(path.resolve(), start)).as_posix(),
+                "file_name": names.get(turn.video_id),
+                "asked_at_s": turn.asked_at_s,
+                "question": turn.question,
+                "options": list(turn.options) if turn.options else None,
+                "history": [{"question": question, "answer": answer} for question, answer in asked.history],
+                "prompt": asked.prompt,
+            }
+        )
+    return rows
 
 
 def columns_of(turn: AskedTurn) -> dict[str, str]:

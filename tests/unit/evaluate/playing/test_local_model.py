@@ -1,4 +1,4 @@
-"""A checkpoint on disk, asked from an event loop, through inspect_ai, and by an inference script of one's own."""
+"""A checkpoint on disk, asked from an event loop, through inspect_ai, and by the example script."""
 
 import asyncio
 import json
