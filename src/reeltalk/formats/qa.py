@@ -218,8 +218,9 @@ class _Reader:
         try:
             meanings = self._bind(path, header, in_folder=optional)
         except InputError:
-            # A file that shares not even one of our columns is another kind of table.
-            if optional and not {plain_column(key) for key in header} & {"question", "answer"} and not self.columns:
+            # A file that shares not even one of these columns is another kind of table.
+            known = {"question", "answer", *map(plain_column, self.columns.values())}
+            if optional and not known & {plain_column(key) for key in header}:
                 return False
             raise
         if not found:

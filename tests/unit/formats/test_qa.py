@@ -225,6 +225,9 @@ def test_other_files_of_a_folder_are_listed(tmp_path: Path) -> None:
     content = read_questions(tmp_path).content
     assert [video.split for video in content.videos] == ["test"]
     assert [warning.split(" ")[0] for warning in content.warnings] == ["README.md", "k.json", "sizes.csv"]
+    (tmp_path / "test.csv").write_text("clip,Q,A\nk,Who?,x\n", encoding="utf-8")
+    mapped = read_questions(tmp_path, columns={"video": "clip", "question": "Q", "answer": "A"}).content
+    assert len(mapped.dialogues) == 1
 
 
 def test_parquet_with_lists_comes_back(tmp_path: Path) -> None:
