@@ -90,7 +90,7 @@ def dialogues(folder: Path, count: int) -> Path:
 
 
 def attempt(capsys: pytest.CaptureFixture[str], *command: Any) -> Attempt:
-    code = run([str(word) for word in command])
+    code = run([*(str(word) for word in command), "--verbose"])
     said = capsys.readouterr()
     found = ASKED.search(said.out) or STOPPED.search(said.err)
     assert found is not None, said.err[-2000:]
