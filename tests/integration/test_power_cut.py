@@ -223,7 +223,7 @@ def test_a_run_goes_on_and_ends_as_if_there_had_been_no_cut(tmp_path: Path, reli
             said = recording.cut(draw, left)
             out = left / "runs" / "run"
             tally.tried += 1
-            if any(line.startswith("asked: ") for line in said):
+            if any(line.startswith("run: ") for line in said):
                 # The command has told its results: the run is whole.
                 assert results(out) == undisturbed
             elif not (out / "run.json").is_file():
