@@ -97,7 +97,7 @@ def import_questions(
     Args:
         source: A table (CSV, TSV, JSON, JSON Lines, Parquet), or a folder of tables.
         into: Folder of the new benchmark. If it already holds the same questions, only videos are attached.
-        videos: Folder that is searched for the videos. The default is `source`, if that is a folder.
+        videos: Folder that is searched for the videos. The default is `source`, if that is a folder with videos.
         columns: The table's name of a column, by our name, where they differ.
         one_dialogue_per_video: The questions of a video are one dialogue, in order.
         overwrite: Replace the content of the benchmark.
@@ -113,10 +113,12 @@ def import_questions(
         BenchmarkError: The benchmark holds something else, or no file of `videos` belongs to a question.
     """
     from reeltalk.curate.attaching import attach
+    from reeltalk.curate.sources import find_videos
     from reeltalk.parallel import open_executor
 
     source, into = Path(source), Path(into)
-    searched = Path(videos) if videos is not None else source if source.is_dir() else None
+    beside = source if source.is_dir() and find_videos([source])[0] else None
+    searched = Path(videos) if videos is not None else beside
     if searched is not None and not searched.exists():
         raise InputError("no such folder of videos", file=searched, hint="check the path")
     table = read_questions(source, columns=columns, one_dialogue_per_video=one_dialogue_per_video)
