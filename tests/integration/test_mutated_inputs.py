@@ -170,7 +170,7 @@ def test_damaged_files_are_refused_in_one_paragraph(
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err, told
         if code == 0 or (code == 1 and name == "qa"):
-            # What was accepted is whole, readable, and comes out again; rows of questions without a video are set aside.
+            # What was accepted is whole, readable, and comes out again; rows without a video are set aside.
             validate(Benchmark.open(bench))
             assert run(["export", FORMAT_OF[name], str(bench), str(tmp_path / f"out{number}")]) == 0, told
             capsys.readouterr()
