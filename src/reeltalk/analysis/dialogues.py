@@ -13,6 +13,7 @@ from reeltalk.analysis.columns import answer_settings, metric_kind
 from reeltalk.analysis.leaderboard import RESERVED_NAMES, Leaderboard
 from reeltalk.analysis.verdicts import Place, ShownVerdict
 from reeltalk.errors import BenchmarkError
+from reeltalk.graph.vocabulary import activity_title
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.dialogue import ChecklistItem, Turn
@@ -74,7 +75,7 @@ class BenchmarkContext:
 def clip_activity(clip: Clip) -> str:
     """What is done in a clip, such as `Wash dishes`; empty if its source does not say it."""
     activity = clip.extra.get("activity")
-    return activity.replace("_", " ") if isinstance(activity, str) else ""
+    return activity_title(activity) if isinstance(activity, str) else ""
 
 
 def read_context(benchmark: Benchmark) -> BenchmarkContext:

@@ -16,7 +16,7 @@ from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.phrases import join_list, noun, phrase
 from reeltalk.graph.reading import graph_of_clip, read_graphs
 from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.graph.vocabulary import ROOMS, SPATIAL, class_of, plain_name
+from reeltalk.graph.vocabulary import ROOMS, SPATIAL, activity_title, class_of, plain_name
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import CLIPS, VIDEOS
 
@@ -125,19 +125,11 @@ def write_scenario_pages(
             state_names=STATE_NAMES,
             before=shown[number - 1] if number else None,
             after=shown[number + 1] if number + 1 < len(shown) else None,
-            title_of_activity=title_of_activity,
         )
         (folder / "scenarios" / scenario.file).write_text(html, encoding="utf-8", newline="\n")
-    html = environment.get_template("scenarios.html").render(
-        root="", name=title, shown=shown, links=links, title_of_activity=title_of_activity
-    )
+    html = environment.get_template("scenarios.html").render(root="", name=title, shown=shown, links=links)
     (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
     return folder / "index.html"
-
-
-def title_of_activity(graph: ActivityGraph) -> str:
-    """`Drink milk` for `Drink_milk3_scene2`."""
-    return graph.name.rsplit("_scene", 1)[0].rstrip("0123456789").replace("_", " ")
 
 
 def tell_event(event: StoryEvent) -> str:
@@ -219,7 +211,7 @@ def _activity_bar(story: Story, part: int, graph: ActivityGraph, at: Sequence[fl
     own = [event for event in story.events if event.part == part]
     left = at[own[0].order]
     width = at[own[-1].order + 1] - left
-    title = title_of_activity(graph)
+    title = activity_title(graph.name)
     label = title if len(title) * 5.6 < width - 6 else title[: max(0, int((width - 12) / 5.6))] + "…"
     return ActivityBar(title, label if width > 24 else "", left, width)
 

@@ -29,10 +29,10 @@ from reeltalk.analysis.values import (
     metric_unit,
 )
 from reeltalk.analysis.verdicts import Place, ShownVerdict
+from reeltalk.graph.vocabulary import activity_title
 from reeltalk.metrics.uncertainty import INTERVAL
 from reeltalk.pages import charts
 from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
-from reeltalk.pages.scenarios import title_of_activity
 from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
 from reeltalk.schema.runs import Control
@@ -221,7 +221,7 @@ def make_environment() -> Environment:
         finalize=_shown_text,
     )
     made.filters["bounded"] = limit_text
-    made.filters["title_of_activity"] = title_of_activity
+    made.filters["activity_title"] = activity_title
     made.globals.update(
         version=__version__,
         colours=charts.COLOURS,
