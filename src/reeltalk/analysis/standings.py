@@ -430,6 +430,10 @@ class _Verdict:
         if above.shown:
             return f"{row.title} scores {self._lead(above)} more than {self._bar(above)} {self._interval(above)}."
         other = self.pairs.board.models[above.over].title
+        behind = self.pairs.margin(above.over, row.index)
+        if behind is not None and behind.shown:
+            lead, interval = self._lead(behind), self._interval(behind)
+            return f"{row.title} scores {lead} less than {other}, which does not see the video {interval}."
         return f"{row.title} is not shown to be above {other}, which does not see the video{self._short(above)}."
 
     def _several(self, scored: Sequence[Standing]) -> str:

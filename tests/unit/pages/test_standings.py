@@ -52,6 +52,19 @@ def test_one_model_that_is_not_above_the_baselines_is_not_said_to_be(make_paired
     assert "[-" in found.verdict
 
 
+def test_one_model_below_a_baseline_is_said_to_be(make_paired_run: RunMaker) -> None:
+    found = standings(make_paired_run, {"qwen": answered(0.2), "blind": answered(0.8, seed=2)})
+    above = found.models[0].above
+    assert above is not None
+    assert above.difference is not None
+    assert above.low is not None
+    assert above.high is not None
+    assert found.verdict == (
+        f"qwen scores {-above.difference:.1f} points less than blind, which does not see the video "
+        f"[{-above.high:.1f}, {-above.low:.1f}]."
+    )
+
+
 def test_a_baseline_that_sees_the_video_is_no_floor(make_paired_run: RunMaker) -> None:
     found = standings(make_paired_run, {"qwen": answered(0.5), "frames": answered(0.9, seed=2)})
     assert found.verdict == "qwen is the only model, and there is no baseline to compare it with."
