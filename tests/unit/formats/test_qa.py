@@ -87,7 +87,7 @@ def test_rows_without_a_video_are_set_aside(tmp_path: Path) -> None:
 
 HEAD = "video,question,answer"
 WRONG = {
-    "a missing column": ("video,qestion,answer\nk,Who?,x\n", r"no column 'question' .*:1\).*the nearest is 'qestion'"),
+    "a missing column": ("video,the_question,answer\nk,Who?,x\n", r"no column 'question' .*:1\).*the nearest is 'the_question'"),
     "an empty table": (f"{HEAD}\n", "the table has no rows"),
     "nothing at all": ("", "no line of column names"),
     "an empty question": (f"{HEAD}\nk,,x\n", r"the question is empty \(.*questions.csv:2 at question\)"),
@@ -132,8 +132,8 @@ def test_all_problems_are_named_at_once(tmp_path: Path) -> None:
 
 def test_wrong_options_of_the_command_are_refused(tmp_path: Path) -> None:
     path = table(tmp_path, f"{HEAD},dialogue\nk,Who?,x,d\n")
-    with pytest.raises(SettingError, match="there is no column 'questoin'; the nearest is 'question'"):
-        read_questions(path, columns={"questoin": "question"})
+    with pytest.raises(SettingError, match="there is no column 'questionx'; the nearest is 'question'"):
+        read_questions(path, columns={"questionx": "question"})
     with pytest.raises(InputError, match="no column 'Q', which --columns names"):
         read_questions(path, columns={"question": "Q"})
     with pytest.raises(SettingError, match="the table has a column 'dialogue'"):
