@@ -87,7 +87,7 @@ def test_rows_without_a_video_are_set_aside(tmp_path: Path) -> None:
 
 HEAD = "video,question,answer"
 WRONG = {
-    "a missing column": ("video,questions,answer\nk,Who?,x\n", r"no column 'question' .*:1\).*the nearest is 'questions'"),
+    "a missing column": ("video,questions,answer\nk,Who?,x\n", r"no column 'question' .*:1\).*nearest is 'questions'"),
     "an empty table": (f"{HEAD}\n", "the table has no rows"),
     "nothing at all": ("", "no line of column names"),
     "an empty question": (f"{HEAD}\nk,,x\n", r"the question is empty \(.*questions.csv:2 at question\)"),
