@@ -157,10 +157,10 @@ def main() -> int:
     given = parser.parse_args()
     if (chromium := find_chromium()) is None:
         sys.exit("no Chromium on the PATH")
-    pages = pages_of(given.site, each=given.each)
+    pages = pages_of(given.site.resolve(), each=given.each)
     problems = 0
     with open_browser(chromium) as browser:
-        for problem in walk(given.site, pages, browser, shots=given.shots):
+        for problem in walk(given.site.resolve(), pages, browser, shots=given.shots):
             problems += 1
             print(problem, flush=True)
     print(f"{len(pages):,} pages, {len(WIDTHS)} widths, {len(SCHEMES)} schemes: {problems:,} problems")

@@ -720,3 +720,14 @@ def make_long_run(folder: Path, *, dialogues: int, turns: int = 1, text: str = "
     (folder / "run.json").write_text(json.dumps(info), encoding="utf-8")
     (folder / "summary.json").write_text(json.dumps([row | {"signature": "b|v:1"}]), encoding="utf-8")
     return read_run(folder)
+
+
+def test_every_box_that_scrolls_can_be_reached_by_keys_and_has_a_name() -> None:
+    templates = Path(__file__).parents[2] / "src" / "reeltalk" / "pages" / "templates"
+    boxes = [
+        tag
+        for template in templates.glob("*.html")
+        for tag in re.findall(r'<div class="scroll[^>]*>', template.read_text(encoding="utf-8"))
+    ]
+    assert len(boxes) > 20
+    assert [tag for tag in boxes if 'tabindex="0"' not in tag or "aria-label=" not in tag] == []
