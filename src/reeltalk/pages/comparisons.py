@@ -171,8 +171,8 @@ def _summary(found: Comparisons, rows: list[Comparison], *, with_power: bool) ->
     undecided = [row for row in rows if row.winner(found.settings.alpha) is None and not row.withheld]
     sizes = [row.detectable for row in undecided if row.detectable is not None]
     if sizes and with_power:
-        size = format_signed(rows[0].metric, max(sizes))[1:]
-        told += f" The rest may differ by less than {size} ({found.settings.target_power * 100:.0f} % power)."
+        size, power = format_points(max(sizes), rows[0].metric), found.settings.target_power * 100
+        told += f" In the other pairs a difference of less than {size} may have been missed ({power:.0f} % power)."
     return told
 
 
