@@ -138,3 +138,23 @@ def test_import_folder_lists_what_it_does_not_read(place: Path, capsys: pytest.C
     assert "questions.csv was not read; 'reeltalk import qa' reads questions" in capsys.readouterr().out
     assert run(["import", "qa", "videos", "mine"]) == 0
     assert Benchmark.open(place / "mine").rows(DIALOGUES) == 2
+
+
+def test_turns_with_a_published_position_are_answered_by_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MT-Video-Bench's first version leaves out rounds, so that a turn's position is not its place in the table."""
+    monkeypatch.chdir(tmp_path)
+    sample = Path(__file__).parents[1] / "samples" / "mt-video-bench-v1"
+    run(["import", "mt-video-bench", str(sample), "bench"])
+    assert any(turn.position for dialogue in Benchmark.open("bench").read(DIALOGUES) for turn in dialogue.turns)
+    assert run(["export", "questions", "bench", "questions.jsonl", "--mode", "single"]) == 0
+    rows = [json.loads(line) for line in Path("questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    for name in (("unit_id", "turn_index"), ("id",)):
+        answers = [{**{key: row[key] for key in name}, "text": f"to {row['question']}"} for row in rows]
+        Path("m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers), encoding="utf-8")
+        out = f"runs/{name[0]}"
+        run(["evaluate", "bench", "--model", "answers:m.jsonl", "--mode", "single", "--out", out, "--policy", "none"])
+        given = list(Run.open(out).answers())
+        assert len(given) == len(rows)
+        assert all(turn.text == f"to {turn.question}" for turn in given)

@@ -51,6 +51,8 @@ class AskedTurn:
 
     turn: AnsweredTurn
     """The question, its references and options, without an answer."""
+    index: int
+    """Its place in its dialogue, chain or path of the benchmark, from 0."""
     before: tuple[tuple[str, str], ...]
     """Questions and first references of the earlier turns. `agree` uses them to resolve pronouns."""
     history: tuple[tuple[str, str], ...]
@@ -150,6 +152,7 @@ async def _asked(
             found.append(
                 AskedTurn(
                     turn=turn.model_copy(update={"state": AnswerState.ANSWERED}),
+                    index=step.turn_index,
                     before=tuple(before[row.unit_id]),
                     history=tuple((past.question, past.answer) for past in seen.history),
                     system=system,
@@ -172,7 +175,7 @@ def question_rows(
         start: Folder from which the paths of videos start.
 
     Returns:
-        `id` (of your own table, else of the turn), `unit`, `unit_id`, `turn_index` (from 0), `video_id`, `video` (path
+        `id` (of the turn in a run), `unit`, `unit_id`, `turn_index` (from 0), `video_id`, `video` (path
         of the file), `file_name` (its name in your folder), `asked_at_s` (show a model nothing later; null for the
         whole video), `question`, `options`, `history` (earlier questions with their reference answers) and `prompt`
         (the question with spoken lines and lettered options, as `evaluate` sends it).
@@ -187,7 +190,7 @@ def question_rows(
                 "id": turn.item_id,
                 "unit": turn.unit,
                 "unit_id": turn.unit_id,
-                "turn_index": turn.turn_index,
+                "turn_index": asked.index,
                 "video_id": turn.video_id,
                 "video": None if path is None else Path(os.path.relpath(path.resolve(), start)).as_posix(),
                 "file_name": names.get(turn.video_id),
