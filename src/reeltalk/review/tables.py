@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import ForeignKey, Index, TypeDecorator, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, TypeDecorator, UniqueConstraint, false
 from sqlalchemy import Text as AnyText
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -179,7 +179,9 @@ class UnitRow(Base):
     """`open` until enough people have submitted, then `adjudication` if they differ, then `done`."""
     submitted: Mapped[int] = mapped_column(default=0)
     gold: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)
-    """The planted faults by place; None for real units."""
+    """The planted faults by place; None for real units. A unit of a training round has `training` in it."""
+    flags: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Number of turns that a check of construction flagged."""
     content: Mapped[Json] = mapped_column(JsonText)
     """The draft and everything shown with it. The last column, since SQLite reads a row from its start."""
 
@@ -226,6 +228,12 @@ class EntryRow(Base):
     stale: Mapped[bool] = mapped_column(default=False)
     """True if something that it rests on has changed since."""
     at: Mapped[str] = mapped_column(Text)
+    unsure: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """True if the value says that its person is unsure. Follows from the value, for searching."""
+    noted: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """True if the value has a note. Follows from the value, for searching."""
+    active_s: Mapped[float] = mapped_column(default=0.0, server_default="0")
+    """Seconds that its person was active at this place, as their browser measured them: without idle time."""
 
 
 class ResultRow(Base):
@@ -337,3 +345,87 @@ class MessageRow(Base):
     text: Mapped[str] = mapped_column("text", JsonText)
     """As a JSON string, which may hold any character."""
     at: Mapped[str] = mapped_column(Text)
+
+
+class GroupRow(Base):
+    """A named group of people, to whom work can be assigned."""
+
+    __tablename__ = "groups"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    name: Mapped[str] = mapped_column(Text, unique=True)
+    created_at: Mapped[str] = mapped_column(Text)
+
+
+class MembershipRow(Base):
+    """A person in a group."""
+
+    __tablename__ = "memberships"
+
+    group_id: Mapped[str] = mapped_column(ForeignKey("groups.id"), primary_key=True)
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), primary_key=True, index=True)
+
+
+class DutyRow(Base):
+    """A queue, or one unit of it, that is assigned to a person or to a group.
+
+    A queue with duties of its own is for those people only; a unit with duties likewise, and they get it first.
+    """
+
+    __tablename__ = "duties"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"), index=True)
+    unit_id: Mapped[str | None] = mapped_column(ForeignKey("units.id"), index=True)
+    """None: the whole queue."""
+    person_id: Mapped[str | None] = mapped_column(ForeignKey("people.id"), index=True)
+    group_id: Mapped[str | None] = mapped_column(ForeignKey("groups.id"), index=True)
+    """Either a person or a group is given."""
+    deadline: Mapped[str | None] = mapped_column(Text)
+    """The last day, as `2026-12-31`."""
+    least: Mapped[int | None]
+    """Units that each of these people should do."""
+    most: Mapped[int | None]
+    """Units that each of these people may do."""
+    created_at: Mapped[str] = mapped_column(Text)
+
+
+class GuidelineRow(Base):
+    """A version of a queue's guideline. Versions are only ever added."""
+
+    __tablename__ = "guidelines"
+
+    queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"), primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    """From 1."""
+    text: Mapped[str] = mapped_column(JsonText)
+    """Markdown, as a JSON string, which may hold any character."""
+    author: Mapped[str] = mapped_column(Text)
+    at: Mapped[str] = mapped_column(Text)
+
+
+class ReadingRow(Base):
+    """The newest version of a queue's guideline that a person has opened."""
+
+    __tablename__ = "readings"
+
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), primary_key=True)
+    queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"), primary_key=True)
+    version: Mapped[int]
+    at: Mapped[str] = mapped_column(Text)
+
+
+class CommentRow(Base):
+    """A comment on a unit, or on one place of it."""
+
+    __tablename__ = "comments"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), index=True)
+    place: Mapped[str | None] = mapped_column(Text)
+    author_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
+    text: Mapped[str] = mapped_column(JsonText)
+    """As a JSON string, which may hold any character."""
+    mentions: Mapped[Json] = mapped_column(JsonText)
+    """Ids of the people who are mentioned."""
+    at: Mapped[str] = mapped_column(Text, index=True)

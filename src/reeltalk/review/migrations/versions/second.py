@@ -1,0 +1,91 @@
+"""The second edition: groups, duties, guidelines, comments, and what tables of units and of people count."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+# Text is compared as bytes on both databases, so that orders are the same.
+TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
+def upgrade() -> None:
+    """Add tables and columns. No row of the first edition changes its meaning."""
+    op.add_column("units", sa.Column("flags", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("entries", sa.Column("unsure", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.add_column("entries", sa.Column("noted", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.add_column("entries", sa.Column("active_s", sa.Double(), nullable=False, server_default="0"))
+    op.create_table(
+        "groups",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("created_at", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("name"),
+    )
+    op.create_table(
+        "memberships",
+        sa.Column("group_id", TEXT, nullable=False),
+        sa.Column("person_id", TEXT, nullable=False),
+        sa.ForeignKeyConstraint(["group_id"], ["groups.id"]),
+        sa.ForeignKeyConstraint(["person_id"], ["people.id"]),
+        sa.PrimaryKeyConstraint("group_id", "person_id"),
+    )
+    op.create_index("ix_memberships_person_id", "memberships", ["person_id"])
+    op.create_table(
+        "duties",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("queue_id", TEXT, nullable=False),
+        sa.Column("unit_id", TEXT, nullable=True),
+        sa.Column("person_id", TEXT, nullable=True),
+        sa.Column("group_id", TEXT, nullable=True),
+        sa.Column("deadline", TEXT, nullable=True),
+        sa.Column("least", sa.Integer(), nullable=True),
+        sa.Column("most", sa.Integer(), nullable=True),
+        sa.Column("created_at", TEXT, nullable=False),
+        sa.ForeignKeyConstraint(["queue_id"], ["queues.id"]),
+        sa.ForeignKeyConstraint(["unit_id"], ["units.id"]),
+        sa.ForeignKeyConstraint(["person_id"], ["people.id"]),
+        sa.ForeignKeyConstraint(["group_id"], ["groups.id"]),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    for name in ("queue_id", "unit_id", "person_id", "group_id"):
+        op.create_index(f"ix_duties_{name}", "duties", [name])
+    op.create_table(
+        "guidelines",
+        sa.Column("queue_id", TEXT, nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("author", TEXT, nullable=False),
+        sa.Column("at", TEXT, nullable=False),
+        sa.ForeignKeyConstraint(["queue_id"], ["queues.id"]),
+        sa.PrimaryKeyConstraint("queue_id", "version"),
+    )
+    op.create_table(
+        "readings",
+        sa.Column("person_id", TEXT, nullable=False),
+        sa.Column("queue_id", TEXT, nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("at", TEXT, nullable=False),
+        sa.ForeignKeyConstraint(["person_id"], ["people.id"]),
+        sa.ForeignKeyConstraint(["queue_id"], ["queues.id"]),
+        sa.PrimaryKeyConstraint("person_id", "queue_id"),
+    )
+    op.create_table(
+        "comments",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("unit_id", TEXT, nullable=False),
+        sa.Column("place", TEXT, nullable=True),
+        sa.Column("author_id", TEXT, nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("mentions", sa.Text(), nullable=False),
+        sa.Column("at", TEXT, nullable=False),
+        sa.ForeignKeyConstraint(["unit_id"], ["units.id"]),
+        sa.ForeignKeyConstraint(["author_id"], ["people.id"]),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_comments_unit_id", "comments", ["unit_id"])
+    op.create_index("ix_comments_at", "comments", ["at"])
