@@ -14,6 +14,7 @@ from pydantic import AfterValidator
 from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.access import Action, Role, check_role, may
+from reeltalk.review.bundle import bundles
 from reeltalk.review.connections import SIGNED_IN
 from reeltalk.review.credentials import keyed_hash
 from reeltalk.review.database import ReviewProject
@@ -48,6 +49,7 @@ def template_environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
+    found.globals |= {"script": bundles()["js"].name, "style": bundles()["css"].name}
     found.filters |= {"minute": _minute, "plain": _plain, "sentence": _sentence}
     return found
 
