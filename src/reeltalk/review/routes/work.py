@@ -4,6 +4,7 @@ People open, save, undo and submit their work, and see its history. An adjudicat
 and decides or returns it.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -80,7 +81,8 @@ def show_work(
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
-        return page(request, task.template, person, assignment=assignment, unit=unit, task=task)
+        opened = _opened(session, assignment, unit, task)
+        return page(request, task.template, person, assignment=assignment, unit=unit, task=task, opened=_as_text(opened))
 
 
 def _own(session: Session, person_id: str, states: Sequence[str], limit: int | None = None) -> list[Mapping[str, Any]]:
@@ -154,10 +156,18 @@ def open_work(
 ) -> dict[str, Any]:
     """A unit, its draft, and this person's values so far."""
     with project.database.reading() as session:
-        assignment, unit, task = work.own_work(session, person.id, assignment_id)
-        entries = work.entries(session, assignment.id)
-        content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
-        return _work_view(session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+        return _opened(session, *work.own_work(session, person.id, assignment_id))
+
+
+def _opened(session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> dict[str, Any]:
+    """The answer about somebody's work, which the page of the work holds too, so that it need not ask."""
+    entries = work.entries(session, assignment.id)
+    content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
+    return _work_view(session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+
+
+def _as_text(answer: Mapping[str, Any]) -> str:
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def _work_view(

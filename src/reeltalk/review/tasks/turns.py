@@ -40,6 +40,7 @@ class TurnValue(BaseModel):
     labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=50)] = Field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
     note: Text = ""
+    unsure: bool = False
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
