@@ -14,11 +14,14 @@
 const AGAIN_MS = [1000, 2000, 3000, 5000, 8000, 13000, 21000];
 
 export class Thumbnails extends EventTarget {
-  /** @param {Sheet[]} sheets */
-  constructor(sheets) {
+  constructor() {
     super();
     /** @type {{sheet: Sheet, picture: ImageBitmap}[]} The finest first. */
     this._loaded = [];
+  }
+
+  /** @param {Sheet[]} sheets */
+  load(sheets) {
     for (const sheet of sheets) void this._load(sheet);
   }
 

@@ -5,10 +5,10 @@
  */
 
 import { clock } from "./elements.js";
-import { Thumbnails } from "./thumbnails.js";
-import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "./vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 
 /** @typedef {import("./player.js").Interval} Interval */
+/** @typedef {import("./thumbnails.js").Thumbnails} Thumbnails */
 /** @typedef {import("./watch.js").Playback} Playback */
 /** @typedef {import("./watch.js").Times} Times */
 /** @typedef {"start_s" | "end_s"} Side */
@@ -22,9 +22,9 @@ const NOTCH = 1.25;
 
 /** Draws a component again whenever a target tells one of these events. @param {EventTarget} target @param {...string} names */
 export function useTold(target, ...names) {
-  const [, redraw] = useReducer((/** @type {number} */ count) => count + 1, 0);
+  const [, redraw] = useState({});
   useLayoutEffect(() => {
-    const hear = () => redraw();
+    const hear = () => redraw({});
     for (const name of names) target.addEventListener(name, hear);
     return () => names.forEach((name) => target.removeEventListener(name, hear));
   }, [target]);
@@ -35,8 +35,8 @@ export function useTold(target, ...names) {
  *   onEvidence?: (index: number, interval: Interval) => void}} props
  */
 export function TimeBar({ playback, turns, current, links, onEvidence }) {
-  const track = useRef();
-  const thumbnails = useMemo(() => new Thumbnails(playback.video?.thumbnails ?? []), [playback]);
+  const track = useRef(/** @type {any} */ (null));
+  const { thumbnails } = playback;
   /** @type {[{index: number, side: Side, interval: Interval} | null, (next: any) => void]} The edge that is dragged. */
   const [dragged, setDragged] = useState(/** @type {any} */ (null));
   /** @type {[number | null, (next: number | null) => void]} The time below the pointer. */
@@ -201,7 +201,7 @@ function useWheel(track, playback, timeAt, length) {
 /** Pictures along the bar. @param {{thumbnails: Thumbnails, start_s: number, end_s: number}} props */
 function Strip({ thumbnails, start_s, end_s }) {
   useTold(thumbnails, "loaded");
-  const canvas = useRef();
+  const canvas = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
     const draw = () => {
       const { current } = canvas;
@@ -221,7 +221,7 @@ function Strip({ thumbnails, start_s, end_s }) {
 
 /** The picture and the time below the pointer. @param {{thumbnails: Thumbnails, time_s: number, left: string, text: string}} props */
 function Preview({ thumbnails, time_s, left, text }) {
-  const canvas = useRef();
+  const canvas = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
     if (!thumbnails.ratio) return;
     canvas.current.width = Math.round(canvas.current.height * thumbnails.ratio);

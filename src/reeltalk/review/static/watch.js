@@ -36,6 +36,7 @@
 
 import { clock, sentence } from "./elements.js";
 import { Player } from "./player.js";
+import { Thumbnails } from "./thumbnails.js";
 import { TimeBar, useTold } from "./timebar.js";
 import { html, useEffect, useRef } from "./vendor/preact.js";
 import { ask } from "./workapi.js";
@@ -97,6 +98,7 @@ export class Playback extends EventTarget {
     this._silent_s = 0;
     this._part = 0;
     this.hasCaptions = false;
+    this.thumbnails = new Thumbnails();
     this.sound = { volume: 1, muted: false, captions: false, ...readSound() };
     this.player.addEventListener("frame", () => this._moved());
     for (const name of ["state", "intervals", "end"]) this.player.addEventListener(name, () => this._changed());
@@ -126,6 +128,7 @@ export class Playback extends EventTarget {
       this.learn(video);
       this._changed();
       await this.seek(this._silent_s);
+      this.thumbnails.load(video.thumbnails ?? []);
     } catch (error) {
       this._fail(error instanceof Error ? error.message : String(error));
     }
@@ -432,7 +435,7 @@ export function Watch({ playback, turns = [], current = 0, links = [], buttons =
   useTold(playback, "changed");
   useLeaveFullScreen();
   playback.turns = turns;
-  const place = useRef();
+  const place = useRef(/** @type {any} */ (null));
   useEffect(() => place.current.prepend(playback.element), [playback]);
   const { plays, player, sound, problem } = playback;
   /** @param {string} name @param {string} label @param {unknown} content @param {() => void} act @param {object} [more] */

@@ -1,24 +1,19 @@
-/** Types of the exports that the review's scripts use. */
-
-export type Child = Node | object | string | number | boolean | null | undefined;
-export function html(strings: TemplateStringsArray, ...values: unknown[]): any;
-export function h(type: unknown, props: object | null, ...children: unknown[]): any;
-export function render(node: unknown, place: Element | DocumentFragment): void;
-export class Component<P = {}, S = {}> {
-  constructor(props?: P);
-  props: P;
-  state: S;
-  setState(next: Partial<S> | ((before: S) => Partial<S>), done?: () => void): void;
-  forceUpdate(): void;
-  render(props: P, state: S): unknown;
+/** The part of preact.js that the pages use. */
+export type Child = any;
+export class Component<P = any> {
+  constructor(props: P);
+  props: P & { children?: Child };
+  forceUpdate(done?: () => void): void;
+  componentDidMount?(): void;
+  componentDidUpdate?(): void;
+  componentWillUnmount?(): void;
+  shouldComponentUpdate?(): boolean;
+  componentDidCatch?(error: Error): void;
+  render(): Child;
 }
-export function createContext<T>(initial: T): any;
-export function useContext<T = any>(context: any): T;
-export function useState<T>(initial: T | (() => T)): [T, (next: T | ((before: T) => T)) => void];
-export function useReducer<S, A>(reducer: (state: S, action: A) => S, initial: S): [S, (action?: A) => void];
-export function useEffect(effect: () => void | (() => void), inputs?: unknown[]): void;
-export function useLayoutEffect(effect: () => void | (() => void), inputs?: unknown[]): void;
-export function useRef<T = any>(initial?: T | null): { current: T };
-export function useMemo<T>(make: () => T, inputs: unknown[]): T;
-export function useCallback<T>(callback: T, inputs: unknown[]): T;
-export function useErrorBoundary(callback?: (error: unknown) => void): [unknown, () => void];
+export const html: (strings: TemplateStringsArray, ...values: any[]) => Child;
+export function render(child: Child, parent: Element): void;
+export function useState<T>(start: T | (() => T)): [T, (value: T) => void];
+export function useRef<T>(start: T): { current: T };
+export function useEffect(act: () => void | (() => void), inputs?: any[]): void;
+export function useLayoutEffect(act: () => void | (() => void), inputs?: any[]): void;
