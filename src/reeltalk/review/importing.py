@@ -9,13 +9,22 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import exists, func, insert, select
+from sqlalchemy import exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.events import OPERATOR, Transaction, transaction
-from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical_json
+from reeltalk.review.tables import (
+    AssignmentRow,
+    CommentRow,
+    EventRow,
+    ProjectRow,
+    QueueRow,
+    UnitRow,
+    VideoRow,
+    canonical_json,
+)
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft, ReviewTask
 from reeltalk.schema.media import Video
@@ -254,7 +263,8 @@ def _put_units(
         loaded: Receives the counts.
     """
     session = change.session
-    begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
+    # What somebody wrote about a unit is about what it shows.
+    begun = or_(exists().where(AssignmentRow.unit_id == UnitRow.id), exists().where(CommentRow.unit_id == UnitRow.id))
     known = {
         unit_id: is_begun
         for unit_id, is_begun in session.execute(
