@@ -26,6 +26,7 @@ from reeltalk.review.bundle import bundles
 from reeltalk.review.connections import BoundedServer, ConnectionLimits, ConnectionPool, connection_limits
 from reeltalk.review.credentials import decoy_hash
 from reeltalk.review.database import ReviewProject
+from reeltalk.review.describing import describe_all
 from reeltalk.review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Address, Guard, LoginLimiter, json_error
@@ -36,6 +37,7 @@ from reeltalk.review.routes import (
     administration,
     board,
     collecting,
+    comments,
     media,
     work,
 )
@@ -54,7 +56,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
-    areas = (accounts, work, media, board, collecting, administration)
+    areas = (accounts, work, media, board, comments, collecting, administration)
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
@@ -66,6 +68,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(ReeltalkError, _failed)
     app.add_middleware(Guard, address=address)
+    describe_all(project.database)
     decoy_hash()
     bundles()
     return app

@@ -50,13 +50,18 @@ def template_environment() -> Environment:
     )
     found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
     found.globals |= {"script": bundles()["js"].name, "style": bundles()["css"].name}
-    found.filters |= {"minute": _minute, "plain": _plain, "sentence": _sentence}
+    found.filters |= {"minute": _minute, "plain": _plain, "place": _place, "sentence": _sentence}
     return found
 
 
 def _minute(moment: str) -> str:
     """A stored time for people: UTC to the minute."""
     return f"{moment[:10]} {moment[11:16]}"
+
+
+def _place(place: str) -> str:
+    """A place for people: turns count from 1."""
+    return f"turn {int(place) + 1}" if place.isascii() and place.isdigit() else place
 
 
 def _plain(value: Json) -> str:
