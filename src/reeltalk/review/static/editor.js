@@ -20,7 +20,6 @@
  * and says `editor.draw()` after a change of its own. The chosen place is `editor.place`, its value `editor.value`.
  */
 
-import { Playback, Watch } from "./watch.js";
 import { Changes } from "./fields.js";
 import { messageOf, sentence } from "./elements.js";
 import { takeBack, takeHandedIn } from "./handed_in.js";
@@ -29,13 +28,16 @@ import { SpotKeeper, lastSpot, putCaret } from "./resuming.js";
 import { Session } from "./session.js";
 import { DECIDED } from "./turnvalue.js";
 import { Component, html, render, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
-import { videoActions } from "./videokeys.js";
+import { Playback, Watch, videoActions } from "./watch.js";
 import { ask } from "./workapi.js";
 
 /** @typedef {import("./session.js").Reply} Reply */
 /** @typedef {import("./session.js").Choice} Choice */
 /** @typedef {[string, string][]} Lines A value as labelled lines. */
-/** @typedef {import("./keys.js").Action & {button?: string, first?: boolean}} Action `button`: its text in the decision bar. `first`: it is filled. */
+/**
+ * @typedef {import("./keys.js").Action & {button?: string, first?: boolean, video?: string}} Action `button`: its text in the
+ *   decision bar. `first`: it is filled. `video`: its text below the video.
+ */
 /**
  * @typedef {object} PlaceState How the strip shows a place.
  * @property {string} kind A CSS class, as `accepted`.
@@ -91,14 +93,14 @@ export class Editor extends Component {
     this.content = reply.unit.content;
     /** Index of the interval of evidence that keys set. */
     this.chosen = 0;
-    /** @type {Playback | null} */
-    this.playback = null;
+    this.playback = new Playback(reply.unit.video, this.content);
     this.view = new View(this);
     this.session = new Session(reply, this);
     this.spot = lastSpot(reply.assignment.id);
     const at = this.spot && this.places.includes(this.spot.place) ? this.spot.place : null;
     /** The chosen place. */
     this.place = at ?? this.session.open_places[0] ?? this.places[0] ?? "";
+    this._opened = false;
     this._said = "";
     this._notice = "";
     this._handed_in = takeHandedIn();
@@ -129,7 +131,7 @@ export class Editor extends Component {
 
   /** The time of the video in seconds. */
   get time_s() {
-    return this.playback?.time_s ?? this.spot?.time_s ?? 0;
+    return this._opened ? this.playback.time_s : (this.spot?.time_s ?? 0);
   }
 
   /** Draws again. @param {() => void} [done] */
@@ -200,7 +202,7 @@ export class Editor extends Component {
 
   /** @param {number} time_s */
   seek(time_s) {
-    void this.playback?.seek(time_s);
+    void this.playback.seek(time_s);
   }
 
   /** @param {string} text Spoken by screen readers. */
@@ -343,21 +345,12 @@ export class Editor extends Component {
       { name: "note", label: "Write a note", group: "Fields", keys: ["e"], act: () => this.focus("#note") },
       { name: "unsure", label: "Unsure, or sure", group: "Fields", keys: ["Shift+U"], act: () => document.getElementById("unsure")?.click() },
       { name: "leave", label: "Leave a field; close", group: "Go", keys: ["Escape"], act: () => this._leave() },
-      { name: "comments", label: "Comments", group: "Go", keys: ["Shift+C"], act: () => this._openComments(), when: () => "comments" in this.reply },
+      { name: "comments", label: "Comments", group: "Go", keys: ["Shift+E"], act: () => this._openComments(), when: () => "comments" in this.reply },
       { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: () => this._openGuideline(), when: () => !!document.getElementById("guideline") },
-      { name: "play-scenes", label: "Play the evidence, scene after scene", group: "Video", keys: ["p"], act: () => this._play() },
+      { name: "play-scenes", label: "Play the evidence, scene after scene", group: "Video", keys: ["p"], act: () => this._play(), video: "Play evidence" },
       { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
     ];
-    return [...own, ...common.filter(({ name }) => !has.has(name)), ...this._videoActions().filter(({ name }) => !has.has(name))];
-  }
-
-  /** @returns {Action[]} */
-  _videoActions() {
-    // The playback is made when the page has the video.
-    const late = new Proxy(/** @type {any} */ ({}), {
-      get: (_, name) => (/** @type {any[]} */ ...given) => /** @type {any} */ (this.playback)?.[name](...given),
-    });
-    return videoActions(late);
+    return [...own, ...common.filter(({ name }) => !has.has(name)), ...videoActions(this.playback).filter(({ name }) => !has.has(name))];
   }
 
   _goToOpen() {
@@ -373,9 +366,9 @@ export class Editor extends Component {
   }
 
   _play() {
-    const times = this.view.timesOf?.(this.place)?.evidence.filter(({ start_s, end_s }) => end_s > start_s) ?? [];
-    const parts = this.view.partsOf?.(this.place) ?? (times.length ? times : (this.content.clips ?? []));
-    this.playback?.playParts(parts);
+    const times = this._times(this.place).evidence.filter(({ start_s, end_s }) => end_s > start_s);
+    const parts = this.view.partsOf?.(this.place) ?? (times.length ? times : this.playback.clips);
+    this.playback.playParts(parts);
   }
 
   _takeBack() {
@@ -399,19 +392,15 @@ export class Editor extends Component {
   // ---- life --------------------------------------------------------------------------------------------------------
 
   async componentDidMount() {
-    const { view, content, spot } = this;
-    const unit = { ...this.reply.unit, content: { clips: [], scenes: [], links: [], ...content } };
-    const work = /** @type {any} */ ({ ...this.reply, unit });
-    const playback = (this.playback = new Playback(work, this._times()));
+    const { view, spot, playback } = this;
+    const start_s = spot?.time_s ?? this._times(this.place).evidence[0]?.start_s ?? playback.clips[0]?.start_s ?? 0;
     playback.addEventListener("moved", () => this._spots.soon());
-    const first = view.timesOf?.(this.place)?.evidence[0] ?? content.clips?.[0];
-    const opened = playback.open(work, spot?.time_s ?? first?.start_s ?? 0);
-    this.draw();
+    this.keys.label();
+    const opening = playback.open(start_s);
     await this.session.open();
     view.placed?.(null);
-    this.draw();
-    await opened;
-    this.spot = null;
+    await opening;
+    this._opened = true;
     this.draw(() => {
       if (spot && this.places.includes(spot.place)) putCaret(spot);
       document.documentElement.dataset.ready = "true";
@@ -423,15 +412,13 @@ export class Editor extends Component {
     throw error;
   }
 
-  _times() {
-    return this.places.map((place) => this.view.timesOf?.(place) ?? { asked_at_s: null, evidence: [] });
+  componentDidUpdate() {
+    this.keys.label();
   }
 
-  componentDidUpdate() {
-    const { playback } = this;
-    if (!playback) return;
-    playback.bar.mark(this.places.indexOf(this.place));
-    playback.bar.update(this._times());
+  /** @param {string} place */
+  _times(place) {
+    return this.view.timesOf?.(place) ?? { asked_at_s: null, evidence: [] };
   }
 
   // ---- drawing -----------------------------------------------------------------------------------------------------
@@ -442,7 +429,8 @@ export class Editor extends Component {
     const state = place ? this.stateOf(place) : null;
     return html`
       <div class="editor">
-        <${Watch} editor=${this} playback=${this.playback} />
+        <${Watch} playback=${this.playback} turns=${this.places.map((each) => this._times(each))} current=${this.places.indexOf(place)} links=${this.content.links ?? []}
+          question=${value?.question} buttons=${this._videoButtons()} onEvidence=${view.moveEvidence && this.isOpen && this._moveEvidence} />
         <div class="side">
           <header class="work-head">
             <h1>${unit.name ?? unit.title}</h1>
@@ -478,6 +466,15 @@ export class Editor extends Component {
       ${this._merging && html`<${Merge} view=${view} ...${this._merging} />`}
     `;
   }
+
+  _videoButtons() {
+    return /** @type {Action[]} */ (this.keys.actions).flatMap(({ name, video, act }) => (video ? [{ name, label: video, act: () => act("") }] : []));
+  }
+
+  _moveEvidence = (/** @type {number} */ n, /** @type {Interval} */ interval) => {
+    this.chosen = n;
+    this.view.moveEvidence?.(this.place, { evidence: this._times(this.place).evidence.map((each, at) => (at === n ? interval : each)) });
+  };
 
   /** @param {string} place @param {number} n */
   _drawNumber(place, n) {

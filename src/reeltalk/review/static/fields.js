@@ -114,7 +114,7 @@ export function Evidence({ editor, value, change, act: Act }) {
  * @returns {Interval[]}
  */
 export function withTime(editor, evidence, what) {
-  const time_s = rounded(editor.time_s);
+  const time_s = editor.playback.mark_s;
   const n = Math.min(editor.chosen, evidence.length - 1);
   const here = evidence[n];
   if (what === "interval" || !here) {

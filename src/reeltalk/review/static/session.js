@@ -45,7 +45,7 @@ export class Session {
     this._steps = Promise.resolve();
     /** @type {import("./outbox.js").State} */
     this.state = "saved";
-    this._active = new Activity(() => editor.playback?.player.paused === false);
+    this._active = new Activity(() => !editor.playback.player.paused);
     this.outbox = new Outbox(this.id, (place, save, key) => {
       const active = "comments" in reply ? { active_s: this._active.take(place, key) } : {};
       return ask(`${this._path}/entries/${encodeURIComponent(place)}`, { method: "PUT", body: { ...save, ...active }, key });

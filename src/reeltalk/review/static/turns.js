@@ -4,7 +4,7 @@
 import { About, isFlagged } from "./checks.js";
 import { clock, messageOf } from "./elements.js";
 import { Act, edit } from "./editor.js";
-import { Answers, AskedAt, Evidence, Labels, Note, Options, Text, knownVocabularies, rounded, withTime } from "./fields.js";
+import { Answers, AskedAt, Evidence, Labels, Note, Options, Text, knownVocabularies, withTime } from "./fields.js";
 import { DECIDED, REASONS, countDecided, isSameWork, kindOf, linesOf, startOf } from "./turnvalue.js";
 import { html } from "./vendor/preact.js";
 
@@ -165,7 +165,7 @@ export class Turns {
   /** @param {"start" | "end" | "interval" | "asked"} what */
   setTime(what) {
     const { editor } = this;
-    if (what === "asked") this.type({ asked_at_s: rounded(editor.time_s) });
+    if (what === "asked") this.type({ asked_at_s: editor.playback.mark_s });
     else this.type({ evidence: withTime(editor, editor.value.evidence, what) });
   }
 
@@ -234,8 +234,8 @@ export class Turns {
       { name: "add-interval", label: "Add an interval of evidence here", group: "Fields", keys: ["n"], act: () => this.setTime("interval") },
       { name: "asked-here", label: "Asked here", group: "Fields", keys: ["m"], act: () => this.setTime("asked") },
       { name: "compare", label: "Show changes from the draft, from the last revision, or none", group: "Fields", keys: ["d"], act: () => this.nextComparison() },
-      { name: "to-evidence", label: "Go to the evidence, then to the next interval", group: "Video", keys: ["v"], act: () => this.toEvidence() },
-      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this.toAsked() },
+      { name: "to-evidence", label: "Go to the evidence, then to the next interval", group: "Video", keys: ["v"], act: () => this.toEvidence(), video: "To evidence" },
+      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this.toAsked(), video: "To question" },
     ];
   }
 }
