@@ -20,14 +20,14 @@
  * and says `editor.draw()` after a change of its own. The chosen place is `editor.place`, its value `editor.value`.
  */
 
-import { Changes } from "./fields.js";
+import { Act, Changes, Modal } from "./fields.js";
 import { messageOf, sentence } from "./elements.js";
 import { takeBack, takeHandedIn } from "./handed_in.js";
 import { Keys } from "./keys.js";
 import { SpotKeeper, lastSpot, putCaret } from "./resuming.js";
 import { Session } from "./session.js";
 import { DECIDED } from "./turnvalue.js";
-import { Component, html, render, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
+import { Component, html, render, useState } from "./vendor/preact.js";
 import { Playback, Watch, videoActions } from "./watch.js";
 import { ask } from "./workapi.js";
 
@@ -99,7 +99,7 @@ export class Editor extends Component {
     this.spot = lastSpot(reply.assignment.id);
     const at = this.spot && this.places.includes(this.spot.place) ? this.spot.place : null;
     /** The chosen place. */
-    this.place = at ?? this.session.open_places[0] ?? this.places[0] ?? "";
+    this.place = at ?? this.session.openPlaces[0] ?? this.places[0] ?? "";
     this._opened = false;
     this._said = "";
     this._notice = "";
@@ -200,6 +200,14 @@ export class Editor extends Component {
     this.draw();
   }
 
+  /** Asks the server again for all of the work, and draws it. Unsaved text stays. */
+  async reload() {
+    this.reply = await ask(`/api/work/${encodeURIComponent(this.session.id)}`);
+    this.content = this.reply.unit.content;
+    this.session.learn(this.reply.entries);
+    this.draw();
+  }
+
   /** @param {number} time_s */
   seek(time_s) {
     void this.playback.seek(time_s);
@@ -292,7 +300,7 @@ export class Editor extends Component {
   async submit() {
     if (!this.isOpen || this._asking) return;
     this.session.hurry();
-    const lacking = this.session.open_places;
+    const lacking = this.session.openPlaces;
     if (lacking.length) {
       this._sayLacking(lacking);
       return;
@@ -493,7 +501,7 @@ export class Editor extends Component {
 
   _drawButtons() {
     const shown = /** @type {Action[]} */ (this.keys.actions).filter(({ button }) => button);
-    const left = this.session.open_places.length;
+    const left = this.session.openPlaces.length;
     const told = left ? `${left} of ${this.places.length} ${this.view.what}s need a decision` : "";
     return html`<div class="actions" id="decide">
       ${shown.map(({ name, button, first, when }) => html`<${Act} editor=${this} key=${name} name=${name} class=${first ? "" : "second"} text=${button} disabled=${when && !when()} />`)}
@@ -554,34 +562,6 @@ export class Editor extends Component {
       </p>
     <//>`;
   }
-}
-
-/** A button for an action, with its key. @param {{editor: Editor, name: string, id?: string, text: any, class?: string, title?: string, disabled?: boolean}} props */
-export function Act({ editor, name, id = name, text, class: kind = "", title, disabled = false }) {
-  const action = editor.keys.action(name);
-  const key = editor.keys.shown(name);
-  return html`<button type="button" id=${id} class=${kind} title=${title} disabled=${disabled} aria-keyshortcuts=${key?.aria} onClick=${() => action?.act("")}>
-    ${text}${key && html`<kbd aria-hidden="true">${key.text}</kbd>`}
-  </button>`;
-}
-
-/** A dialog that is open while it is drawn. The element with `autofocus`, or its heading, gets the focus. @param {{id: string, labelled: string, class?: string, onClose: () => void, children?: any}} props */
-export function Modal({ id, labelled, class: kind = "", onClose, children }) {
-  const place = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useLayoutEffect(() => {
-    const before = document.activeElement;
-    place.current?.showModal();
-    const first = place.current?.querySelector("[autofocus], h2");
-    if (first instanceof HTMLElement) first.focus();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
-    };
-  }, []);
-  const cancel = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    onClose();
-  };
-  return html`<dialog id=${id} class=${kind} aria-labelledby=${labelled} ref=${place} onCancel=${cancel}>${children}</dialog>`;
 }
 
 /** @param {{view: View, place: string, mine: any, theirs: any, choose: (choice: Choice) => void}} props Escape edits, which loses nothing. */

@@ -1,5 +1,5 @@
 // @ts-check
-/** Fields of the editor: texts with their changes, times, evidence, labels, answers and options, a note, and unsure. */
+/** Parts of the editor: buttons with keys, dialogs, and fields: texts with their changes, times, evidence, labels, answers and options, a note, and unsure. */
 
 import { clock } from "./elements.js";
 import { vocabularyName } from "./turnvalue.js";
@@ -9,6 +9,34 @@ import { diffWords } from "./worddiff.js";
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {{target: HTMLInputElement & HTMLTextAreaElement, key: string, isComposing: boolean, preventDefault(): void}} FieldEvent */
+
+/** A button for an action, with its key. @param {{editor: Editor, name: string, id?: string, text: any, class?: string, title?: string, disabled?: boolean}} props */
+export function Act({ editor, name, id = name, text, class: kind = "", title, disabled = false }) {
+  const action = editor.keys.action(name);
+  const key = editor.keys.shown(name);
+  return html`<button type="button" id=${id} class=${kind} title=${title} disabled=${disabled} aria-keyshortcuts=${key?.aria} onClick=${() => action?.act("")}>
+    ${text}${key && html`<kbd aria-hidden="true">${key.text}</kbd>`}
+  </button>`;
+}
+
+/** A dialog that is open while it is drawn. The element with `autofocus`, or its heading, gets the focus. @param {{id: string, labelled: string, class?: string, onClose: () => void, children?: any}} props */
+export function Modal({ id, labelled, class: kind = "", onClose, children }) {
+  const place = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    place.current?.showModal();
+    const first = place.current?.querySelector("[autofocus], h2");
+    if (first instanceof HTMLElement) first.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, []);
+  const cancel = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    onClose();
+  };
+  return html`<dialog id=${id} class=${kind} aria-labelledby=${labelled} ref=${place} onCancel=${cancel}>${children}</dialog>`;
+}
 
 /** The changes from one text to another. @param {{before: string, after: string}} props */
 export function Changes({ before, after }) {
@@ -64,9 +92,9 @@ export function rounded(time_s) {
 
 /**
  * When the question is asked.
- * @param {{editor: Editor, value: number | null, change: (time_s: number | null) => void, act: import("./editor.js").Act}} props
+ * @param {{editor: Editor, value: number | null, change: (time_s: number | null) => void}} props
  */
-export function AskedAt({ editor, value, change, act: Act }) {
+export function AskedAt({ editor, value, change }) {
   return html`<div class="field asked-at">
     <label for="asked-at">Asked at (seconds)</label>
     <div class="row">
@@ -79,9 +107,9 @@ export function AskedAt({ editor, value, change, act: Act }) {
 
 /**
  * Intervals of evidence. Keys set the times of the chosen one.
- * @param {{editor: Editor, value: Interval[], change: (evidence: Interval[]) => void, act: import("./editor.js").Act}} props
+ * @param {{editor: Editor, value: Interval[], change: (evidence: Interval[]) => void}} props
  */
-export function Evidence({ editor, value, change, act: Act }) {
+export function Evidence({ editor, value, change }) {
   const chosen = Math.min(editor.chosen, Math.max(0, value.length - 1));
   const choose = (/** @type {number} */ n) => {
     editor.chosen = n;

@@ -100,7 +100,7 @@ export class Session {
   }
 
   /** The places that need a decision, in order. */
-  get open_places() {
+  get openPlaces() {
     return this._editor.places.filter((place) => this.needs(place));
   }
 

@@ -3,8 +3,8 @@
 
 import { About, isFlagged } from "./checks.js";
 import { clock, messageOf } from "./elements.js";
-import { Act, edit } from "./editor.js";
-import { Answers, AskedAt, Evidence, Labels, Note, Options, Text, knownVocabularies, withTime } from "./fields.js";
+import { edit } from "./editor.js";
+import { Act, Answers, AskedAt, Evidence, Labels, Note, Options, Text, knownVocabularies, withTime } from "./fields.js";
 import { DECIDED, REASONS, countDecided, isSameWork, kindOf, linesOf, startOf } from "./turnvalue.js";
 import { html } from "./vendor/preact.js";
 
@@ -250,8 +250,8 @@ function Fields({ view, editor, place, value }) {
     <${Answers} key=${place} value=${value.references} before=${against && against.references} change=${(/** @type {string[]} */ references) => type({ references })} />
     ${value.options && html`<${Options} value=${value.options} right=${value.correct_option} change=${(/** @type {string[]} */ options, /** @type {number | null} */ correct_option) => type({ options, correct_option })} />`}
     <div class="times">
-      <${AskedAt} act=${Act} editor=${editor} value=${value.asked_at_s} change=${(/** @type {number | null} */ asked_at_s) => type({ asked_at_s })} />
-      <${Evidence} act=${Act} editor=${editor} value=${value.evidence} change=${(/** @type {any} */ evidence) => type({ evidence })} />
+      <${AskedAt} editor=${editor} value=${value.asked_at_s} change=${(/** @type {number | null} */ asked_at_s) => type({ asked_at_s })} />
+      <${Evidence} editor=${editor} value=${value.evidence} change=${(/** @type {any} */ evidence) => type({ evidence })} />
     </div>
     <${Labels} known=${view.known} value=${value.labels} change=${(/** @type {any} */ labels) => type({ labels })} />
     ${!view.panelOpen && html`<${Note} value=${value} change=${(/** @type {any} */ more) => type({ ...more, decision: value.decision })} />`}
