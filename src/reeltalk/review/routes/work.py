@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
+from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
 from reeltalk.review.comments import comments_view
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
@@ -82,8 +82,8 @@ def show_work(
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
-        opened = _opened(session, assignment, unit, task)
-        return page(request, task.template, person, assignment=assignment, unit=unit, task=task, opened=_as_text(opened))
+        opened = _as_text(_opened(session, assignment, unit, task))
+        return page(request, task.template, person, assignment=assignment, unit=unit, task=task, opened=opened)
 
 
 def _own(session: Session, person_id: str, states: Sequence[str], limit: int | None = None) -> list[Mapping[str, Any]]:
@@ -243,8 +243,11 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
         work.submit(change, assignment, unit, task, approval=project.settings.approval)
         change.session.flush()
+        if assignment.role == ADJUDICATOR:
+            dispute = next_dispute(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
+            return {"next": f"/adjudicate/{dispute.id}" if dispute is not None else None}
         # Begun work of a closed queue can be submitted, but nothing follows it.
-        if assignment.role != ANNOTATOR or not change.session.get_one(QueueRow, unit.queue_id).is_open:
+        if not change.session.get_one(QueueRow, unit.queue_id).is_open:
             return {"next": None}
         found = next_unit(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
         return {"next": f"/work/{found.id}" if found is not None else None}
@@ -366,18 +369,23 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
     """The page on which one unit is decided."""
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of_unit(session, unit)
-        return page(request, "adjudicate.html", person, assignment=assignment, unit=unit, task=task)
+        opened = _dispute(session, assignment, unit, names=False)
+        return page(request, "adjudicate.html", person, assignment=assignment, unit=unit, opened=_as_text(opened))
 
 
 @router.get("/api/adjudicate/{assignment_id}")
 def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, names: bool = False) -> dict[str, Any]:
     """Everybody's work on a unit, the draft, and this person's decisions so far."""
     with project.database.reading() as session:
-        assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of_unit(session, unit)
-        shown = _work_view(session, assignment, unit, task, unit.content, names=names)
-        return shown | dispute_view(session, unit, task, names=names)
+        return _dispute(session, *own_dispute(session, person.id, assignment_id), names=names)
+
+
+def _dispute(session: Session, assignment: AssignmentRow, unit: UnitRow, *, names: bool) -> dict[str, Any]:
+    """The answer about a unit on which people differ, which its page holds too."""
+    task = work.task_of_unit(session, unit)
+    content = task.visible_content(unit.content, {})
+    shown = _work_view(session, assignment, unit, task, content, names=names)
+    return shown | dispute_view(session, unit, task, names=names)
 
 
 @router.post("/api/adjudicate/{assignment_id}/return")

@@ -100,7 +100,8 @@ export class Editor extends Component {
     const at = this.spot && this.places.includes(this.spot.place) ? this.spot.place : null;
     /** The chosen place. */
     this.place = at ?? this.session.openPlaces[0] ?? this.places[0] ?? "";
-    this._opened = false;
+    /** True once the video shows the place where this person was. */
+    this.isOpened = false;
     this._said = "";
     this._notice = "";
     this._handed_in = takeHandedIn();
@@ -131,7 +132,7 @@ export class Editor extends Component {
 
   /** The time of the video in seconds. */
   get time_s() {
-    return this._opened ? this.playback.time_s : (this.spot?.time_s ?? 0);
+    return this.isOpened ? this.playback.time_s : (this.spot?.time_s ?? 0);
   }
 
   /** Draws again. @param {() => void} [done] */
@@ -408,7 +409,7 @@ export class Editor extends Component {
     await this.session.open();
     view.placed?.(null);
     await opening;
-    this._opened = true;
+    this.isOpened = true;
     this.draw(() => {
       if (spot && this.places.includes(spot.place)) putCaret(spot);
       document.documentElement.dataset.ready = "true";
@@ -625,16 +626,16 @@ function Comments({ editor, place }) {
 /**
  * Opens the work that the page is about.
  * @param {new (editor: Editor) => View} View
- * @param {string} [path] Of the answer about the work, if the page does not hold it.
+ * @param {{path?: string, prepare?: (reply: any) => Reply}} [options] `path` of the answer about the work, if the page does not hold it.
  */
-export function edit(View, path = "/api/work/") {
+export function edit(View, { path = "/api/work/", prepare = (reply) => reply } = {}) {
   const root = /** @type {HTMLElement} */ (document.getElementById("work"));
   const held = document.getElementById("opened");
-  const reply = held instanceof HTMLTemplateElement ? Promise.resolve(JSON.parse(held.content.textContent ?? "")) : ask(path + encodeURIComponent(root.dataset.assignment ?? ""));
-  reply
-    .then((found) => {
+  const asked = held instanceof HTMLTemplateElement ? Promise.resolve(JSON.parse(held.content.textContent ?? "")) : ask(path + encodeURIComponent(root.dataset.assignment ?? ""));
+  asked
+    .then((reply) => {
       root.replaceChildren();
-      render(html`<${Editor} reply=${found} View=${View} />`, root);
+      render(html`<${Editor} reply=${prepare(reply)} View=${View} />`, root);
     })
     .catch((error) => {
       root.textContent = `This work cannot be opened. ${messageOf(error)} Reload the page to try again.`;
