@@ -298,16 +298,12 @@ export class Editor extends Component {
   // ---- submitting --------------------------------------------------------------------------------------------------
 
   /** Asks if the unit is to be submitted; if something is open, says what. */
-  async submit() {
+  submit() {
     if (!this.isOpen || this._asking) return;
     this.session.hurry();
     const lacking = this.session.openPlaces;
     if (lacking.length) {
       this._sayLacking(lacking);
-      return;
-    }
-    if (!(await this.session.outbox.settle())) {
-      this.notify("Not all is saved yet. Submit again when the server has everything.");
       return;
     }
     this._asking = true;
@@ -346,7 +342,7 @@ export class Editor extends Component {
     const common = [
       { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => this.session.step("undo"), typing: false },
       { name: "redo", label: "Redo", group: "Decide", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => this.session.step("redo"), typing: false },
-      { name: "submit", label: "Submit", group: "Decide", keys: ["f"], act: () => void this.submit(), when: () => !view.panelOpen },
+      { name: "submit", label: "Submit", group: "Decide", keys: ["f"], act: () => this.submit(), when: () => !view.panelOpen },
       { name: "take-back", label: "Take back what was submitted last, or this task", group: "Decide", keys: ["Shift+F"], act: () => this._takeBack() },
       { name: "next", label: `Next ${view.what}`, group: "Go", keys: ["j"], act: () => this.goBy(1) },
       { name: "previous", label: `Previous ${view.what}`, group: "Go", keys: ["k"], act: () => this.goBy(-1) },
@@ -381,8 +377,7 @@ export class Editor extends Component {
   }
 
   _takeBack() {
-    const { role, state } = this.reply.assignment;
-    const back = state === "submitted" && role === "annotator" ? this.session.reopen() : this._handed_in ? takeBack(this._handed_in.id) : null;
+    const back = this.reply.assignment.state === "submitted" ? this.session.reopen() : this._handed_in ? takeBack(this._handed_in.id) : null;
     back?.catch((error) => this.notify(messageOf(error)));
   }
 
@@ -513,12 +508,12 @@ export class Editor extends Component {
   }
 
   _drawNotices() {
-    const { role, state, note, round } = this.reply.assignment;
+    const { state, note, round } = this.reply.assignment;
     return html`
       ${this._handed_in && html`<p class="note handed-in">Submitted: ${this._handed_in.name}. <${Act} editor=${this} name="take-back" class="second" text="Take it back" /></p>`}
       ${note && round > 1 && html`<div class="note"><strong>Returned to you: </strong>${note}</div>`}
       ${!this.isOpen && html`<div class="note">This work is ${state}: it can be read, not changed. ${" "}
-        ${state === "submitted" && role === "annotator" && html`<${Act} editor=${this} name="take-back" class="second" text="Take it back" />`}</div>`}
+        ${state === "submitted" && html`<${Act} editor=${this} name="take-back" class="second" text="Take it back" />`}</div>`}
       ${this._notice && html`<p class="note passing">${this._notice}</p>`}
     `;
   }
