@@ -17,10 +17,12 @@ from sqlalchemy.orm import Session
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.people import User
+from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import (
     ADJUDICATION,
     DONE,
@@ -30,7 +32,7 @@ from reeltalk.review.settling import (
     own_dispute,
     submitted_works,
 )
-from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, VideoRow, moment
+from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
@@ -157,11 +159,18 @@ def open_work(
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         entries = work.entries(session, assignment.id)
         content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
-        return _work_view(session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+        return _work_view(project, session, assignment, unit, task, content) | {
+            "places": list(task.places(unit.content))
+        }
 
 
 def _work_view(
-    session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, content: Mapping[str, Json]
+    project: ReviewProject,
+    session: Session,
+    assignment: AssignmentRow,
+    unit: UnitRow,
+    task: ReviewTask,
+    content: Mapping[str, Json],
 ) -> dict[str, Any]:
     return {
         "assignment": {
@@ -176,7 +185,7 @@ def _work_view(
             "id": unit.id,
             "task": task.kind,
             "title": unit.title,
-            "video": video_of(session, unit),
+            "video": video_view(project, session, assignment.person_id, unit),
             "content": content,
         },
         "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
@@ -296,21 +305,6 @@ def _entries(session: Session, assignment: AssignmentRow) -> dict[str, Json]:
     return {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()}
 
 
-def video_of(session: Session, unit: UnitRow) -> Json:
-    """The unit's video as screens get it; None if it has none."""
-    row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
-    if row is None:
-        return None
-    playable = f"/media/{row.sha256}" if row.file is not None else None
-    return {
-        "id": row.id,
-        "sha256": row.sha256,
-        "duration_s": row.duration_s,
-        "playable": playable,
-        "problem": row.problem,
-    }
-
-
 Adjudicator = Annotated[User, require(Action.ADJUDICATE)]
 
 
@@ -356,7 +350,7 @@ def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, 
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         task = work.task_of_unit(session, unit)
-        shown = _work_view(session, assignment, unit, task, unit.content)
+        shown = _work_view(project, session, assignment, unit, task, unit.content)
         return shown | dispute_view(session, unit, task, names=names)
 
 
