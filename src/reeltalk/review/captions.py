@@ -39,7 +39,7 @@ def write_speech(benchmark: Benchmark, videos: Iterable[Video], folder: Path) ->
     here = {video.id: video.sha256 for video in videos if video.sha256 is not None}
     state = json.dumps([entry.sha256 if entry is not None else None, sorted(here.items())]).encode()
     marker = folder / STATE
-    if marker.is_file() and marker.read_bytes() == state:
+    if marker.read_bytes() == state if marker.is_file() else entry is None:
         return
     lines: dict[str, list[bytes]] = defaultdict(list)
     for spoken in benchmark.read(SPEECH) if entry is not None else ():

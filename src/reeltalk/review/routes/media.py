@@ -89,7 +89,7 @@ def known_until(session: Session, person_id: str, sha256: str) -> float | None:
     )
     bounds = [
         bound_s(content, {place: row.value for place, row in entries(session, assignment_id).items()})
-        for assignment_id, content in session.execute(tests).tuples()
+        for assignment_id, content in session.execute(tests)
     ]
     return min((bound for bound in bounds if bound is not None), default=None)
 
