@@ -33,6 +33,7 @@ from reeltalk.review.tables import (
     UnitRow,
     canonical_json,
 )
+from reeltalk.review.tasks.task import remarks_of
 from reeltalk.schema.record import Json
 
 _COPY_FIELDS: Final = ("unit_id", "person_id", "role", "state", "round", "note", "submitted_at")
@@ -143,7 +144,14 @@ _IN_ORDER: Final = (
     .execution_options(yield_per=_READ_AT_ONCE)
 )
 _ENTRIES: Final = select(
-    EntryRow.assignment_id, EntryRow.place, EntryRow.revision, stored_text(EntryRow.value), EntryRow.stale, EntryRow.at
+    EntryRow.assignment_id,
+    EntryRow.place,
+    EntryRow.revision,
+    stored_text(EntryRow.value),
+    EntryRow.stale,
+    EntryRow.at,
+    EntryRow.unsure,
+    EntryRow.noted,
 ).execution_options(yield_per=_READ_AT_ONCE)
 _RESULTS: Final = select(
     ResultRow.unit_id,
@@ -243,6 +251,8 @@ class _History:
         for row in session.execute(_ENTRIES):
             found = (row.revision, _digest(row.value), row.stale, row.at)
             entries.setdefault(row.assignment_id, {})[row.place] = found
+            if (row.unsure, row.noted) != remarks_of(json.loads(row.value or "null")):
+                yield f"entry of {row.assignment_id} at place {row.place}: its marks do not follow from its value"
         copies: dict[str, Any] = {}
         for copy in session.scalars(select(AssignmentRow).execution_options(yield_per=_READ_AT_ONCE)):
             copies[copy.id] = _values(copy, _COPY_FIELDS)

@@ -1,5 +1,7 @@
 """The second edition: groups, duties, guidelines, comments, and what tables of units and of people count."""
 
+import json
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -18,6 +20,7 @@ def upgrade() -> None:
     op.add_column("entries", sa.Column("unsure", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("entries", sa.Column("noted", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("entries", sa.Column("active_s", sa.Double(), nullable=False, server_default="0"))
+    _mark_noted()
     op.create_table(
         "groups",
         sa.Column("id", TEXT, nullable=False),
@@ -89,3 +92,15 @@ def upgrade() -> None:
     )
     op.create_index("ix_comments_unit_id", "comments", ["unit_id"])
     op.create_index("ix_comments_at", "comments", ["at"])
+
+
+def _mark_noted() -> None:
+    """Mark the entries that have a note. Values are canonical JSON, in which a quote inside a text has a backslash."""
+    entries = sa.table("entries", *map(sa.column, ("assignment_id", "place", "value", "noted")))
+    bind = op.get_bind()
+    found = bind.execute(sa.select(entries).where(entries.c.value.like('%"note":"_%'))).all()
+    for row in found:
+        value = json.loads(row.value)
+        if isinstance(value, dict) and str(value.get("note", "")).strip():
+            of = (entries.c.assignment_id == row.assignment_id, entries.c.place == row.place)
+            bind.execute(sa.update(entries).where(*of).values(noted=sa.true()))
