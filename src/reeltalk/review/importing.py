@@ -14,8 +14,19 @@ from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
 from reeltalk.review.database import ReviewProject
+from reeltalk.review.describing import describe_units, forget_words
+from reeltalk.review.duties import drop_duties
 from reeltalk.review.events import OPERATOR, Transaction, transaction
-from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical_json
+from reeltalk.review.tables import (
+    AssignmentRow,
+    CommentRow,
+    EventRow,
+    ProjectRow,
+    QueueRow,
+    UnitRow,
+    VideoRow,
+    canonical_json,
+)
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft, ReviewTask
 from reeltalk.schema.media import Video
@@ -255,7 +266,8 @@ def _put_units(
         loaded: Receives the counts.
     """
     session = change.session
-    begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
+    # What somebody wrote about a unit is about what it shows.
+    begun = or_(exists().where(AssignmentRow.unit_id == UnitRow.id), exists().where(CommentRow.unit_id == UnitRow.id))
     known = {
         unit_id: is_begun
         for unit_id, is_begun in session.execute(
@@ -281,19 +293,24 @@ def _put_units(
                 rows.append(_new_unit(queue, draft, last, values))
                 continue
             row = session.get_one(UnitRow, unit_id)
-            row.title = draft.title
+            if row.title != draft.title:
+                row.title = draft.title
+                forget_words(session, [unit_id])
             if _is_same(row.content, values["content"]):
                 continue
             if known[unit_id]:
                 counts["behind"] += 1
                 continue
             counts["renewed"] += 1
+            forget_words(session, [unit_id])
             for name, value in values.items():
                 setattr(row, name, value)
         session.flush()
         if rows:
             session.execute(insert(UnitRow), rows)
     gone = [unit_id for unit_id, is_begun in known.items() if unit_id not in there and not is_begun]
+    forget_words(session, gone)
+    drop_duties(change, gone)
     for unit_id in gone:
         session.delete(session.get_one(UnitRow, unit_id))
     session.flush()
@@ -322,6 +339,8 @@ def _rename_units(change: Transaction, content: Content) -> None:
         for unit in units:
             source = unit.gold["source"] if unit.gold is not None else unit.id
             unit.title = titles.get(source, f"{TASKS[queue.task].title} {unit.position + 1}")
+        forget_words(session, [unit.id for unit in units])
+        describe_units(session)
         if units:
             change.record("rename", queue.id, after={"units": len(units)})
 
@@ -472,6 +491,8 @@ def import_content(
         }
         if counts["units"] or counts["renewed"] or counts["removed"]:
             change.record("load", name, after=counts)
+    session.flush()
+    describe_units(session)
     return loaded
 
 
@@ -548,6 +569,8 @@ def add_queue(
     rows = [_new_unit(queue, draft, number, _unit_view(task, draft, videos)) for number, draft in enumerate(drafts)]
     session.execute(insert(UnitRow), rows)
     change.record("load", queue_id, after={"units": len(rows), "overlap": overlap, "task": kind})
+    session.flush()
+    describe_units(session)
     return len(rows)
 
 

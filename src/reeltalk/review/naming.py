@@ -106,7 +106,7 @@ def unit_names(session: Session, unit_ids: Collection[str], *, seen_by: str | No
         session: The database.
         unit_ids: Which units.
         seen_by: Id of the annotator who looks at their own work: the number is that among their own tasks in the queue,
-            and gold looks like any other unit. Without one, the number is the place in the queue, and gold is called so.
+            and gold looks like any other unit. Without one, it is the place in the queue, and gold is called so.
     """
     rows = _rows(session, unit_ids)
     queues = {queue_id for _, _, queue_id, _ in rows}

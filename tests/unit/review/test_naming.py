@@ -134,7 +134,7 @@ def test_no_name_and_no_number_gives_gold_away(team: Team) -> None:
 def test_units_of_the_first_edition_get_names(team: Team) -> None:
     with transaction(team.project.database, OPERATOR) as change:
         for unit in change.session.query(UnitRow):
-            unit.title = unit.target_id if unit.target_table != "linkages" else "film0-0 → film0-1"
+            unit.title = "film0-0 → film0-1" if unit.target_table == "linkages" else str(unit.target_id)
     import_benchmark(team.project, Benchmark.open(team.project.benchmark), serving=lambda _: {})
     with team.project.database.reading() as session:
         titles = {unit.title for unit in session.query(UnitRow)}

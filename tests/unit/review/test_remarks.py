@@ -87,12 +87,12 @@ def test_every_kind_of_work_takes_a_note_and_unsure_and_neither_counts_for_agree
     browser = team.member("Ada", "annotator")
     assignment = browser.next(queue)
     place, value = value_of(team, browser, queue, assignment)
-    assert value | REMARKS == value, "the draft has both, empty"
+    assert value | dict(REMARKS) == value, "the draft has both, empty"
     if queue == "test":
         value["given"] = False
     plain = browser.save(assignment, place, {name: found for name, found in value.items() if name != "unsure"})
     assert plain.status_code == 200, plain.text
-    assert plain.json()["value"] | REMARKS == plain.json()["value"]
+    assert plain.json()["value"] | dict(REMARKS) == plain.json()["value"]
     remarked = browser.save(assignment, place, {**value, "note": "Too dark.", "unsure": True}).json()["value"]
     with team.project.database.reading() as session:
         entry = session.get_one(EntryRow, (assignment, place))
@@ -165,8 +165,7 @@ def test_an_adjudicator_notes_and_is_unsure_too_and_only_the_note_reaches_review
     side = next(side["id"] for side in view["sides"] if view["places"]["0"]["sides"][side["id"]]["value"]["unsure"])
     lines = view["places"]["0"]["sides"][side]["lines"]
     assert ["Unsure", "yes"] in lines
-    saved = judge.save_decision if hasattr(judge, "save_decision") else judge.api
-    answer = saved(
+    answer = judge.api(
         "PUT",
         f"/api/work/{assignment}/entries/0",
         {"revision": 0, "value": {"take": side, "note": "Both may be meant.", "unsure": True}},
