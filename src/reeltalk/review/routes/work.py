@@ -23,7 +23,9 @@ from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.naming import unit_name, unit_names
 from reeltalk.review.people import User
+from reeltalk.review.reasons import offered_reasons
 from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import (
     ADJUDICATION,
@@ -85,8 +87,9 @@ def show_work(
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
         opened = _opened(project, session, assignment, unit, task)
+        name = unit_name(session, unit, seen_by=person.id)
         return page(
-            request, task.template, person, assignment=assignment, unit=unit, task=task, opened=_as_text(opened)
+            request, task.template, person, assignment=assignment, name=name, task=task, opened=_as_text(opened)
         )
 
 
@@ -100,7 +103,7 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
             AssignmentRow.role,
             AssignmentRow.state,
             AssignmentRow.note,
-            UnitRow.title,
+            AssignmentRow.unit_id,
             QueueRow.title.label("queue"),
             touched.label("touched"),
         )
@@ -110,7 +113,16 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
         .order_by(touched.desc(), AssignmentRow.id)
         .limit(limit)
     )
-    return [dict(row) for row in session.execute(query).mappings()]
+    rows = session.execute(query).mappings().all()
+    names = {
+        role: unit_names(
+            session,
+            [row["unit_id"] for row in rows if row["role"] == role],
+            seen_by=person_id if role == ANNOTATOR else None,
+        )
+        for role in (ANNOTATOR, ADJUDICATOR)
+    }
+    return [{**row, "name": names[row["role"]][row["unit_id"]]} for row in rows]
 
 
 def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
@@ -189,6 +201,7 @@ def _work_view(
     *,
     names: bool = True,
 ) -> dict[str, Any]:
+    name = unit_name(session, unit, seen_by=assignment.person_id if assignment.role == ANNOTATOR else None)
     return {
         "assignment": {
             "id": assignment.id,
@@ -201,10 +214,11 @@ def _work_view(
         "unit": {
             "id": unit.id,
             "task": task.kind,
-            "title": unit.title,
+            "name": name,
             "video": video_view(project, session, assignment.person_id, unit),
             "content": content,
         },
+        "reasons": offered_reasons(session, task.kind),
         "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
         **comments_view(session, assignment.person_id, unit, names=names),
     }
@@ -359,7 +373,7 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         task = work.task_of_unit(session, unit)
-        return page(request, "adjudicate.html", person, assignment=assignment, unit=unit, task=task)
+        return page(request, "adjudicate.html", person, assignment=assignment, name=unit_name(session, unit), task=task)
 
 
 @router.get("/api/adjudicate/{assignment_id}")
