@@ -21,7 +21,7 @@ _IMPORT: Final = re.compile(r'^import (?:\{([^}]*)\} from )?"(\.{1,2}/[\w./-]+\.
 _EXPORT: Final = re.compile(r"^export (?=(?:(?:async )?function\*?|class|const) (\w+))", re.MULTILINE)
 _EXPORT_LIST: Final = re.compile(r"(?:^|(?<=;))export ?\{([^}]*)\};?", re.MULTILINE)
 _OTHER: Final = re.compile(r"^(?:import|export)\b(?! ?\().*", re.MULTILINE)
-_FIRST_SHEETS: Final = ("review.css", "turns.css")
+_FIRST_SHEETS: Final = ("review.css", "turns.css", "watch.css", "editor.css")
 """Sheets that others rest on."""
 
 _HEAD: Final = """\

@@ -28,12 +28,13 @@ from reeltalk.review.assigning import (
 )
 from reeltalk.review.errors import Conflict, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.reasons import check_reasons, reason_names
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.tasks.task import ReviewTask
+from reeltalk.review.tasks.task import REMARKS, ReviewTask, with_remarks
 from reeltalk.review.tasks.turns import EDITABLE
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import Decision, Reason
+from reeltalk.schema.review import Decision
 
 OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
@@ -180,13 +181,13 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         unit: A complete unit.
         task: Its task.
         place: The place.
-        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"`. A written value may say whose
-            its fields are: `"from": {FIELD: ASSIGNMENT}`.
+        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`. A written value may
+            say whose its fields are: `"from": {FIELD: ASSIGNMENT}`.
 
     Raises:
         InvalidValue: It is neither, the place is settled, or a field is not as in the work that it is said to be from.
     """
-    known = {"take", "write", "from", "note"}
+    known = {"take", "write", "from", *REMARKS}
     if place not in disputed_places(session, unit, task):
         raise InvalidValue("there is nothing to settle at this place", field="place")
     if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
@@ -194,12 +195,14 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
     note = value.get("note", "")
     if not isinstance(note, str) or len(note) > 2000:
         raise InvalidValue("a note is a text of at most 2,000 characters", field="note")
+    if not isinstance(unsure := value.get("unsure", False), bool):
+        raise InvalidValue("'unsure' is true or false", field="unsure")
     works = {row.id: values for row, values in submitted_works(session, unit.id)}
     if "take" in value:
         if not isinstance(value["take"], str) or value["take"] not in works or "from" in value:
             raise InvalidValue("there is no such work on this task", field="take")
-        return {"take": value["take"], "note": note}
-    written = task.check(unit.content, place, value["write"])
+        return {"take": value["take"], "note": note, "unsure": unsure}
+    written = check_reasons(session, task.check(unit.content, place, value["write"]))
     if not task.is_decided(written):
         raise InvalidValue("the value needs a decision", field="write")
     sources = value.get("from", {})
@@ -209,7 +212,7 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         there = works.get(source, {}).get(place)
         if there is None or name not in there or there[name] != value["write"].get(name):
             raise InvalidValue(f"{name[:80]!r} is not as in the work that it is said to be from", field="from")
-    return {"write": written, "note": note} | ({"from": sources} if sources else {})
+    return {"write": written, "note": note, "unsure": unsure} | ({"from": sources} if sources else {})
 
 
 def undecided_disputes(
@@ -300,15 +303,15 @@ def _differing(
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LABELLED: Final = {"decision": [Decision.ACCEPT.value, Decision.EDIT.value, Decision.SKIP.value]}
 CHOICES: Final[dict[str, dict[str, list[str]]]] = {
-    "turns": {"decision": [decision.value for decision in Decision], "reasons": [reason.value for reason in Reason]},
+    "turns": {"decision": [decision.value for decision in Decision]},
     "links": {"decision": ["keep", "delete"]},
     "tagging": _LABELLED,
     "types": _LABELLED,
 }
-"""The closed list of values of a field, by task and field."""
+"""The closed list of values of a field, by task and field. The reasons of turns are the project's (`reasons.py`)."""
 FIELDS: Final[dict[str, list[str]]] = {
-    "turns": ["decision", "reasons", *EDITABLE, "note"],
-    "links": ["decision", "relations", "skills", "question", "references", "fits", "note"],
+    "turns": ["decision", "reasons", *EDITABLE, *REMARKS],
+    "links": ["decision", "relations", "skills", "question", "references", "fits", *REMARKS],
 }
 """The order of fields in the form for an own value, by task. Other fields follow."""
 
@@ -421,6 +424,7 @@ def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bo
         person.id: person.name
         for person in session.scalars(select(PersonRow).where(PersonRow.id.in_([row.person_id for _, row, _ in found])))
     }
+    reasons = reason_names(session, task.kind)
     known = [*task.places(unit.content)]
     places = known + [place for place in [*open_places, *settled] if place not in known]
     return {
@@ -429,7 +433,7 @@ def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bo
             for letter, row, _ in found
         ],
         "disputed": open_places,
-        "choices": CHOICES.get(task.kind, {}),
+        "choices": {**CHOICES.get(task.kind, {}), **({"reasons": reasons} if reasons else {})},
         "fields": FIELDS.get(task.kind, []),
         "places": {
             place: {
@@ -451,4 +455,4 @@ def _draft(task: ReviewTask, content: Mapping[str, Json], place: str) -> Json:
 def _shown(task: ReviewTask, content: Mapping[str, Json], place: str, value: Json) -> Json:
     if value is None:
         return {"value": None, "lines": []}
-    return {"value": value, "lines": [list(line) for line in task.summary(content, place, value)]}
+    return {"value": with_remarks(value), "lines": [list(line) for line in task.summary(content, place, value)]}

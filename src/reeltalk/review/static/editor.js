@@ -437,7 +437,7 @@ export class Editor extends Component {
           question=${value?.question} buttons=${this._videoButtons()} onEvidence=${view.moveEvidence && this.isOpen && this._moveEvidence} />
         <div class="side">
           <header class="work-head">
-            <h1>${unit.name ?? unit.title}</h1>
+            <h1>${unit.name}</h1>
             ${this._drawSaveState()}
             <span class="help">
               ${document.getElementById("guideline") && html`<${Act} editor=${this} name="guideline" class="quiet" text="Guideline" />`}
