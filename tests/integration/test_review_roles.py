@@ -196,6 +196,7 @@ LINES: Final[tuple[Line, ...]] = (
     *work_of(API + "/submit", "POST", None, {"decided": "decided"}, NO_MORE),
     *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working", "complete": "complete"}),
     *work_of(API + "/release", "POST", None, {"without a save": "fresh"}, {"in hand": "working", **NO_MORE}),
+    *work_of(API + "/comments", "POST", {"place": "0", "text": "Is she Ana?"}, ANY_STATE, {}),
     *work_of(API + "/lease", "POST", None, {"in hand": "working"}, {}),
     # Owners.
     get("/team", "page", OWNER, lambda w, b: "/team"),
@@ -220,6 +221,7 @@ LINES: Final[tuple[Line, ...]] = (
     form("/team/people/{person_id}/enable", "another", OWNER, lambda w, b: managing(w.browsers[LOST].id, "enable")),
     form("/team/people/{person_id}/enable", "nobody", OWNER, lambda w, b: managing("0", "enable"), 404),
     form("/setup/queues/{queue_id}", "queue", OWNER, lambda w, b: setting_up(queue(w))),
+    form("/setup/reasons", "project", OWNER, lambda w, b: Ask("/setup/reasons", form={"reasons": "shakes: It shakes"})),
     form("/setup/queues/{queue_id}", "none", OWNER, lambda w, b: setting_up("none"), 404),
     # The board.
     get("/board", "page", ALL, lambda w, b: "/board"),
@@ -227,6 +229,8 @@ LINES: Final[tuple[Line, ...]] = (
     get(PAIR, "one person", LOOKERS, lambda w, b: f"/board/turns/pairs/{b.id}/{b.id}", 404),
     form("/board/gold", "queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("turns"))),
     form("/board/gold", "no queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("none")), 404),
+    form("/units/{unit_id}/comments", "unit", JUDGES, lambda w, b: Ask(f"/units/{w.unit()}/comments", {"text": "a"})),
+    form("/units/{unit_id}/comments", "none", JUDGES, lambda w, b: Ask("/units/none/comments", {"text": "a"}), 404),
     # Adjudicators.
     get("/adjudicate", "page", JUDGES, lambda w, b: "/adjudicate"),
     form("/adjudicate/queues/{queue_id}/next", "queue", JUDGES, lambda w, b: Ask("/adjudicate/queues/turns/next", {})),

@@ -13,10 +13,11 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, Role, may
-from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED
+from reeltalk.review.assigning import ADJUDICATOR, ORDER, ORDERS, UNFINISHED
 from reeltalk.review.database import ProjectSettings
 from reeltalk.review.errors import Conflict, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.naming import unit_names
 from reeltalk.review.people import clean_line, end_sessions
 from reeltalk.review.settling import OPEN, release_work, set_overlap
 from reeltalk.review.tables import (
@@ -161,7 +162,15 @@ PROJECT = "project"
 
 
 def change_queue(
-    change: Transaction, queue_id: str, *, title: str, position: int, overlap: int, is_open: bool, approval: bool
+    change: Transaction,
+    queue_id: str,
+    *,
+    title: str,
+    position: int,
+    overlap: int,
+    is_open: bool,
+    approval: bool,
+    order: str = ORDERS[0],
 ) -> None:
     """Change a queue.
 
@@ -173,6 +182,7 @@ def change_queue(
         overlap: How many people do each unit. Complete units stay complete.
         is_open: Whether people may take units. Work that was begun can be finished in any case.
         approval: Whether an adjudicator approves units that become complete because fewer people do each.
+        order: The order in which people get its units: one of `ORDERS`.
 
     Raises:
         NotFound: There is no such queue.
@@ -187,22 +197,28 @@ def change_queue(
         raise InvalidValue("the order is a number from 0 to 1000", field="position")
     if not 1 <= overlap <= LARGEST_OVERLAP:
         raise InvalidValue(f"1 to {LARGEST_OVERLAP} people can do each task", field="overlap")
+    if order not in ORDERS:
+        raise InvalidValue(f"people get tasks in one of these orders: {', '.join(ORDERS)}", field="order")
     if overlap != queue.overlap and queue.task not in TASKS:
         raise InvalidValue("this kind of work is always done by two people", field="overlap")
     if overlap != queue.overlap:
         set_overlap(change, queue, TASKS[queue.task], overlap, approval=approval)
     before = _queue(queue)
     queue.title, queue.position, queue.is_open = title, position, is_open
+    if queue.settings.get(ORDER, ORDERS[0]) != order:
+        # A new mapping, since changes inside it would go unnoticed.
+        queue.settings = {**queue.settings, ORDER: order}
     if _queue(queue) != before:
         change.record("queue", queue.id, before=before, after=_queue(queue))
 
 
-def _queue(queue: QueueRow) -> dict[str, str | int | bool]:
-    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open}
+def _queue(queue: QueueRow) -> dict[str, Json]:
+    order = queue.settings.get(ORDER, ORDERS[0])
+    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open, "order": order}
 
 
-def change_settings(change: Transaction, settings: ProjectSettings) -> None:
-    """Change the project's settings.
+def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
+    """Change some of the project's settings; returns all of them.
 
     Raises:
         Conflict: Nothing was imported into the project yet.
@@ -210,10 +226,13 @@ def change_settings(change: Transaction, settings: ProjectSettings) -> None:
     row = change.session.scalars(select(ProjectRow)).one_or_none()
     if row is None:
         raise Conflict("no benchmark was loaded into this project yet")
+    # What is stored counts: another process of the server may have changed a setting meanwhile.
+    settings = ProjectSettings.model_validate(row.settings).model_copy(update=changes)
     before, after = dict(row.settings), settings.model_dump(mode="json")
     if before != after:
         row.settings = after
         change.record("settings", PROJECT, before=before, after=after)
+    return settings
 
 
 MOST_EVENTS: Final = 500
@@ -223,6 +242,7 @@ TEAM_EVENTS: Final = frozenset(
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
         *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair"),
+        *("group", "ungroup", "assign", "unassign"),
     }
 )
 """Kinds of events that contain no work. All others belong to a unit, or are withheld."""
@@ -239,8 +259,8 @@ class VisibleEvent:
     subject: str
     unit: str | None
     """Id of the unit that it belongs to."""
-    title: str | None
-    """The unit's title."""
+    name: str | None
+    """The unit's name."""
     place: str | None
     before: Json
     after: Json
@@ -258,6 +278,7 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
     Places are withheld too: for drawn links and added labels, the place reveals the work.
     """
     units = _units(session, {row.subject for row in rows if row.kind not in TEAM_EVENTS})
+    names = unit_names(session, {unit.id for unit in units.values()})
     found = []
     for row in rows:
         unit = units.get(row.subject)
@@ -270,7 +291,7 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
                 kind=row.kind,
                 subject=row.subject,
                 unit=unit.id if unit is not None else None,
-                title=unit.title if unit is not None else None,
+                name=names[unit.id] if unit is not None else None,
                 place=None if hidden else row.place,
                 before=None if hidden else row.before,
                 after=None if hidden else row.after,
@@ -293,12 +314,12 @@ def events_before(session: Session, seq: int | None, limit: int) -> list[Visible
 
 
 def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:
-    """The unit of each subject that is one or is work on one, with its id, title and state.
+    """The unit of each subject that is one or is work on one, with its id and state.
 
     A complete unit is open again while work on it was returned. Its events are then withheld again.
     """
     subjects = list(subjects)
-    shown = (UnitRow.id, UnitRow.title, UnitRow.state)
+    shown = (UnitRow.id, UnitRow.state)
     own = select(UnitRow.id.label("subject"), *shown).where(UnitRow.id.in_(subjects))
     work = (
         select(AssignmentRow.id.label("subject"), *shown)
