@@ -111,6 +111,11 @@ PAIR = "/board/{queue_id}/pairs/{first}/{second}"
 DISPUTE = "/api/adjudicate/{assignment_id}"
 TALK = "/api/dialogues/{dialogue_id}"
 FILM = "/media/{sha256}"
+WATCHED = (
+    ("GET", FILM),
+    ("HEAD", FILM),
+    *(("GET", FILM + part) for part in ("/frames", "/captions", "/thumbnails/{start_s}/{length_s}")),
+)
 
 
 def watching(route: str, thing: str, world: World, browser: Browser) -> Ask:
@@ -126,7 +131,7 @@ def watching(route: str, thing: str, world: World, browser: Browser) -> Ask:
             change.session.get_one(LiveDialogueRow, dialogue).unit_id = unit
     if sha256.strip("0"):
         world.film_of(sha256, unit)
-    return Ask(route.format(sha256=sha256))
+    return Ask(route.format(sha256=sha256, start_s=0, length_s=30))
 
 
 ANY_STATE = {"in hand": "working", "submitted": "submitted", "of a complete unit": "complete"}
@@ -279,7 +284,7 @@ LINES: Final[tuple[Line, ...]] = (
     # Videos.
     *(
         Line(method, route, thing, may, partial(watching, route, thing), otherwise)
-        for method, route in (("GET", FILM), ("HEAD", FILM), ("GET", f"{FILM}/frames"))
+        for method, route in WATCHED
         for thing, may, otherwise in (
             ("of a unit that one was given", ALL, None),
             ("of a dialogue in which one asks", ALL, 404),
@@ -288,7 +293,7 @@ LINES: Final[tuple[Line, ...]] = (
     ),
     *(
         Line(method, route, "of nobody's unit", LOOKERS, partial(watching, route, "of nobody's unit"), others=404)
-        for method, route in (("GET", FILM), ("HEAD", FILM), ("GET", f"{FILM}/frames"))
+        for method, route in WATCHED
     ),
     form("/setup/settings", "project", OWNER, lambda w, b: Ask("/setup/settings", form={"lease_minutes": "30"})),
 )
@@ -458,7 +463,7 @@ def sent_to_sign_in(answer: Any) -> bool:
 
 
 def well(answer: Any) -> bool:
-    return answer.status_code in (200, 303) and not (sent_to_sign_in(answer) and "next=" in answer.headers["location"])
+    return answer.status_code in (200, 202, 303) and not (sent_to_sign_in(answer) and "next=" in answer.headers["location"])
 
 
 def browsers_anew(world: World) -> None:
