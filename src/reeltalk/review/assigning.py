@@ -12,14 +12,15 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
+from reeltalk.review.access import ALLOWED, Action
 from reeltalk.review.collecting import hidden_videos
 from reeltalk.review.duties import Reach, reach_of, units_of_person
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
 from reeltalk.review.gold import may_get
-from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
+from reeltalk.review.tables import AssignmentRow, CommentRow, EntryRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 
 ANNOTATOR: Final = "annotator"
@@ -90,6 +91,7 @@ def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> U
             or_(UnitRow.gold.is_not(None), places_held(now) < queue.overlap),
             may_get(person_id),
             may_know(person_id),
+            was_not_told(person_id),
         )
         .order_by(*order_of(queue, person_id), UnitRow.gold.is_(None))
         .limit(1)
@@ -159,6 +161,22 @@ def is_due(held: int, gold: int, total: int, golds: int) -> bool:
 def may_know(person_id: str) -> ColumnElement[bool]:
     """As SQL about a unit: it reveals nothing about a video that this person asks about in a live dialogue."""
     return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(hidden_videos(person_id)))
+
+
+def was_not_told(person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit: this person could not read there what an annotator wrote in a comment.
+
+    Owners and adjudicators read such comments at once, so they do not work on the unit afterwards.
+    """
+    person, work = aliased(PersonRow), aliased(AssignmentRow)
+    leads = exists().where(person.id == person_id, person.role.in_(ALLOWED[Action.ADJUDICATE]))
+    leader = aliased(PersonRow)
+    by_lead = exists().where(leader.id == CommentRow.author_id, leader.role.in_(ALLOWED[Action.ADJUDICATE]))
+    works = exists().where(
+        work.unit_id == CommentRow.unit_id, work.person_id == CommentRow.author_id, work.role == ANNOTATOR
+    )
+    told = exists().where(CommentRow.unit_id == UnitRow.id, CommentRow.author_id != person_id, or_(~by_lead, works))
+    return ~and_(leads, told)
 
 
 def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
@@ -304,7 +322,7 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
         .having(func.count() >= queue.overlap)
     )
     has_room = or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None))
-    free = and_(UnitRow.id.not_in(own), has_room, may_get(person_id), may_know(person_id))
+    free = and_(UnitRow.id.not_in(own), has_room, may_get(person_id), may_know(person_id), was_not_told(person_id))
     reach = reach_of(session, person_id, queue_id)
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
     if not reach.has_units and reach.general and reach.most is None:

@@ -265,10 +265,8 @@ def _put_units(
         loaded: Receives the counts.
     """
     session = change.session
-    # A unit with comments is kept, too.
-    begun = or_(
-        exists().where(AssignmentRow.unit_id == UnitRow.id), exists().where(CommentRow.unit_id == UnitRow.id)
-    )
+    # What somebody wrote about a unit is about what it shows.
+    begun = or_(exists().where(AssignmentRow.unit_id == UnitRow.id), exists().where(CommentRow.unit_id == UnitRow.id))
     known = {
         unit_id: is_begun
         for unit_id, is_begun in session.execute(

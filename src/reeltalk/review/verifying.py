@@ -22,6 +22,7 @@ from reeltalk.review.events import broken_links, stored_text
 from reeltalk.review.tables import (
     AssignmentRow,
     ChainRow,
+    CommentRow,
     DutyRow,
     EntryRow,
     EventRow,
@@ -84,6 +85,12 @@ class _Copy:
     submitted_at: str | None = None
     entries: dict[str, tuple[int, str, bool, str]] = field(default_factory=dict)
     """By place: revision, hash of the value, whether it is stale, and when it was put there."""
+    active_s: dict[str, float] = field(default_factory=dict)
+    """By place: seconds of activity."""
+
+    def add_activity(self, place: str, active_s: float) -> None:
+        """Count activity at a place, rounded as entries round it."""
+        self.active_s[place] = round(self.active_s.get(place, 0.0) + active_s, 2)
 
 
 @dataclass
@@ -147,7 +154,13 @@ _IN_ORDER: Final = (
     .execution_options(yield_per=_READ_AT_ONCE)
 )
 _ENTRIES: Final = select(
-    EntryRow.assignment_id, EntryRow.place, EntryRow.revision, stored_text(EntryRow.value), EntryRow.stale, EntryRow.at
+    EntryRow.assignment_id,
+    EntryRow.place,
+    EntryRow.revision,
+    stored_text(EntryRow.value),
+    EntryRow.stale,
+    EntryRow.at,
+    EntryRow.active_s,
 ).execution_options(yield_per=_READ_AT_ONCE)
 _RESULTS: Final = select(
     ResultRow.unit_id,
@@ -185,6 +198,7 @@ class _History:
         self.groups: dict[str, tuple[Any, ...]] = {}
         self.duties: dict[str, tuple[Any, ...]] = {}
         self.talks: dict[str, _Talk] = {}
+        self.comments: dict[str, tuple[Any, ...]] = {}
 
     def do(self, kind: str, subject: str, place: str | None, at: str, after: Json) -> None:
         """Replay one event. Only events about work have an effect here."""
@@ -203,6 +217,9 @@ class _History:
                 )
                 for other, mark in after["others"].items():
                     entries[other] = (*entries[other][:2], mark, entries[other][3])
+                self.copies[subject].add_activity(_named(place), after.get("active_s", 0.0))
+            case "active":
+                self.copies[subject].add_activity(_named(place), after["active_s"])
             case "submit":
                 copy = self.copies[subject]
                 copy.state, copy.submitted_at = "submitted", at
@@ -247,6 +264,9 @@ class _History:
             case "finish":
                 talk = self.talks[subject]
                 talk.state, talk.finished_at = after["state"], at
+            case "comment":
+                said = (subject, place, after["author"], _digest(canonical_json(after["text"])), after["mentions"], at)
+                self.comments[after["id"]] = said
             case "judge":
                 talk = self.talks[subject]
                 talk.state, talk.note = after["state"], after["note"]
@@ -254,7 +274,9 @@ class _History:
     def compared(self, session: Session) -> Iterable[str]:
         """The differences from the tables."""
         entries: dict[str, dict[str, Any]] = {}
+        active_s: dict[str, dict[str, float]] = {}
         for row in session.execute(_ENTRIES):
+            active_s.setdefault(row.assignment_id, {})[row.place] = row.active_s
             found = (row.revision, _digest(row.value), row.stale, row.at)
             entries.setdefault(row.assignment_id, {})[row.place] = found
         copies: dict[str, Any] = {}
@@ -272,6 +294,8 @@ class _History:
         for name in sorted(self.copies.keys() | entries.keys()):
             known = self.copies[name].entries if name in self.copies else {}
             yield from _differences(f"entry of {name} at place", known, entries.get(name, {}))
+            measured = self.copies[name].active_s if name in self.copies else {}
+            yield from _differences(f"activity in {name} at place", measured, active_s.get(name, {}))
         for name in sorted(self.units.keys() | results.keys()):
             settled = self.units[name].results if name in self.units else {}
             yield from _differences(f"result of {name} at place", settled, results.get(name, {}))
@@ -284,6 +308,11 @@ class _History:
         yield from _differences("group", self.groups, groups)
         yield from _differences("duty", self.duties, duties)
         yield from self._talks_compared(session)
+        comments = {
+            row.id: (row.unit_id, row.place, row.author_id, _digest(canonical_json(row.text)), row.mentions, row.at)
+            for row in session.scalars(select(CommentRow))
+        }
+        yield from _differences("comment", self.comments, comments)
 
     def _talks_compared(self, session: Session) -> Iterable[str]:
         pairs = {row.id: _values(row, _PAIR_FIELDS) for row in session.scalars(select(PairRow))}

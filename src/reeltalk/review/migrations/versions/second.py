@@ -17,6 +17,7 @@ TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 def upgrade() -> None:
     """Add tables and columns. No row of the first edition changes its meaning."""
     op.add_column("units", sa.Column("flags", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("units", sa.Column("set_aside", sa.Text(), nullable=True))
     op.add_column("units", sa.Column("disputed", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("entries", sa.Column("unsure", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("entries", sa.Column("noted", sa.Boolean(), nullable=False, server_default=sa.false()))
