@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import parse_qs, urlencode
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import ColumnElement, Row, Select, and_, case, exists, false, func, or_, select, type_coerce
 from sqlalchemy import Text as AnyText
 from sqlalchemy.orm import Session, aliased
@@ -49,6 +49,7 @@ from reeltalk.review.tables import (
 )
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask
+from reeltalk.review.web import plain_text
 from reeltalk.schema.record import Json
 
 ON_A_PAGE: Final = 50
@@ -75,7 +76,7 @@ SORTS: Final = {
     "disputed": "disagreement",
 }
 Yes = Literal["", "yes"]
-Short = Annotated[str, Field(max_length=200)]
+Short = Annotated[str, Field(max_length=200), AfterValidator(plain_text)]
 
 
 class UnitQuery(BaseModel):
@@ -114,9 +115,9 @@ class UnitQuery(BaseModel):
 
     def address(self, **changes: Any) -> str:
         """This view's part of an address, with some values changed; an empty text if it shows everything."""
-        values = {**self.model_dump(), **({"page": 1} if "page" not in changes else {}), **changes}
         default = UnitQuery().model_dump()
-        return urlencode({name: value for name, value in values.items() if value != default[name]}, doseq=True)
+        values = {name: getattr(self, name) for name in default} | {"page": 1} | changes
+        return urlencode({name: value for name, value in values.items() if value != default.get(name)}, doseq=True)
 
     @classmethod
     def of_address(cls, address: str) -> "UnitQuery":
