@@ -55,8 +55,8 @@ from reeltalk.schema.record import Json
 ON_A_PAGE: Final = 50
 MOST_RETURNED: Final = 500
 """Most units that are returned at once: meanwhile nobody can save."""
-MOST_ASSIGNED: Final = 5_000
-"""Most units that are assigned at once."""
+MOST_ASSIGNED: Final = 2_000
+"""Most units that are assigned at once, for the same reason."""
 STATES: Final = {
     "waiting": "waiting",
     "begun": "begun",
@@ -358,10 +358,10 @@ def _matching(statement: Select[Any], sight: Sight, query: UnitQuery) -> Select[
         conditions.append(_is_of(sight, query.person))
     if query.late:
         conditions += [sight.state() == OPEN, _is_late()]
-    for word in searched(query.q).split():
-        stored = canonical_json(word)[1:-1]
-        found = type_coerce(UnitWordsRow.words, AnyText).contains(stored, autoescape=True)
-        conditions.append(UnitRow.id.in_(select(UnitWordsRow.unit_id).where(found)))
+    if words := searched(query.q).split():
+        stored = type_coerce(UnitWordsRow.words, AnyText)
+        found = (stored.contains(canonical_json(word)[1:-1], autoescape=True) for word in words)
+        conditions.append(UnitRow.id.in_(select(UnitWordsRow.unit_id).where(*found)))
     return statement.where(*conditions)
 
 
