@@ -35,6 +35,7 @@ from reeltalk.review.people import invite, withdraw
 from reeltalk.review.routes import (
     accounts,
     administration,
+    assignment,
     board,
     collecting,
     comments,
@@ -57,7 +58,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
-    areas = (accounts, work, media, board, units, comments, collecting, administration)
+    areas = (accounts, work, media, board, units, comments, collecting, assignment, administration)
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")

@@ -104,6 +104,8 @@ class UnitQuery(BaseModel):
     """Only complete units with a note."""
     unsure: Yes = ""
     """Only complete units with a value of which somebody was unsure."""
+    aside: Yes = ""
+    """Only units that were set aside when results were applied."""
     late: Yes = ""
     """Only incomplete units whose deadline has passed."""
     gold: Yes = ""
@@ -180,6 +182,8 @@ class UnitSummary(BaseModel):
     """Values with a note; None before all work is in."""
     unsure: int | None
     """Values of which somebody was unsure; None before all work is in."""
+    aside: bool
+    """True if it was set aside when results were applied."""
     gold: bool
     """True if it is gold, and who asks may know it."""
 
@@ -356,6 +360,8 @@ def _matching(statement: Select[Any], sight: Sight, query: UnitQuery) -> Select[
             conditions += [complete, sight.copies(_is_submitted(), AssignmentRow.id.in_(having))]
     if query.person:
         conditions.append(_is_of(sight, query.person))
+    if query.aside:
+        conditions.append(UnitRow.set_aside.is_not(None))
     if query.late:
         conditions += [sight.state() == OPEN, _is_late()]
     if words := searched(query.q).split():
@@ -402,11 +408,11 @@ def _sorted(statement: Select[Any], sight: Sight, query: UnitQuery) -> Select[An
 def summaries(session: Session, sight: Sight, unit_ids: Sequence[str]) -> list[UnitSummary]:
     """The rows of some units, in the given order."""
     shown = (UnitRow.id, UnitRow.queue_id, UnitRow.title, UnitRow.video_id, UnitRow.turns, UnitRow.flags)
-    gold = UnitRow.gold.is_not(None).label("is_gold")
+    facts = (UnitRow.gold.is_not(None).label("is_gold"), UnitRow.set_aside.is_not(None).label("is_aside"))
     rows = {
         row.id: row
         for row in session.execute(
-            select(*shown, UnitRow.disputed, sight.state().label("state"), gold, QueueRow.title.label("queue"))
+            select(*shown, UnitRow.disputed, sight.state().label("state"), *facts, QueueRow.title.label("queue"))
             .add_columns(QueueRow.task)
             .join(QueueRow, QueueRow.id == UnitRow.queue_id)
             .where(UnitRow.id.in_(unit_ids))
@@ -436,6 +442,7 @@ def summaries(session: Session, sight: Sight, unit_ids: Sequence[str]) -> list[U
                 disputed=row.disputed if is_complete else None,
                 notes=notes if is_complete else None,
                 unsure=unsure if is_complete else None,
+                aside=row.is_aside,
                 gold=row.is_gold and sight.leads,
             )
         )
@@ -550,6 +557,8 @@ class UnitDetail(BaseModel):
     """Everything of one unit that may be shown."""
 
     unit: UnitSummary
+    problems: list[str]
+    """Why it was set aside when results were applied."""
     parts: list[UnitPart]
     places: list[PlaceView]
     """Empty before all work is in."""
@@ -578,6 +587,7 @@ def unit_detail(session: Session, sight: Sight, unit_id: str) -> tuple[UnitDetai
     return (
         UnitDetail(
             unit=summary,
+            problems=[_problem(found) for found in row.set_aside or ()],
             parts=_parts(task, row.content),
             places=_places(session, sight, row, summary, task, own) if is_complete and task is not None else [],
             history=_history(session, sight, row),
@@ -589,6 +599,11 @@ def unit_detail(session: Session, sight: Sight, unit_id: str) -> tuple[UnitDetai
         ),
         row,
     )
+
+
+def _problem(found: Mapping[str, Any]) -> str:
+    place = f"{spoken_place(found['place'])}: " if found.get("place") is not None else ""
+    return f"{place}{found['problem']}"
 
 
 def _own_copies(session: Session, sight: Sight, unit_id: str) -> Sequence[AssignmentRow]:

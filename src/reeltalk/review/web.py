@@ -32,6 +32,7 @@ NAVIGATION: Final = (
     ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
     ("/pairs", "Pairs", Action.WORK),
     ("/team", "Team", Action.MANAGE),
+    ("/assignment", "Assignment", Action.MANAGE),
     ("/setup", "Queues and settings", Action.MANAGE),
     ("/history", "History", Action.MANAGE),
     ("/account", "Your account", Action.LOOK),
