@@ -8,7 +8,7 @@ gold is listed as a unit that only they work on, in place of the unit that it wa
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import parse_qs, urlencode
 
@@ -24,6 +24,7 @@ from reeltalk.review.describing import searched
 from reeltalk.review.duties import all_groups, assign_units, of_person, set_deadline, unassign_units, unit_duties
 from reeltalk.review.errors import ApiError, Conflict, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.naming import unit_names
 from reeltalk.review.people import User, names_by_id
 from reeltalk.review.settling import (
     ADJUDICATION,
@@ -212,8 +213,8 @@ class Sight:
     """Gold that they work on and must not recognise: it is listed like other units."""
     settled_gold: tuple[str, ...] = ()
     """Those of them that would be complete if they were not gold."""
-    copied: tuple[str, ...] = ()
-    """The units that this gold was made from."""
+    sources: tuple[str | None, ...] = ()
+    """The unit that each of `own_gold` was made from; None if it is no longer there."""
     settled_as: str = DONE
     """The state that such a unit would have."""
 
@@ -229,7 +230,8 @@ class Sight:
         elif gold:
             found.append(false())
         elif self.own_gold:
-            real = and_(UnitRow.gold.is_(None), UnitRow.id.not_in(self.copied))
+            copied = [source for source in self.sources if source is not None]
+            real = and_(UnitRow.gold.is_(None), UnitRow.id.not_in(copied))
             found.append(or_(real, UnitRow.id.in_(self.own_gold)))
         else:
             found.append(UnitRow.gold.is_(None))
@@ -295,15 +297,10 @@ def sight_of(session: Session, person: User, *, approval: bool) -> Sight:
         )
         .where(UnitRow.gold.is_not(None), AssignmentRow.person_id == person.id)
     ).all()
-    return Sight(
-        person.id,
-        leads,
-        not judges,
-        judges,
-        tuple({row.id for row in own}),
-        tuple({row.id for row in own if row.state == "submitted" and row.overlap == 1}),
-        tuple({row.source for row in own if row.source is not None}),
-        seen.settled_as,
+    by_id = {row.id: row for row in own}
+    settled = tuple(row.id for row in by_id.values() if row.state == "submitted" and row.overlap == 1)
+    return replace(
+        seen, own_gold=tuple(by_id), settled_gold=settled, sources=tuple(row.source for row in by_id.values())
     )
 
 
@@ -419,6 +416,7 @@ def summaries(session: Session, sight: Sight, unit_ids: Sequence[str]) -> list[U
         )
     }
     people, duties = _people(session, sight, rows), _assigned(session, unit_ids)
+    names = _names(session, sight, unit_ids)
     complete = [unit_id for unit_id, row in rows.items() if row.state in (ADJUDICATION, DONE)]
     remarks = _remarks(session, sight, rows, complete)
     found = []
@@ -429,7 +427,7 @@ def summaries(session: Session, sight: Sight, unit_ids: Sequence[str]) -> list[U
         found.append(
             UnitSummary(
                 id=unit_id,
-                name=row.title,
+                name=names[unit_id],
                 queue=row.queue_id,
                 queue_title=row.queue,
                 task=row.task,
@@ -447,6 +445,13 @@ def summaries(session: Session, sight: Sight, unit_ids: Sequence[str]) -> list[U
             )
         )
     return found
+
+
+def _names(session: Session, sight: Sight, unit_ids: Sequence[str]) -> dict[str, str]:
+    """The names of units. Gold that somebody must not recognise has the name of the unit that it was made from."""
+    sources = dict(zip(sight.own_gold, sight.sources, strict=True))
+    found = unit_names(session, [sources.get(unit_id) or unit_id for unit_id in unit_ids])
+    return {unit_id: found[sources.get(unit_id) or unit_id] for unit_id in unit_ids}
 
 
 def _state(stored: str, people: Sequence[PersonHere]) -> Any:

@@ -18,7 +18,7 @@ from reeltalk.review.errors import Conflict, Forbidden
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.people import User
-from reeltalk.review.routes.work import video_of
+from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import next_dispute
 from reeltalk.review.tables import PersonRow, QueueRow, UnitRow, VideoRow
 from reeltalk.review.units import Outcome, Sight, UnitDetail, UnitPage, UnitQuery, sight_of
@@ -125,7 +125,7 @@ def show_unit(request: Request, project: ProjectHere, unit_id: str, person: View
             "unit.html",
             person,
             detail=detail,
-            video=video_of(session, row),
+            video=video_view(project, session, person.id, row),
             states=units.STATES,
             comments=comments,
         )
