@@ -28,9 +28,11 @@ from reeltalk.schema.texts import without_controls
 NAVIGATION: Final = (
     ("/", "Work", Action.LOOK),
     ("/board", "Board", Action.LOOK),
+    ("/units", "Tasks", Action.SEE_RESULTS),
     ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
     ("/pairs", "Pairs", Action.WORK),
     ("/team", "Team", Action.MANAGE),
+    ("/assignment", "Assignment", Action.MANAGE),
     ("/setup", "Queues and settings", Action.MANAGE),
     ("/history", "History", Action.MANAGE),
     ("/account", "Your account", Action.LOOK),

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from reeltalk.review import administration, people
 from reeltalk.review.access import Action
 from reeltalk.review.administration import MOST_EVENTS, events_after, events_before
+from reeltalk.review.assigning import ORDERS
 from reeltalk.review.database import ProjectSettings, ReviewProject
 from reeltalk.review.errors import ApiError, Conflict, InvalidValue
 from reeltalk.review.events import OPERATOR, transaction
@@ -140,6 +141,7 @@ def change_queue(
     position: FormNumber,
     overlap: FormNumber,
     is_open: ShortText = "",
+    order: ShortText = ORDERS[0],
 ) -> Response:
     """Change a queue."""
     try:
@@ -152,6 +154,7 @@ def change_queue(
                 overlap=overlap,
                 is_open=is_open == "yes",
                 approval=project.settings.approval,
+                order=order,
             )
     except (InvalidValue, Conflict) as error:
         return _setup_page(request, project, person, problem=error, at=queue_id)
