@@ -219,6 +219,9 @@ LINES: Final[tuple[Line, ...]] = (
     form("/setup/queues/{queue_id}", "none", OWNER, lambda w, b: setting_up("none"), 404),
     # The board.
     get("/board", "page", ALL, lambda w, b: "/board"),
+    get("/quality", "page", LOOKERS, lambda w, b: "/quality"),
+    get("/api/quality", "table", LOOKERS, lambda w, b: "/api/quality"),
+    get("/api/quality", "table as CSV", LOOKERS, lambda w, b: "/api/quality?format=csv"),
     get(PAIR, "two people", LOOKERS, lambda w, b: f"/board/turns/pairs/{two(w)}"),
     get(PAIR, "one person", LOOKERS, lambda w, b: f"/board/turns/pairs/{b.id}/{b.id}", 404),
     form("/board/gold", "queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("turns"))),
