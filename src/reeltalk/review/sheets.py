@@ -3,10 +3,10 @@
 Spreadsheets run a cell that begins like a formula. Such text gets an apostrophe in front.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from reeltalk.schema.record import Json
 from reeltalk.store.text_tables import write_csv
@@ -36,6 +36,24 @@ def sheet_answer(
     text = write_csv(columns, ([plain_cell(row[column]) for column in columns] for row in rows))
     headers = {"content-disposition": f'attachment; filename="{name}.csv"'}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def stream_csv(name: str, rows: Iterable[Mapping[str, Json]], columns: Sequence[str]) -> Response:
+    """A long table as CSV, sent while it is read.
+
+    Args:
+        name: Name of the file, without ending.
+        rows: The rows, by column.
+        columns: The columns, in order.
+    """
+
+    def lines() -> Iterator[str]:
+        yield write_csv(columns, [])
+        for row in rows:
+            yield write_csv([plain_cell(row[column]) for column in columns], [])
+
+    headers = {"content-disposition": f'attachment; filename="{name}.csv"'}
+    return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 def plain_cell(value: Json) -> Json:
