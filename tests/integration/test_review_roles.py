@@ -213,6 +213,15 @@ LINES: Final[tuple[Line, ...]] = (
     get("/setup", "page", OWNER, lambda w, b: "/setup"),
     get("/history", "page", OWNER, lambda w, b: "/history"),
     get("/history", "older", OWNER, lambda w, b: "/history?before=3"),
+    get(
+        "/history",
+        "of somebody",
+        OWNER,
+        lambda w, b: f"/history?person={b.id}&kind=save&queue=turns&unit=film&day=2026-01-01",
+    ),
+    get("/history", "of no day", OWNER, lambda w, b: "/history?day=2026-13-01", 422),
+    get("/api/events", "as CSV", OWNER, lambda w, b: "/api/events?format=csv&kind=submit"),
+    get("/api/events", "of no day", OWNER, lambda w, b: "/api/events?day=x", 422),
     get("/api/events", "feed", OWNER, lambda w, b: "/api/events?after=2&limit=5"),
     form(
         "/team/invitations", "new", OWNER, lambda w, b: Ask("/team/invitations", form={"role": "reader", "key": key()})
@@ -235,6 +244,9 @@ LINES: Final[tuple[Line, ...]] = (
     form("/setup/queues/{queue_id}", "none", OWNER, lambda w, b: setting_up("none"), 404),
     # The board.
     get("/board", "page", ALL, lambda w, b: "/board"),
+    get("/quality", "page", LOOKERS, lambda w, b: "/quality"),
+    get("/api/quality", "table", LOOKERS, lambda w, b: "/api/quality"),
+    get("/api/quality", "table as CSV", LOOKERS, lambda w, b: "/api/quality?format=csv"),
     get(PAIR, "two people", LOOKERS, lambda w, b: f"/board/turns/pairs/{two(w)}"),
     get(PAIR, "one person", LOOKERS, lambda w, b: f"/board/turns/pairs/{b.id}/{b.id}", 404),
     form("/board/gold", "queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("turns"))),

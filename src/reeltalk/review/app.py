@@ -40,6 +40,7 @@ from reeltalk.review.routes import (
     collecting,
     comments,
     media,
+    quality,
     units,
     work,
 )
@@ -60,7 +61,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
-    areas = (accounts, work, media, board, units, comments, collecting, assignment, administration)
+    areas = (accounts, work, media, board, quality, units, comments, collecting, assignment, administration)
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")

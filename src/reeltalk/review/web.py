@@ -29,6 +29,7 @@ NAVIGATION: Final = (
     ("/", "Work", Action.LOOK),
     ("/board", "Board", Action.LOOK),
     ("/units", "Tasks", Action.SEE_RESULTS),
+    ("/quality", "Quality", Action.SEE_TEAM),
     ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
     ("/pairs", "Pairs", Action.WORK),
     ("/team", "Team", Action.MANAGE),
@@ -52,7 +53,7 @@ def template_environment() -> Environment:
     )
     found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
     found.globals |= {"script": bundles()["js"].name, "style": bundles()["css"].name}
-    found.filters |= {"minute": _minute, "plain": _plain, "place": _place, "sentence": _sentence}
+    found.filters |= {"minute": _minute, "plain": _plain, "place": spoken_place, "sentence": _sentence}
     return found
 
 
@@ -61,7 +62,7 @@ def _minute(moment: str) -> str:
     return f"{moment[:10]} {moment[11:16]}"
 
 
-def _place(place: str) -> str:
+def spoken_place(place: str) -> str:
     """A place for people: turns count from 1."""
     return f"turn {int(place) + 1}" if place.isascii() and place.isdigit() else place
 
