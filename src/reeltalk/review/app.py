@@ -38,6 +38,7 @@ from reeltalk.review.routes import (
     board,
     collecting,
     comments,
+    guidelines,
     media,
     work,
 )
@@ -56,7 +57,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
-    areas = (accounts, work, media, board, comments, collecting, administration)
+    areas = (accounts, work, media, board, comments, collecting, guidelines, administration)
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
