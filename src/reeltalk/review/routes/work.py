@@ -4,6 +4,7 @@ People open, save, undo and submit their work, and see its history. An adjudicat
 and decides or returns it.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
 from reeltalk.review.collecting import pair_turns
 from reeltalk.review.comments import comments_view
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.duties import duty_of
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
@@ -27,6 +29,7 @@ from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.naming import unit_name, unit_names
 from reeltalk.review.people import User
 from reeltalk.review.reasons import offered_reasons
+from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import (
     ADJUDICATION,
     DONE,
@@ -36,7 +39,7 @@ from reeltalk.review.settling import (
     own_dispute,
     submitted_works,
 )
-from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, VideoRow, moment
+from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
@@ -86,9 +89,18 @@ def show_work(
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
+        opened = _opened(project, session, assignment, unit, task)
         name = unit_name(session, unit, seen_by=person.id)
-        guideline = guideline_part(session, person.id, unit.queue_id)
-        return page(request, task.template, person, assignment=assignment, name=name, task=task, guideline=guideline)
+        return page(
+            request,
+            task.template,
+            person,
+            assignment=assignment,
+            name=name,
+            task=task,
+            opened=_as_text(opened),
+            guideline=guideline_part(session, person.id, unit.queue_id),
+        )
 
 
 def _own(session: Session, person_id: str, states: Sequence[str], limit: int | None = None) -> list[Mapping[str, Any]]:
@@ -200,13 +212,24 @@ def open_work(
 ) -> dict[str, Any]:
     """A unit, its draft, and this person's values so far."""
     with project.database.reading() as session:
-        assignment, unit, task = work.own_work(session, person.id, assignment_id)
-        entries = work.entries(session, assignment.id)
-        content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
-        return _work_view(session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+        return _opened(project, session, *work.own_work(session, person.id, assignment_id))
+
+
+def _opened(
+    project: ReviewProject, session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask
+) -> dict[str, Any]:
+    """The answer about somebody's work, which the page of the work holds too, so that it need not ask."""
+    entries = work.entries(session, assignment.id)
+    content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
+    return _work_view(project, session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+
+
+def _as_text(answer: Mapping[str, Any]) -> str:
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def _work_view(
+    project: ReviewProject,
     session: Session,
     assignment: AssignmentRow,
     unit: UnitRow,
@@ -229,7 +252,7 @@ def _work_view(
             "id": unit.id,
             "task": task.kind,
             "name": name,
-            "video": video_of(session, unit),
+            "video": video_view(project, session, assignment.person_id, unit),
             "content": content,
         },
         "reasons": offered_reasons(session, task.kind),
@@ -352,21 +375,6 @@ def _entries(session: Session, assignment: AssignmentRow) -> dict[str, Json]:
     return {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()}
 
 
-def video_of(session: Session, unit: UnitRow) -> Json:
-    """The unit's video as screens get it; None if it has none."""
-    row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
-    if row is None:
-        return None
-    playable = f"/media/{row.sha256}" if row.file is not None else None
-    return {
-        "id": row.id,
-        "sha256": row.sha256,
-        "duration_s": row.duration_s,
-        "playable": playable,
-        "problem": row.problem,
-    }
-
-
 Adjudicator = Annotated[User, require(Action.ADJUDICATE)]
 
 
@@ -420,7 +428,7 @@ def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, 
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         task = work.task_of_unit(session, unit)
-        shown = _work_view(session, assignment, unit, task, unit.content, names=names)
+        shown = _work_view(project, session, assignment, unit, task, unit.content, names=names)
         return shown | dispute_view(session, unit, task, names=names)
 
 

@@ -146,6 +146,17 @@ class AnswerTask(ReviewTask):
         return [("Answer", said), *remark_lines(value)]
 
 
+def bound_s(content: Mapping[str, Json], values: Mapping[str, Json]) -> float | None:
+    """The time after which whoever answers may see and read nothing; None if they may watch everything.
+
+    Args:
+        content: The content of a unit of the test.
+        values: The person's values so far, by place.
+    """
+    turns, given = content["turns"], _given(values)
+    return turns[given]["until_s"] if given < len(turns) else None
+
+
 def _given(values: Mapping[str, Json]) -> int:
     """How many answers were given, counted from the first without a gap."""
     count = 0
