@@ -6,8 +6,6 @@ if (dialog instanceof HTMLDialogElement) {
   const button = document.getElementById("show-guideline");
   button?.addEventListener("click", () => dialog.showModal());
   dialog.querySelector("[data-close]")?.addEventListener("click", () => dialog.close());
-  // Keys of the page below must not act while somebody reads.
-  dialog.addEventListener("keydown", (event) => event.stopPropagation());
   // The editor opens it too, with its own key.
   new MutationObserver(() => {
     if (dialog.open) void recordReading(dialog);
