@@ -16,6 +16,7 @@ from sqlalchemy import select
 from team import PASSWORD, Browser, make_team
 
 from reeltalk.review.assigning import give_back
+from reeltalk.review.guiding import guideline_of
 from reeltalk.review.people import make_reset
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -185,6 +186,24 @@ LINES: Final[tuple[Line, ...]] = (
     form("/account/tokens/{token_id}/revoke", "none", ALL, lambda w, b: Ask(revoking("0"), form={}), 404),
     form("/account/sign-out-everywhere", "own", ALL, lambda w, b: Ask("/account/sign-out-everywhere", form={})),
     form("/sign-out", "own", PUBLIC, lambda w, b: Ask("/sign-out", form={})),
+    # Guidelines.
+    get("/guidelines/{queue_id}", "queue", ALL, lambda w, b: "/guidelines/turns"),
+    get("/guidelines/{queue_id}", "version that came with reeltalk", ALL, lambda w, b: "/guidelines/turns?version=0"),
+    get("/guidelines/{queue_id}", "no version", ALL, lambda w, b: "/guidelines/turns?version=9999", 404),
+    get("/guidelines/{queue_id}", "none", ALL, lambda w, b: "/guidelines/none", 404),
+    form("/guidelines/{queue_id}/read", "queue", ALL, lambda w, b: Ask("/guidelines/turns/read", {"version": "0"})),
+    form("/guidelines/{queue_id}/read", "none", ALL, lambda w, b: Ask("/guidelines/none/read", {"version": "0"}), 404),
+    Line(
+        "POST",
+        "/api/guidelines/{queue_id}/read",
+        "queue",
+        ALL,
+        lambda w, b: Ask("/api/guidelines/turns/read", body={"version": 0}),
+    ),
+    get("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: "/setup/queues/turns/guideline"),
+    get("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: "/setup/queues/none/guideline", 404),
+    form("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: guiding(w, "turns")),
+    form("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: guiding(w, "none"), 404),
     # Who works.
     form("/queues/{queue_id}/next", "open queue", WORKERS, lambda w, b: Ask(f"/queues/{queue(w)}/next", form={})),
     form(
@@ -506,6 +525,14 @@ def setting_up(queue_id: str) -> Ask:
 
 def queue(world: World) -> str:
     return "turns"
+
+
+def guiding(world: World, queue_id: str) -> Ask:
+    with world.team.project.database.reading() as session:
+        queue = session.get(QueueRow, queue_id)
+        version = guideline_of(session, queue).version if queue is not None else 0
+    text = {"text": f"Look well, {key()}.", "based_on": str(version), "says": "Look.", "action": "save"}
+    return Ask(f"/setup/queues/{queue_id}/guideline", form=text)
 
 
 def closed(world: World) -> str:

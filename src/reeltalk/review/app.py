@@ -39,6 +39,7 @@ from reeltalk.review.routes import (
     board,
     collecting,
     comments,
+    guidelines,
     media,
     quality,
     units,
@@ -61,7 +62,9 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
-    areas = (accounts, work, media, board, quality, units, comments, collecting, assignment, administration)
+    areas = (
+        accounts, work, media, board, quality, units, comments, collecting, assignment, guidelines, administration
+    )  # fmt: skip
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
