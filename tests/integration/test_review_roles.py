@@ -191,6 +191,7 @@ LINES: Final[tuple[Line, ...]] = (
     *work_of(API + "/submit", "POST", None, {"decided": "decided"}, NO_MORE),
     *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working", "complete": "complete"}),
     *work_of(API + "/release", "POST", None, {"without a save": "fresh"}, {"in hand": "working", **NO_MORE}),
+    *work_of(API + "/comments", "POST", {"place": "0", "text": "Is she Ana?"}, ANY_STATE, {}),
     *work_of(API + "/lease", "POST", None, {"in hand": "working"}, {}),
     # Owners.
     get("/team", "page", OWNER, lambda w, b: "/team"),
@@ -222,6 +223,8 @@ LINES: Final[tuple[Line, ...]] = (
     get(PAIR, "one person", LOOKERS, lambda w, b: f"/board/turns/pairs/{b.id}/{b.id}", 404),
     form("/board/gold", "queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("turns"))),
     form("/board/gold", "no queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("none")), 404),
+    form("/units/{unit_id}/comments", "unit", JUDGES, lambda w, b: Ask(f"/units/{w.unit()}/comments", {"text": "a"})),
+    form("/units/{unit_id}/comments", "none", JUDGES, lambda w, b: Ask("/units/none/comments", {"text": "a"}), 404),
     # Adjudicators.
     get("/adjudicate", "page", JUDGES, lambda w, b: "/adjudicate"),
     form("/adjudicate/queues/{queue_id}/next", "queue", JUDGES, lambda w, b: Ask("/adjudicate/queues/turns/next", {})),

@@ -13,7 +13,7 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, Role, may
-from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED
+from reeltalk.review.assigning import ADJUDICATOR, ORDER, ORDERS, UNFINISHED
 from reeltalk.review.database import ProjectSettings
 from reeltalk.review.errors import Conflict, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
@@ -161,7 +161,15 @@ PROJECT = "project"
 
 
 def change_queue(
-    change: Transaction, queue_id: str, *, title: str, position: int, overlap: int, is_open: bool, approval: bool
+    change: Transaction,
+    queue_id: str,
+    *,
+    title: str,
+    position: int,
+    overlap: int,
+    is_open: bool,
+    approval: bool,
+    order: str = ORDERS[0],
 ) -> None:
     """Change a queue.
 
@@ -173,6 +181,7 @@ def change_queue(
         overlap: How many people do each unit. Complete units stay complete.
         is_open: Whether people may take units. Work that was begun can be finished in any case.
         approval: Whether an adjudicator approves units that become complete because fewer people do each.
+        order: The order in which people get its units: one of `ORDERS`.
 
     Raises:
         NotFound: There is no such queue.
@@ -187,18 +196,24 @@ def change_queue(
         raise InvalidValue("the order is a number from 0 to 1000", field="position")
     if not 1 <= overlap <= LARGEST_OVERLAP:
         raise InvalidValue(f"1 to {LARGEST_OVERLAP} people can do each task", field="overlap")
+    if order not in ORDERS:
+        raise InvalidValue(f"people get tasks in one of these orders: {', '.join(ORDERS)}", field="order")
     if overlap != queue.overlap and queue.task not in TASKS:
         raise InvalidValue("this kind of work is always done by two people", field="overlap")
     if overlap != queue.overlap:
         set_overlap(change, queue, TASKS[queue.task], overlap, approval=approval)
     before = _queue(queue)
     queue.title, queue.position, queue.is_open = title, position, is_open
+    if queue.settings.get(ORDER, ORDERS[0]) != order:
+        # A new mapping, since changes inside it would go unnoticed.
+        queue.settings = {**queue.settings, ORDER: order}
     if _queue(queue) != before:
         change.record("queue", queue.id, before=before, after=_queue(queue))
 
 
-def _queue(queue: QueueRow) -> dict[str, str | int | bool]:
-    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open}
+def _queue(queue: QueueRow) -> dict[str, Json]:
+    order = queue.settings.get(ORDER, ORDERS[0])
+    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open, "order": order}
 
 
 def change_settings(change: Transaction, settings: ProjectSettings) -> None:
@@ -223,6 +238,7 @@ TEAM_EVENTS: Final = frozenset(
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
         *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair"),
+        *("group", "ungroup", "assign", "unassign"),
     }
 )
 """Kinds of events that contain no work. All others belong to a unit, or are withheld."""

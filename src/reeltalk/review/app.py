@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy import select
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 from starlette.types import Scope
@@ -21,9 +22,11 @@ from starlette.types import Scope
 from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError, SettingError
 from reeltalk.review.access import Role
+from reeltalk.review.bundle import bundles
 from reeltalk.review.connections import BoundedServer, ConnectionLimits, ConnectionPool, connection_limits
 from reeltalk.review.credentials import decoy_hash
 from reeltalk.review.database import ReviewProject
+from reeltalk.review.describing import describe_all
 from reeltalk.review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Address, Guard, LoginLimiter, json_error
@@ -34,6 +37,7 @@ from reeltalk.review.routes import (
     administration,
     board,
     collecting,
+    comments,
     media,
     work,
 )
@@ -52,7 +56,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
-    areas = (accounts, work, media, board, collecting, administration)
+    areas = (accounts, work, media, board, comments, collecting, administration)
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
@@ -64,12 +68,29 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(ReeltalkError, _failed)
     app.add_middleware(Guard, address=address)
+    describe_all(project.database)
     decoy_hash()
+    bundles()
     return app
 
 
 class PackageFiles(StaticFiles):
-    """Files of the package. They are not secret. Browsers keep them and ask whether they have changed."""
+    """The two bundles, which browsers keep for ever, and their sources, for which browsers ask if they have changed.
+
+    None of them are secret.
+    """
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        for bundle in bundles().values():
+            if path == bundle.name and scope["method"] in ("GET", "HEAD"):
+                packs = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+                headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+                if packs:
+                    headers["content-encoding"] = "gzip"
+                return Response(
+                    bundle.packed if packs else bundle.content, headers=headers, media_type=bundle.media_type
+                )
+        return await super().get_response(path, scope)
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200

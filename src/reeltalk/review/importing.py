@@ -9,13 +9,24 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import exists, func, insert, select
+from sqlalchemy import exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
 from reeltalk.review.database import ReviewProject
+from reeltalk.review.describing import describe_units, forget_words
+from reeltalk.review.duties import drop_duties
 from reeltalk.review.events import OPERATOR, Transaction, transaction
-from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical_json
+from reeltalk.review.tables import (
+    AssignmentRow,
+    CommentRow,
+    EventRow,
+    ProjectRow,
+    QueueRow,
+    UnitRow,
+    VideoRow,
+    canonical_json,
+)
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft, ReviewTask
 from reeltalk.schema.media import Video
@@ -254,7 +265,8 @@ def _put_units(
         loaded: Receives the counts.
     """
     session = change.session
-    begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
+    # What somebody wrote about a unit is about what it shows.
+    begun = or_(exists().where(AssignmentRow.unit_id == UnitRow.id), exists().where(CommentRow.unit_id == UnitRow.id))
     known = {
         unit_id: is_begun
         for unit_id, is_begun in session.execute(
@@ -285,12 +297,15 @@ def _put_units(
                 counts["behind"] += 1
                 continue
             counts["renewed"] += 1
+            forget_words(session, [unit_id])
             for name, value in values.items():
                 setattr(row, name, value)
         session.flush()
         if rows:
             session.execute(insert(UnitRow), rows)
     gone = [unit_id for unit_id, is_begun in known.items() if unit_id not in there and not is_begun]
+    forget_words(session, gone)
+    drop_duties(change, gone)
     for unit_id in gone:
         session.delete(session.get_one(UnitRow, unit_id))
     session.flush()
@@ -437,6 +452,8 @@ def import_content(
         }
         if counts["units"] or counts["renewed"] or counts["removed"]:
             change.record("load", name, after=counts)
+    session.flush()
+    describe_units(session)
     return loaded
 
 
@@ -512,6 +529,8 @@ def add_queue(
     rows = [_new_unit(queue, draft, number, _unit_view(task, draft, videos)) for number, draft in enumerate(drafts)]
     session.execute(insert(UnitRow), rows)
     change.record("load", queue_id, after={"units": len(rows), "overlap": overlap, "task": kind})
+    session.flush()
+    describe_units(session)
     return len(rows)
 
 

@@ -90,17 +90,21 @@ def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, 
     for row in unfinished:
         lapse_work(change, row)
     disputed_places: list[str] = []
+    unit.disputed = 0
     if task.adjudicated:
         found = submitted_works(session, unit.id)
         values = [values for _, values in found]
         places = _all_places(unit, task, values)
-        disputed_places = places if approval else _differing(unit, task, places, values)
+        differing = _differing(unit, task, places, values)
+        unit.disputed = len(differing)
+        disputed_places = places if approval else differing
         how, people = ("sole" if len(found) == 1 else "agreed"), [row.person_id for row, _ in found]
         for place in places:
             if place not in disputed_places:
                 _result(change, unit, place, values[0].get(place), how, people)
     unit.state = ADJUDICATION if disputed_places else DONE
-    change.record("complete", unit.id, after={"state": unit.state, "disputed": disputed_places})
+    after = {"state": unit.state, "disputed": disputed_places, "differing": unit.disputed}
+    change.record("complete", unit.id, after=after)
     # Who adjudicated it before goes on; where nothing is left to dispute, or they may no longer, their work lapses.
     for row in _adjudicators(session, unit, WAITING):
         person = session.get_one(PersonRow, row.person_id)

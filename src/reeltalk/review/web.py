@@ -14,6 +14,7 @@ from pydantic import AfterValidator
 from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.access import Action, Role, check_role, may
+from reeltalk.review.bundle import bundles
 from reeltalk.review.connections import SIGNED_IN
 from reeltalk.review.credentials import keyed_hash
 from reeltalk.review.database import ReviewProject
@@ -48,13 +49,19 @@ def template_environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
-    found.filters |= {"minute": _minute, "plain": _plain, "sentence": _sentence}
+    found.globals |= {"script": bundles()["js"].name, "style": bundles()["css"].name}
+    found.filters |= {"minute": _minute, "plain": _plain, "place": _place, "sentence": _sentence}
     return found
 
 
 def _minute(moment: str) -> str:
     """A stored time for people: UTC to the minute."""
     return f"{moment[:10]} {moment[11:16]}"
+
+
+def _place(place: str) -> str:
+    """A place for people: turns count from 1."""
+    return f"turn {int(place) + 1}" if place.isascii() and place.isdigit() else place
 
 
 def _plain(value: Json) -> str:

@@ -27,6 +27,8 @@ from reeltalk.schema.record import Json
 
 EDITS: Final = ("save", "undo", "redo")
 """Kinds of events that change an entry."""
+ACTIVE: Final = "active"
+"""Kind of an event that only adds activity to an entry."""
 
 
 def own_work(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow, ReviewTask]:
@@ -68,6 +70,8 @@ def save_value(
     place: str,
     revision: int,
     value: Json,
+    *,
+    active_s: float = 0.0,
 ) -> EntryRow:
     """Save a value at a place.
 
@@ -79,6 +83,7 @@ def save_value(
         place: The place.
         revision: The revision that was read; 0 if there was none.
         value: The new value.
+        active_s: Seconds of activity at this place since its last save. They are added up.
 
     Raises:
         Conflict: Another window saved meanwhile (`stale_save`, with the current entry), or the work was submitted.
@@ -99,11 +104,20 @@ def save_value(
     stored = check_value(change.session, assignment, unit, task, place, value)
     # Saving an equal value that is not stale changes nothing. An event for it would be an empty step of undo.
     if found is not None and found.value == stored and not found.stale:
+        if active_s:
+            change.record(ACTIVE, assignment.id, place=place, after={"active_s": _add_activity(found, active_s)})
         return found
     old = found.value if found is not None else None
     marked = _newly_stale(rows, assignment, unit, task, place, old, stored)
     there = {"value": stored, "stale": False, "others": dict.fromkeys(marked, True)}
-    return _put(change, rows, assignment, unit, task, place, there, kind="save")
+    return _put(change, rows, assignment, unit, task, place, there, kind="save", active_s=active_s)
+
+
+def _add_activity(row: EntryRow, active_s: float) -> float:
+    """Add seconds of activity to an entry; returns what was added. The history adds up the same numbers."""
+    added = round(active_s, 2)
+    row.active_s = round(row.active_s + added, 2)
+    return added
 
 
 def check_value(
@@ -185,6 +199,7 @@ def _put(
     there: Json,
     *,
     kind: str,
+    active_s: float = 0.0,
 ) -> EntryRow:
     """Set the value and the stale mark of a place, and the stale marks of other places.
 
@@ -196,18 +211,23 @@ def _put(
     regain_place(change, assignment, unit)
     row = rows.get(place)
     if row is None:
-        row = EntryRow(assignment_id=assignment.id, place=place, revision=0, value=None, stale=False, at=change.at)
+        row = EntryRow(
+            assignment_id=assignment.id, place=place, revision=0, value=None, stale=False, at=change.at, active_s=0.0
+        )
         change.session.add(row)
     marks = {other: mark for other, mark in there["others"].items() if other in rows}
     before = _there(row, {other: rows[other].stale for other in marks})
     row.revision, row.value, row.stale, row.at = row.revision + 1, there["value"], there["stale"], change.at
     for other, mark in marks.items():
         rows[other].stale = mark
-    change.record(kind, assignment.id, place=place, before=before, after=_there(row, marks))
+    after = _there(row, marks)
+    if active_s:
+        after = {**after, "active_s": _add_activity(row, active_s)}
+    change.record(kind, assignment.id, place=place, before=before, after=after)
     return row
 
 
-def _there(row: EntryRow, others: Mapping[str, bool]) -> Json:
+def _there(row: EntryRow, others: Mapping[str, bool]) -> dict[str, Json]:
     return {"revision": row.revision, "value": row.value, "stale": row.stale, "others": dict(others)}
 
 

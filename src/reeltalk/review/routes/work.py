@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
+from reeltalk.review.comments import comments_view
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
@@ -146,6 +147,8 @@ class Save(BaseModel):
 
     revision: Annotated[int, Field(ge=0, le=10**9)]
     value: PlainJson
+    active_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 0.0
+    """Seconds of activity at this place since the last save that was answered."""
 
 
 @router.get("/api/work/{assignment_id}")
@@ -161,7 +164,13 @@ def open_work(
 
 
 def _work_view(
-    session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, content: Mapping[str, Json]
+    session: Session,
+    assignment: AssignmentRow,
+    unit: UnitRow,
+    task: ReviewTask,
+    content: Mapping[str, Json],
+    *,
+    names: bool = True,
 ) -> dict[str, Any]:
     return {
         "assignment": {
@@ -180,6 +189,7 @@ def _work_view(
             "content": content,
         },
         "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
+        **comments_view(session, assignment.person_id, unit, names=names),
     }
 
 
@@ -191,7 +201,7 @@ def save(
 
     def do(change: Transaction) -> Json:
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
-        row = work.save_value(change, assignment, unit, task, place, body.revision, body.value)
+        row = work.save_value(change, assignment, unit, task, place, body.revision, body.value, active_s=body.active_s)
         renew_lease(assignment, lease_minutes=project.settings.lease_minutes)
         change.session.flush()
         return {**work.entry_view(row), "stale": work.stale_places(change.session, assignment.id)}
@@ -356,7 +366,7 @@ def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, 
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         task = work.task_of_unit(session, unit)
-        shown = _work_view(session, assignment, unit, task, unit.content)
+        shown = _work_view(session, assignment, unit, task, unit.content, names=names)
         return shown | dispute_view(session, unit, task, names=names)
 
 
