@@ -216,6 +216,7 @@ LINES: Final[tuple[Line, ...]] = (
     form("/team/people/{person_id}/enable", "another", OWNER, lambda w, b: managing(w.browsers[LOST].id, "enable")),
     form("/team/people/{person_id}/enable", "nobody", OWNER, lambda w, b: managing("0", "enable"), 404),
     form("/setup/queues/{queue_id}", "queue", OWNER, lambda w, b: setting_up(queue(w))),
+    form("/setup/reasons", "project", OWNER, lambda w, b: Ask("/setup/reasons", form={"reasons": "shakes: It shakes"})),
     form("/setup/queues/{queue_id}", "none", OWNER, lambda w, b: setting_up("none"), 404),
     # The board.
     get("/board", "page", ALL, lambda w, b: "/board"),

@@ -224,6 +224,7 @@ def _add_rating(
     database: str | None,
 ) -> int:
     from reeltalk.review.tasks.rating import RatingTask, load_scale, rating_drafts
+    from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.runs import read_run
 
     check_counts(overlap=overlap)
@@ -241,7 +242,7 @@ def _add_rating(
                 answers.append(turn)
     if wanted is not None and (unknown := sorted(wanted - known)):
         raise SettingError(f"--models {unknown[0]}: the runs hold {', '.join(sorted(known)) or 'none'}")
-    drafts = rating_drafts(answers, found)
+    drafts = rating_drafts(answers, found, content=Benchmark.open(benchmark).content())
     task = RatingTask()
     title = f"Rate answers: {found.source or found.name}"
     count = _add(benchmark, database, task.kind, name or f"rating-{found.name}", drafts, title=title, overlap=overlap)

@@ -17,6 +17,7 @@ from reeltalk.review.assigning import ADJUDICATOR, ORDER, ORDERS, UNFINISHED
 from reeltalk.review.database import ProjectSettings
 from reeltalk.review.errors import Conflict, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.naming import unit_names
 from reeltalk.review.people import clean_line, end_sessions
 from reeltalk.review.settling import OPEN, release_work, set_overlap
 from reeltalk.review.tables import (
@@ -216,8 +217,8 @@ def _queue(queue: QueueRow) -> dict[str, Json]:
     return {"title": queue.title, "position": queue.position, "is_open": queue.is_open, "order": order}
 
 
-def change_settings(change: Transaction, settings: ProjectSettings) -> None:
-    """Change the project's settings.
+def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
+    """Change some of the project's settings; returns all of them.
 
     Raises:
         Conflict: Nothing was imported into the project yet.
@@ -225,10 +226,13 @@ def change_settings(change: Transaction, settings: ProjectSettings) -> None:
     row = change.session.scalars(select(ProjectRow)).one_or_none()
     if row is None:
         raise Conflict("no benchmark was loaded into this project yet")
+    # What is stored counts: another process of the server may have changed a setting meanwhile.
+    settings = ProjectSettings.model_validate(row.settings).model_copy(update=changes)
     before, after = dict(row.settings), settings.model_dump(mode="json")
     if before != after:
         row.settings = after
         change.record("settings", PROJECT, before=before, after=after)
+    return settings
 
 
 MOST_EVENTS: Final = 500
@@ -255,8 +259,8 @@ class VisibleEvent:
     subject: str
     unit: str | None
     """Id of the unit that it belongs to."""
-    title: str | None
-    """The unit's title."""
+    name: str | None
+    """The unit's name."""
     place: str | None
     before: Json
     after: Json
@@ -274,6 +278,7 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
     Places are withheld too: for drawn links and added labels, the place reveals the work.
     """
     units = _units(session, {row.subject for row in rows if row.kind not in TEAM_EVENTS})
+    names = unit_names(session, {unit.id for unit in units.values()})
     found = []
     for row in rows:
         unit = units.get(row.subject)
@@ -286,7 +291,7 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
                 kind=row.kind,
                 subject=row.subject,
                 unit=unit.id if unit is not None else None,
-                title=unit.title if unit is not None else None,
+                name=names[unit.id] if unit is not None else None,
                 place=None if hidden else row.place,
                 before=None if hidden else row.before,
                 after=None if hidden else row.after,
@@ -309,12 +314,12 @@ def events_before(session: Session, seq: int | None, limit: int) -> list[Visible
 
 
 def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:
-    """The unit of each subject that is one or is work on one, with its id, title and state.
+    """The unit of each subject that is one or is work on one, with its id and state.
 
     A complete unit is open again while work on it was returned. Its events are then withheld again.
     """
     subjects = list(subjects)
-    shown = (UnitRow.id, UnitRow.title, UnitRow.state)
+    shown = (UnitRow.id, UnitRow.state)
     own = select(UnitRow.id.label("subject"), *shown).where(UnitRow.id.in_(subjects))
     work = (
         select(AssignmentRow.id.label("subject"), *shown)

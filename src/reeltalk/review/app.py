@@ -43,6 +43,7 @@ from reeltalk.review.routes import (
     work,
 )
 from reeltalk.review.tables import InvitationRow, PersonRow
+from reeltalk.review.thumbnails import ThumbnailMaker
 from reeltalk.review.web import page
 
 
@@ -57,6 +58,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
+    app.state.thumbnails = ThumbnailMaker()
     areas = (accounts, work, media, board, comments, collecting, administration)
     for area in areas:
         app.include_router(area.router)

@@ -2,9 +2,9 @@
 
 There is no build step. The name of a bundle contains a hash of its content, so browsers may keep it for ever.
 
-A page names the modules that it starts in the attribute `data-start` of its `html` element, as `data-start="forms"`. Other
-modules run when a module imports them. `review.css` applies to every page; the sheet `NAME.css` applies to pages whose
-`html` element has the class `NAME`.
+A page names the modules that it starts in the attribute `data-start` of its `html` element, as `data-start="forms"`: they
+run, and their function `start` is called if they have one. Other modules run when a module imports them. `review.css` applies
+to every page; the sheet `NAME.css` applies to pages whose `html` element has the class `NAME`.
 """
 
 import gzip
@@ -38,7 +38,7 @@ function need(name) {
 }
 """
 _TAIL: Final = """\
-for (const name of (document.documentElement.dataset.start ?? "").split(" ")) if (name) need(`${name}.js`);
+for (const name of (document.documentElement.dataset.start ?? "").split(" ")) if (name) need(`${name}.js`).start?.();
 })();
 """
 
@@ -75,8 +75,8 @@ def bundled_script(folder: Path) -> str:
     """All modules of a folder and of its folder `vendor` as one script. Each module is a function that runs once.
 
     Raises:
-        ValueError: A module imports a module that is not there or, through others, itself; or it uses a form of import or
-            export other than named ones. The message names the module.
+        ValueError: A module imports a module that is not there or, through others, itself; or an import or export does
+            not list names. The message names the module.
     """
     sources = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in _modules(folder)}
     needs: dict[str, list[str]] = {}

@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.naming import ContentNames
 from reeltalk.review.tables import (
     AssignmentRow,
     LiveDialogueRow,
@@ -31,6 +32,7 @@ from reeltalk.review.tables import (
 )
 from reeltalk.review.tasks.task import Draft
 from reeltalk.schema.record import Json
+from reeltalk.schema.titles import activity_title
 from reeltalk.store.content import Content
 
 GUIDE: Final = Path(__file__).parent / "guide.toml"
@@ -98,16 +100,18 @@ def collecting_drafts(content: Content) -> list[Draft]:
     for clip in content.clips:
         name = clip.extra.get("activity")
         if isinstance(name, str):
-            activities.setdefault(clip.video_id, set()).add(_title(name))
+            activities.setdefault(clip.video_id, set()).add(activity_title(name))
+    names = ContentNames(content)
     return [
         Draft(
             target_table="videos",
             target_id=video.id,
-            title=f"Video {number + 1}",
+            # The investigator must not learn from a name what the video shows.
+            title=names.hidden_video(video.id),
             video_id=video.id,
             content={"activities": sorted(activities.get(video.id, ()))},
         )
-        for number, video in enumerate(content.videos)
+        for video in content.videos
     ]
 
 
@@ -417,8 +421,3 @@ def _next_unit(session: Session, queue_id: str, investigator_id: str, correspond
     # In a mixed order: neighbours in the benchmark may be alike and should not follow each other.
     key = f"{investigator_id} {correspondent_id}"
     return min(free, key=lambda unit: hashlib.sha256(f"{key} {unit.id}".encode()).digest(), default=None)
-
-
-def _title(activity: str) -> str:
-    words = "".join(" " if c in "_-" else c for c in activity).rstrip("0123456789 ")
-    return (words or activity).strip()

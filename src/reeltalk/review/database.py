@@ -24,6 +24,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 from reeltalk.review.credentials import read_secret
+from reeltalk.review.reasons import OwnReason
 from reeltalk.review.tables import ProjectRow
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -268,6 +269,8 @@ class ProjectSettings(BaseModel):
     """True: an adjudicator looks at every unit, even without disagreement."""
     least_agreement: Annotated[float, Field(ge=-1, le=1)] | None = None
     """Krippendorff's alpha of decisions below which settled work is not applied."""
+    reasons: tuple[OwnReason, ...] = ()
+    """The project's own reasons for rejecting a turn."""
 
 
 def folder_of(benchmark: Path) -> Path:

@@ -28,12 +28,13 @@ from reeltalk.review.assigning import (
 )
 from reeltalk.review.errors import Conflict, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.reasons import check_reasons, reason_names
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.tasks.task import ReviewTask
+from reeltalk.review.tasks.task import REMARKS, ReviewTask, with_remarks
 from reeltalk.review.tasks.turns import EDITABLE
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import Decision, Reason
+from reeltalk.schema.review import Decision
 
 OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
@@ -180,12 +181,12 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         unit: A complete unit.
         task: Its task.
         place: The place.
-        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"`.
+        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`.
 
     Raises:
         InvalidValue: It is neither, or the place is settled.
     """
-    known = {"take", "write", "note"}
+    known = {"take", "write", *REMARKS}
     if place not in disputed_places(session, unit, task):
         raise InvalidValue("there is nothing to settle at this place", field="place")
     if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
@@ -193,15 +194,17 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
     note = value.get("note", "")
     if not isinstance(note, str) or len(note) > 2000:
         raise InvalidValue("a note is a text of at most 2,000 characters", field="note")
+    if not isinstance(unsure := value.get("unsure", False), bool):
+        raise InvalidValue("'unsure' is true or false", field="unsure")
     if "take" in value:
         taken = next((values for row, values in submitted_works(session, unit.id) if row.id == value["take"]), None)
         if taken is None:
             raise InvalidValue("there is no such work on this task", field="take")
-        return {"take": value["take"], "note": note}
-    written = task.check(unit.content, place, value["write"])
+        return {"take": value["take"], "note": note, "unsure": unsure}
+    written = check_reasons(session, task.check(unit.content, place, value["write"]))
     if not task.is_decided(written):
         raise InvalidValue("the value needs a decision", field="write")
-    return {"write": written, "note": note}
+    return {"write": written, "note": note, "unsure": unsure}
 
 
 def undecided_disputes(
@@ -292,15 +295,15 @@ def _differing(
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LABELLED: Final = {"decision": [Decision.ACCEPT.value, Decision.EDIT.value, Decision.SKIP.value]}
 CHOICES: Final[dict[str, dict[str, list[str]]]] = {
-    "turns": {"decision": [decision.value for decision in Decision], "reasons": [reason.value for reason in Reason]},
+    "turns": {"decision": [decision.value for decision in Decision]},
     "links": {"decision": ["keep", "delete"]},
     "tagging": _LABELLED,
     "types": _LABELLED,
 }
-"""The closed list of values of a field, by task and field."""
+"""The closed list of values of a field, by task and field. The reasons of turns are the project's (`reasons.py`)."""
 FIELDS: Final[dict[str, list[str]]] = {
-    "turns": ["decision", "reasons", *EDITABLE, "note"],
-    "links": ["decision", "relations", "skills", "question", "references", "fits", "note"],
+    "turns": ["decision", "reasons", *EDITABLE, *REMARKS],
+    "links": ["decision", "relations", "skills", "question", "references", "fits", *REMARKS],
 }
 """The order of fields in the form for an own value, by task. Other fields follow."""
 
@@ -413,6 +416,7 @@ def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bo
         person.id: person.name
         for person in session.scalars(select(PersonRow).where(PersonRow.id.in_([row.person_id for _, row, _ in found])))
     }
+    reasons = reason_names(session, task.kind)
     known = [*task.places(unit.content)]
     places = known + [place for place in [*open_places, *settled] if place not in known]
     return {
@@ -421,7 +425,7 @@ def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bo
             for letter, row, _ in found
         ],
         "disputed": open_places,
-        "choices": CHOICES.get(task.kind, {}),
+        "choices": {**CHOICES.get(task.kind, {}), **({"reasons": reasons} if reasons else {})},
         "fields": FIELDS.get(task.kind, []),
         "places": {
             place: {
@@ -443,4 +447,4 @@ def _draft(task: ReviewTask, content: Mapping[str, Json], place: str) -> Json:
 def _shown(task: ReviewTask, content: Mapping[str, Json], place: str, value: Json) -> Json:
     if value is None:
         return {"value": None, "lines": []}
-    return {"value": value, "lines": [list(line) for line in task.summary(content, place, value)]}
+    return {"value": with_remarks(value), "lines": [list(line) for line in task.summary(content, place, value)]}

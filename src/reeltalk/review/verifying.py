@@ -37,6 +37,7 @@ from reeltalk.review.tables import (
     UnitRow,
     canonical_json,
 )
+from reeltalk.review.tasks.task import remarks_of
 from reeltalk.schema.record import Json
 
 _COPY_FIELDS: Final = ("unit_id", "person_id", "role", "state", "round", "note", "submitted_at")
@@ -160,6 +161,8 @@ _ENTRIES: Final = select(
     stored_text(EntryRow.value),
     EntryRow.stale,
     EntryRow.at,
+    EntryRow.unsure,
+    EntryRow.noted,
     EntryRow.active_s,
 ).execution_options(yield_per=_READ_AT_ONCE)
 _RESULTS: Final = select(
@@ -279,6 +282,8 @@ class _History:
             active_s.setdefault(row.assignment_id, {})[row.place] = row.active_s
             found = (row.revision, _digest(row.value), row.stale, row.at)
             entries.setdefault(row.assignment_id, {})[row.place] = found
+            if (row.unsure, row.noted) != _marks(row.value):
+                yield f"entry of {row.assignment_id} at place {row.place}: its marks do not follow from its value"
         copies: dict[str, Any] = {}
         for copy in session.scalars(select(AssignmentRow).execution_options(yield_per=_READ_AT_ONCE)):
             copies[copy.id] = _values(copy, _COPY_FIELDS)
@@ -329,6 +334,14 @@ class _History:
 
     def _unit(self, name: str) -> _Unit:
         return self.units.setdefault(name, _Unit())
+
+
+def _marks(written_value: str | None) -> tuple[bool, bool] | None:
+    """Whether an entry should be marked as unsure and as noted; None if its value is no JSON."""
+    try:
+        return remarks_of(json.loads(written_value or "null"))
+    except ValueError:
+        return None
 
 
 def _values(row: object, names: Iterable[str]) -> tuple[Any, ...]:

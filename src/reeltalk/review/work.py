@@ -10,6 +10,7 @@ from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ADJUDICATOR, LAPSED, UNFINISHED, make_room, regain_place, unfinished_copies
 from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.reasons import check_reasons
 from reeltalk.review.settling import (
     ADJUDICATION,
     OPEN,
@@ -22,7 +23,7 @@ from reeltalk.review.settling import (
 )
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.tasks.task import ReviewTask
+from reeltalk.review.tasks.task import ReviewTask, remarks_of, with_remarks
 from reeltalk.schema.record import Json
 
 EDITS: Final = ("save", "undo", "redo")
@@ -59,7 +60,7 @@ def entries(session: Session, assignment_id: str) -> dict[str, EntryRow]:
 
 def entry_view(row: EntryRow) -> dict[str, Json]:
     """An entry as the screens get it."""
-    return {"revision": row.revision, "value": row.value, "stale": row.stale, "at": row.at}
+    return {"revision": row.revision, "value": with_remarks(row.value), "stale": row.stale, "at": row.at}
 
 
 def save_value(
@@ -103,7 +104,7 @@ def save_value(
         )
     stored = check_value(change.session, assignment, unit, task, place, value)
     # Saving an equal value that is not stale changes nothing. An event for it would be an empty step of undo.
-    if found is not None and found.value == stored and not found.stale:
+    if found is not None and with_remarks(found.value) == stored and not found.stale:
         if active_s:
             change.record(ACTIVE, assignment.id, place=place, after={"active_s": _add_activity(found, active_s)})
         return found
@@ -130,7 +131,7 @@ def check_value(
     """
     if assignment.role == ADJUDICATOR:
         return check_settlement(session, unit, task, place, value)
-    return task.check(unit.content, place, value)
+    return check_reasons(session, task.check(unit.content, place, value))
 
 
 def undo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> EntryRow:
@@ -218,6 +219,7 @@ def _put(
     marks = {other: mark for other, mark in there["others"].items() if other in rows}
     before = _there(row, {other: rows[other].stale for other in marks})
     row.revision, row.value, row.stale, row.at = row.revision + 1, there["value"], there["stale"], change.at
+    row.unsure, row.noted = remarks_of(row.value)
     for other, mark in marks.items():
         rows[other].stale = mark
     after = _there(row, marks)

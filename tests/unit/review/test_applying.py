@@ -348,7 +348,7 @@ def test_a_turn_that_something_else_changed_is_not_overwritten(tmp_path: Path) -
     result, after = applied(project)
     assert questions(after, "a")[0] == "Theirs?"
     assert len(result.conflicts) == 1
-    assert "chains:a.turns[0] was changed by something else" in result.conflicts[0]
+    assert "turn 1 of " in result.conflicts[0]
 
 
 def test_what_other_stages_add_to_a_turn_stays(tmp_path: Path) -> None:

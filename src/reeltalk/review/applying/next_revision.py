@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review.assigning import ADJUDICATOR
 from reeltalk.review.importing import WRITTEN, latest_revision
+from reeltalk.review.naming import unit_names
 from reeltalk.review.settling import DONE
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, canonical_json
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
@@ -58,7 +59,9 @@ class SettledPlace:
     @property
     def hash(self) -> str:
         """Identifies the value, to know whether it was applied."""
-        return value_hash([self.value, self.how, list(self.people)])
+        # Whether somebody was unsure is not part of a result, and old values do not say it.
+        value = {k: v for k, v in self.value.items() if k != "unsure"} if isinstance(self.value, dict) else self.value
+        return value_hash([value, self.how, list(self.people)])
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class DoneUnit:
     """A unit without open work."""
 
     id: str
+    name: str
+    """Its name for people."""
     kind: str
     """The kind of work."""
     target_table: str
@@ -100,12 +105,13 @@ def done_units(session: Session, kind: str) -> Iterator[DoneUnit]:
         for found in session.scalars(select(ResultRow).where(ResultRow.unit_id.in_(some)).order_by(ResultRow.place)):
             people = [names.get(person, person) for person in found.people or ()]
             results[found.unit_id][found.place] = SettledPlace(found.value, found.how, people, found.at)
-        works = _works(session, some, names)
+        works, units = _works(session, some, names), unit_names(session, some)
         rows = {row.id: row for row in session.scalars(select(UnitRow).where(UnitRow.id.in_(some)))}
         for unit_id in some:
             row = rows[unit_id]
             yield DoneUnit(
                 id=unit_id,
+                name=units[unit_id],
                 kind=kind,
                 target_table=row.target_table or "",
                 target_id=row.target_id or "",

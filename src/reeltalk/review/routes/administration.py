@@ -15,8 +15,10 @@ from reeltalk.review.errors import ApiError, Conflict, InvalidValue
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.idempotency import form_key, make_secret_once
 from reeltalk.review.people import User
+from reeltalk.review.reasons import read_reasons
 from reeltalk.review.tables import QueueRow, UnitRow
-from reeltalk.review.web import FormNumber, ProjectHere, ShortText, link_to, page, require, require_form
+from reeltalk.review.web import FormNumber, FormText, ProjectHere, ShortText, link_to, page, require, require_form
+from reeltalk.schema.review import REASON_TITLES
 
 router = APIRouter()
 Owner = Annotated[User, require(Action.MANAGE)]
@@ -167,13 +169,30 @@ def change_settings(
 ) -> Response:
     """Change the project's settings."""
     try:
-        settings = _settings(lease_minutes, approval, least_agreement)
+        given = _settings(lease_minutes, approval, least_agreement)
         with transaction(project.database, person.id) as change:
-            administration.change_settings(change, settings)
+            settings = administration.change_settings(
+                change,
+                lease_minutes=given.lease_minutes,
+                approval=given.approval,
+                least_agreement=given.least_agreement,
+            )
     except (InvalidValue, Conflict) as error:
         return _setup_page(request, project, person, problem=error, at=administration.PROJECT)
     project.settings = settings
     return RedirectResponse("/setup?saved=settings", status_code=303)
+
+
+@router.post("/setup/reasons", response_class=HTMLResponse)
+def change_reasons(request: Request, project: ProjectHere, person: ChangingOwner, reasons: FormText = "") -> Response:
+    """Change the project's own reasons for rejecting."""
+    try:
+        with transaction(project.database, person.id) as change:
+            settings = administration.change_settings(change, reasons=read_reasons(reasons))
+    except (InvalidValue, Conflict) as error:
+        return _setup_page(request, project, person, problem=error, at="reasons", typed=reasons)
+    project.settings = settings
+    return RedirectResponse("/setup?saved=reasons", status_code=303)
 
 
 def _settings(lease_minutes: str, approval: str, least_agreement: str) -> ProjectSettings:
@@ -203,6 +222,7 @@ def _setup_page(
     problem: ApiError | None = None,
     at: str = "",
     saved: str = "",
+    typed: str | None = None,
 ) -> Response:
     with project.database.reading() as session:
         counts: dict[str, int] = dict(
@@ -216,10 +236,12 @@ def _setup_page(
             queues=session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)).all(),
             counts=counts,
             settings=project.settings,
+            reasons=REASON_TITLES.values(),
+            typed=typed,
             largest_overlap=administration.LARGEST_OVERLAP,
             problem=problem,
             at=at,
-            saved=saved in ("queue", "settings"),
+            saved=saved in ("queue", "settings", "reasons"),
         )
 
 

@@ -13,8 +13,9 @@ from reeltalk.review.agreement import CodedPlace, agreement_by_variable
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import transaction
 from reeltalk.review.gold import Fault, count_gold, plant_gold
+from reeltalk.review.naming import unit_names
 from reeltalk.review.people import User
-from reeltalk.review.tables import PersonRow, QueueRow, UnitRow
+from reeltalk.review.tables import PersonRow, QueueRow
 from reeltalk.review.team_stats import (
     PersonProgress,
     TeamStats,
@@ -104,14 +105,7 @@ def show_pair(
         main = variables[0].variable if variables else None
         said = [(pair, [_value(row, main) for row in pair]) for pair in both]
         differing = [(pair, values) for pair, values in said if values[0] != values[1]]
-        titles = {
-            unit_id: title
-            for unit_id, title in session.execute(
-                select(UnitRow.id, UnitRow.title).where(
-                    UnitRow.id.in_({pair[0].unit for pair, _ in differing[:SHOWN_DIFFERENCES]})
-                )
-            )
-        }
+        units = unit_names(session, {pair[0].unit for pair, _ in differing[:SHOWN_DIFFERENCES]})
     return page(
         request,
         "pair.html",
@@ -127,7 +121,7 @@ def show_pair(
         nominal=bool(variables) and variables[0].scale in ("nominal", "ordinal"),
         differing=differing[:SHOWN_DIFFERENCES],
         more=max(0, len(differing) - SHOWN_DIFFERENCES),
-        titles=titles,
+        units=units,
         least=project.settings.least_agreement,
     )
 

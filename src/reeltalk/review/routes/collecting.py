@@ -14,7 +14,7 @@ from reeltalk.review.errors import Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.people import User
-from reeltalk.review.routes.work import video_of
+from reeltalk.review.routes.media import video_view
 from reeltalk.review.tables import LiveDialogueRow, PairRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.web import FormText, ProjectHere, page, plain_json, require, require_api, require_form
 from reeltalk.schema.record import Json
@@ -118,7 +118,7 @@ def look(
         is_kept = collecting.is_hidden_from(session, person.id, [unit.video_id or ""])
         if is_kept and not own:
             raise Forbidden("you are asking about this video yourself; somebody else must judge this dialogue")
-        video = None if is_kept else video_of(session, unit)
+        video = None if is_kept else video_view(project, session, person.id, unit)
         return page(
             request,
             "dialogue_look.html",
@@ -152,7 +152,7 @@ def open_dialogue(project: ProjectHere, dialogue_id: str, person: Looker) -> dic
         row = collecting.own_dialogue(session, person.id, dialogue_id)
         answer = collecting.dialogue_view(session, person.id, row)
         if answer["role"] == "correspondent":
-            answer["video"] = video_of(session, session.get_one(UnitRow, row.unit_id))
+            answer["video"] = video_view(project, session, person.id, session.get_one(UnitRow, row.unit_id))
         return answer
 
 

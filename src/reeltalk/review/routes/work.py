@@ -4,6 +4,7 @@ People open, save, undo and submit their work, and see its history. An adjudicat
 and decides or returns it.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -18,10 +19,14 @@ from reeltalk.review import work
 from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
 from reeltalk.review.comments import comments_view
+from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.naming import unit_name, unit_names
 from reeltalk.review.people import User
+from reeltalk.review.reasons import offered_reasons
+from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import (
     ADJUDICATION,
     DONE,
@@ -31,7 +36,7 @@ from reeltalk.review.settling import (
     own_dispute,
     submitted_works,
 )
-from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, VideoRow, moment
+from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
@@ -81,7 +86,11 @@ def show_work(
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
-        return page(request, task.template, person, assignment=assignment, unit=unit, task=task)
+        opened = _opened(project, session, assignment, unit, task)
+        name = unit_name(session, unit, seen_by=person.id)
+        return page(
+            request, task.template, person, assignment=assignment, name=name, task=task, opened=_as_text(opened)
+        )
 
 
 def _own(session: Session, person_id: str, states: Sequence[str], limit: int | None = None) -> list[Mapping[str, Any]]:
@@ -94,7 +103,7 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
             AssignmentRow.role,
             AssignmentRow.state,
             AssignmentRow.note,
-            UnitRow.title,
+            AssignmentRow.unit_id,
             QueueRow.title.label("queue"),
             touched.label("touched"),
         )
@@ -104,7 +113,16 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
         .order_by(touched.desc(), AssignmentRow.id)
         .limit(limit)
     )
-    return [dict(row) for row in session.execute(query).mappings()]
+    rows = session.execute(query).mappings().all()
+    names = {
+        role: unit_names(
+            session,
+            [row["unit_id"] for row in rows if row["role"] == role],
+            seen_by=person_id if role == ANNOTATOR else None,
+        )
+        for role in (ANNOTATOR, ADJUDICATOR)
+    }
+    return [{**row, "name": names[row["role"]][row["unit_id"]]} for row in rows]
 
 
 def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
@@ -157,13 +175,24 @@ def open_work(
 ) -> dict[str, Any]:
     """A unit, its draft, and this person's values so far."""
     with project.database.reading() as session:
-        assignment, unit, task = work.own_work(session, person.id, assignment_id)
-        entries = work.entries(session, assignment.id)
-        content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
-        return _work_view(session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+        return _opened(project, session, *work.own_work(session, person.id, assignment_id))
+
+
+def _opened(
+    project: ReviewProject, session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask
+) -> dict[str, Any]:
+    """The answer about somebody's work, which the page of the work holds too, so that it need not ask."""
+    entries = work.entries(session, assignment.id)
+    content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
+    return _work_view(project, session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+
+
+def _as_text(answer: Mapping[str, Any]) -> str:
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def _work_view(
+    project: ReviewProject,
     session: Session,
     assignment: AssignmentRow,
     unit: UnitRow,
@@ -172,6 +201,7 @@ def _work_view(
     *,
     names: bool = True,
 ) -> dict[str, Any]:
+    name = unit_name(session, unit, seen_by=assignment.person_id if assignment.role == ANNOTATOR else None)
     return {
         "assignment": {
             "id": assignment.id,
@@ -184,10 +214,11 @@ def _work_view(
         "unit": {
             "id": unit.id,
             "task": task.kind,
-            "title": unit.title,
-            "video": video_of(session, unit),
+            "name": name,
+            "video": video_view(project, session, assignment.person_id, unit),
             "content": content,
         },
+        "reasons": offered_reasons(session, task.kind),
         "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
         **comments_view(session, assignment.person_id, unit, names=names),
     }
@@ -306,21 +337,6 @@ def _entries(session: Session, assignment: AssignmentRow) -> dict[str, Json]:
     return {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()}
 
 
-def video_of(session: Session, unit: UnitRow) -> Json:
-    """The unit's video as screens get it; None if it has none."""
-    row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
-    if row is None:
-        return None
-    playable = f"/media/{row.sha256}" if row.file is not None else None
-    return {
-        "id": row.id,
-        "sha256": row.sha256,
-        "duration_s": row.duration_s,
-        "playable": playable,
-        "problem": row.problem,
-    }
-
-
 Adjudicator = Annotated[User, require(Action.ADJUDICATE)]
 
 
@@ -357,7 +373,7 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         task = work.task_of_unit(session, unit)
-        return page(request, "adjudicate.html", person, assignment=assignment, unit=unit, task=task)
+        return page(request, "adjudicate.html", person, assignment=assignment, name=unit_name(session, unit), task=task)
 
 
 @router.get("/api/adjudicate/{assignment_id}")
@@ -366,7 +382,7 @@ def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, 
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         task = work.task_of_unit(session, unit)
-        shown = _work_view(session, assignment, unit, task, unit.content, names=names)
+        shown = _work_view(project, session, assignment, unit, task, unit.content, names=names)
         return shown | dispute_view(session, unit, task, names=names)
 
 

@@ -206,17 +206,17 @@ document.getElementById("finish")?.addEventListener("click", async () => {
 });
 
 function poll() {
-  if (!document.hidden && Date.now() >= waitUntil_ms) void (async () => {
+  if (!document.hidden && Date.now() >= waitUntil_ms) void look();
+}
+
+/** Runs now, without waiting for the timer. */
+function hurry() {
+  waitUntil_ms = 0;
+  poll();
+}
+
+void (async () => {
   await look();
-  }
-
-  /** Runs now, without waiting for the timer. */
-  function hurry() {
-    waitUntil_ms = 0;
-    poll();
-  }
-
-  void look();
   setInterval(poll, POLL_MS);
   window.addEventListener("online", hurry);
   window.addEventListener("focus", hurry);

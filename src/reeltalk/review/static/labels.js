@@ -1,7 +1,7 @@
 // @ts-check
 /** The screen to label the turns of a chain or a dialogue, with any vocabularies. */
 
-import { button, byId, clock, element, fill } from "./elements.js";
+import { button, byId, clock, element, fill, grow } from "./elements.js";
 import { Keys } from "./keys.js";
 import { labelActions } from "./labelkeys.js";
 import { DECIDED, isDoubtful, lackOf, linesOf, startOf } from "./labelvalue.js";
@@ -9,7 +9,6 @@ import { say } from "./notices.js";
 import { Playback } from "./playback.js";
 import { lastSpot } from "./resuming.js";
 import { countDecided } from "./turnvalue.js";
-import { grow } from "./turnform.js";
 import { EditSession, openWork } from "./edit_session.js";
 
 /** @typedef {import("./labelvalue.js").LabelsValue} LabelsValue */

@@ -5,7 +5,7 @@ The value of a turn, as results hold it:
     {"decision": "accept" | "edit" | "skip" | null,     as proposed; changed; cannot be labelled
      "labels": {"cogme.target": ["Object"], …},          every vocabulary of the task, in the vocabulary's order
      "manual": "tagging-manual.v1#1f2e3d4c",             the manual that was used: name, version, hash
-     "note": "…"}
+     "note": "…", "unsure": false}
 
 When applied, `labels` replace those of the same vocabularies in `Turn.labels` and leave others as they are, the turn's
 `extra["tags_verified"]` becomes true, and its rows of `tag_proposals` are removed.
@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.llm import Prompt
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, CodeScale, Draft, ReviewTask, turn_at
+from reeltalk.review.tasks.task import Code, CodeScale, Draft, ReviewTask, remark_lines, turn_at
 from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
 from reeltalk.schema.labels import VOCABULARIES, TagProposal
 from reeltalk.schema.record import Json, Name
@@ -105,6 +105,7 @@ class LabelsValue(BaseModel):
     labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=20)] = Field(default_factory=dict)
     manual: Name = "none"
     note: Text = ""
+    unsure: bool = False
 
 
 class LabelsTask(ReviewTask):
@@ -197,7 +198,7 @@ class LabelsTask(ReviewTask):
                 (vocabulary.title, ", ".join(value["labels"].get(vocabulary.name, ())) or "none")
                 for vocabulary in self.vocabularies
             ]
-        return [*shown, *([("Note", value["note"])] if value["note"] else [])]
+        return [*shown, *remark_lines(value)]
 
 
 def _proposal(row: TagProposal) -> dict[str, Json]:

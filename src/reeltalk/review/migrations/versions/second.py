@@ -1,5 +1,6 @@
 """The second edition: groups, duties, guidelines, comments, and what tables of units and of people count."""
 
+import json
 from collections.abc import Sequence
 
 import sqlalchemy as sa
@@ -22,6 +23,7 @@ def upgrade() -> None:
     op.add_column("entries", sa.Column("unsure", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("entries", sa.Column("noted", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("entries", sa.Column("active_s", sa.Double(), nullable=False, server_default="0"))
+    _mark_noted()
     listed = ("queue_id", "position", "id", "state", "submitted", "turns", "flags", "disputed", "video_id")
     _index_some("units_listed", "units", listed, "gold IS NULL", "gold IS NULL")
     _index_some("units_of_gold", "units", ("queue_id",), "gold IS NOT NULL", "gold IS NOT NULL")
@@ -107,6 +109,18 @@ def upgrade() -> None:
     )
     op.create_index("ix_comments_unit_id", "comments", ["unit_id"])
     op.create_index("ix_comments_at", "comments", ["at"])
+
+
+def _mark_noted() -> None:
+    """Mark the entries that have a note. Values are canonical JSON, in which a quote inside a text has a backslash."""
+    entries = sa.table("entries", *map(sa.column, ("assignment_id", "place", "value", "noted")))
+    bind = op.get_bind()
+    found = bind.execute(sa.select(entries).where(entries.c.value.like('%"note":"_%'))).all()
+    for row in found:
+        value = json.loads(row.value)
+        if isinstance(value, dict) and str(value.get("note", "")).strip():
+            of = (entries.c.assignment_id == row.assignment_id, entries.c.place == row.place)
+            bind.execute(sa.update(entries).where(*of).values(noted=sa.true()))
 
 
 def _index_some(name: str, table: str, columns: Sequence[str], on_sqlite: str, on_postgres: str) -> None:
