@@ -252,6 +252,7 @@ def test_no_page_has_a_grave_problem_or_scrolls_sideways(
     pair = "/".join(sorted([first.id, second.id]))
     for who, path in (
         (owner, "/board"),
+        (owner, "/quality"),
         (owner, f"/board/turns/pairs/{pair}"),
         (owner, "/adjudicate"),
         (owner, adjudicate),

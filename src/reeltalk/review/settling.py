@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.access import Action, may
@@ -333,14 +333,26 @@ def open_disputes(session: Session, person_id: str) -> list[tuple[str, str, int,
     ]
 
 
-def next_dispute(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
-    """The unit to decide next: one that this person began, else the first that nobody has; None if there is none."""
+def next_dispute(
+    change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int, unit_id: str | None = None
+) -> AssignmentRow | None:
+    """The unit to decide next: one that this person began, else the first that nobody has; None if there is none.
+
+    Args:
+        change: The transaction.
+        person_id: Who decides.
+        queue_id: The queue.
+        lease_minutes: How long the unit is held for them.
+        unit_id: Only this unit.
+    """
+    wanted = UnitRow.id == unit_id if unit_id is not None else true()
     begun = change.session.scalars(
         select(AssignmentRow)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .where(
             UnitRow.queue_id == queue_id,
             UnitRow.state == ADJUDICATION,
+            wanted,
             _goes_on(person_id),
         )
         .order_by(AssignmentRow.state == LAPSED, UnitRow.position)
@@ -352,7 +364,7 @@ def next_dispute(change: Transaction, person_id: str, queue_id: str, *, lease_mi
         return begun
     unit = change.session.scalars(
         select(UnitRow)
-        .where(UnitRow.queue_id == queue_id, *_open_to(person_id, change.at))
+        .where(UnitRow.queue_id == queue_id, wanted, *_open_to(person_id, change.at))
         .order_by(UnitRow.position)
         .limit(1)
     ).one_or_none()

@@ -440,7 +440,7 @@ export class Editor extends Component {
             <h1>${unit.name}</h1>
             ${this._drawSaveState()}
             <span class="help">
-              ${document.getElementById("guideline") && html`<${Act} editor=${this} name="guideline" class="quiet" text="Guideline" />`}
+              ${document.getElementById("guideline") && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
               <${Act} editor=${this} name="keys" id="show-keys" class="quiet" text="Keys" />
             </span>
           </header>
