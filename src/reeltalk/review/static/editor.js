@@ -226,10 +226,10 @@ export class Editor extends Component {
     this.draw();
   }
 
-  /** Moves the focus to a field, with the caret at the end of its text. @param {string} selector */
-  focus(selector) {
+  /** Moves the focus to a field, with the caret at the end of its text. @param {...string} selectors The first that is there. */
+  focus(...selectors) {
     this.draw(() => {
-      const found = document.querySelector(selector);
+      const found = selectors.map((each) => document.querySelector(each)).find(Boolean);
       if (found instanceof HTMLElement) found.focus();
       if (found instanceof HTMLTextAreaElement) found.setSelectionRange(found.value.length, found.value.length);
     });
