@@ -39,6 +39,7 @@ from reeltalk.review.routes import (
     collecting,
     comments,
     media,
+    pay,
     quality,
     work,
 )
@@ -59,7 +60,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
-    areas = (accounts, work, media, board, quality, comments, collecting, administration)
+    areas = (accounts, work, media, board, quality, comments, pay, collecting, administration)
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
