@@ -82,7 +82,13 @@ def test_the_test_names_no_video_in_words() -> None:
 
 
 @pytest.fixture
-def team(tmp_path: Path, database_kind: str) -> Iterator[Team]:
+def database(database_kind: str) -> str:
+    """Both kinds of databases."""
+    return database_kind
+
+
+@pytest.fixture
+def team(tmp_path: Path, database: str) -> Iterator[Team]:
     found = make_team(tmp_path, content())
     yield found
     found.project.database.close()

@@ -19,6 +19,7 @@ from reeltalk.review.administration import (
     events_after,
     events_before,
 )
+from reeltalk.review.assigning import ORDERS
 from reeltalk.review.database import ProjectSettings, ReviewProject
 from reeltalk.review.errors import ApiError, Conflict, InvalidValue
 from reeltalk.review.events import OPERATOR, transaction
@@ -162,6 +163,7 @@ def change_queue(
     position: FormNumber,
     overlap: FormNumber,
     is_open: ShortText = "",
+    order: ShortText = ORDERS[0],
 ) -> Response:
     """Change a queue."""
     try:
@@ -174,6 +176,7 @@ def change_queue(
                 overlap=overlap,
                 is_open=is_open == "yes",
                 approval=project.settings.approval,
+                order=order,
             )
     except (InvalidValue, Conflict) as error:
         return _setup_page(request, project, person, problem=error, at=queue_id)
