@@ -264,6 +264,16 @@ LINES: Final[tuple[Line, ...]] = (
     # The board.
     get("/board", "page", ALL, lambda w, b: "/board"),
     get("/quality", "page", LOOKERS, lambda w, b: "/quality"),
+    get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
+    get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
+    get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
+    get("/pay", "page", OWNER, lambda w, b: "/pay"),
+    get("/api/pay", "table", OWNER, lambda w, b: "/api/pay"),
+    get("/api/pay", "table as CSV", OWNER, lambda w, b: "/api/pay?format=csv"),
+    form(
+        "/pay/rate", "rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "0.4", "currency": "EUR"})
+    ),
+    form("/pay/rate", "no rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "x"}), 422),
     get("/api/quality", "table", LOOKERS, lambda w, b: "/api/quality"),
     get("/api/quality", "table as CSV", LOOKERS, lambda w, b: "/api/quality?format=csv"),
     get(PAIR, "two people", LOOKERS, lambda w, b: f"/board/turns/pairs/{two(w)}"),
