@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, may
-from reeltalk.review.errors import Conflict, InvalidValue, NotFound
+from reeltalk.review.errors import InvalidValue, NotFound
 from reeltalk.review.events import Transaction
 from reeltalk.review.people import clean_line
 from reeltalk.review.tables import (

@@ -716,13 +716,11 @@ _TOLD: Final = {
     "return": "returned it",
     "lapse": "made room for others",
     "regain": "went on",
-    "complete": "all work is in",
     "settle": "settled it",
-    "unsettle": "opened it again",
     "assign": "assigned it",
     "unassign": "ended an assignment",
 }
-"""Kinds of events in the history of a unit, in words."""
+"""Kinds of events in the history of a unit, in words. That all work is in is left out: it never is for gold."""
 
 
 def _history(session: Session, sight: Sight, row: UnitRow) -> list[UnitEvent]:

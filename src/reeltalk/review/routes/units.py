@@ -20,7 +20,7 @@ from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.people import User
 from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import next_dispute
-from reeltalk.review.tables import PersonRow, QueueRow, UnitRow, VideoRow
+from reeltalk.review.tables import PersonRow, QueueRow, VideoRow
 from reeltalk.review.units import Outcome, Sight, UnitDetail, UnitPage, UnitQuery, sight_of
 from reeltalk.review.web import ProjectHere, ShortText, page, plain_text, require, require_api, require_form
 from reeltalk.schema.record import Json
