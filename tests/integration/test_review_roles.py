@@ -259,7 +259,12 @@ LINES: Final[tuple[Line, ...]] = (
     Line("POST", "/api/units/deadline", "open", OWNER, lambda w, b: changing(w, "deadline", deadline="2030-01-31")),
     # Assignment.
     get("/assignment", "page", OWNER, lambda w, b: "/assignment"),
-    form("/assignment/queues/{queue_id}", "queue", OWNER, lambda w, b: Ask(f"/assignment/queues/{w.other_queue()}", form=whom(w))),
+    form(
+        "/assignment/queues/{queue_id}",
+        "queue",
+        OWNER,
+        lambda w, b: Ask(f"/assignment/queues/{w.other_queue()}", form=whom(w)),
+    ),
     form(
         "/assignment/queues/{queue_id}", "none", OWNER, lambda w, b: Ask("/assignment/queues/none", form=whom(w)), 404
     ),

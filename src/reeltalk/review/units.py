@@ -972,8 +972,8 @@ def _too_few(session: Session, units: Mapping[str, Row[Any]]) -> list[str]:
         return []
     needed = max(row.overlap for row in short)
     return [
-        f"{len(short):,} of these tasks cannot be completed by the people named: up to {needed} must do each, and fewer "
-        "are named; assign them to more people, too"
+        f"{len(short):,} of these tasks need more people: up to {needed} must do each, and fewer are named. Assign "
+        "them to more people, too"
     ]
 
 

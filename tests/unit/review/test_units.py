@@ -380,7 +380,7 @@ def test_assigning_many(project: ReviewProject) -> None:
             release=True,
         )
     assert (outcome.done, outcome.refused) == (2, {"all work on it is in": 1})
-    assert "fewer are named" in outcome.warnings[0]
+    assert "need more people" in outcome.warnings[0]
     assert ids(project, person="ann") == ["u0", "u1", "u2"]
     assert ids(project, late="yes") == ["u1", "u2"]
     assert ids(project, state=["begun"]) == []
