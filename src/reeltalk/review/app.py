@@ -35,11 +35,14 @@ from reeltalk.review.people import invite, withdraw
 from reeltalk.review.routes import (
     accounts,
     administration,
+    assignment,
     board,
     collecting,
     comments,
     guidelines,
     media,
+    quality,
+    units,
     work,
 )
 from reeltalk.review.tables import InvitationRow, PersonRow
@@ -59,7 +62,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
-    areas = (accounts, work, media, board, comments, collecting, guidelines, administration)
+    areas = (accounts, work, media, board, quality, units, comments, collecting, guidelines, assignment, administration)
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")

@@ -201,6 +201,12 @@ class UnitRow(Base):
             postgresql_where=text("gold IS NULL"),
         ),
         Index(
+            "units_set_aside",
+            "queue_id",
+            sqlite_where=text("set_aside IS NOT NULL"),
+            postgresql_where=text("set_aside IS NOT NULL"),
+        ),
+        Index(
             "units_of_gold",
             "queue_id",
             sqlite_where=text("gold IS NOT NULL"),

@@ -29,9 +29,12 @@ from reeltalk.schema.texts import without_controls
 NAVIGATION: Final = (
     ("/", "Work", Action.LOOK),
     ("/board", "Board", Action.LOOK),
+    ("/units", "Tasks", Action.SEE_RESULTS),
+    ("/quality", "Quality", Action.SEE_TEAM),
     ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
     ("/pairs", "Pairs", Action.WORK),
     ("/team", "Team", Action.MANAGE),
+    ("/assignment", "Assignment", Action.MANAGE),
     ("/setup", "Queues and settings", Action.MANAGE),
     ("/history", "History", Action.MANAGE),
     ("/account", "Your account", Action.LOOK),
@@ -51,7 +54,7 @@ def template_environment() -> Environment:
     )
     found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
     found.globals |= {"script": bundles()["js"].name, "style": bundles()["css"].name}
-    found.filters |= {"minute": _minute, "plain": _plain, "place": _place, "sentence": _sentence}
+    found.filters |= {"minute": _minute, "plain": _plain, "place": spoken_place, "sentence": _sentence}
     return found
 
 
@@ -67,7 +70,7 @@ def _minute(moment: str, *, seconds: bool = False) -> Markup:
     return Markup('<time datetime="{}"{}>{}</time>').format(moment, attribute, shown)
 
 
-def _place(place: str) -> str:
+def spoken_place(place: str) -> str:
     """A place for people: turns count from 1."""
     return f"turn {int(place) + 1}" if place.isascii() and place.isdigit() else place
 

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from markupsafe import Markup
 from sqlalchemy import select
 
 from reeltalk.review.access import Action, may
@@ -17,14 +16,12 @@ from reeltalk.review.naming import unit_names
 from reeltalk.review.people import User
 from reeltalk.review.tables import PersonRow, QueueRow
 from reeltalk.review.team_stats import (
-    PersonProgress,
-    TeamStats,
     TeamStatsCache,
     people_progress,
     queue_progress,
     release_blocks,
 )
-from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form, template_environment
+from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form
 from reeltalk.schema.record import Json
 
 router = APIRouter()
@@ -58,27 +55,11 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[User, r
         leads=leads,
         queues=queues,
         people=people,
-        names={row.id: row.name for row in people},
-        stats=stats,
         seconds=stats.seconds if stats is not None else {},
-        results=stats.gold if stats is not None and leads else {},
-        agreement=_agreement(request, stats, people, least) if stats is not None and leads else "",
         blocks=release_blocks(stats, least) if stats is not None and leads else [],
         gold=gold,
         faults=list(Fault),
     )
-
-
-def _agreement(request: Request, stats: TeamStats, people: list[PersonProgress], least: float | None) -> Markup:
-    """The agreement tables as HTML, cached: with hundreds of pairs they take longer to render than all else."""
-    names = {row.id: row.name for row in people}
-    key = (stats.at, stats.seq, least, tuple(names.items()))
-    state = request.app.state
-    kept: tuple[object, Markup] | None = getattr(state, "agreement_tables", None)
-    if kept is None or kept[0] != key:
-        html = template_environment().get_template("_tasks.html").render(tasks=stats.tasks, names=names, least=least)
-        kept = state.agreement_tables = key, Markup(html)
-    return kept[1]
 
 
 @router.get("/board/{queue_id}/pairs/{first}/{second}", response_class=HTMLResponse)

@@ -302,8 +302,11 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
         work.submit(change, assignment, unit, task, approval=project.settings.approval)
         change.session.flush()
+        if assignment.role == ADJUDICATOR:
+            dispute = next_dispute(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
+            return {"next": f"/adjudicate/{dispute.id}" if dispute is not None else None}
         # Begun work of a closed queue can be submitted, but nothing follows it.
-        if assignment.role != ANNOTATOR or not change.session.get_one(QueueRow, unit.queue_id).is_open:
+        if not change.session.get_one(QueueRow, unit.queue_id).is_open:
             return {"next": None}
         found = next_unit(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
         return {"next": f"/work/{found.id}" if found is not None else None}
@@ -410,15 +413,11 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
     """The page on which one unit is decided."""
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of_unit(session, unit)
+        opened = _as_text(_dispute(project, session, assignment, unit, names=False))
+        name = unit_name(session, unit)
+        guideline = guideline_part(session, person.id, unit.queue_id)
         return page(
-            request,
-            "adjudicate.html",
-            person,
-            assignment=assignment,
-            name=unit_name(session, unit),
-            task=task,
-            guideline=guideline_part(session, person.id, unit.queue_id),
+            request, "adjudicate.html", person, assignment=assignment, name=name, opened=opened, guideline=guideline
         )
 
 
@@ -426,10 +425,17 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
 def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, names: bool = False) -> dict[str, Any]:
     """Everybody's work on a unit, the draft, and this person's decisions so far."""
     with project.database.reading() as session:
-        assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of_unit(session, unit)
-        shown = _work_view(project, session, assignment, unit, task, unit.content, names=names)
-        return shown | dispute_view(session, unit, task, names=names)
+        return _dispute(project, session, *own_dispute(session, person.id, assignment_id), names=names)
+
+
+def _dispute(
+    project: ReviewProject, session: Session, assignment: AssignmentRow, unit: UnitRow, *, names: bool
+) -> dict[str, Any]:
+    """The answer about a unit on which people differ, which its page holds too."""
+    task = work.task_of_unit(session, unit)
+    content = task.visible_content(unit.content, {})
+    shown = _work_view(project, session, assignment, unit, task, content, names=names)
+    return shown | dispute_view(session, unit, task, names=names)
 
 
 @router.post("/api/adjudicate/{assignment_id}/return")
