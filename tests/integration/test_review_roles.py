@@ -618,7 +618,9 @@ def sent_to_sign_in(answer: Any) -> bool:
 
 
 def well(answer: Any) -> bool:
-    return answer.status_code in (200, 202, 303) and not (sent_to_sign_in(answer) and "next=" in answer.headers["location"])
+    return answer.status_code in (200, 202, 303) and not (
+        sent_to_sign_in(answer) and "next=" in answer.headers["location"]
+    )
 
 
 def browsers_anew(world: World) -> None:
