@@ -42,6 +42,7 @@ from reeltalk.review.routes import (
     comments,
     guidelines,
     media,
+    pay,
     quality,
     units,
     work,
@@ -64,8 +65,19 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
     areas = (
-        accounts, work, media, board, quality, units, comments, collecting, assignment, guidelines, administration
-    )  # fmt: skip
+        accounts,
+        work,
+        media,
+        board,
+        quality,
+        pay,
+        units,
+        comments,
+        collecting,
+        assignment,
+        guidelines,
+        administration,
+    )
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")

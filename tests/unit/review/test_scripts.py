@@ -78,7 +78,7 @@ def documented_keys(page: str, section: str) -> dict[str, list[str]]:
     [
         ("review.md", "Review a task", ("turns.js", "editor.js", "watch.js"), 10),
         ("review-team.md", "Link chains", ("linkkeys.js",), 6),
-        ("review-team.md", "Tag turns", ("labelkeys.js",), 4),
+        ("review-team.md", "Tag turns", ("editor.js", "labels.js"), 4),
     ],
 )
 def test_keys_that_a_how_to_lists_do_what_it_says(
