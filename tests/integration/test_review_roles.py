@@ -16,6 +16,7 @@ from sqlalchemy import select
 from team import PASSWORD, Browser, make_team
 
 from reeltalk.review.assigning import give_back
+from reeltalk.review.guiding import guideline_of
 from reeltalk.review.people import make_reset
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -121,6 +122,11 @@ PAIR = "/board/{queue_id}/pairs/{first}/{second}"
 DISPUTE = "/api/adjudicate/{assignment_id}"
 TALK = "/api/dialogues/{dialogue_id}"
 FILM = "/media/{sha256}"
+WATCHED = (
+    ("GET", FILM),
+    ("HEAD", FILM),
+    *(("GET", FILM + part) for part in ("/frames", "/captions", "/thumbnails/{start_s}/{length_s}")),
+)
 
 
 def watching(route: str, thing: str, world: World, browser: Browser) -> Ask:
@@ -136,7 +142,7 @@ def watching(route: str, thing: str, world: World, browser: Browser) -> Ask:
             change.session.get_one(LiveDialogueRow, dialogue).unit_id = unit
     if sha256.strip("0"):
         world.film_of(sha256, unit)
-    return Ask(route.format(sha256=sha256))
+    return Ask(route.format(sha256=sha256, start_s=0, length_s=30))
 
 
 ANY_STATE = {"in hand": "working", "submitted": "submitted", "of a complete unit": "complete"}
@@ -180,6 +186,24 @@ LINES: Final[tuple[Line, ...]] = (
     form("/account/tokens/{token_id}/revoke", "none", ALL, lambda w, b: Ask(revoking("0"), form={}), 404),
     form("/account/sign-out-everywhere", "own", ALL, lambda w, b: Ask("/account/sign-out-everywhere", form={})),
     form("/sign-out", "own", PUBLIC, lambda w, b: Ask("/sign-out", form={})),
+    # Guidelines.
+    get("/guidelines/{queue_id}", "queue", ALL, lambda w, b: "/guidelines/turns"),
+    get("/guidelines/{queue_id}", "version that came with reeltalk", ALL, lambda w, b: "/guidelines/turns?version=0"),
+    get("/guidelines/{queue_id}", "no version", ALL, lambda w, b: "/guidelines/turns?version=9999", 404),
+    get("/guidelines/{queue_id}", "none", ALL, lambda w, b: "/guidelines/none", 404),
+    form("/guidelines/{queue_id}/read", "queue", ALL, lambda w, b: Ask("/guidelines/turns/read", {"version": "0"})),
+    form("/guidelines/{queue_id}/read", "none", ALL, lambda w, b: Ask("/guidelines/none/read", {"version": "0"}), 404),
+    Line(
+        "POST",
+        "/api/guidelines/{queue_id}/read",
+        "queue",
+        ALL,
+        lambda w, b: Ask("/api/guidelines/turns/read", body={"version": 0}),
+    ),
+    get("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: "/setup/queues/turns/guideline"),
+    get("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: "/setup/queues/none/guideline", 404),
+    form("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: guiding(w, "turns")),
+    form("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: guiding(w, "none"), 404),
     # Who works.
     form("/queues/{queue_id}/next", "open queue", WORKERS, lambda w, b: Ask(f"/queues/{queue(w)}/next", form={})),
     form(
@@ -208,6 +232,15 @@ LINES: Final[tuple[Line, ...]] = (
     get("/setup", "page", OWNER, lambda w, b: "/setup"),
     get("/history", "page", OWNER, lambda w, b: "/history"),
     get("/history", "older", OWNER, lambda w, b: "/history?before=3"),
+    get(
+        "/history",
+        "of somebody",
+        OWNER,
+        lambda w, b: f"/history?person={b.id}&kind=save&queue=turns&unit=film&day=2026-01-01",
+    ),
+    get("/history", "of no day", OWNER, lambda w, b: "/history?day=2026-13-01", 422),
+    get("/api/events", "as CSV", OWNER, lambda w, b: "/api/events?format=csv&kind=submit"),
+    get("/api/events", "of no day", OWNER, lambda w, b: "/api/events?day=x", 422),
     get("/api/events", "feed", OWNER, lambda w, b: "/api/events?after=2&limit=5"),
     form(
         "/team/invitations", "new", OWNER, lambda w, b: Ask("/team/invitations", form={"role": "reader", "key": key()})
@@ -230,6 +263,19 @@ LINES: Final[tuple[Line, ...]] = (
     form("/setup/queues/{queue_id}", "none", OWNER, lambda w, b: setting_up("none"), 404),
     # The board.
     get("/board", "page", ALL, lambda w, b: "/board"),
+    get("/quality", "page", LOOKERS, lambda w, b: "/quality"),
+    get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
+    get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
+    get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
+    get("/pay", "page", OWNER, lambda w, b: "/pay"),
+    get("/api/pay", "table", OWNER, lambda w, b: "/api/pay"),
+    get("/api/pay", "table as CSV", OWNER, lambda w, b: "/api/pay?format=csv"),
+    form(
+        "/pay/rate", "rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "0.4", "currency": "EUR"})
+    ),
+    form("/pay/rate", "no rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "x"}), 422),
+    get("/api/quality", "table", LOOKERS, lambda w, b: "/api/quality"),
+    get("/api/quality", "table as CSV", LOOKERS, lambda w, b: "/api/quality?format=csv"),
     get(PAIR, "two people", LOOKERS, lambda w, b: f"/board/turns/pairs/{two(w)}"),
     get(PAIR, "one person", LOOKERS, lambda w, b: f"/board/turns/pairs/{b.id}/{b.id}", 404),
     form("/board/gold", "queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("turns"))),
@@ -336,7 +382,7 @@ LINES: Final[tuple[Line, ...]] = (
     # Videos.
     *(
         Line(method, route, thing, may, partial(watching, route, thing), otherwise)
-        for method, route in (("GET", FILM), ("HEAD", FILM), ("GET", f"{FILM}/frames"))
+        for method, route in WATCHED
         for thing, may, otherwise in (
             ("of a unit that one was given", ALL, None),
             ("of a dialogue in which one asks", ALL, 404),
@@ -345,7 +391,7 @@ LINES: Final[tuple[Line, ...]] = (
     ),
     *(
         Line(method, route, "of nobody's unit", LOOKERS, partial(watching, route, "of nobody's unit"), others=404)
-        for method, route in (("GET", FILM), ("HEAD", FILM), ("GET", f"{FILM}/frames"))
+        for method, route in WATCHED
     ),
     form("/setup/settings", "project", OWNER, lambda w, b: Ask("/setup/settings", form={"lease_minutes": "30"})),
 )
@@ -495,6 +541,14 @@ def queue(world: World) -> str:
     return "turns"
 
 
+def guiding(world: World, queue_id: str) -> Ask:
+    with world.team.project.database.reading() as session:
+        queue = session.get(QueueRow, queue_id)
+        version = guideline_of(session, queue).version if queue is not None else 0
+    text = {"text": f"Look well, {key()}.", "based_on": str(version), "says": "Look.", "action": "save"}
+    return Ask(f"/setup/queues/{queue_id}/guideline", form=text)
+
+
 def closed(world: World) -> str:
     with world.changing() as change:
         row = QueueRow(id=key(), task="turns", title="Closed", position=9, overlap=1, is_open=False, settings={})
@@ -564,7 +618,9 @@ def sent_to_sign_in(answer: Any) -> bool:
 
 
 def well(answer: Any) -> bool:
-    return answer.status_code in (200, 303) and not (sent_to_sign_in(answer) and "next=" in answer.headers["location"])
+    return answer.status_code in (200, 202, 303) and not (
+        sent_to_sign_in(answer) and "next=" in answer.headers["location"]
+    )
 
 
 def browsers_anew(world: World) -> None:

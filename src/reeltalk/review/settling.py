@@ -181,12 +181,13 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         unit: A complete unit.
         task: Its task.
         place: The place.
-        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`.
+        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`. A written value may
+            say whose its fields are: `"from": {FIELD: ASSIGNMENT}`.
 
     Raises:
-        InvalidValue: It is neither, or the place is settled.
+        InvalidValue: It is neither, the place is settled, or a field is not as in the work that it is said to be from.
     """
-    known = {"take", "write", *REMARKS}
+    known = {"take", "write", "from", *REMARKS}
     if place not in disputed_places(session, unit, task):
         raise InvalidValue("there is nothing to settle at this place", field="place")
     if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
@@ -196,15 +197,22 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         raise InvalidValue("a note is a text of at most 2,000 characters", field="note")
     if not isinstance(unsure := value.get("unsure", False), bool):
         raise InvalidValue("'unsure' is true or false", field="unsure")
+    works = {row.id: values for row, values in submitted_works(session, unit.id)}
     if "take" in value:
-        taken = next((values for row, values in submitted_works(session, unit.id) if row.id == value["take"]), None)
-        if taken is None:
+        if not isinstance(value["take"], str) or value["take"] not in works or "from" in value:
             raise InvalidValue("there is no such work on this task", field="take")
         return {"take": value["take"], "note": note, "unsure": unsure}
     written = check_reasons(session, task.check(unit.content, place, value["write"]))
     if not task.is_decided(written):
         raise InvalidValue("the value needs a decision", field="write")
-    return {"write": written, "note": note, "unsure": unsure}
+    sources = value.get("from", {})
+    if not isinstance(sources, dict) or not all(isinstance(source, str) for source in sources.values()):
+        raise InvalidValue("'from' names the work of each field", field="from")
+    for name, source in sources.items():
+        there = works.get(source, {}).get(place)
+        if there is None or name not in there or there[name] != value["write"].get(name):
+            raise InvalidValue(f"{name[:80]!r} is not as in the work that it is said to be from", field="from")
+    return {"write": written, "note": note, "unsure": unsure} | ({"from": sources} if sources else {})
 
 
 def undecided_disputes(

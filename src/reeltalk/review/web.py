@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Form, Header, Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import AfterValidator
 
 from reeltalk._version import __version__
@@ -28,10 +29,13 @@ from reeltalk.schema.texts import without_controls
 NAVIGATION: Final = (
     ("/", "Work", Action.LOOK),
     ("/board", "Board", Action.LOOK),
+    ("/progress", "Progress", Action.SEE_TEAM),
     ("/units", "Tasks", Action.SEE_RESULTS),
+    ("/quality", "Quality", Action.SEE_TEAM),
     ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
     ("/pairs", "Pairs", Action.WORK),
     ("/team", "Team", Action.MANAGE),
+    ("/pay", "Pay", Action.MANAGE),
     ("/assignment", "Assignment", Action.MANAGE),
     ("/setup", "Queues and settings", Action.MANAGE),
     ("/history", "History", Action.MANAGE),
@@ -52,16 +56,23 @@ def template_environment() -> Environment:
     )
     found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
     found.globals |= {"script": bundles()["js"].name, "style": bundles()["css"].name}
-    found.filters |= {"minute": _minute, "plain": _plain, "place": _place, "sentence": _sentence}
+    found.filters |= {"minute": _minute, "plain": _plain, "place": spoken_place, "sentence": _sentence}
     return found
 
 
-def _minute(moment: str) -> str:
-    """A stored time for people: UTC to the minute."""
-    return f"{moment[:10]} {moment[11:16]}"
+def _minute(moment: str, *, seconds: bool = False) -> Markup:
+    """A stored time for people: UTC to the minute. `times.js` shows it in the reader's zone.
+
+    Args:
+        moment: The time as it is stored.
+        seconds: Show the seconds too.
+    """
+    shown = f"{moment[:10]} {moment[11 : 19 if seconds else 16]} UTC"
+    attribute = Markup(" data-seconds") if seconds else ""
+    return Markup('<time datetime="{}"{}>{}</time>').format(moment, attribute, shown)
 
 
-def _place(place: str) -> str:
+def spoken_place(place: str) -> str:
     """A place for people: turns count from 1."""
     return f"turn {int(place) + 1}" if place.isascii() and place.isdigit() else place
 

@@ -14,6 +14,7 @@ from team import Browser, Team, client_of, small_content
 
 from reeltalk.review import people
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take_unit
+from reeltalk.review.captions import speech_file
 from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.database import PLAYABLE
 from reeltalk.review.duties import assign_units, put_group, unit_duties
@@ -39,6 +40,8 @@ from reeltalk.review.tables import (
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft
 from reeltalk.review.work import own_work, save_value, submit
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.media import MediaStore
 
 ROLES = ("owner", "adjudicator", "annotator", "reader")
@@ -239,6 +242,8 @@ class World:
         frames = folder / PLAYABLE / f"{sha256}.frames.json"
         frames.parent.mkdir(parents=True, exist_ok=True)
         frames.write_text('{"pts_s":[0]}', encoding="utf-8")
+        spoken = Utterance(video_id=sha256, interval=Interval(start_s=0.0, end_s=0.5), text="Hello.")
+        speech_file(frames.parent, sha256).write_text(spoken.to_json() + "\n", encoding="utf-8")
         with self.changing() as change:
             change.session.add(
                 VideoRow(id=sha256[:12], sha256=sha256, duration_s=1.0, file="original", media_type="video/mp4")
@@ -292,6 +297,7 @@ def known(world: World) -> dict[str, list[str]]:
         }
         found = {name: [str(value) for value in session.scalars(select(column))] for name, column in columns.items()}
     found["place"] = ["0", "1", "2"]
+    found["start_s"], found["length_s"] = ["0"], ["30"]
     found["path"] = ["review.css"]
     found["token"] = ["nothing"]
     found["first"] = found["second"] = found["person_id"]

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from markupsafe import Markup
 from sqlalchemy import select
 
 from reeltalk.review.access import Action, may
@@ -14,17 +13,16 @@ from reeltalk.review.errors import NotFound
 from reeltalk.review.events import transaction
 from reeltalk.review.gold import Fault, count_gold, plant_gold
 from reeltalk.review.naming import unit_names
+from reeltalk.review.pay import months_of_work
 from reeltalk.review.people import User
 from reeltalk.review.tables import PersonRow, QueueRow
 from reeltalk.review.team_stats import (
-    PersonProgress,
-    TeamStats,
     TeamStatsCache,
     people_progress,
     queue_progress,
     release_blocks,
 )
-from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form, template_environment
+from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form
 from reeltalk.schema.record import Json
 
 router = APIRouter()
@@ -51,6 +49,8 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[User, r
         queues = queue_progress(session, seen_by=None if leads else person.id)
         people = people_progress(session, only=None if leads else person.id)
         gold = count_gold(session) if leads else 0
+        pay = project.settings.pay
+        earned = months_of_work(session, team_stats_of(request).turn_seconds(), only=person.id) if pay else []
     return page(
         request,
         "board.html",
@@ -58,27 +58,13 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[User, r
         leads=leads,
         queues=queues,
         people=people,
-        names={row.id: row.name for row in people},
-        stats=stats,
         seconds=stats.seconds if stats is not None else {},
-        results=stats.gold if stats is not None and leads else {},
-        agreement=_agreement(request, stats, people, least) if stats is not None and leads else "",
         blocks=release_blocks(stats, least) if stats is not None and leads else [],
         gold=gold,
+        pay=pay,
+        earned=earned,
         faults=list(Fault),
     )
-
-
-def _agreement(request: Request, stats: TeamStats, people: list[PersonProgress], least: float | None) -> Markup:
-    """The agreement tables as HTML, cached: with hundreds of pairs they take longer to render than all else."""
-    names = {row.id: row.name for row in people}
-    key = (stats.at, stats.seq, least, tuple(names.items()))
-    state = request.app.state
-    kept: tuple[object, Markup] | None = getattr(state, "agreement_tables", None)
-    if kept is None or kept[0] != key:
-        html = template_environment().get_template("_tasks.html").render(tasks=stats.tasks, names=names, least=least)
-        kept = state.agreement_tables = key, Markup(html)
-    return kept[1]
 
 
 @router.get("/board/{queue_id}/pairs/{first}/{second}", response_class=HTMLResponse)
