@@ -485,3 +485,24 @@ def test_the_board_says_for_whom_a_queue_is(world: World) -> None:
     assert "For Another annotator, until 2020-01-31, at least 2 each: 0 of 1 have done them." in page
     assert "The last day has passed." in page
     assert "For Another annotator" not in world.browsers["other"].get("/board").text
+
+
+def test_who_could_see_all_work_on_a_unit_does_not_work_on_it_when_it_is_open_again(project: ReviewProject) -> None:
+    from reeltalk.review.administration import disable_account
+    from reeltalk.review.assigning import next_unit, open_units
+    from reeltalk.review.tables import moment
+
+    complete(project, "u0")
+    with transaction(project.database, "olga") as change:
+        return_units(change, sight(change.session, "olga"), ["u0"], "look again", person_id="ben")
+    with transaction(project.database, "olga") as change:
+        disable_account(change, "ben", approval=False)
+    found = {}
+    for person in ("jo", "olga", "cai"):
+        with project.database.reading() as session:
+            left = open_units(session, QUEUE, person, moment())
+        with transaction(project.database, person) as change:
+            unit = next_unit(change, person, QUEUE, lease_minutes=30)
+            assert unit is not None
+            found[person] = (unit.unit_id, left)
+    assert found == {"jo": ("u1", 7), "olga": ("u1", 7), "cai": ("u0", 7)}
