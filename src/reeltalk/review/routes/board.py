@@ -9,13 +9,14 @@ from sqlalchemy import select
 
 from reeltalk.review.access import Action, may
 from reeltalk.review.agreement import CodedPlace, agreement_by_variable
+from reeltalk.review.duties import queue_assignments
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import transaction
 from reeltalk.review.gold import Fault, count_gold, plant_gold
 from reeltalk.review.naming import unit_names
 from reeltalk.review.pay import months_of_work
 from reeltalk.review.people import User
-from reeltalk.review.tables import PersonRow, QueueRow
+from reeltalk.review.tables import PersonRow, QueueRow, moment
 from reeltalk.review.team_stats import (
     TeamStatsCache,
     people_progress,
@@ -49,6 +50,7 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[User, r
         queues = queue_progress(session, seen_by=None if leads else person.id)
         people = people_progress(session, only=None if leads else person.id)
         gold = count_gold(session) if leads else 0
+        duties = {queue.id: queue.duties for queue in queue_assignments(session)} if leads else {}
         pay = project.settings.pay
         earned = months_of_work(session, team_stats_of(request).turn_seconds(), only=person.id) if pay else []
     return page(
@@ -57,6 +59,8 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[User, r
         person,
         leads=leads,
         queues=queues,
+        duties=duties,
+        today=moment()[:10],
         people=people,
         seconds=stats.seconds if stats is not None else {},
         blocks=release_blocks(stats, least) if stats is not None and leads else [],
