@@ -17,6 +17,7 @@ from team import PASSWORD, Browser, make_team
 
 from reeltalk.review.assigning import give_back
 from reeltalk.review.guiding import guideline_of
+from reeltalk.review.backups import make_backup
 from reeltalk.review.people import make_reset
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -267,6 +268,11 @@ LINES: Final[tuple[Line, ...]] = (
     get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
     get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
     get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
+    get("/backup", "page", OWNER, lambda w, b: "/backup"),
+    form("/backup", "new", OWNER, lambda w, b: Ask("/backup", {})),
+    get("/backup/{name}", "while work is hidden", OWNER, lambda w, b: f"/backup/{backed_up(w)}", 409),
+    get("/backup/{name}", "none", OWNER, lambda w, b: "/backup/2026-11-26T055300.000Z.zip", 404),
+    get("/backup/{name}", "another file", OWNER, lambda w, b: "/backup/..%2Fsecret", 404),
     get("/pay", "page", OWNER, lambda w, b: "/pay"),
     get("/api/pay", "table", OWNER, lambda w, b: "/api/pay"),
     get("/api/pay", "table as CSV", OWNER, lambda w, b: "/api/pay?format=csv"),
@@ -306,7 +312,12 @@ LINES: Final[tuple[Line, ...]] = (
     Line("POST", "/api/units/deadline", "open", OWNER, lambda w, b: changing(w, "deadline", deadline="2030-01-31")),
     # Assignment.
     get("/assignment", "page", OWNER, lambda w, b: "/assignment"),
-    form("/assignment/queues/{queue_id}", "queue", OWNER, lambda w, b: Ask(f"/assignment/queues/{w.other_queue()}", form=whom(w))),
+    form(
+        "/assignment/queues/{queue_id}",
+        "queue",
+        OWNER,
+        lambda w, b: Ask(f"/assignment/queues/{w.other_queue()}", form=whom(w)),
+    ),
     form(
         "/assignment/queues/{queue_id}", "none", OWNER, lambda w, b: Ask("/assignment/queues/none", form=whom(w)), 404
     ),
@@ -440,6 +451,11 @@ def whose(world: World) -> dict[str, Any]:
 
 def grouping(world: World) -> dict[str, str]:
     return {"name": f"Group {key()}", "people": world.browsers["third"].id}
+
+
+def backed_up(world: World) -> str:
+    world.work("other")
+    return make_backup(world.team.project, world.browsers["owner"].id).name
 
 
 def resetting(world: World) -> str:
@@ -614,7 +630,9 @@ def sent_to_sign_in(answer: Any) -> bool:
 
 
 def well(answer: Any) -> bool:
-    return answer.status_code in (200, 202, 303) and not (sent_to_sign_in(answer) and "next=" in answer.headers["location"])
+    return answer.status_code in (200, 202, 303) and not (
+        sent_to_sign_in(answer) and "next=" in answer.headers["location"]
+    )
 
 
 def browsers_anew(world: World) -> None:

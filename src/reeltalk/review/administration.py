@@ -247,7 +247,20 @@ TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
-        *("load", "rename", "benchmark", "line", "guideline", "reading", "queue", "overlap", "settings", "apply", "pair"),
+        *(
+            "load",
+            "rename",
+            "benchmark",
+            "line",
+            "guideline",
+            "reading",
+            "queue",
+            "overlap",
+            "settings",
+            "apply",
+            "pair",
+            "backup",
+        ),
         *("group", "ungroup", "assign", "unassign"),
     }
 )

@@ -37,6 +37,7 @@ from reeltalk.review.routes import (
     accounts,
     administration,
     assignment,
+    backups,
     board,
     collecting,
     comments,
@@ -65,7 +66,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
     areas = (
-        *(accounts, work, media, board, quality, pay, units, comments, collecting, assignment, guidelines),
+        *(accounts, work, media, board, quality, pay, units, comments, collecting, assignment, guidelines, backups),
         administration,
     )
     for area in areas:

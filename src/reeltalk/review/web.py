@@ -29,7 +29,6 @@ from reeltalk.schema.texts import without_controls
 NAVIGATION: Final = (
     ("/", "Work", Action.LOOK),
     ("/board", "Board", Action.LOOK),
-    ("/progress", "Progress", Action.SEE_TEAM),
     ("/units", "Tasks", Action.SEE_RESULTS),
     ("/quality", "Quality", Action.SEE_TEAM),
     ("/adjudicate", "Adjudicate", Action.ADJUDICATE),

@@ -230,7 +230,9 @@ def list_groups(project: ProjectHere, person: Looker) -> GroupList:
         found = all_groups(session)
     return GroupList(
         groups=[
-            GroupView(id=group.id, name=group.name, members=[MemberView(id=id, name=name) for id, name in group.members])
+            GroupView(
+                id=group.id, name=group.name, members=[MemberView(id=id, name=name) for id, name in group.members]
+            )
             for group in found
         ]
     )
