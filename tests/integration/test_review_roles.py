@@ -292,7 +292,6 @@ LINES: Final[tuple[Line, ...]] = (
     get("/units", "page", LOOKERS, lambda w, b: "/units"),
     get("/units", "filtered", LOOKERS, lambda w, b: "/units?q=film&state=done&sort=flags&down=yes&page=2"),
     get("/units/{unit_id}", "complete", LOOKERS, lambda w, b: f"/units/{complete(w)}"),
-    Line("GET", "/units/{unit_id}", "open", JUDGES, lambda w, b: Ask(f"/units/{opened(w)}"), others=404),
     get("/units/{unit_id}", "none", LOOKERS, lambda w, b: "/units/none", 404),
     get("/units/confirm", "return", JUDGES, lambda w, b: f"/units/confirm?action=return&unit={opened(w)}"),
     get("/units/confirm", "assignment", OWNER, lambda w, b: f"/units/confirm?action=assign&unit={opened(w)}"),

@@ -66,7 +66,18 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
     areas = (
-        *(accounts, work, media, board, quality, pay, units, comments, collecting, assignment, guidelines, backups),
+        accounts,
+        work,
+        media,
+        board,
+        quality,
+        pay,
+        units,
+        comments,
+        collecting,
+        assignment,
+        guidelines,
+        backups,
         administration,
     )
     for area in areas:

@@ -414,14 +414,10 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         opened = _as_text(_dispute(project, session, assignment, unit, names=False))
+        name = unit_name(session, unit)
+        guideline = guideline_part(session, person.id, unit.queue_id)
         return page(
-            request,
-            "adjudicate.html",
-            person,
-            assignment=assignment,
-            name=unit_name(session, unit),
-            opened=opened,
-            guideline=guideline_part(session, person.id, unit.queue_id),
+            request, "adjudicate.html", person, assignment=assignment, name=name, opened=opened, guideline=guideline
         )
 
 

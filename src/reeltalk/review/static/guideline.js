@@ -22,7 +22,6 @@ async function recordReading(shown) {
   try {
     const answer = await fetch(`/api/guidelines/${encodeURIComponent(queue)}/read`, { method: "POST", headers, body: JSON.stringify({ version: Number(version) }) });
     if (!answer.ok) throw new Error(answer.statusText);
-    document.getElementById("show-guideline")?.removeAttribute("data-new");
   } catch {
     // It is recorded when the dialog is opened next.
     delete shown.dataset.read;
