@@ -42,6 +42,7 @@ from reeltalk.review.routes import (
     guidelines,
     media,
     quality,
+    training,
     units,
     work,
 )
@@ -62,7 +63,10 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
-    areas = (accounts, work, media, board, quality, units, comments, collecting, guidelines, assignment, administration)
+    areas = (
+        *(accounts, work, media, board, quality, units, comments, collecting),
+        *(guidelines, training, assignment, administration),
+    )
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
