@@ -291,6 +291,16 @@ LINES: Final[tuple[Line, ...]] = (
     # The board.
     get("/board", "page", ALL, lambda w, b: "/board"),
     get("/quality", "page", LOOKERS, lambda w, b: "/quality"),
+    get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
+    get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
+    get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
+    get("/pay", "page", OWNER, lambda w, b: "/pay"),
+    get("/api/pay", "table", OWNER, lambda w, b: "/api/pay"),
+    get("/api/pay", "table as CSV", OWNER, lambda w, b: "/api/pay?format=csv"),
+    form(
+        "/pay/rate", "rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "0.4", "currency": "EUR"})
+    ),
+    form("/pay/rate", "no rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "x"}), 422),
     get("/api/quality", "table", LOOKERS, lambda w, b: "/api/quality"),
     get("/api/quality", "table as CSV", LOOKERS, lambda w, b: "/api/quality?format=csv"),
     get(PAIR, "two people", LOOKERS, lambda w, b: f"/board/turns/pairs/{two(w)}"),
@@ -303,7 +313,6 @@ LINES: Final[tuple[Line, ...]] = (
     get("/units", "page", LOOKERS, lambda w, b: "/units"),
     get("/units", "filtered", LOOKERS, lambda w, b: "/units?q=film&state=done&sort=flags&down=yes&page=2"),
     get("/units/{unit_id}", "complete", LOOKERS, lambda w, b: f"/units/{complete(w)}"),
-    Line("GET", "/units/{unit_id}", "open", JUDGES, lambda w, b: Ask(f"/units/{opened(w)}"), others=404),
     get("/units/{unit_id}", "none", LOOKERS, lambda w, b: "/units/none", 404),
     get("/units/confirm", "return", JUDGES, lambda w, b: f"/units/confirm?action=return&unit={opened(w)}"),
     get("/units/confirm", "assignment", OWNER, lambda w, b: f"/units/confirm?action=assign&unit={opened(w)}"),

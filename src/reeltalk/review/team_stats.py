@@ -358,10 +358,23 @@ class Speeds:
         return {turn: seconds for worked in self._seconds.values() for turn, seconds in worked.items()}
 
 
-def read_times(session: Session, speeds: Speeds) -> dict[tuple[str, str], PersonTimes]:
+def read_activity(session: Session) -> dict[tuple[str, str], float]:
+    """Seconds of activity that browsers measured, by assignment and place."""
+    rows = session.execute(
+        select(EntryRow.assignment_id, EntryRow.place, EntryRow.active_s).where(EntryRow.active_s > 0)
+    )
+    return {(assignment_id, place): seconds for assignment_id, place, seconds in rows}
+
+
+def times_by_person(
+    session: Session, gaps: Mapping[tuple[str, str], float], active: Mapping[tuple[str, str], float]
+) -> dict[tuple[str, str], PersonTimes]:
     """Seconds of each turn that people worked on as annotators, by person and queue.
 
-    A time that browsers measured counts, and where there is none the gaps between saves.
+    Args:
+        session: The database.
+        gaps: Seconds between saves, by assignment and place.
+        active: Seconds that browsers measured. These count where there are any.
     """
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     measured: Counter[tuple[str, str]] = Counter()
@@ -373,13 +386,7 @@ def read_times(session: Session, speeds: Speeds) -> dict[tuple[str, str], Person
             .where(AssignmentRow.role == ANNOTATOR)
         )
     }
-    active = {
-        (assignment_id, place): seconds
-        for assignment_id, place, seconds in session.execute(
-            select(EntryRow.assignment_id, EntryRow.place, EntryRow.active_s).where(EntryRow.active_s > 0)
-        )
-    }
-    for turn, seconds in (speeds.of_turns() | active).items():
+    for turn, seconds in {**gaps, **active}.items():
         if turn[0] in whose:
             found[whose[turn[0]]].append(seconds)
             measured[whose[turn[0]]] += turn in active
@@ -483,6 +490,7 @@ class TeamStatsCache:
         self._tasks: dict[str, QueueAgreement] = {}
         self._with_others: dict[tuple[str, str], Statistic] = {}
         self._speeds = Speeds()
+        self._turn_seconds: dict[tuple[str, str], float] = {}
         self._seq = -1
         self._latest: TeamStats | None = None
         self._ended = 0.0
@@ -506,6 +514,10 @@ class TeamStatsCache:
         found = [coded for queue, coded in self._codes.values() if queue == queue_id]
         return [row for coded in found for row in coded if row.person in wanted]
 
+    def turn_seconds(self) -> Mapping[tuple[str, str], float]:
+        """Seconds of activity by assignment and place, as of the latest statistics."""
+        return self._turn_seconds
+
     def compute(self) -> TeamStats:
         """Compute now, and wait for it.
 
@@ -522,7 +534,8 @@ class TeamStatsCache:
                 changed = self._read_on(session)
                 self._speeds.read_on(session)
                 gold = gold_results(session)
-                times = read_times(session, self._speeds)
+                gaps, active = self._speeds.of_turns(), read_activity(session)
+                times = times_by_person(session, gaps, active)
                 gold_measures, handed = read_gold(session), read_handed(session)
                 queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position)).all()
             tasks = tuple(self._of_task(queue.id, queue.title, changed) for queue in queues)
@@ -534,6 +547,7 @@ class TeamStatsCache:
             for (person, _), found in times.items():
                 seconds[person].extend(found.seconds)
             medians_s = {person: median(found) for person, found in seconds.items()}
+            self._turn_seconds = gaps | active
             self._seq, self._ended = head, time.monotonic()
             self._latest = TeamStats(head, moment(), self._ended - started, tasks, medians_s, gold, quality)
             return self._latest

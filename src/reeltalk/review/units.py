@@ -717,13 +717,11 @@ _TOLD: Final = {
     "return": "returned it",
     "lapse": "made room for others",
     "regain": "went on",
-    "complete": "all work is in",
     "settle": "settled it",
-    "unsettle": "opened it again",
     "assign": "assigned it",
     "unassign": "ended an assignment",
 }
-"""Kinds of events in the history of a unit, in words."""
+"""Kinds of events in the history of a unit, in words. That all work is in is left out: it never is for gold."""
 
 
 def _history(session: Session, sight: Sight, row: UnitRow) -> list[UnitEvent]:
@@ -975,8 +973,8 @@ def _too_few(session: Session, units: Mapping[str, Row[Any]]) -> list[str]:
         return []
     needed = max(row.overlap for row in short)
     return [
-        f"{len(short):,} of these tasks cannot be completed by the people named: up to {needed} must do each, and fewer "
-        "are named; assign them to more people, too"
+        f"{len(short):,} of these tasks need more people: up to {needed} must do each, and fewer are named. Assign "
+        "them to more people, too"
     ]
 
 

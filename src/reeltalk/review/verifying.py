@@ -1,9 +1,9 @@
 """Checks that the history is whole and leads to what the tables hold.
 
 The chain of hashes shows that no event was changed, removed, added or moved. Replaying all events from first to last
-must give the entries, marks, copies, results, states, groups, duties, pairs and dialogues in the tables, so a row that was changed
-outside the history is found too. Somebody who can write the database could still forge a whole new chain. To notice
-that, keep the hash of the chain's end elsewhere.
+must give the entries, marks, copies, results, states, groups, duties, pairs and dialogues in the tables, so a row that
+was changed outside the history is found too. Somebody who can write the database could still forge a whole new chain.
+To notice that, keep the hash of the chain's end elsewhere.
 """
 
 import hashlib

@@ -33,7 +33,7 @@ Owner = Annotated[User, require(Action.MANAGE)]
 ChangingOwner = Annotated[User, require_form(Action.MANAGE)]
 ChangingScript = Annotated[User, require_api(Action.MANAGE)]
 Looker = Annotated[User, require(Action.SEE_TEAM)]
-Names = Annotated[list[ShortText], Form(max_length=1000)]
+Names = Annotated[list[ShortText], Form(max_length=1000, default_factory=list)]
 MOST_DUTIES: Final = 500
 """Most duties in one answer."""
 
@@ -70,8 +70,8 @@ def assign_to(
     project: ProjectHere,
     queue_id: str,
     person: ChangingOwner,
-    people: Names = [],
-    groups: Names = [],
+    people: Names,
+    groups: Names,
     deadline: ShortText = "",
     least: ShortText = "",
     most: ShortText = "",
@@ -104,7 +104,7 @@ def end_duty(project: ProjectHere, duty_id: str, person: ChangingOwner) -> Respo
 
 @router.post("/groups", response_class=HTMLResponse)
 def make_group(
-    request: Request, project: ProjectHere, person: ChangingOwner, name: ShortText, people: Names = []
+    request: Request, project: ProjectHere, person: ChangingOwner, name: ShortText, people: Names
 ) -> Response:
     """Make a group."""
     return _put_group(request, project, person, None, name, people)
@@ -117,7 +117,7 @@ def change_group(
     group_id: str,
     person: ChangingOwner,
     name: ShortText,
-    people: Names = [],
+    people: Names,
 ) -> Response:
     """Change a group's name and members."""
     return _put_group(request, project, person, group_id, name, people)
@@ -230,7 +230,9 @@ def list_groups(project: ProjectHere, person: Looker) -> GroupList:
         found = all_groups(session)
     return GroupList(
         groups=[
-            GroupView(id=group.id, name=group.name, members=[MemberView(id=id, name=name) for id, name in group.members])
+            GroupView(
+                id=group.id, name=group.name, members=[MemberView(id=id, name=name) for id, name in group.members]
+            )
             for group in found
         ]
     )

@@ -13,6 +13,7 @@ from reeltalk.review.errors import NotFound
 from reeltalk.review.events import transaction
 from reeltalk.review.gold import Fault, count_gold, plant_gold
 from reeltalk.review.naming import unit_names
+from reeltalk.review.pay import months_of_work
 from reeltalk.review.people import User
 from reeltalk.review.tables import PersonRow, QueueRow
 from reeltalk.review.team_stats import (
@@ -48,6 +49,8 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[User, r
         queues = queue_progress(session, seen_by=None if leads else person.id)
         people = people_progress(session, only=None if leads else person.id)
         gold = count_gold(session) if leads else 0
+        pay = project.settings.pay
+        earned = months_of_work(session, team_stats_of(request).turn_seconds(), only=person.id) if pay else []
     return page(
         request,
         "board.html",
@@ -58,6 +61,8 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[User, r
         seconds=stats.seconds if stats is not None else {},
         blocks=release_blocks(stats, least) if stats is not None and leads else [],
         gold=gold,
+        pay=pay,
+        earned=earned,
         faults=list(Fault),
     )
 

@@ -20,7 +20,7 @@ from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.people import User
 from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import next_dispute
-from reeltalk.review.tables import PersonRow, QueueRow, UnitRow, VideoRow
+from reeltalk.review.tables import PersonRow, QueueRow, VideoRow
 from reeltalk.review.units import Outcome, Sight, UnitDetail, UnitPage, UnitQuery, sight_of
 from reeltalk.review.web import ProjectHere, ShortText, page, plain_text, require, require_api, require_form
 from reeltalk.schema.record import Json
@@ -38,7 +38,7 @@ class Choice(UnitQuery):
     """Units that are chosen in the table, and what should be done with them."""
 
     action: Literal["return", "assign", "unassign", "deadline"] = "return"
-    unit: Annotated[list[Id], Field(max_length=200)] = []
+    unit: Annotated[list[Id], Field(max_length=200, default_factory=list)]
     all: Literal["", "yes"] = ""
     """All that match, in place of single units."""
 
@@ -143,7 +143,8 @@ def adjudicate_now(project: ProjectHere, unit_id: str, person: Returner) -> Resp
         return RedirectResponse(f"/adjudicate/{found.id}", status_code=303)
 
 
-Ids = Annotated[list[ShortText], Form(max_length=units.ON_A_PAGE)]
+Ids = Annotated[list[ShortText], Form(max_length=units.ON_A_PAGE, default_factory=list)]
+Names = Annotated[list[ShortText], Form(max_length=1000, default_factory=list)]
 
 
 @router.post("/units/return", response_class=HTMLResponse)
@@ -152,7 +153,7 @@ def return_chosen(
     project: ProjectHere,
     person: Returner,
     note: Annotated[str, Form(max_length=4000), AfterValidator(plain_text)],
-    unit: Ids = [],
+    unit: Ids,
     match: ShortText = "",
     count: Annotated[int, Form(ge=0, le=10**7)] = 0,
     whose: ShortText = "",
@@ -170,11 +171,11 @@ def assign_chosen(
     request: Request,
     project: ProjectHere,
     person: Owner,
-    unit: Ids = [],
+    unit: Ids,
+    people: Names,
+    groups: Names,
     match: ShortText = "",
     count: Annotated[int, Form(ge=0, le=10**7)] = 0,
-    people: Annotated[list[ShortText], Form(max_length=1000)] = [],
-    groups: Annotated[list[ShortText], Form(max_length=1000)] = [],
     deadline: ShortText = "",
     instead: ShortText = "",
     release: ShortText = "",
@@ -201,7 +202,7 @@ def unassign_chosen(
     request: Request,
     project: ProjectHere,
     person: Owner,
-    unit: Ids = [],
+    unit: Ids,
     match: ShortText = "",
     count: Annotated[int, Form(ge=0, le=10**7)] = 0,
     release: ShortText = "",
@@ -221,7 +222,7 @@ def set_deadline_of_chosen(
     request: Request,
     project: ProjectHere,
     person: Owner,
-    unit: Ids = [],
+    unit: Ids,
     match: ShortText = "",
     count: Annotated[int, Form(ge=0, le=10**7)] = 0,
     deadline: ShortText = "",

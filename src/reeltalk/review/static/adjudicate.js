@@ -225,7 +225,7 @@ export class Adjudicate {
     if (!this.canDecide) return;
     this.writing = this.editor.place;
     this.put(this.written());
-    this.editor.focus(`.row-field.current .own textarea, .row-field.current .own input, .row-field.current .own select, .own textarea`);
+    this.editor.focus(".row-field.current .own :is(textarea, input, select)", ".own textarea");
   }
 
   /** Keeps the decision, and goes on. */

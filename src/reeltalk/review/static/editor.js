@@ -53,6 +53,7 @@ import { ask } from "./workapi.js";
  * @property {(place: string, value: any) => Lines} linesOf To compare the versions of two windows.
  * @property {(props: {view: any, editor: Editor, place: string, value: any}) => any} Fields Component with the fields of a place.
  * @property {() => Action[]} actions Keys and buttons of the task; the editor adds those of the video, of undo and so on.
+ * @property {Record<string, string[]>} [keys] Other keys for actions that the editor adds, by their names.
  * @property {string[]} [places] The places of the strip, in order. By default those that the server names and those that were made.
  * @property {(place: string) => string} [titleOf] The heading. By default `Turn 2 of 8`.
  * @property {(place: string) => PlaceState} [stateOf] By default undecided or the decision.
@@ -214,6 +215,14 @@ export class Editor extends Component {
     void this.playback.seek(time_s);
   }
 
+  /** Goes to the first of some parts of the video, or to the one after the one that is shown. @param {Interval[]} parts @param {string} none Said if there are none. */
+  toPart(parts, none) {
+    const at = parts.findIndex(({ start_s }) => Math.abs(this.time_s - start_s) < 0.1);
+    const part = parts[(at + 1) % parts.length];
+    if (part) this.seek(part.start_s);
+    else this.say(none);
+  }
+
   /** @param {string} text Spoken by screen readers. */
   say(text) {
     this._said = text;
@@ -226,10 +235,10 @@ export class Editor extends Component {
     this.draw();
   }
 
-  /** Moves the focus to a field, with the caret at the end of its text. @param {string} selector */
-  focus(selector) {
+  /** Moves the focus to a field, with the caret at the end of its text. @param {...string} selectors The first that is there. */
+  focus(...selectors) {
     this.draw(() => {
-      const found = document.querySelector(selector);
+      const found = selectors.map((each) => document.querySelector(each)).find(Boolean);
       if (found instanceof HTMLElement) found.focus();
       if (found instanceof HTMLTextAreaElement) found.setSelectionRange(found.value.length, found.value.length);
     });
@@ -355,7 +364,8 @@ export class Editor extends Component {
       { name: "play-scenes", label: "Play the evidence, scene after scene", group: "Video", keys: ["p"], act: () => this._play(), video: "Play evidence" },
       { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
     ];
-    return [...own, ...common.filter(({ name }) => !has.has(name)), ...videoActions(this.playback).filter(({ name }) => !has.has(name))];
+    const others = [...common, ...videoActions(this.playback)].filter(({ name }) => !has.has(name));
+    return [...own, ...others.map((action) => ({ ...action, keys: view.keys?.[action.name] ?? action.keys }))];
   }
 
   _goToOpen() {

@@ -139,6 +139,33 @@ class LabelsTask(ReviewTask):
             )
         yield from (draft for _, draft in sorted(found, key=lambda item: item[0]))
 
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Everything, with the vocabularies and the manual."""
+        return {
+            **content,
+            "vocabularies": {
+                vocabulary.name: {
+                    "title": vocabulary.title,
+                    "labels": list(vocabulary.labels),
+                    "closed": True,
+                    "least": vocabulary.least,
+                    "most": vocabulary.most,
+                    "keys": list(vocabulary.keys),
+                    # Examples are in the manual.
+                    "says": {label: self.manual.says[label].partition(' "')[0] for label in vocabulary.labels},
+                }
+                for vocabulary in self.vocabularies
+            },
+            "manual": {
+                "version": self.manual.version,
+                "signature": self.manual.signature,
+                "sections": [
+                    {"title": section.title, "blocks": [list(block) for block in section.blocks]}
+                    for section in self.manual.sections
+                ],
+            },
+        }
+
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The value as it is stored: labels in the vocabularies' order, marked as accepted or edited.
 
