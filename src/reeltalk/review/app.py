@@ -45,6 +45,7 @@ from reeltalk.review.routes import (
     media,
     pay,
     quality,
+    training,
     units,
     work,
 )
@@ -78,6 +79,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
         assignment,
         guidelines,
         backups,
+        training,
         administration,
     )
     for area in areas:

@@ -21,9 +21,10 @@ from reeltalk.review.collecting import hidden_videos
 from reeltalk.review.duties import Reach, reach_of, units_of_person
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
-from reeltalk.review.gold import may_get
+from reeltalk.review.gold import is_training, may_get
 from reeltalk.review.tables import AssignmentRow, CommentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.training import TRAINEE, training_of, training_state, was_not_trained_on
 
 ANNOTATOR: Final = "annotator"
 ADJUDICATOR: Final = "adjudicator"
@@ -77,8 +78,23 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
             regain_place(change, own, session.get_one(UnitRow, own.unit_id))
         renew_lease(own, lease_minutes=lease_minutes, now=change.at)
         return own
+    training = training_state(session, queue, person_id)
+    if training is not None and training.is_due:
+        return _train(change, queue, person_id, lease_minutes=lease_minutes)
+    if training is not None and training.has_failed:
+        return None
     unit = _next_free(session, queue, person_id, change.at)
     return take_unit(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
+
+
+def _train(change: Transaction, queue: QueueRow, person_id: str, *, lease_minutes: int) -> AssignmentRow | None:
+    """The training task that a person does next."""
+    found = training_of(change.session, queue, person_id)
+    if isinstance(found, UnitRow):
+        return take_unit(change, found, person_id, TRAINEE, lease_minutes=lease_minutes)
+    if found is not None:
+        renew_lease(found, lease_minutes=lease_minutes, now=change.at)
+    return found
 
 
 def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> UnitRow | None:
@@ -106,6 +122,8 @@ def _first_free(
         .where(
             *is_open,
             ~mine,
+            ~is_training(),
+            was_not_trained_on(person_id),
             or_(UnitRow.gold.is_not(None), places_held(now) < queue.overlap),
             may_get(person_id),
             may_know(person_id),
@@ -163,7 +181,7 @@ def _shares(session: Session, person_id: str, queue_id: str) -> tuple[int, int, 
         .where(UnitRow.queue_id == queue_id, AssignmentRow.person_id == person_id, AssignmentRow.role == ANNOTATOR)
     )
     held, gold = session.execute(own).one()
-    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id)
+    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, ~is_training())
     golds = session.scalar(units.where(UnitRow.gold.is_not(None))) or 0
     return held, gold, session.scalar(units) or 0 if golds else 0, golds
 
@@ -354,8 +372,16 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
         .having(func.count() >= queue.overlap)
     )
     has_room = or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None))
+    training = training_state(session, queue, person_id)
+    if training is not None and training.is_due:
+        return training.tasks - training.submitted
+    if training is not None and training.has_failed:
+        return 0
     unknown = and_(may_know(person_id), was_not_told(person_id), was_not_shown(person_id))
-    free = and_(UnitRow.id.not_in(own), has_room, may_get(person_id), unknown)
+    free = and_(
+        *(UnitRow.id.not_in(own), ~is_training(), was_not_trained_on(person_id), has_room),
+        *(may_get(person_id), unknown),
+    )
     reach = reach_of(session, person_id, queue_id)
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
     if not reach.has_units and reach.general and reach.most is None:
