@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import CompoundSelect, Select, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
 from reeltalk.review.tables import (
     AssignmentRow,
+    EventRow,
     LiveDialogueRow,
     MessageRow,
     PairRow,
@@ -307,6 +308,35 @@ def hidden_videos(person_id: str) -> Select[str | None]:
             unit.video_id.is_not(None),
             LiveDialogueRow.investigator_id == person_id,
             LiveDialogueRow.state.in_((LIVE, AWAITING)),
+        )
+    )
+
+
+def known_videos(person_id: str, queue_id: Any) -> CompoundSelect[Any]:
+    """As SQL: ids of the videos on which a person has worked in other queues: units, dialogues, and judging of these.
+
+    People who take the test get no questions about them.
+
+    Args:
+        person_id: The person.
+        queue_id: Id of the queue that does not count, as a value or as SQL.
+    """
+    unit, other = aliased(UnitRow), aliased(UnitRow)
+    held = select(unit.video_id.label("known")).join(AssignmentRow, AssignmentRow.unit_id == unit.id)
+    talked = select(other.video_id).join(LiveDialogueRow, LiveDialogueRow.unit_id == other.id)
+    judged = exists().where(
+        EventRow.subject == LiveDialogueRow.id, EventRow.kind == "judge", EventRow.author == person_id
+    )
+    return held.where(
+        unit.video_id.is_not(None), unit.queue_id != queue_id, AssignmentRow.person_id == person_id
+    ).union_all(
+        talked.where(
+            other.video_id.is_not(None),
+            or_(
+                LiveDialogueRow.investigator_id == person_id,
+                LiveDialogueRow.correspondent_id == person_id,
+                judged,
+            ),
         )
     )
 

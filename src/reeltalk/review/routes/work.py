@@ -234,7 +234,7 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
 
 @router.post("/api/work/{assignment_id}/reopen")
 def reopen(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Take submitted work back while it has not been compared with anybody else's."""
+    """Take submitted work back until it is adjudicated or applied."""
 
     def do(change: Transaction) -> Json:
         assignment, unit, _ = work.own_work(change.session, person.id, assignment_id)
@@ -242,6 +242,32 @@ def reopen(request: Request, project: ProjectHere, assignment_id: str, person: W
         return {"state": assignment.state}
 
     return answer_once(project, person, key, request, None, do)
+
+
+class Note(BaseModel):
+    """Body of a return: what should be done again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
+
+
+@router.post("/api/work/{assignment_id}/return")
+def return_work(
+    request: Request,
+    project: ProjectHere,
+    assignment_id: str,
+    body: Note,
+    person: Annotated[User, require_api(Action.ADJUDICATE)],
+    key: RequestKey,
+) -> JSONResponse:
+    """Return anybody's submitted work to them, with a note, at any time."""
+
+    def do(change: Transaction) -> Json:
+        work.send_back(change, person.id, assignment_id, body.note, approval=project.settings.approval)
+        return {"state": change.session.get_one(AssignmentRow, assignment_id).state}
+
+    return answer_once(project, person, key, request, body.note, do)
 
 
 @router.post("/api/work/{assignment_id}/lease")
@@ -356,7 +382,7 @@ def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, 
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
         task = work.task_of_unit(session, unit)
-        shown = _work_view(session, assignment, unit, task, unit.content)
+        shown = _work_view(session, assignment, unit, task, task.visible_content(unit.content, {}))
         return shown | dispute_view(session, unit, task, names=names)
 
 
@@ -375,7 +401,7 @@ def send_back(
         _, unit = own_dispute(change.session, person.id, assignment_id)
         if body.assignment not in {row.id for row, _ in submitted_works(change.session, unit.id)}:
             raise NotFound("there is no such work on this task")
-        work.send_back(change, person.id, body.assignment, body.note)
+        work.send_back(change, person.id, body.assignment, body.note, approval=project.settings.approval)
         return {"next": "/adjudicate"}
 
     return answer_once(project, person, key, request, [body.assignment, body.note], do)

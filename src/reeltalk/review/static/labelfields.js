@@ -106,15 +106,10 @@ export class LabelFields {
   }
 }
 
-/** Labels of the unit and of the known vocabularies. @param {import("./workapi.js").Content} content */
+/** Labels to suggest, by vocabulary. @param {import("./workapi.js").Content} content */
 export function knownLabels(content) {
   /** @type {Record<string, string[]>} */
   const known = {};
-  for (const [name, labels] of Object.entries(content.vocabularies ?? {})) known[name] = [...labels];
-  for (const { labels } of content.turns) {
-    for (const [name, found] of Object.entries(labels ?? {})) {
-      known[name] = [...new Set([...(known[name] ?? []), ...found])];
-    }
-  }
+  for (const [name, { labels }] of Object.entries(content.vocabularies ?? {})) known[name] = [...labels];
   return known;
 }
