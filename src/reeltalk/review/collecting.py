@@ -321,24 +321,20 @@ def known_videos(person_id: str, queue_id: Any) -> CompoundSelect[Any]:
         person_id: The person.
         queue_id: Id of the queue that does not count, as a value or as SQL.
     """
-    unit, other = aliased(UnitRow), aliased(UnitRow)
-    held = select(unit.video_id.label("known")).join(AssignmentRow, AssignmentRow.unit_id == unit.id)
-    talked = select(other.video_id).join(LiveDialogueRow, LiveDialogueRow.unit_id == other.id)
-    judged = exists().where(
-        EventRow.subject == LiveDialogueRow.id, EventRow.kind == "judge", EventRow.author == person_id
+    unit, other, mine, talk = map(aliased, (UnitRow, UnitRow, AssignmentRow, LiveDialogueRow))
+    judged = exists().where(EventRow.subject == talk.id, EventRow.kind == "judge", EventRow.author == person_id)
+    takes_part = or_(talk.investigator_id == person_id, talk.correspondent_id == person_id, judged)
+    held = (
+        select(unit.video_id.label("known"))
+        .join(mine, mine.unit_id == unit.id)
+        .where(unit.video_id.is_not(None), unit.queue_id != queue_id, mine.person_id == person_id)
     )
-    return held.where(
-        unit.video_id.is_not(None), unit.queue_id != queue_id, AssignmentRow.person_id == person_id
-    ).union_all(
-        talked.where(
-            other.video_id.is_not(None),
-            or_(
-                LiveDialogueRow.investigator_id == person_id,
-                LiveDialogueRow.correspondent_id == person_id,
-                judged,
-            ),
-        )
+    talked = (
+        select(other.video_id)
+        .join(talk, talk.unit_id == other.id)
+        .where(other.video_id.is_not(None), other.queue_id != queue_id, takes_part)
     )
+    return held.union_all(talked)
 
 
 def own_dialogue(session: Session, person_id: str, dialogue_id: str) -> LiveDialogueRow:

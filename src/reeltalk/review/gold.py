@@ -403,8 +403,9 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
     ).all()
     order = {unit_id: number for number, (unit_id, _) in enumerate(waiting)}
     roomy = {unit_id for unit_id in reachable if _slots(len(waiting), order.get(unit_id))}
-    made = plant_faults(sources, count=MOST_GOLD if again else count, seed=seed, only=roomy)[:count]
+    found = plant_faults(sources, count=count, seed=seed, only=roomy | again)
     # Gold is spread evenly over the open units.
+    made = [gold for gold in found if gold.source not in again]
     made.sort(key=lambda gold: (rows[gold.source].position, gold.source))
     for number, gold in enumerate(made):
         source = rows[gold.source]
@@ -433,14 +434,13 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
             )
         )
         change.record("gold", unit_id, after={"source": gold.source, "faults": faults, "trusted": trusted})
-    tried = len(made) < count
     return GoldPlanted(
         planted=len(made),
         wanted=count,
         unreachable=len(fitting - again - reachable),
-        unfit=len(rows) - len(fitting) + (len(roomy) - len(made) if tried else 0),
+        unfit=len(rows) - len(fitting) + (len(roomy | again) - len(found) if len(found) < count else 0),
         crowded=len(reachable - roomy),
-        again=len(again),
+        again=len(found) - len(made),
     )
 
 
@@ -470,13 +470,12 @@ def _slots(count: int, source: int | None) -> list[int]:
 def _reach(session: Session, source: UnitRow, queue: QueueRow) -> int:
     """How many of the people who work in a queue could get a copy of a unit."""
     unit = aliased(UnitRow)
-    query = select(PersonRow.id, _has_seen(PersonRow.id, unit)).where(unit.id == source.id, _works_in(unit.queue_id))
-    seen: dict[str, bool] = {person: bool(has) for person, has in session.execute(query)}
-    free = sum(not has for has in seen.values())
+    has_seen = _has_seen(PersonRow.id, unit, unit.id == source.id)
+    free = session.scalar(select(func.count()).select_from(PersonRow).where(_works_in(queue.id), ~has_seen)) or 0
     if source.state != "open":
         return free
-    live = select(func.count()).select_from(AssignmentRow).where(AssignmentRow.unit_id == source.id, _is_live())
-    needed = max(0, queue.overlap - (session.scalar(live) or 0))
+    taken = select(func.count()).select_from(AssignmentRow).where(AssignmentRow.unit_id == source.id, _is_live(AssignmentRow))
+    needed = max(0, queue.overlap - (session.scalar(taken) or 0))
     return max(0, free - needed)
 
 
@@ -521,26 +520,20 @@ def may_get(person_id: str) -> ColumnElement[bool]:
     Gold is given only to people who have never held any other unit that shows its turns, of whatever queue, and only
     while enough others are left for the unit that it copies.
     """
-    gold, source, other = aliased(UnitRow), aliased(UnitRow), aliased(PersonRow)
+    gold, source, other, held, mine, live = map(
+        aliased, (UnitRow, UnitRow, PersonRow, AssignmentRow, AssignmentRow, AssignmentRow)
+    )
     held_gold = exists().where(
-        AssignmentRow.person_id == person_id,
-        AssignmentRow.unit_id == gold.id,
+        held.person_id == person_id,
+        held.unit_id == gold.id,
         gold.gold.is_not(None),
         gold.id != UnitRow.id,
         _shows(UnitRow, gold),
     )
-    needed = (
-        select(QueueRow.overlap)
-        .where(QueueRow.id == UnitRow.queue_id)
-        .correlate(UnitRow)
-        .scalar_subquery()
-    ) - (
-        select(func.count())
-        .select_from(AssignmentRow)
-        .where(AssignmentRow.unit_id == source.id, _is_live())
-        .correlate(source)
-        .scalar_subquery()
-    )
+    overlap = select(QueueRow.overlap).where(QueueRow.id == UnitRow.queue_id).correlate(UnitRow).scalar_subquery()
+    taken = (
+        select(func.count()).select_from(live).where(live.unit_id == source.id, _is_live(live)).correlate(source)
+    ).scalar_subquery()
     left = (
         select(func.count())
         .select_from(other)
@@ -554,22 +547,29 @@ def may_get(person_id: str) -> ColumnElement[bool]:
         source.target_id == UnitRow.target_id,
         source.gold.is_(None),
         source.state == "open",
-        left < needed,
+        left < overlap - taken,
     )
-    return and_(~held_gold, or_(UnitRow.gold.is_(None), and_(~_has_seen(person_id, UnitRow), ~is_needed)))
+    # Whoever began this gold goes on with it.
+    own = exists().where(mine.person_id == person_id, mine.unit_id == UnitRow.id)
+    is_fit = or_(own, and_(~_has_seen(person_id, UnitRow), ~is_needed))
+    return and_(~held_gold, or_(UnitRow.gold.is_(None), is_fit))
 
 
-def _is_live() -> ColumnElement[bool]:
+def _is_live(row: Any) -> ColumnElement[bool]:
     """As SQL: an annotator's copy that has a place."""
-    return and_(AssignmentRow.role == "annotator", AssignmentRow.state.in_(("working", "returned", "submitted")))
+    return and_(row.role == "annotator", row.state.in_(("working", "returned", "submitted")))
 
 
-def _has_seen(person_id: Any, unit: Any) -> ColumnElement[bool]:
-    """As SQL: a person has held another unit that shows the turns of a unit of chains or dialogues, in any state."""
+def _has_seen(person_id: Any, unit: Any, *others: ColumnElement[bool]) -> ColumnElement[bool]:
+    """As SQL: a person has held a unit that shows the turns of a unit about a chain or a dialogue, in any state.
+
+    Args:
+        person_id: The person.
+        unit: The unit about a chain or a dialogue.
+        others: More conditions.
+    """
     other, held = aliased(UnitRow), aliased(AssignmentRow)
-    return exists().where(
-        held.person_id == person_id, held.unit_id == other.id, other.id != unit.id, _shows(other, unit)
-    )
+    return exists().where(held.person_id == person_id, held.unit_id == other.id, _shows(other, unit), *others)
 
 
 def _shows(unit: Any, turns: Any) -> ColumnElement[bool]:
@@ -594,7 +594,7 @@ def _shows(unit: Any, turns: Any) -> ColumnElement[bool]:
 
 def _works_in(queue_id: Any, person: Any = PersonRow) -> ColumnElement[bool]:
     """As SQL: a person works in a queue. If it is assigned to people or groups, only those do."""
-    duty, mine, unit = aliased(DutyRow), aliased(DutyRow), aliased(UnitRow)
+    duty, mine, unit, held = map(aliased, (DutyRow, DutyRow, UnitRow, AssignmentRow))
     of_queue = and_(duty.queue_id == queue_id, duty.unit_id.is_(None))
     groups = select(MembershipRow.group_id).where(MembershipRow.person_id == person.id)
     is_assigned = exists().where(
@@ -603,10 +603,7 @@ def _works_in(queue_id: Any, person: Any = PersonRow) -> ColumnElement[bool]:
         or_(mine.person_id == person.id, mine.group_id.in_(groups)),
     )
     has_worked = exists().where(
-        AssignmentRow.person_id == person.id,
-        AssignmentRow.role == "annotator",
-        AssignmentRow.unit_id == unit.id,
-        unit.queue_id == queue_id,
+        held.person_id == person.id, held.role == "annotator", held.unit_id == unit.id, unit.queue_id == queue_id
     )
     return and_(
         person.disabled_at.is_(None),

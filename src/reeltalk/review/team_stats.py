@@ -57,6 +57,8 @@ class QueueProgress:
     """Number of units by `STATES`."""
     turns: Mapping[str, int]
     """Number of turns by `STATES`."""
+    task: str = ""
+    """The kind of work: one of `TASKS`, or `collect`."""
 
     @property
     def total(self) -> int:
@@ -129,6 +131,7 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
             queue.is_open,
             units.get(queue.id, dict.fromkeys(STATES, 0)),
             turns.get(queue.id, dict.fromkeys(STATES, 0)),
+            queue.task,
         )
         for queue in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
     ]

@@ -19,6 +19,7 @@ from reeltalk.review.assigning import ADJUDICATOR
 from reeltalk.review.importing import WRITTEN, latest_revision
 from reeltalk.review.settling import DONE
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, canonical_json
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import Json, Record
@@ -102,14 +103,6 @@ class SetAside:
         """For people, who count turns from 1."""
         at = f", {spoken_place(self.place)}" if self.place is not None else ""
         return f"{self.title}{at}: {self.problem}"
-
-
-def spoken_place(place: str) -> str:
-    """A place for people, who count from 1: `turn 1` for `0`, `the link from turn 3 to turn 1` for `2-0`."""
-    source, dash, target = place.partition("-")
-    if source.isdigit() and target.isdigit():
-        return f"the link from turn {int(source) + 1} to turn {int(target) + 1}"
-    return f"turn {int(place) + 1}" if place.isdigit() and not dash else place
 
 
 def done_units(session: Session, kind: str, *, without: Container[str] = ()) -> Iterator[DoneUnit]:

@@ -146,7 +146,7 @@ def change_queue(
                 change,
                 queue_id,
                 title=title,
-                position=position,
+                position=position - 1,
                 overlap=overlap,
                 is_open=is_open == "yes",
                 approval=project.settings.approval,

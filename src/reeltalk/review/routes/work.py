@@ -16,7 +16,17 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
+from reeltalk.review.assigning import (
+    ADJUDICATOR,
+    ANNOTATOR,
+    TEST,
+    UNFINISHED,
+    give_back,
+    known_units,
+    next_unit,
+    open_units,
+    renew_lease,
+)
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
@@ -124,6 +134,7 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
             "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
             "left": open_units(session, row.id, person.id, now) if works and row.is_open and row.task in TASKS else 0,
             "in_pairs": row.task not in TASKS,
+            "known": known_units(session, row.id, person.id) if works and row.is_open and row.task == TEST else 0,
         }
         for row in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
     ]

@@ -159,13 +159,14 @@ class LinksTask(ReviewTask):
             ("skills", "SVBench skill", list(self.skills), ()),
         ):
             check_chosen(title, allowed, getattr(found, field), before, is_decided=is_kept, field=field)
-        if is_kept and found.question is None and (found.method is not None or found.references is not None):
+        same = found.question == target["question"] and list(found.references or ()) == target.get("references", [])
+        is_unfinished = found.method is not None or (found.question is None and found.references is not None)
+        if is_kept and (same or found.question is None) and is_unfinished:
             raise InvalidValue(
                 "the rewriting of the later question is not finished: write the question, or take the rewriting away",
                 field="question",
             )
         if found.decision is not None:
-            same = found.question == target["question"] and list(found.references or ()) == target.get("references", [])
             if same or found.question is None:
                 found = found.model_copy(update={"question": None, "references": None, "method": None, "fits": False})
             unique = {name: tuple(dict.fromkeys(getattr(found, name))) for name in ("relations", "skills")}
