@@ -26,7 +26,10 @@ def is_applied(session: Session, assignment: AssignmentRow, unit: UnitRow) -> bo
         unit: The unit.
     """
     apply = session.scalars(
-        select(EventRow).where(EventRow.subject == PROJECT, EventRow.kind == APPLY).order_by(EventRow.seq.desc()).limit(1)
+        select(EventRow)
+        .where(EventRow.subject == PROJECT, EventRow.kind == APPLY)
+        .order_by(EventRow.seq.desc())
+        .limit(1)
     ).first()
     if apply is None:
         return False
@@ -38,7 +41,5 @@ def is_applied(session: Session, assignment: AssignmentRow, unit: UnitRow) -> bo
         subject, kinds = unit.id, ["complete", "settle"]
     else:
         return False
-    last = session.scalar(
-        select(func.max(EventRow.seq)).where(EventRow.subject == subject, EventRow.kind.in_(kinds))
-    )
+    last = session.scalar(select(func.max(EventRow.seq)).where(EventRow.subject == subject, EventRow.kind.in_(kinds)))
     return last is not None and last <= read

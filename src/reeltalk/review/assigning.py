@@ -121,9 +121,7 @@ def may_answer(person_id: str) -> ColumnElement[bool]:
     """As SQL about a unit: it is no part of a test, or this person has not worked on its video in another queue."""
     tests = select(QueueRow.id).where(QueueRow.task == TEST)
     known = known_videos(person_id, UnitRow.queue_id)
-    return or_(
-        UnitRow.queue_id.not_in(tests), UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known)
-    )
+    return or_(UnitRow.queue_id.not_in(tests), UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known))
 
 
 def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
@@ -288,9 +286,7 @@ def known_units(session: Session, queue_id: str, person_id: str) -> int:
     counted = (
         select(func.count())
         .select_from(UnitRow)
-        .where(
-            UnitRow.queue_id == queue_id, UnitRow.state == "open", UnitRow.id.not_in(own), ~may_answer(person_id)
-        )
+        .where(UnitRow.queue_id == queue_id, UnitRow.state == "open", UnitRow.id.not_in(own), ~may_answer(person_id))
     )
     return session.scalar(counted) or 0
 

@@ -474,7 +474,11 @@ def _reach(session: Session, source: UnitRow, queue: QueueRow) -> int:
     free = session.scalar(select(func.count()).select_from(PersonRow).where(_works_in(queue.id), ~has_seen)) or 0
     if source.state != "open":
         return free
-    taken = select(func.count()).select_from(AssignmentRow).where(AssignmentRow.unit_id == source.id, _is_live(AssignmentRow))
+    taken = (
+        select(func.count())
+        .select_from(AssignmentRow)
+        .where(AssignmentRow.unit_id == source.id, _is_live(AssignmentRow))
+    )
     needed = max(0, queue.overlap - (session.scalar(taken) or 0))
     return max(0, free - needed)
 

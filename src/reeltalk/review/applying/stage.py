@@ -255,7 +255,9 @@ def _culprit(
     if is_broken({*without, *units}):
         shown = "; ".join(f"{finding.where}: {finding.problem}" for finding in problems[:SHOWN])
         more = f"; and {len(problems) - SHOWN:,} more" if len(problems) > SHOWN else ""
-        raise BrokenInvariantError(f"what people collected contradicts the benchmark: {shown}{more}; nothing was applied")
+        raise BrokenInvariantError(
+            f"what people collected contradicts the benchmark: {shown}{more}; nothing was applied"
+        )
     sound, broken = 0, len(units)
     while broken - sound > 1:
         middle = (sound + broken) // 2

@@ -44,7 +44,9 @@ class TurnValue(BaseModel):
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         if self.correct_option is not None and self.correct_option >= len(self.options or ()):
-            raise ValueError(f"option {self.correct_option + 1} is marked as right, of {len(self.options or ())} options")
+            raise ValueError(
+                f"option {self.correct_option + 1} is marked as right, of {len(self.options or ())} options"
+            )
         if self.decision in (Decision.ACCEPT, Decision.EDIT):
             if not self.question.strip():
                 raise ValueError("a turn that is accepted needs a question")

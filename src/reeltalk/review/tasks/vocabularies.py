@@ -73,8 +73,10 @@ def check_chosen(
     for label in chosen:
         if label in allowed or (label in drafted and not is_decided):
             continue
-        whose = f"the draft's label {label!r} is not in {title}; replace it with" if label in drafted else (
-            f"{title} has no label {label[:80]!r}; choose from"
+        whose = (
+            f"the draft's label {label!r} is not in {title}; replace it with"
+            if label in drafted
+            else (f"{title} has no label {label[:80]!r}; choose from")
         )
         raise InvalidValue(f"{whose} {', '.join(allowed)}", field=field)
 
