@@ -153,8 +153,8 @@ def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, 
     """Give a unit to somebody.
 
     Raises:
-        Conflict: They have it already, in this or another role; others hold all its places; or they have seen what keeps
-            them from working on it.
+        Conflict: They have it already, in this or another role; others hold all its places; or what they have seen
+            keeps them from working on it.
     """
     session = change.session
     if session.scalars(

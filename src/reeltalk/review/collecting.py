@@ -321,7 +321,8 @@ def known_videos(person_id: str, queue_id: Any) -> CompoundSelect[Any]:
         person_id: The person.
         queue_id: Id of the queue that does not count, as a value or as SQL.
     """
-    unit, other, mine, talk = map(aliased, (UnitRow, UnitRow, AssignmentRow, LiveDialogueRow))
+    unit, other = aliased(UnitRow), aliased(UnitRow)
+    mine, talk = aliased(AssignmentRow), aliased(LiveDialogueRow)
     judged = exists().where(EventRow.subject == talk.id, EventRow.kind == "judge", EventRow.author == person_id)
     takes_part = or_(talk.investigator_id == person_id, talk.correspondent_id == person_id, judged)
     held = (

@@ -331,7 +331,7 @@ class GoldPlanted:
     planted: int
     wanted: int
     unreachable: int
-    """Units that were not copied, since the copy could reach nobody: everybody has seen the unit, or is needed for it."""
+    """Units that were not copied, since everybody has seen them or is needed for them: the copy would reach nobody."""
     unfit: int
     """Units that were not copied, since they have too few turns or no fault can be planted in them."""
     crowded: int
@@ -413,7 +413,7 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
         if waiting:
             ideal = int((number + 0.5) * len(waiting) / len(made))
             slots = _slots(len(waiting), order.get(source.id))
-            position = waiting[min(slots, key=lambda slot, to=ideal: abs(slot - to))].position
+            position = waiting[_nearest(slots, ideal)].position
         unit_id = _gold_id(queue_id, source.id, seed)
         faults: dict[str, Json] = {place: fault.value for place, fault in gold.faults.items()}
         session.add(
@@ -446,6 +446,10 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
 
 def _gold_id(queue_id: str, source_id: str, seed: int) -> str:
     return derive_id("unit", "gold", queue_id, source_id, str(seed))
+
+
+def _nearest(slots: Sequence[int], ideal: int) -> int:
+    return min(slots, key=lambda slot: abs(slot - ideal))
 
 
 def _slots(count: int, source: int | None) -> list[int]:
@@ -524,9 +528,8 @@ def may_get(person_id: str) -> ColumnElement[bool]:
     Gold is given only to people who have never held any other unit that shows its turns, of whatever queue, and only
     while enough others are left for the unit that it copies.
     """
-    gold, source, other, held, mine, live = map(
-        aliased, (UnitRow, UnitRow, PersonRow, AssignmentRow, AssignmentRow, AssignmentRow)
-    )
+    gold, source, other = aliased(UnitRow), aliased(UnitRow), aliased(PersonRow)
+    held, mine, live = aliased(AssignmentRow), aliased(AssignmentRow), aliased(AssignmentRow)
     held_gold = exists().where(
         held.person_id == person_id,
         held.unit_id == gold.id,
@@ -579,7 +582,7 @@ def _has_seen(person_id: Any, unit: Any, *others: ColumnElement[bool]) -> Column
 def _shows(unit: Any, turns: Any) -> ColumnElement[bool]:
     """As SQL: a unit shows the turns of another one, which is about a chain or a dialogue.
 
-    Link boards show two chains; tests and ratings show the questions of a chain, a dialogue, or a path through the video.
+    Link boards show two chains; tests and ratings show the questions of a chain, a dialogue, or a path.
     """
     name = turns.target_id
     length, part = func.length(unit.target_id), func.length(name) + 1
@@ -598,7 +601,7 @@ def _shows(unit: Any, turns: Any) -> ColumnElement[bool]:
 
 def _works_in(queue_id: Any, person: Any = PersonRow) -> ColumnElement[bool]:
     """As SQL: a person works in a queue. If it is assigned to people or groups, only those do."""
-    duty, mine, unit, held = map(aliased, (DutyRow, DutyRow, UnitRow, AssignmentRow))
+    duty, mine, unit, held = aliased(DutyRow), aliased(DutyRow), aliased(UnitRow), aliased(AssignmentRow)
     of_queue = and_(duty.queue_id == queue_id, duty.unit_id.is_(None))
     groups = select(MembershipRow.group_id).where(MembershipRow.person_id == person.id)
     is_assigned = exists().where(

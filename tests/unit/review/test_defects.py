@@ -13,12 +13,11 @@ from reeltalk.review.applying.stage import apply_reviews
 from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import add_queue
-from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, VideoRow
+from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.answering import answer_drafts
 from reeltalk.review.verifying import verify_history
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.media import Clip
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
@@ -374,17 +373,16 @@ def test_1_the_author_takes_back_what_was_set_aside(team: Team) -> None:
     assert reopen(ada, bad).status_code == 200
 
 
-def test_1_any_contradiction_sets_one_task_aside(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_1_any_contradiction_sets_one_task_aside(team: Team) -> None:
     """Also one that no check of single values finds: then the task is found by trying."""
     ada = team.member("Ada", "annotator")
     works = [do_next(ada, question=f"Question of {number}?") for number in range(4)]
-    smuggle(team, works[2], "0", evidence=LATE)
-    monkeypatch.setattr("reeltalk.review.applying.sound_units._problem", lambda *_: None)
+    smuggle(team, works[2], "0", question="Who rings \x07?")
     applied = apply_reviews(team.project)
     assert [aside.unit_id for aside in applied.aside] == [unit_of(team, works[2]).id]
-    assert "evidence ends at 5000 s" in str(applied.aside[0])
+    assert "control character" in str(applied.aside[0])
     assert applied.counts["turns edited"] == 9
-    smuggle(team, works[2], "0", evidence=[])
+    smuggle(team, works[2], "0", question="Question of 2?")
 
 
 # 3. Gold gives itself away.
@@ -444,17 +442,6 @@ def test_3_nobody_gets_gold_and_its_original(team: Team, people: int) -> None:
         assert {unit.state for unit in units} == {"done"}, "the originals are done all the same"
 
 
-def test_3_whoever_held_gold_does_not_get_its_original_later(team: Team) -> None:
-    owner, ada, _ = (team.member(name, role) for name, role in (("O", "owner"), ("A", "annotator"), ("B", "annotator")))
-    plant(owner, count=1)
-    ((gold, record),) = gold_of(team).items()
-    while gold not in {unit.id for unit in held(team, ada)}:
-        do_next(ada)
-    while ada.form("/queues/turns/next").headers["location"].startswith("/work/"):
-        do_next(ada)
-    assert record not in {unit.target_id for unit in held(team, ada) if unit.gold is None}
-
-
 def test_3_two_copies_of_one_task_do_not_go_to_one_person(team: Team) -> None:
     owner = team.member("Olga", "owner")
     members = [team.member(f"P{number}", "annotator") for number in range(4)]
@@ -495,22 +482,20 @@ def units_in(team: Team, queue: str) -> list[UnitRow]:
 def test_3_whoever_held_gold_does_not_see_the_original_in_another_queue(team: Team) -> None:
     owner, ada = team.member("Olga", "owner"), team.member("Ada", "annotator")
     team.member("Ben", "annotator")
-    plant(owner, count=1)
-    (record,) = gold_of(team).values()
-    while ada.form("/queues/turns/next").headers["location"].startswith("/work/"):
-        do_next(ada)
-    assert record in {unit.target_id for unit in held(team, ada) if unit.gold is not None}
-    boards = []
+    plant(owner, count=2)
+    work_through([ada])
+    gold = {unit.target_id for unit in held(team, ada) if unit.gold is not None}
+    assert gold
+    boards = set()
     while (place := ada.form("/queues/links/next").headers["location"]).startswith("/work/"):
-        boards.append(record_of(team, place.removeprefix("/work/")))
-        with transaction(team.project.database, OPERATOR) as change:
-            change.session.get_one(AssignmentRow, place.removeprefix("/work/")).state = "submitted"
-    assert len(boards) == 2
-    assert not [board for board in boards if record in board.split("/")]
-    with transaction(team.project.database, OPERATOR) as change:
-        for row in change.session.scalars(select(AssignmentRow).where(AssignmentRow.state == "submitted")):
-            if row.submitted_at is None:
-                row.state = "working"
+        work = place.removeprefix("/work/")
+        boards.add(record_of(team, work))
+        assert ada.save(work, "2-0", {"decision": "keep", "relations": ["Events"]}).status_code == 200
+        assert ada.save(work, "board", {"decision": "complete", "links": ["2-0"]}).status_code == 200
+        assert ada.api("POST", f"/api/work/{work}/submit").status_code == 200
+    assert boards == {
+        board for board in (str(unit.target_id) for unit in units_in(team, "links")) if not gold & set(board.split("/"))
+    }
 
 
 @pytest.mark.parametrize("trusted", ["drafts", "settled"])
@@ -591,10 +576,10 @@ def test_4_whoever_worked_on_a_video_is_not_examined_on_it(team: Team, how: str)
         assert owner.form(f"/team/people/{ada.id}/role", role="reader").status_code == 303
         assert owner.form(f"/team/people/{ada.id}/role", role="annotator").status_code == 303
         assert state_of(team, work) == "lapsed"
-    seen = str(unit_of(team, work).video_id)
+    seen = {unit.video_id for unit in held(team, ada)}
     add_test(team)
-    assert videos_asked(team, ada) == {"film0", "film1", "film2"} - {seen}
-    assert videos_asked(team, team.member("Ben", "annotator")) == {seen}
+    assert videos_asked(team, ada) == {"film0", "film1", "film2"} - seen
+    assert videos_asked(team, team.member("Ben", "annotator")) == seen
 
 
 def test_4_whoever_adjudicated_a_video_is_not_examined_on_it(pair: Team) -> None:
@@ -760,7 +745,7 @@ def test_5_what_an_earlier_edition_settled_with_a_new_label_is_set_aside(team: T
     smuggle(team, bad, "0", labels={"cogme.content": ["Obj"]})
     applied = apply_reviews(team.project)
     assert [(aside.place, aside.field) for aside in applied.aside] == [("0", "labels.cogme.content")]
-    assert "Obj" not in json.dumps([row.model_dump(mode="json") for row in benchmark_of(team).chains])
+    assert '"Obj"' not in json.dumps([row.model_dump(mode="json") for row in benchmark_of(team).chains])
     smuggle(team, bad, "0", labels=kept["labels"])
 
 
