@@ -331,7 +331,7 @@ def _check_again(
 
 
 def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> None:
-    """Take back submitted work: an annotator's until it is adjudicated or applied, an adjudicator's until it is applied.
+    """Take back submitted work until it is applied; that of annotators only until it is adjudicated.
 
     If all work on the unit was in, its results are deleted, and it is open again.
 

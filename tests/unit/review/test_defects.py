@@ -1,4 +1,7 @@
-"""Six defects of the first edition, each as somebody met it: every test here fails on that edition."""
+"""Six defects of the first edition, each as somebody met it: the tests fail on that edition.
+
+Three hold there too: no two copies of a task, no test for an investigator meanwhile, and no new method of rewriting.
+"""
 
 import json
 from collections.abc import Iterator
