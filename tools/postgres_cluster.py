@@ -124,6 +124,11 @@ class PostgresCluster:
             connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE {template}")
         return f"postgresql+psycopg://{USER}@/{name}?host={self._folder}"
 
+    def program(self, name: str) -> Path:
+        """The path of a program of this PostgreSQL, such as `pg_dump`."""
+        # The PATH may have a link to one of them alone.
+        return (self._programs / "initdb").resolve().parent / name
+
     def _conninfo(self, database: str) -> str:
         return f"host={self._folder} user={USER} dbname={database}"
 

@@ -13,7 +13,6 @@ from reeltalk.analysis.columns import answer_settings, metric_kind
 from reeltalk.analysis.leaderboard import RESERVED_NAMES, Leaderboard
 from reeltalk.analysis.verdicts import Place, ShownVerdict
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.vocabulary import activity_title
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails
 from reeltalk.schema.dialogue import ChecklistItem, Turn
@@ -21,6 +20,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import label_title
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.runs import is_withheld
+from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import ANSWERS, INFO
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, PATHS, VIDEOS

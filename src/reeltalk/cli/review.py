@@ -57,6 +57,7 @@ def serve(
     proxy: Annotated[tuple[str, ...], IN_SERVER] = (),
     connections: Annotated[int | None, IN_SERVER] = None,
     connections_per_address: Annotated[int | None, IN_SERVER] = None,
+    processes: Annotated[int, IN_SERVER] = 1,
 ) -> int:
     """Serve a benchmark to the people who review it. Their work is kept next to it, in BENCH.review.
 
@@ -93,6 +94,9 @@ def serve(
         taken, the connection that has waited longest for a request is closed.
     connections_per_address
         Most connections from one address, proxies excepted; half of all by default.
+    processes
+        Number of processes that answer requests, for teams of more than about 60 people; 1 to 16. More than one need
+        a PostgreSQL database.
     """
     from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 
@@ -113,7 +117,7 @@ def serve(
     # Report an address that is in use before anything is loaded.
     with contextlib.ExitStack() as closed:
         listening = closed.enter_context(contextlib.closing(listen(host, port)))
-        project = ReviewProject.open(benchmark, url=database)
+        project = ReviewProject.open(benchmark, url=database, processes=processes)
         closed.enter_context(contextlib.closing(project.database))
         served = prepare_videos(opened, project.folder / PLAYABLE, progress=say)
         loaded = import_benchmark(
@@ -138,7 +142,7 @@ def serve(
         for warning in reached.warnings(host):
             say(f"warning: {warning}")
         say("Ctrl-C stops it; all work is stored, and the same command continues")
-        run_server(project, listening, reached, limits)
+        run_server(project, listening, reached, limits, processes)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
 
@@ -220,6 +224,7 @@ def _add_rating(
     database: str | None,
 ) -> int:
     from reeltalk.review.tasks.rating import RatingTask, load_scale, rating_drafts
+    from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.runs import read_run
 
     check_counts(overlap=overlap)
@@ -237,7 +242,7 @@ def _add_rating(
                 answers.append(turn)
     if wanted is not None and (unknown := sorted(wanted - known)):
         raise SettingError(f"--models {unknown[0]}: the runs hold {', '.join(sorted(known)) or 'none'}")
-    drafts = rating_drafts(answers, found)
+    drafts = rating_drafts(answers, found, content=Benchmark.open(benchmark).content())
     task = RatingTask()
     title = f"Rate answers: {found.source or found.name}"
     count = _add(benchmark, database, task.kind, name or f"rating-{found.name}", drafts, title=title, overlap=overlap)

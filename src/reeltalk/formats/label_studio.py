@@ -22,7 +22,6 @@ from reeltalk.formats.label_studio_layout import (
     DECISIONS,
     DEFAULTS,
     KEPT,
-    REASON_WORDS,
     Annotation,
     LabelStudioOptions,
     LabelStudioTask,
@@ -43,7 +42,7 @@ from reeltalk.schema.dialogue import REWORDING, Dialogue, QAChain, Turn, without
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import Decision, FieldEdit, Review
+from reeltalk.schema.review import REASON_TITLES, Decision, FieldEdit, Review
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, read_json, read_json_lines, record_errors
 from reeltalk.store.foreign import visible_files
@@ -53,7 +52,7 @@ from reeltalk.store.tables import TABLES
 __all__ = ["LabelStudioOptions", "read", "write"]
 
 _DECISION_OF: Final = {words: decision for decision, words in DECISIONS.items()}
-_REASON_OF: Final = {words: reason for reason, words in REASON_WORDS.items()}
+_REASON_OF: Final = {words: reason for reason, words in REASON_TITLES.items()}
 REVISION: Final = 0
 """Revision of the reviewed drafts, since a benchmark does not number its revisions."""
 

@@ -25,7 +25,7 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import VOCABULARIES
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import Decision, Reason
+from reeltalk.schema.review import REASON_TITLES, Decision
 from reeltalk.store.documents import SourceModel, parse
 
 
@@ -430,17 +430,6 @@ DECISIONS: Final = {
     Decision.REJECT: "Reject",
     Decision.SKIP: "Cannot tell",
 }
-REASON_WORDS: Final = {
-    Reason.NOT_IN_VIDEO: "Not in the video",
-    Reason.AMBIGUOUS: "Ambiguous",
-    Reason.LEAKS: "The answer can be known without the video",
-    Reason.ABILITY_MISMATCH: "Does not test what its labels say",
-    Reason.TOO_EASY: "Too easy",
-    Reason.WRONG_TIME: "Wrong time",
-    Reason.WRONG_ANSWER: "Wrong answer",
-    Reason.LANGUAGE: "Language",
-    Reason.OTHER: "Other: say what in the note",
-}
 
 
 def labelling_config(turns: Iterable[Turn], *, most: int) -> str:
@@ -467,7 +456,7 @@ def labelling_config(turns: Iterable[Turn], *, most: int) -> str:
         ET.SubElement(decision, "Choice", value=words, alias=value)
     reasons = _control(turn, "Choices", REASONS, choice="multiple", visibleWhen="choice-selected")
     reasons.attrib |= {"whenTagName": f"{DECISION}_{INDEX}", "whenChoiceValue": DECISIONS[Decision.REJECT]}
-    for reason, words in REASON_WORDS.items():
+    for reason, words in REASON_TITLES.items():
         ET.SubElement(reasons, "Choice", value=words, alias=reason)
     _text(turn, "Question", QUESTION, maxSubmissions="1")
     _text(turn, "Reference answers, the preferred one first", ANSWERS)

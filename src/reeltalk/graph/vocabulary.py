@@ -5,7 +5,6 @@ IEEE Access 2023. Words: VDAct's template summaries (AAAI 2025), which `TOLD_CLA
 exactly; `PLAIN_CLASSES` adds those that VDAct shows unsplit, and those of our own household.
 """
 
-import re
 from typing import Final
 
 ONTOLOGY: Final = "http://example.org/virtualhome2kg/ontology/"
@@ -205,14 +204,6 @@ def class_of(name: str) -> str:
 def told_name(name: str) -> str:
     """The words of VDAct's template summaries for an object."""
     return TOLD_CLASSES.get(class_of(name), class_of(name))
-
-
-_SCENE: Final = re.compile(r"\d*_scene\d+")
-
-
-def activity_title(name: str) -> str:
-    """The name of an activity for people: `Drink milk` for `Drink_milk3_scene2`."""
-    return _SCENE.split(name)[0].replace("_", " ")
 
 
 def plain_name(name: str) -> str:

@@ -16,7 +16,8 @@ from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.phrases import join_list, noun, phrase
 from reeltalk.graph.reading import graph_of_clip, read_graphs
 from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.graph.vocabulary import ROOMS, SPATIAL, activity_title, class_of, plain_name
+from reeltalk.graph.vocabulary import ROOMS, SPATIAL, class_of, plain_name
+from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import CLIPS, VIDEOS
 

@@ -29,7 +29,6 @@ from reeltalk.analysis.values import (
     metric_unit,
 )
 from reeltalk.analysis.verdicts import Place, ShownVerdict
-from reeltalk.graph.vocabulary import activity_title
 from reeltalk.metrics.uncertainty import INTERVAL
 from reeltalk.pages import charts
 from reeltalk.pages.figure_files import FIGURE_NAMES, FigureFile, write_figures
@@ -37,6 +36,7 @@ from reeltalk.pages.settings import ModelAbout, ReportSettings
 from reeltalk.parallel import Executor
 from reeltalk.schema.runs import Control
 from reeltalk.schema.texts import printable
+from reeltalk.schema.titles import activity_title
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
 

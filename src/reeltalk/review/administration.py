@@ -5,29 +5,36 @@ cover withheld values, and somebody who guesses a decision could check the guess
 --verify` checks the chain on the machine of the database.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlencode
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import ColumnElement, Row, Select, Text, func, or_, select, type_coerce
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, Role, may
-from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED
-from reeltalk.review.database import ProjectSettings
+from reeltalk.review.assigning import ADJUDICATOR, ORDER, ORDERS, UNFINISHED
+from reeltalk.review.database import Database, ProjectSettings
+from reeltalk.review.describing import searched
 from reeltalk.review.errors import Conflict, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.naming import unit_names
 from reeltalk.review.people import clean_line, end_sessions
 from reeltalk.review.settling import OPEN, release_work, set_overlap
 from reeltalk.review.tables import (
     AssignmentRow,
     EventRow,
     InvitationRow,
+    LiveDialogueRow,
     PersonRow,
     ProjectRow,
     QueueRow,
     TokenRow,
     UnitRow,
+    UnitWordsRow,
+    canonical_json,
     moment,
 )
 from reeltalk.review.tasks.registry import TASKS
@@ -162,7 +169,15 @@ PROJECT = "project"
 
 
 def change_queue(
-    change: Transaction, queue_id: str, *, title: str, position: int, overlap: int, is_open: bool, approval: bool
+    change: Transaction,
+    queue_id: str,
+    *,
+    title: str,
+    position: int,
+    overlap: int,
+    is_open: bool,
+    approval: bool,
+    order: str = ORDERS[0],
 ) -> None:
     """Change a queue.
 
@@ -174,6 +189,7 @@ def change_queue(
         overlap: How many people do each unit. Complete units stay complete.
         is_open: Whether people may take units. Work that was begun can be finished in any case.
         approval: Whether an adjudicator approves units that become complete because fewer people do each.
+        order: The order in which people get its units: one of `ORDERS`.
 
     Raises:
         NotFound: There is no such queue.
@@ -188,22 +204,28 @@ def change_queue(
         raise InvalidValue("the order is a number from 1 to 1000", field="position")
     if not 1 <= overlap <= LARGEST_OVERLAP:
         raise InvalidValue(f"1 to {LARGEST_OVERLAP} people can do each task", field="overlap")
+    if order not in ORDERS:
+        raise InvalidValue(f"people get tasks in one of these orders: {', '.join(ORDERS)}", field="order")
     if overlap != queue.overlap and queue.task not in TASKS:
         raise InvalidValue("this kind of work is always done by two people", field="overlap")
     if overlap != queue.overlap:
         set_overlap(change, queue, TASKS[queue.task], overlap, approval=approval)
     before = _queue(queue)
     queue.title, queue.position, queue.is_open = title, position, is_open
+    if queue.settings.get(ORDER, ORDERS[0]) != order:
+        # A new mapping, since changes inside it would go unnoticed.
+        queue.settings = {**queue.settings, ORDER: order}
     if _queue(queue) != before:
         change.record("queue", queue.id, before=before, after=_queue(queue))
 
 
-def _queue(queue: QueueRow) -> dict[str, str | int | bool]:
-    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open}
+def _queue(queue: QueueRow) -> dict[str, Json]:
+    order = queue.settings.get(ORDER, ORDERS[0])
+    return {"title": queue.title, "position": queue.position, "is_open": queue.is_open, "order": order}
 
 
-def change_settings(change: Transaction, settings: ProjectSettings) -> None:
-    """Change the project's settings.
+def change_settings(change: Transaction, **changes: Any) -> ProjectSettings:
+    """Change some of the project's settings; returns all of them.
 
     Raises:
         Conflict: Nothing was imported into the project yet.
@@ -211,10 +233,13 @@ def change_settings(change: Transaction, settings: ProjectSettings) -> None:
     row = change.session.scalars(select(ProjectRow)).one_or_none()
     if row is None:
         raise Conflict("no benchmark was loaded into this project yet")
+    # What is stored counts: another process of the server may have changed a setting meanwhile.
+    settings = ProjectSettings.model_validate(row.settings).model_copy(update=changes)
     before, after = dict(row.settings), settings.model_dump(mode="json")
     if before != after:
         row.settings = after
         change.record("settings", PROJECT, before=before, after=after)
+    return settings
 
 
 MOST_EVENTS: Final = 500
@@ -223,10 +248,74 @@ TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
-        *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair"),
+        *("load", "rename", "benchmark", "queue", "overlap", "settings", "apply", "pair"),
+        *("line", "guideline", "reading"),
+        *("group", "ungroup", "assign", "unassign"),
     }
 )
 """Kinds of events that contain no work. All others belong to a unit, or are withheld."""
+UNIT_EVENTS: Final = frozenset(
+    {
+        *("take", "give_back", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
+        *("wait", "resume", "complete", "result", "settle", "unsettle", "gold", "set_aside", "comment"),
+        *("begin", "say", "finish", "judge"),
+    }
+)
+"""Kinds of events that belong to a unit, or to a dialogue of a pair."""
+
+
+@dataclass(frozen=True)
+class EventFilter:
+    """Which events to show. What is empty selects all."""
+
+    person: str = ""
+    """The author's id, or `operator`."""
+    kind: str = ""
+    queue: str = ""
+    """Id of a queue: it, its units, and the work on them."""
+    unit: str = ""
+    """A unit's id, or part of its name."""
+    day: str = ""
+    """A day in UTC, as `2026-11-22`."""
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """As SQL about an event.
+
+        Raises:
+            InvalidValue: The day is no day.
+        """
+        found: list[ColumnElement[bool]] = []
+        if self.person:
+            found.append(EventRow.author == self.person)
+        if self.kind:
+            found.append(EventRow.kind == self.kind)
+        if self.queue:
+            units = select(UnitRow.id).where(UnitRow.queue_id == self.queue)
+            found.append(or_(EventRow.subject == self.queue, _is_about(units)))
+        if self.unit:
+            words = type_coerce(UnitWordsRow.words, Text()).contains(
+                canonical_json(searched(self.unit))[1:-1], autoescape=True
+            )
+            named = select(UnitWordsRow.unit_id).where(words)
+            found.append(_is_about(select(UnitRow.id).where(or_(UnitRow.id == self.unit, UnitRow.id.in_(named)))))
+        if self.day:
+            try:
+                first = datetime.fromisoformat(f"{self.day}T00:00:00+00:00")
+            except ValueError:
+                raise InvalidValue("a day is written as 2026-11-22", field="day") from None
+            found += [EventRow.at >= moment(first), EventRow.at < moment(first + timedelta(days=1))]
+        return found
+
+    def address(self) -> str:
+        """As the query of an address, with an `&` in front; empty if it selects all."""
+        given = {name: value for name, value in vars(self).items() if value}
+        return f"&{urlencode(given)}" if given else ""
+
+
+def _is_about(units: Select[str]) -> ColumnElement[bool]:
+    works = select(AssignmentRow.id).where(AssignmentRow.unit_id.in_(units))
+    dialogues = select(LiveDialogueRow.id).where(LiveDialogueRow.unit_id.in_(units))
+    return or_(*(EventRow.subject.in_(subjects) for subjects in (units, works, dialogues)))
 
 
 @dataclass(frozen=True)
@@ -240,8 +329,8 @@ class VisibleEvent:
     subject: str
     unit: str | None
     """Id of the unit that it belongs to."""
-    title: str | None
-    """The unit's title."""
+    name: str | None
+    """The unit's name."""
     place: str | None
     before: Json
     after: Json
@@ -268,6 +357,7 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
     Places are withheld too: for drawn links and added labels, the place reveals the work.
     """
     units = _units(session, {row.subject for row in rows if row.kind not in TEAM_EVENTS})
+    names = unit_names(session, {unit.id for unit in units.values()})
     found = []
     for row in rows:
         unit = units.get(row.subject)
@@ -280,7 +370,7 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
                 kind=row.kind,
                 subject=row.subject,
                 unit=unit.id if unit is not None else None,
-                title=unit.title if unit is not None else None,
+                name=names[unit.id] if unit is not None else None,
                 place=None if hidden else row.place,
                 before=None if hidden else row.before,
                 after=None if hidden else row.after,
@@ -290,25 +380,53 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
     return found
 
 
-def events_after(session: Session, seq: int, limit: int) -> list[VisibleEvent]:
-    """The events that follow one, first to last."""
-    query = select(EventRow).where(EventRow.seq > seq).order_by(EventRow.seq).limit(min(limit, MOST_EVENTS))
-    return visible_events(session, session.scalars(query).all())
+EVERYTHING: Final = EventFilter()
 
 
-def events_before(session: Session, seq: int | None, limit: int) -> list[VisibleEvent]:
-    """The events before one, or the latest, last to first."""
-    query = select(EventRow).order_by(EventRow.seq.desc()).limit(min(limit, MOST_EVENTS))
+def events_after(session: Session, seq: int, limit: int, chosen: EventFilter = EVERYTHING) -> list[VisibleEvent]:
+    """The events that follow one, first to last.
+
+    Raises:
+        InvalidValue: The filter cannot be used.
+    """
+    query = select(EventRow).where(EventRow.seq > seq, *chosen.conditions()).order_by(EventRow.seq)
+    return visible_events(session, session.scalars(query.limit(min(limit, MOST_EVENTS))).all())
+
+
+def events_before(
+    session: Session, seq: int | None, limit: int, chosen: EventFilter = EVERYTHING
+) -> list[VisibleEvent]:
+    """The events before one, or the latest, last to first.
+
+    Raises:
+        InvalidValue: The filter cannot be used.
+    """
+    query = select(EventRow).where(*chosen.conditions()).order_by(EventRow.seq.desc()).limit(min(limit, MOST_EVENTS))
     return visible_events(session, session.scalars(query if seq is None else query.where(EventRow.seq < seq)).all())
 
 
+def all_events(database: Database, chosen: EventFilter) -> Iterator[VisibleEvent]:
+    """All events that a filter selects, first to last. They are read a few at a time.
+
+    Raises:
+        InvalidValue: The filter cannot be used.
+    """
+    last, found = 0, True
+    while found:
+        with database.reading() as session:
+            some = events_after(session, last, MOST_EVENTS, chosen)
+        yield from some
+        found = len(some) == MOST_EVENTS
+        last = some[-1].seq if some else last
+
+
 def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:
-    """The unit of each subject that is one or is work on one, with its id, title and state.
+    """The unit of each subject that is one or is work on one, with its id and state.
 
     A complete unit is open again while work on it was returned. Its events are then withheld again.
     """
     subjects = list(subjects)
-    shown = (UnitRow.id, UnitRow.title, UnitRow.state)
+    shown = (UnitRow.id, UnitRow.state)
     own = select(UnitRow.id.label("subject"), *shown).where(UnitRow.id.in_(subjects))
     work = (
         select(AssignmentRow.id.label("subject"), *shown)

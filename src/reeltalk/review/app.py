@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy import select
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 from starlette.types import Scope
@@ -21,23 +22,33 @@ from starlette.types import Scope
 from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError, SettingError
 from reeltalk.review.access import Role
+from reeltalk.review.bundle import bundles
 from reeltalk.review.connections import BoundedServer, ConnectionLimits, ConnectionPool, connection_limits
 from reeltalk.review.credentials import decoy_hash
 from reeltalk.review.database import ReviewProject
+from reeltalk.review.describing import describe_all
 from reeltalk.review.errors import ApiError, InvalidValue, NotFound, TooManyRequests, Unauthorized
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Address, Guard, LoginLimiter, json_error
 from reeltalk.review.idempotency import OneTimeSecrets
 from reeltalk.review.people import invite, withdraw
+from reeltalk.review.processes import Processes
 from reeltalk.review.routes import (
     accounts,
     administration,
+    assignment,
     board,
     collecting,
+    comments,
+    guidelines,
     media,
+    pay,
+    quality,
+    units,
     work,
 )
 from reeltalk.review.tables import InvitationRow, PersonRow
+from reeltalk.review.thumbnails import ThumbnailMaker
 from reeltalk.review.web import page
 
 
@@ -52,7 +63,21 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
-    areas = (accounts, work, media, board, collecting, administration)
+    app.state.thumbnails = ThumbnailMaker()
+    areas = (
+        accounts,
+        work,
+        media,
+        board,
+        quality,
+        pay,
+        units,
+        comments,
+        collecting,
+        assignment,
+        guidelines,
+        administration,
+    )
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
@@ -64,12 +89,29 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(ReeltalkError, _failed)
     app.add_middleware(Guard, address=address)
+    describe_all(project.database)
     decoy_hash()
+    bundles()
     return app
 
 
 class PackageFiles(StaticFiles):
-    """Files of the package. They are not secret. Browsers keep them and ask whether they have changed."""
+    """The two bundles, which browsers keep for ever, and their sources, for which browsers ask if they have changed.
+
+    None of them are secret.
+    """
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        for bundle in bundles().values():
+            if path == bundle.name and scope["method"] in ("GET", "HEAD"):
+                packs = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+                headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+                if packs:
+                    headers["content-encoding"] = "gzip"
+                return Response(
+                    bundle.packed if packs else bundle.content, headers=headers, media_type=bundle.media_type
+                )
+        return await super().get_response(path, scope)
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
@@ -203,6 +245,7 @@ def run_server(
     listening: socket.socket,
     address: Address | None = None,
     limits: ConnectionLimits | None = None,
+    processes: int = 1,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first.
 
@@ -210,21 +253,33 @@ def run_server(
         project: The project.
         listening: The listening socket.
         address: How browsers reach it; by default only under this machine's own names.
-        limits: Limits of connections; by default what this process can hold.
+        limits: Limits of connections, of all processes together; by default what this process can hold.
+        processes: How many processes answer requests. More than one need PostgreSQL.
     """
     address = address or Address()
-    config = uvicorn.Config(
-        create_app(project, address),
-        http="httptools",
-        ws="none",
-        # Only named proxies may report the client's address; others could send any address.
-        proxy_headers=bool(address.proxies),
-        forwarded_allow_ips=list(address.proxies),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=10,
-    )
-    # uvicorn raises the signal again after it has closed everything.
-    with contextlib.suppress(KeyboardInterrupt):
-        BoundedServer(config, ConnectionPool(limits or connection_limits(), address.is_proxy)).run(sockets=[listening])
+    app = create_app(project, address)
+    shared = (limits or connection_limits()).shared_by(processes)
+
+    def serve() -> None:
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            # Only named proxies may report the client's address; others could send any address.
+            proxy_headers=bool(address.proxies),
+            forwarded_allow_ips=list(address.proxies),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=10,
+        )
+        # uvicorn raises the signal again after it has closed everything.
+        with contextlib.suppress(KeyboardInterrupt):
+            BoundedServer(config, ConnectionPool(shared, address.is_proxy)).run(sockets=[listening])
+
+    if processes == 1:
+        serve()
+        return
+    # A connection must not be used by two processes.
+    project.database.close()
+    Processes(app, serve, processes).run()

@@ -5,19 +5,22 @@ returned, or was submitted. There are never more live copies than places. A copy
 *lapsed*: what its person saved stays, they may go on, and the first to submit counts.
 """
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from reeltalk.review.access import ALLOWED, Action
 from reeltalk.review.collecting import hidden_videos, known_videos
+from reeltalk.review.duties import Reach, reach_of, units_of_person
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
 from reeltalk.review.gold import may_get
-from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
+from reeltalk.review.tables import AssignmentRow, CommentRow, EntryRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 
 ANNOTATOR: Final = "annotator"
@@ -29,6 +32,10 @@ TEST: Final = "test"
 """The kind of work in which people answer questions that they must not know."""
 LONGEST_LEASE: Final = timedelta(hours=24)
 """A lease that ends later was given by a wrong clock and holds nothing."""
+ORDER: Final = "order"
+"""Key in a queue's settings: one of `ORDERS`."""
+ORDERS: Final = ("given", "video", "random")
+_PRIME: Final = 10_007
 
 
 def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
@@ -74,25 +81,91 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
             regain_place(change, own, session.get_one(UnitRow, own.unit_id))
         renew_lease(own, lease_minutes=lease_minutes, now=change.at)
         return own
+    unit = _next_free(session, queue, person_id, change.at)
+    return take_unit(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
+
+
+def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> UnitRow | None:
+    """The first unit that a person may take: of those assigned to them, or else of those that are for everybody."""
+    reach = reach_of(session, person_id, queue.id)
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
-    unit = session.scalars(
+    free = (
         select(UnitRow)
         .where(
-            UnitRow.queue_id == queue_id,
+            UnitRow.queue_id == queue.id,
             UnitRow.state == "open",
             ~mine,
-            or_(UnitRow.gold.is_not(None), places_held(change.at) < queue.overlap),
+            or_(UnitRow.gold.is_not(None), places_held(now) < queue.overlap),
             may_take(person_id),
         )
-        .order_by(UnitRow.position, UnitRow.gold.is_(None))
+        .order_by(*order_of(queue, person_id), UnitRow.gold.is_(None))
         .limit(1)
-    ).one_or_none()
-    return take_unit(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
+    )
+    if not reach.has_units:
+        return session.scalars(free).one_or_none() if _left(session, reach) else None
+    assigned = session.scalars(free.where(reach.is_assigned())).one_or_none()
+    if assigned is not None:
+        held, gold, total, golds = _shares(session, person_id, queue.id)
+        due = session.scalars(free.where(UnitRow.gold.is_not(None))) if is_due(held, gold, total, golds) else None
+        return (due.one_or_none() if due is not None else None) or assigned
+    return session.scalars(free.where(reach.is_general())).one_or_none() if _left(session, reach) else None
+
+
+def order_of(queue: QueueRow, person_id: str) -> tuple[ColumnElement[Any], ...]:
+    """As SQL: the order in which a person gets the units of a queue, as its setting `order` says.
+
+    `given` is the order of the benchmark, `video` that of the names of videos, and `random` an order of each person's
+    own, which stays the same.
+    """
+    order = queue.settings.get(ORDER, ORDERS[0])
+    if order == "video":
+        return UnitRow.video_id.is_(None), UnitRow.video_id, UnitRow.position
+    if order == "random":
+        # Databases share no hash function. All products stay below 2^31 for queues of up to 200,000 units.
+        digest = hashlib.sha256(person_id.encode()).digest()
+        a, b, c, d = (int.from_bytes(digest[4 * n : 4 * n + 4]) % (_PRIME - 1) + 1 for n in range(4))
+        mixed = ((UnitRow.position * a + b) % _PRIME) * ((UnitRow.position * c + d) % _PRIME) % _PRIME
+        return mixed, UnitRow.position
+    return (UnitRow.position,)
+
+
+def _left(session: Session, reach: Reach) -> float:
+    """How many more units without duties of their own a person may take."""
+    if not reach.general:
+        return 0
+    if reach.most is None:
+        return float("inf")
+    return max(0, reach.most - units_of_person(session, reach.person_id, reach.queue_id, (*UNFINISHED, "submitted")))
+
+
+def _shares(session: Session, person_id: str, queue_id: str) -> tuple[int, int, int, int]:
+    """How many units of a queue, and how many of them gold, a person has and the queue has."""
+    own = (
+        select(func.count(), func.count(UnitRow.gold))
+        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
+        .where(UnitRow.queue_id == queue_id, AssignmentRow.person_id == person_id, AssignmentRow.role == ANNOTATOR)
+    )
+    held, gold = session.execute(own).one()
+    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id)
+    golds = session.scalar(units.where(UnitRow.gold.is_not(None))) or 0
+    return held, gold, session.scalar(units) or 0 if golds else 0, golds
+
+
+def is_due(held: int, gold: int, total: int, golds: int) -> bool:
+    """True if somebody to whom units are assigned gets gold next, as often as it is among the units of the queue.
+
+    Args:
+        held: Number of units that they have.
+        gold: How many of these are gold.
+        total: Number of units of the queue.
+        golds: How many of these are gold.
+    """
+    return golds > 0 and (gold + 1) * total <= (held + 1) * golds
 
 
 def may_take(person_id: str) -> ColumnElement[bool]:
     """As SQL about a unit: nothing that this person has seen, or may not see, keeps them from working on it."""
-    return and_(may_get(person_id), may_know(person_id), may_answer(person_id))
+    return and_(may_get(person_id), may_know(person_id), may_answer(person_id), was_not_told(person_id))
 
 
 def may_know(person_id: str) -> ColumnElement[bool]:
@@ -122,6 +195,22 @@ def may_answer(person_id: str) -> ColumnElement[bool]:
     tests = select(QueueRow.id).where(QueueRow.task == TEST)
     known = known_videos(person_id, UnitRow.queue_id)
     return or_(UnitRow.queue_id.not_in(tests), UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known))
+
+
+def was_not_told(person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit: this person could not read there what an annotator wrote in a comment.
+
+    Owners and adjudicators read such comments at once, so they do not work on the unit afterwards.
+    """
+    person, work = aliased(PersonRow), aliased(AssignmentRow)
+    leads = exists().where(person.id == person_id, person.role.in_(ALLOWED[Action.ADJUDICATE]))
+    leader = aliased(PersonRow)
+    by_lead = exists().where(leader.id == CommentRow.author_id, leader.role.in_(ALLOWED[Action.ADJUDICATE]))
+    works = exists().where(
+        work.unit_id == CommentRow.unit_id, work.person_id == CommentRow.author_id, work.role == ANNOTATOR
+    )
+    told = exists().where(CommentRow.unit_id == UnitRow.id, CommentRow.author_id != person_id, or_(~by_lead, works))
+    return ~and_(leads, told)
 
 
 def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
@@ -272,12 +361,32 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
     )
     has_room = or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None))
     free = and_(UnitRow.id.not_in(own), has_room, may_take(person_id))
-    counted = (
-        select(func.count())
-        .select_from(UnitRow)
-        .where(UnitRow.queue_id == queue_id, UnitRow.state == "open", or_(free, UnitRow.id.in_(unfinished)))
-    )
-    return session.scalar(counted) or 0
+    reach = reach_of(session, person_id, queue_id)
+    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
+    if not reach.has_units and reach.general and reach.most is None:
+        return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0
+    begun = session.scalar(units.where(UnitRow.id.in_(unfinished))) or 0
+    assigned = session.scalar(units.where(free, reach.is_assigned())) or 0 if reach.has_units else 0
+    extra = _gold_between(session, units.where(free, UnitRow.gold.is_not(None)), reach, assigned) if assigned else 0
+    general = units.where(free, reach.is_general()) if reach.has_units else units.where(free)
+    left = _left(session, reach)
+    if left:
+        left = max(0, min(left - assigned - extra, (session.scalar(general) or 0) - extra))
+    return begun + assigned + extra + int(left)
+
+
+def _gold_between(session: Session, free_gold: Select[tuple[int]], reach: Reach, assigned: int) -> int:
+    """How many units of gold a person will get between those that are assigned to them."""
+    held, gold, total, golds = _shares(session, reach.person_id, reach.queue_id)
+    free = (session.scalar(free_gold) or 0) if golds else 0
+    found = 0
+    while free and assigned:
+        if is_due(held, gold, total, golds):
+            gold, found, free = gold + 1, found + 1, free - 1
+        else:
+            assigned -= 1
+        held += 1
+    return found
 
 
 def known_units(session: Session, queue_id: str, person_id: str) -> int:

@@ -10,6 +10,7 @@ import hashlib
 import secrets
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -20,6 +21,7 @@ from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.naming import ContentNames, dialogue_name
 from reeltalk.review.tables import (
     AssignmentRow,
     EventRow,
@@ -32,6 +34,7 @@ from reeltalk.review.tables import (
 )
 from reeltalk.review.tasks.task import Draft
 from reeltalk.schema.record import Json
+from reeltalk.schema.titles import activity_title
 from reeltalk.store.content import Content
 
 GUIDE: Final = Path(__file__).parent / "guide.toml"
@@ -99,16 +102,18 @@ def collecting_drafts(content: Content) -> list[Draft]:
     for clip in content.clips:
         name = clip.extra.get("activity")
         if isinstance(name, str):
-            activities.setdefault(clip.video_id, set()).add(_title(name))
+            activities.setdefault(clip.video_id, set()).add(activity_title(name))
+    names = ContentNames(content)
     return [
         Draft(
             target_table="videos",
             target_id=video.id,
-            title=f"Video {number + 1}",
+            # The investigator must not learn from a name what the video shows.
+            title=names.hidden_video(video.id),
             video_id=video.id,
             content={"activities": sorted(activities.get(video.id, ()))},
         )
-        for number, video in enumerate(content.videos)
+        for video in content.videos
     ]
 
 
@@ -256,6 +261,59 @@ def finish_dialogue(change: Transaction, person_id: str, dialogue_id: str) -> Li
     row.finished_at = change.at
     change.record("finish", row.id, after={"state": row.state})
     return row
+
+
+@dataclass(frozen=True)
+class PairTurn:
+    """What comes next in one of somebody's pairs."""
+
+    pair_id: str
+    queue_id: str
+    partner: str
+    """The other's name."""
+    says: str
+    """What comes next, as a sentence."""
+    action: str | None
+    """The button that leads there; None if the person must wait, or all is collected."""
+    is_due: bool
+    """True if the other waits for this person."""
+
+
+def pair_turns(session: Session, person_id: str) -> list[PairTurn]:
+    """Whose turn it is in each of somebody's pairs that have not ended; those that wait for this person come first."""
+    query = select(PairRow).where(
+        PairRow.ended_at.is_(None), or_(PairRow.first_id == person_id, PairRow.second_id == person_id)
+    )
+    found = [_pair_turn(session, person_id, pair) for pair in session.scalars(query.order_by(PairRow.created_at))]
+    return sorted(found, key=lambda turn: not turn.is_due)
+
+
+def _pair_turn(session: Session, person_id: str, pair: PairRow) -> PairTurn:
+    partner = session.get_one(PersonRow, pair.second_id if pair.first_id == person_id else pair.first_id).name
+    dialogues = dialogues_of(session, pair.id)
+    counted = [row for row in dialogues if row.state != DROPPED]
+    live = next((row for row in dialogues if row.state == LIVE), None)
+    approved = sum(row.state == APPROVED for row in counted)
+    action, is_due = None, False
+    if live is not None:
+        said = len(messages_of(session, live.id))
+        asks, is_question = live.investigator_id == person_id, said % 2 == 0
+        is_due, action = asks == is_question, "Go on"
+        verb = "ask" if is_question else "answer"
+        name = dialogue_name(live.number, pair.goal)
+        says = f"{name}: it is your turn to {verb}." if is_due else f"{name}: {partner} is to {verb}."
+    elif len(counted) >= pair.goal:
+        says = "All dialogues are collected. Thank you."
+    elif approved < collect_settings(session, pair.queue_id).approve_first and any(
+        row.state == AWAITING for row in counted
+    ):
+        says = "Your last dialogue awaits approval."
+    else:
+        first_asks = len(counted) < pair.goal / 2
+        asks = (pair.first_id == person_id) == first_asks
+        says = f"{dialogue_name(len(counted), pair.goal)} can begin: you {'ask' if asks else 'answer'}."
+        action, is_due = "Begin", asks
+    return PairTurn(pair.id, pair.queue_id, partner, says, action, is_due)
 
 
 def judge_dialogue(change: Transaction, person_id: str, dialogue_id: str, verdict: str, note: str) -> LiveDialogueRow:
@@ -444,8 +502,3 @@ def _next_unit(session: Session, queue_id: str, investigator_id: str, correspond
     # In a mixed order: neighbours in the benchmark may be alike and should not follow each other.
     key = f"{investigator_id} {correspondent_id}"
     return min(free, key=lambda unit: hashlib.sha256(f"{key} {unit.id}".encode()).digest(), default=None)
-
-
-def _title(activity: str) -> str:
-    words = "".join(" " if c in "_-" else c for c in activity).rstrip("0123456789 ")
-    return (words or activity).strip()

@@ -6,21 +6,33 @@ that their annotator saw.
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from sqlalchemy import exists, func, insert, select
+from sqlalchemy import exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
 from reeltalk.review.database import ReviewProject
+from reeltalk.review.describing import describe_units, forget_words
+from reeltalk.review.duties import drop_duties
 from reeltalk.review.events import OPERATOR, Transaction, transaction
-from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical_json
+from reeltalk.review.tables import (
+    AssignmentRow,
+    CommentRow,
+    EventRow,
+    ProjectRow,
+    QueueRow,
+    UnitRow,
+    VideoRow,
+    canonical_json,
+)
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft, ReviewTask
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.review import Review
+from reeltalk.schema.titles import tell_apart
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import Manifest
@@ -254,7 +266,8 @@ def _put_units(
         loaded: Receives the counts.
     """
     session = change.session
-    begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
+    # What somebody wrote about a unit is about what it shows.
+    begun = or_(exists().where(AssignmentRow.unit_id == UnitRow.id), exists().where(CommentRow.unit_id == UnitRow.id))
     known = {
         unit_id: is_begun
         for unit_id, is_begun in session.execute(
@@ -263,6 +276,7 @@ def _put_units(
     }
     last = max(session.scalars(select(UnitRow.position).where(UnitRow.queue_id == queue.id)), default=-1)
     counts = {"new": 0, "renewed": 0, "behind": 0}
+    drafts = _named(drafts)
     there: set[str] = set()
     for start in range(0, len(drafts), BATCH):
         rows: list[dict[str, Any]] = []
@@ -279,23 +293,56 @@ def _put_units(
                 rows.append(_new_unit(queue, draft, last, values))
                 continue
             row = session.get_one(UnitRow, unit_id)
+            if row.title != draft.title:
+                row.title = draft.title
+                forget_words(session, [unit_id])
             if _is_same(row.content, values["content"]):
                 continue
             if known[unit_id]:
                 counts["behind"] += 1
                 continue
             counts["renewed"] += 1
+            forget_words(session, [unit_id])
             for name, value in values.items():
                 setattr(row, name, value)
         session.flush()
         if rows:
             session.execute(insert(UnitRow), rows)
     gone = [unit_id for unit_id, is_begun in known.items() if unit_id not in there and not is_begun]
+    forget_words(session, gone)
+    drop_duties(change, gone)
     for unit_id in gone:
         session.delete(session.get_one(UnitRow, unit_id))
     session.flush()
     loaded.new[queue.id], loaded.renewed[queue.id] = counts["new"], counts["renewed"]
     loaded.removed[queue.id], loaded.behind[queue.id] = len(gone), counts["behind"]
+
+
+def _named(drafts: Sequence[Draft]) -> list[Draft]:
+    """The drafts of a queue, with names that differ."""
+    titles = tell_apart(draft.title for draft in drafts)
+    return [replace(draft, title=title) for draft, title in zip(drafts, titles, strict=True)]
+
+
+_OLD_NAMES: Final = or_(UnitRow.title == UnitRow.target_id, UnitRow.title.contains(" → "))
+"""As SQL: a unit of the first edition, which named units by the ids of their records."""
+
+
+def _rename_units(change: Transaction, content: Content) -> None:
+    """Give the units of a project of the first edition names for people."""
+    session = change.session
+    for queue in session.scalars(select(QueueRow)).all():
+        if LOADED not in (queue.settings or {}):
+            continue
+        titles = {_unit_id(queue, draft): draft.title for draft in _named([*TASKS[queue.task].drafts(content)])}
+        units = session.scalars(select(UnitRow).where(UnitRow.queue_id == queue.id, _OLD_NAMES)).all()
+        for unit in units:
+            source = unit.gold["source"] if unit.gold is not None else unit.id
+            unit.title = titles.get(source, f"{TASKS[queue.task].title} {unit.position + 1}")
+        forget_words(session, [unit.id for unit in units])
+        describe_units(session)
+        if units:
+            change.record("rename", queue.id, after={"units": len(units)})
 
 
 def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -367,6 +414,13 @@ def import_benchmark(
             raise BenchmarkError(_changed(benchmark, row))
     wanted = [name for name in TASKS if name in _wanted(choice, known)]
     if row is not None and not changed and not reload and set(wanted) <= known:
+        with project.database.reading() as session:
+            is_old = session.scalars(select(UnitRow.id).where(_OLD_NAMES).limit(1)).first() is not None
+        if is_old:
+            progress("naming the tasks by video and place")
+            content = read_checked(benchmark)
+            with transaction(project.database, OPERATOR) as change:
+                _rename_units(change, content)
         return ImportReport()
     progress(f"reading {benchmark.path}")
     content = read_checked(benchmark)
@@ -437,6 +491,8 @@ def import_content(
         }
         if counts["units"] or counts["renewed"] or counts["removed"]:
             change.record("load", name, after=counts)
+    session.flush()
+    describe_units(session)
     return loaded
 
 
@@ -509,9 +565,12 @@ def add_queue(
     position = last + 1 if last is not None else 0
     queue = _put_queue(change, queue_id, kind, title=title, position=position, overlap=overlap, settings=settings or {})
     task, videos = TASKS.get(kind), set(session.scalars(select(VideoRow.id)))
+    drafts = _named(drafts)
     rows = [_new_unit(queue, draft, number, _unit_view(task, draft, videos)) for number, draft in enumerate(drafts)]
     session.execute(insert(UnitRow), rows)
     change.record("load", queue_id, after={"units": len(rows), "overlap": overlap, "task": kind})
+    session.flush()
+    describe_units(session)
     return len(rows)
 
 

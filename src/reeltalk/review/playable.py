@@ -17,6 +17,7 @@ from sqlalchemy import select
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
+from reeltalk.review.captions import write_speech
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.tables import VideoRow
 from reeltalk.schema.media import Video
@@ -105,7 +106,7 @@ def prepare_videos(
     executor: Executor | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, ServedVideo]:
-    """Decide how each video of a benchmark is served, and make missing proxies.
+    """Decide how each video of a benchmark is served, make missing proxies, and write what is said in each video.
 
     Stopping it loses only the proxies that are being made.
 
@@ -120,6 +121,7 @@ def prepare_videos(
 
     Raises:
         BenchmarkError: The folder cannot be written, or the disk is full.
+        InputError: The table of speech is damaged.
     """
     videos = list(benchmark.read(VIDEOS))
     place = PlayableFolder(folder, benchmark.media)
@@ -128,6 +130,7 @@ def prepare_videos(
         with FileLock(folder / ".lock"):
             for left in folder.glob(f"{PARTIAL_PREFIX}*"):
                 left.unlink(missing_ok=True)
+            write_speech(benchmark, videos, folder)
             with contextlib.ExitStack() as closing:
                 if executor is None:
                     executor = closing.enter_context(contextlib.closing(LocalExecutor()))

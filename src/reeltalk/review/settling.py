@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.access import Action, may
@@ -28,12 +28,13 @@ from reeltalk.review.assigning import (
 )
 from reeltalk.review.errors import Conflict, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.reasons import check_reasons, reason_names
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.tasks.task import ReviewTask
+from reeltalk.review.tasks.task import REMARKS, ReviewTask, with_remarks
 from reeltalk.review.tasks.turns import EDITABLE
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import Decision, Reason
+from reeltalk.schema.review import Decision
 
 OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
@@ -92,17 +93,21 @@ def settle_if_complete(change: Transaction, unit: UnitRow, task: ReviewTask, *, 
     for row in unfinished:
         lapse_work(change, row)
     disputed_places: list[str] = []
+    unit.disputed = 0
     if task.adjudicated:
         found = submitted_works(session, unit.id)
         values = [values for _, values in found]
         places = _all_places(unit, task, values)
-        disputed_places = places if approval else _differing(unit, task, places, values)
+        differing = _differing(unit, task, places, values)
+        unit.disputed = len(differing)
+        disputed_places = places if approval else differing
         how, people = ("sole" if len(found) == 1 else "agreed"), [row.person_id for row, _ in found]
         for place in places:
             if place not in disputed_places:
                 _result(change, unit, place, values[0].get(place), how, people)
     unit.state = ADJUDICATION if disputed_places else DONE
-    change.record("complete", unit.id, after={"state": unit.state, "disputed": disputed_places})
+    after = {"state": unit.state, "disputed": disputed_places, "differing": unit.disputed}
+    change.record("complete", unit.id, after=after)
     # Who adjudicated it before goes on; where nothing is left to dispute, or they may no longer, their work lapses.
     for row in _adjudicators(session, unit, WAITING):
         person = session.get_one(PersonRow, row.person_id)
@@ -178,12 +183,13 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         unit: A complete unit.
         task: Its task.
         place: The place.
-        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"`.
+        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`. A written value may
+            say whose its fields are: `"from": {FIELD: ASSIGNMENT}`.
 
     Raises:
-        InvalidValue: It is neither, or the place is settled.
+        InvalidValue: It is neither, the place is settled, or a field is not as in the work that it is said to be from.
     """
-    known = {"take", "write", "note"}
+    known = {"take", "write", "from", *REMARKS}
     if place not in disputed_places(session, unit, task):
         raise InvalidValue("there is nothing to settle at this place", field="place")
     if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
@@ -191,15 +197,24 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
     note = value.get("note", "")
     if not isinstance(note, str) or len(note) > 2000:
         raise InvalidValue("a note is a text of at most 2,000 characters", field="note")
+    if not isinstance(unsure := value.get("unsure", False), bool):
+        raise InvalidValue("'unsure' is true or false", field="unsure")
+    works = {row.id: values for row, values in submitted_works(session, unit.id)}
     if "take" in value:
-        taken = next((values for row, values in submitted_works(session, unit.id) if row.id == value["take"]), None)
-        if taken is None:
+        if not isinstance(value["take"], str) or value["take"] not in works or "from" in value:
             raise InvalidValue("there is no such work on this task", field="take")
-        return {"take": value["take"], "note": note}
-    written = task.check(unit.content, place, value["write"])
+        return {"take": value["take"], "note": note, "unsure": unsure}
+    written = check_reasons(session, task.check(unit.content, place, value["write"]))
     if not task.is_decided(written):
         raise InvalidValue("the value needs a decision", field="write")
-    return {"write": written, "note": note}
+    sources = value.get("from", {})
+    if not isinstance(sources, dict) or not all(isinstance(source, str) for source in sources.values()):
+        raise InvalidValue("'from' names the work of each field", field="from")
+    for name, source in sources.items():
+        there = works.get(source, {}).get(place)
+        if there is None or name not in there or there[name] != value["write"].get(name):
+            raise InvalidValue(f"{name[:80]!r} is not as in the work that it is said to be from", field="from")
+    return {"write": written, "note": note, "unsure": unsure} | ({"from": sources} if sources else {})
 
 
 def undecided_disputes(
@@ -298,15 +313,15 @@ def _differing(
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LABELLED: Final = {"decision": [Decision.ACCEPT.value, Decision.EDIT.value, Decision.SKIP.value]}
 CHOICES: Final[dict[str, dict[str, list[str]]]] = {
-    "turns": {"decision": [decision.value for decision in Decision], "reasons": [reason.value for reason in Reason]},
+    "turns": {"decision": [decision.value for decision in Decision]},
     "links": {"decision": ["keep", "delete"]},
     "tagging": _LABELLED,
     "types": _LABELLED,
 }
-"""The closed list of values of a field, by task and field."""
+"""The closed list of values of a field, by task and field. The reasons of turns are the project's (`reasons.py`)."""
 FIELDS: Final[dict[str, list[str]]] = {
-    "turns": ["decision", "reasons", *EDITABLE, "note"],
-    "links": ["decision", "relations", "skills", "question", "references", "fits", "note"],
+    "turns": ["decision", "reasons", *EDITABLE, *REMARKS],
+    "links": ["decision", "relations", "skills", "question", "references", "fits", *REMARKS],
 }
 """The order of fields in the form for an own value, by task. Other fields follow."""
 
@@ -328,14 +343,26 @@ def open_disputes(session: Session, person_id: str) -> list[tuple[str, str, int,
     ]
 
 
-def next_dispute(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
-    """The unit to decide next: one that this person began, else the first that nobody has; None if there is none."""
+def next_dispute(
+    change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int, unit_id: str | None = None
+) -> AssignmentRow | None:
+    """The unit to decide next: one that this person began, else the first that nobody has; None if there is none.
+
+    Args:
+        change: The transaction.
+        person_id: Who decides.
+        queue_id: The queue.
+        lease_minutes: How long the unit is held for them.
+        unit_id: Only this unit.
+    """
+    wanted = UnitRow.id == unit_id if unit_id is not None else true()
     begun = change.session.scalars(
         select(AssignmentRow)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .where(
             UnitRow.queue_id == queue_id,
             UnitRow.state == ADJUDICATION,
+            wanted,
             _goes_on(person_id),
         )
         .order_by(AssignmentRow.state == LAPSED, UnitRow.position)
@@ -347,7 +374,7 @@ def next_dispute(change: Transaction, person_id: str, queue_id: str, *, lease_mi
         return begun
     unit = change.session.scalars(
         select(UnitRow)
-        .where(UnitRow.queue_id == queue_id, *_open_to(person_id, change.at))
+        .where(UnitRow.queue_id == queue_id, wanted, *_open_to(person_id, change.at))
         .order_by(UnitRow.position)
         .limit(1)
     ).one_or_none()
@@ -419,6 +446,7 @@ def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bo
         person.id: person.name
         for person in session.scalars(select(PersonRow).where(PersonRow.id.in_([row.person_id for _, row, _ in found])))
     }
+    reasons = reason_names(session, task.kind)
     known = [*task.places(unit.content)]
     places = known + [place for place in [*open_places, *settled] if place not in known]
     return {
@@ -427,7 +455,7 @@ def dispute_view(session: Session, unit: UnitRow, task: ReviewTask, *, names: bo
             for letter, row, _ in found
         ],
         "disputed": open_places,
-        "choices": CHOICES.get(task.kind, {}),
+        "choices": {**CHOICES.get(task.kind, {}), **({"reasons": reasons} if reasons else {})},
         "fields": FIELDS.get(task.kind, []),
         "places": {
             place: {
@@ -449,4 +477,4 @@ def _draft(task: ReviewTask, content: Mapping[str, Json], place: str) -> Json:
 def _shown(task: ReviewTask, content: Mapping[str, Json], place: str, value: Json) -> Json:
     if value is None:
         return {"value": None, "lines": []}
-    return {"value": value, "lines": [list(line) for line in task.summary(content, place, value)]}
+    return {"value": with_remarks(value), "lines": [list(line) for line in task.summary(content, place, value)]}

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import ForeignKey, Index, TypeDecorator, UniqueConstraint, false
+from sqlalchemy import ForeignKey, Index, TypeDecorator, UniqueConstraint, false, text
 from sqlalchemy import Text as AnyText
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -185,11 +185,44 @@ class UnitRow(Base):
     set_aside: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)
     """Why `review apply` last left its results out, as a list of `{place, field, problem}`, where place and field may
     be null; None if it did not."""
+    disputed: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Number of places on which people differed when all work was last in. Shown only while the unit is complete."""
     content: Mapped[Json] = mapped_column(JsonText)
     """The draft and everything shown with it. The last column, since SQLite reads a row from its start."""
 
-    # With the id, so that counting open units need not read the rows, which are large.
-    __table_args__ = (Index("units_by_queue", "queue_id", "state", "position", "id"),)
+    # With the id, so that counting open units need not read the rows, which are large. A table of units reads only
+    # the second index.
+    __table_args__ = (
+        Index("units_by_queue", "queue_id", "state", "position", "id"),
+        Index(
+            "units_listed",
+            *("queue_id", "position", "id", "state", "submitted", "turns", "flags", "disputed", "video_id"),
+            sqlite_where=text("gold IS NULL"),
+            postgresql_where=text("gold IS NULL"),
+        ),
+        Index(
+            "units_set_aside",
+            "queue_id",
+            sqlite_where=text("set_aside IS NOT NULL"),
+            postgresql_where=text("set_aside IS NOT NULL"),
+        ),
+        Index(
+            "units_of_gold",
+            "queue_id",
+            sqlite_where=text("gold IS NOT NULL"),
+            postgresql_where=text("gold IS NOT NULL"),
+        ),
+    )
+
+
+class UnitWordsRow(Base):
+    """The words by which a unit is found, in a table of its own: rows of units are too large to be searched."""
+
+    __tablename__ = "unit_words"
+
+    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), primary_key=True)
+    words: Mapped[str] = mapped_column(JsonText)
+    """Names and texts in lower case, as a JSON string, which may hold any character."""
 
 
 class AssignmentRow(Base):
@@ -215,6 +248,7 @@ class AssignmentRow(Base):
     __table_args__ = (
         UniqueConstraint("unit_id", "person_id", "role"),
         Index("assignments_by_person", "person_id", "state"),
+        Index("assignments_by_unit", "unit_id", "role", "state", "person_id"),
     )
 
 
@@ -237,6 +271,12 @@ class EntryRow(Base):
     """True if the value has a note. Follows from the value, for searching."""
     active_s: Mapped[float] = mapped_column(default=0.0, server_default="0")
     """Seconds that its person was active at this place, as their browser measured them: without idle time."""
+
+    # Few entries have a note or are unsure. These indexes hold only them.
+    __table_args__ = (
+        Index("entries_noted", "assignment_id", sqlite_where=text("noted = 1"), postgresql_where=text("noted")),
+        Index("entries_unsure", "assignment_id", sqlite_where=text("unsure = 1"), postgresql_where=text("unsure")),
+    )
 
 
 class ResultRow(Base):
@@ -378,7 +418,7 @@ class DutyRow(Base):
     __tablename__ = "duties"
 
     id: Mapped[str] = mapped_column(Text, primary_key=True)
-    queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"), index=True)
+    queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"))
     unit_id: Mapped[str | None] = mapped_column(ForeignKey("units.id"), index=True)
     """None: the whole queue."""
     person_id: Mapped[str | None] = mapped_column(ForeignKey("people.id"), index=True)
@@ -391,6 +431,8 @@ class DutyRow(Base):
     most: Mapped[int | None]
     """Units that each of these people may do."""
     created_at: Mapped[str] = mapped_column(Text)
+
+    __table_args__ = (Index("duties_by_queue", "queue_id", "unit_id"),)
 
 
 class GuidelineRow(Base):

@@ -1,9 +1,9 @@
 """Checks that the history is whole and leads to what the tables hold.
 
 The chain of hashes shows that no event was changed, removed, added or moved. Replaying all events from first to last
-must give the entries, marks, copies, results, states, pairs and dialogues in the tables, so a row that was changed
-outside the history is found too. Somebody who can write the database could still forge a whole new chain. To notice
-that, keep the hash of the chain's end elsewhere.
+must give the entries, marks, copies, results, states, groups, duties, pairs and dialogues in the tables, so a row that
+was changed outside the history is found too. Somebody who can write the database could still forge a whole new chain.
+To notice that, keep the hash of the chain's end elsewhere.
 """
 
 import hashlib
@@ -23,9 +23,13 @@ from reeltalk.review.settling import BY_ADJUDICATOR
 from reeltalk.review.tables import (
     AssignmentRow,
     ChainRow,
+    CommentRow,
+    DutyRow,
     EntryRow,
     EventRow,
+    GroupRow,
     LiveDialogueRow,
+    MembershipRow,
     MessageRow,
     PairRow,
     PersonRow,
@@ -34,6 +38,7 @@ from reeltalk.review.tables import (
     UnitRow,
     canonical_json,
 )
+from reeltalk.review.tasks.task import remarks_of
 from reeltalk.schema.record import Json
 
 _COPY_FIELDS: Final = ("unit_id", "person_id", "role", "state", "round", "note", "submitted_at")
@@ -41,6 +46,7 @@ _TALK_FIELDS: Final = (
     "pair_id", "unit_id", "investigator_id", "correspondent_id", "state", "note", "finished_at"
 )  # fmt: skip
 _PAIR_FIELDS: Final = ("queue_id", "first_id", "second_id", "goal")
+_DUTY_FIELDS: Final = ("queue_id", "unit_id", "person_id", "group_id", "deadline", "least", "most")
 _READ_AT_ONCE: Final = 2000
 
 
@@ -81,6 +87,12 @@ class _Copy:
     submitted_at: str | None = None
     entries: dict[str, tuple[int, str, bool, str]] = field(default_factory=dict)
     """By place: revision, hash of the value, whether it is stale, and when it was put there."""
+    active_s: dict[str, float] = field(default_factory=dict)
+    """By place: seconds of activity."""
+
+    def add_activity(self, place: str, active_s: float) -> None:
+        """Count activity at a place, rounded as entries round it."""
+        self.active_s[place] = round(self.active_s.get(place, 0.0) + active_s, 2)
 
 
 @dataclass
@@ -146,7 +158,15 @@ _IN_ORDER: Final = (
     .execution_options(yield_per=_READ_AT_ONCE)
 )
 _ENTRIES: Final = select(
-    EntryRow.assignment_id, EntryRow.place, EntryRow.revision, stored_text(EntryRow.value), EntryRow.stale, EntryRow.at
+    EntryRow.assignment_id,
+    EntryRow.place,
+    EntryRow.revision,
+    stored_text(EntryRow.value),
+    EntryRow.stale,
+    EntryRow.at,
+    EntryRow.unsure,
+    EntryRow.noted,
+    EntryRow.active_s,
 ).execution_options(yield_per=_READ_AT_ONCE)
 _RESULTS: Final = select(
     ResultRow.unit_id,
@@ -181,7 +201,10 @@ class _History:
         self.units: dict[str, _Unit] = {}
         self.overlaps: dict[str, int] = {}
         self.pairs: dict[str, tuple[Any, ...]] = {}
+        self.groups: dict[str, tuple[Any, ...]] = {}
+        self.duties: dict[str, tuple[Any, ...]] = {}
         self.talks: dict[str, _Talk] = {}
+        self.comments: dict[str, tuple[Any, ...]] = {}
 
     def do(self, kind: str, subject: str, place: str | None, at: str, after: Json) -> None:
         """Replay one event. Only events about work have an effect here."""
@@ -200,6 +223,9 @@ class _History:
                 )
                 for other, mark in after["others"].items():
                     entries[other] = (*entries[other][:2], mark, entries[other][3])
+                self.copies[subject].add_activity(_named(place), after.get("active_s", 0.0))
+            case "active":
+                self.copies[subject].add_activity(_named(place), after["active_s"])
             case "submit":
                 copy = self.copies[subject]
                 copy.state, copy.submitted_at = "submitted", at
@@ -232,6 +258,14 @@ class _History:
                 self._unit(subject).results[_named(place)] = (value, after["how"], people, at)
             case "overlap":
                 self.overlaps[subject] = after["overlap"]
+            case "group":
+                self.groups[subject] = (after["name"], *sorted(after["members"]))
+            case "ungroup":
+                del self.groups[subject]
+            case "assign":
+                self.duties[after["id"]] = tuple(after[name] for name in _DUTY_FIELDS)
+            case "unassign":
+                del self.duties[after["id"]]
             case "pair":
                 self.pairs[subject] = (after["queue"], after["first"], after["second"], after["goal"])
             case "begin":
@@ -242,6 +276,9 @@ class _History:
             case "finish":
                 talk = self.talks[subject]
                 talk.state, talk.finished_at = after["state"], at
+            case "comment":
+                said = (subject, place, after["author"], _digest(canonical_json(after["text"])), after["mentions"], at)
+                self.comments[after["id"]] = said
             case "judge":
                 talk = self.talks[subject]
                 talk.state, talk.note = after["state"], after["note"]
@@ -249,9 +286,13 @@ class _History:
     def compared(self, session: Session) -> Iterable[str]:
         """The differences from the tables."""
         entries: dict[str, dict[str, Any]] = {}
+        active_s: dict[str, dict[str, float]] = {}
         for row in session.execute(_ENTRIES):
+            active_s.setdefault(row.assignment_id, {})[row.place] = row.active_s
             found = (row.revision, _digest(row.value), row.stale, row.at)
             entries.setdefault(row.assignment_id, {})[row.place] = found
+            if (row.unsure, row.noted) != _marks(row.value):
+                yield f"entry of {row.assignment_id} at place {row.place}: its marks do not follow from its value"
         copies: dict[str, Any] = {}
         for copy in session.scalars(select(AssignmentRow).execution_options(yield_per=_READ_AT_ONCE)):
             copies[copy.id] = _values(copy, _COPY_FIELDS)
@@ -268,11 +309,25 @@ class _History:
         for name in sorted(self.copies.keys() | entries.keys()):
             known = self.copies[name].entries if name in self.copies else {}
             yield from _differences(f"entry of {name} at place", known, entries.get(name, {}))
+            measured = self.copies[name].active_s if name in self.copies else {}
+            yield from _differences(f"activity in {name} at place", measured, active_s.get(name, {}))
         for name in sorted(self.units.keys() | results.keys()):
             settled = self.units[name].results if name in self.units else {}
             yield from _differences(f"result of {name} at place", settled, results.get(name, {}))
         yield from _differences("overlap of queue", self.overlaps, {name: overlaps.get(name) for name in self.overlaps})
+        members: dict[str, list[str]] = {}
+        for membership in session.scalars(select(MembershipRow)):
+            members.setdefault(membership.group_id, []).append(membership.person_id)
+        groups = {row.id: (row.name, *sorted(members.get(row.id, ()))) for row in session.scalars(select(GroupRow))}
+        duties = {row.id: _values(row, _DUTY_FIELDS) for row in session.scalars(select(DutyRow))}
+        yield from _differences("group", self.groups, groups)
+        yield from _differences("duty", self.duties, duties)
         yield from self._talks_compared(session)
+        comments = {
+            row.id: (row.unit_id, row.place, row.author_id, _digest(canonical_json(row.text)), row.mentions, row.at)
+            for row in session.scalars(select(CommentRow))
+        }
+        yield from _differences("comment", self.comments, comments)
 
     def _talks_compared(self, session: Session) -> Iterable[str]:
         pairs = {row.id: _values(row, _PAIR_FIELDS) for row in session.scalars(select(PairRow))}
@@ -289,6 +344,14 @@ class _History:
 
     def _unit(self, name: str) -> _Unit:
         return self.units.setdefault(name, _Unit())
+
+
+def _marks(written_value: str | None) -> tuple[bool, bool] | None:
+    """Whether an entry should be marked as unsure and as noted; None if its value is no JSON."""
+    try:
+        return remarks_of(json.loads(written_value or "null"))
+    except ValueError:
+        return None
 
 
 def _values(row: object, names: Iterable[str]) -> tuple[Any, ...]:

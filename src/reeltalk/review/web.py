@@ -9,11 +9,13 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Form, Header, Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import AfterValidator
 
 from reeltalk._version import __version__
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.access import Action, Role, check_role, may
+from reeltalk.review.bundle import bundles
 from reeltalk.review.connections import SIGNED_IN
 from reeltalk.review.credentials import keyed_hash
 from reeltalk.review.database import ReviewProject
@@ -21,15 +23,21 @@ from reeltalk.review.errors import Forbidden, Unauthorized
 from reeltalk.review.guard import Address, LoginLimiter, network_of
 from reeltalk.review.people import LONGEST_SESSION_DAYS, User, person_of_session, person_of_token, slide_session
 from reeltalk.review.tables import canonical_json
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import without_controls
 
 NAVIGATION: Final = (
     ("/", "Work", Action.LOOK),
     ("/board", "Board", Action.LOOK),
+    ("/progress", "Progress", Action.SEE_TEAM),
+    ("/units", "Tasks", Action.SEE_RESULTS),
+    ("/quality", "Quality", Action.SEE_TEAM),
     ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
     ("/pairs", "Pairs", Action.WORK),
     ("/team", "Team", Action.MANAGE),
+    ("/pay", "Pay", Action.MANAGE),
+    ("/assignment", "Assignment", Action.MANAGE),
     ("/setup", "Queues and settings", Action.MANAGE),
     ("/history", "History", Action.MANAGE),
     ("/account", "Your account", Action.LOOK),
@@ -48,13 +56,21 @@ def template_environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
-    found.filters |= {"minute": _minute, "plain": _plain, "sentence": _sentence}
+    found.globals |= {"script": bundles()["js"].name, "style": bundles()["css"].name}
+    found.filters |= {"minute": _minute, "plain": _plain, "place": spoken_place, "sentence": _sentence}
     return found
 
 
-def _minute(moment: str) -> str:
-    """A stored time for people: UTC to the minute."""
-    return f"{moment[:10]} {moment[11:16]}"
+def _minute(moment: str, *, seconds: bool = False) -> Markup:
+    """A stored time for people: UTC to the minute. `times.js` shows it in the reader's zone.
+
+    Args:
+        moment: The time as it is stored.
+        seconds: Show the seconds too.
+    """
+    shown = f"{moment[:10]} {moment[11 : 19 if seconds else 16]} UTC"
+    attribute = Markup(" data-seconds") if seconds else ""
+    return Markup('<time datetime="{}"{}>{}</time>').format(moment, attribute, shown)
 
 
 def _plain(value: Json) -> str:

@@ -20,6 +20,7 @@ from reeltalk.review.assigning import (
 )
 from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
+from reeltalk.review.reasons import check_reasons
 from reeltalk.review.settling import (
     ADJUDICATION,
     OPEN,
@@ -36,12 +37,14 @@ from reeltalk.review.settling import (
 )
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.tasks.task import ReviewTask
+from reeltalk.review.tasks.task import ReviewTask, remarks_of, with_remarks
 from reeltalk.review.video_times import check_times
 from reeltalk.schema.record import Json
 
 EDITS: Final = ("save", "undo", "redo")
 """Kinds of events that change an entry."""
+ACTIVE: Final = "active"
+"""Kind of an event that only adds activity to an entry."""
 
 
 def own_work(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow, ReviewTask]:
@@ -72,7 +75,7 @@ def entries(session: Session, assignment_id: str) -> dict[str, EntryRow]:
 
 def entry_view(row: EntryRow) -> dict[str, Json]:
     """An entry as the screens get it."""
-    return {"revision": row.revision, "value": row.value, "stale": row.stale, "at": row.at}
+    return {"revision": row.revision, "value": with_remarks(row.value), "stale": row.stale, "at": row.at}
 
 
 def save_value(
@@ -83,6 +86,8 @@ def save_value(
     place: str,
     revision: int,
     value: Json,
+    *,
+    active_s: float = 0.0,
 ) -> EntryRow:
     """Save a value at a place.
 
@@ -94,6 +99,7 @@ def save_value(
         place: The place.
         revision: The revision that was read; 0 if there was none.
         value: The new value.
+        active_s: Seconds of activity at this place since its last save. They are added up.
 
     Raises:
         Conflict: Another window saved meanwhile (`stale_save`, with the current entry), or the work was submitted.
@@ -113,12 +119,21 @@ def save_value(
         )
     stored = check_value(change.session, assignment, unit, task, place, value)
     # Saving an equal value that is not stale changes nothing. An event for it would be an empty step of undo.
-    if found is not None and found.value == stored and not found.stale:
+    if found is not None and with_remarks(found.value) == stored and not found.stale:
+        if active_s:
+            change.record(ACTIVE, assignment.id, place=place, after={"active_s": _add_activity(found, active_s)})
         return found
     old = found.value if found is not None else None
     marked = _newly_stale(rows, assignment, unit, task, place, old, stored)
     there = {"value": stored, "stale": False, "others": dict.fromkeys(marked, True)}
-    return _put(change, rows, assignment, unit, task, place, there, kind="save")
+    return _put(change, rows, assignment, unit, task, place, there, kind="save", active_s=active_s)
+
+
+def _add_activity(row: EntryRow, active_s: float) -> float:
+    """Add seconds of activity to an entry; returns what was added. The history adds up the same numbers."""
+    added = round(active_s, 2)
+    row.active_s = round(row.active_s + added, 2)
+    return added
 
 
 def check_value(
@@ -136,7 +151,7 @@ def check_value(
         if (old := taken.get(place)) is not None:
             check_times(session, unit, task.check(unit.content, place, old))
     else:
-        stored = task.check(unit.content, place, value)
+        stored = check_reasons(session, task.check(unit.content, place, value))
     check_times(session, unit, stored)
     return stored
 
@@ -207,6 +222,7 @@ def _put(
     there: Json,
     *,
     kind: str,
+    active_s: float = 0.0,
 ) -> EntryRow:
     """Set the value and the stale mark of a place, and the stale marks of other places.
 
@@ -218,18 +234,24 @@ def _put(
     regain_place(change, assignment, unit)
     row = rows.get(place)
     if row is None:
-        row = EntryRow(assignment_id=assignment.id, place=place, revision=0, value=None, stale=False, at=change.at)
+        row = EntryRow(
+            assignment_id=assignment.id, place=place, revision=0, value=None, stale=False, at=change.at, active_s=0.0
+        )
         change.session.add(row)
     marks = {other: mark for other, mark in there["others"].items() if other in rows}
     before = _there(row, {other: rows[other].stale for other in marks})
     row.revision, row.value, row.stale, row.at = row.revision + 1, there["value"], there["stale"], change.at
+    row.unsure, row.noted = remarks_of(row.value)
     for other, mark in marks.items():
         rows[other].stale = mark
-    change.record(kind, assignment.id, place=place, before=before, after=_there(row, marks))
+    after = _there(row, marks)
+    if active_s:
+        after = {**after, "active_s": _add_activity(row, active_s)}
+    change.record(kind, assignment.id, place=place, before=before, after=after)
     return row
 
 
-def _there(row: EntryRow, others: Mapping[str, bool]) -> Json:
+def _there(row: EntryRow, others: Mapping[str, bool]) -> dict[str, Json]:
     return {"revision": row.revision, "value": row.value, "stale": row.stale, "others": dict(others)}
 
 

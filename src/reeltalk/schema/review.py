@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
@@ -19,7 +19,7 @@ class Decision(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a turn is rejected."""
+    """Why a turn is rejected. A project may add reasons of its own."""
 
     NOT_IN_VIDEO = "not_in_video"
     AMBIGUOUS = "ambiguous"
@@ -32,6 +32,20 @@ class Reason(StrEnum):
     LANGUAGE = "language"
     OTHER = "other"
     """Explained in a note."""
+
+
+REASON_TITLES: Final = {
+    Reason.NOT_IN_VIDEO: "Not in the video",
+    Reason.AMBIGUOUS: "Ambiguous",
+    Reason.LEAKS: "The answer can be known without the video",
+    Reason.ABILITY_MISMATCH: "Does not test what its labels say",
+    Reason.TOO_EASY: "Too easy",
+    Reason.WRONG_TIME: "Wrong time",
+    Reason.WRONG_ANSWER: "Wrong answer",
+    Reason.LANGUAGE: "Language",
+    Reason.OTHER: "Other: say what in the note",
+}
+"""The reasons as people read them."""
 
 
 class FieldEdit(Record):
@@ -58,6 +72,7 @@ class Review(Record):
     reviewer: Name
     decision: Decision
     reasons: tuple[Name, ...] = ()
+    """Names of `Reason`, or of reasons that the project added, such as `camera_shakes`."""
     edits: tuple[FieldEdit, ...] = ()
     comment: str = ""
     created_at: Annotated[datetime, AfterValidator(_has_zone)]

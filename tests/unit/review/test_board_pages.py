@@ -133,7 +133,8 @@ def test_everybody_sees_progress_and_only_those_who_lead_see_the_team(
     others = [other.title() for other in TEAM if other != name]
     leads = TEAM[name] != "annotator"
     assert all((f">{other}<" in found.text) == leads for other in others)
-    assert ("Krippendorff" in found.text) == leads
+    assert ("/quality" in found.text) == leads
+    assert team[name].get("/quality").status == (200 if leads else 403)
     assert ("gold" in found.text.lower()) == leads
     assert ("Plant gold" in found.text) == (name == "olga")
     assert team[name].get("/board/turns/pairs/ann/ben").status == (200 if leads else 403)
@@ -141,15 +142,15 @@ def test_everybody_sees_progress_and_only_those_who_lead_see_the_team(
     assert team[name].form("/board/gold", queue="turns", count="1", trusted="drafts").status == expected
 
 
-def test_agreement_is_on_the_board_once_both_are_in(project: ReviewProject, team: dict[str, Browser]) -> None:
+def test_agreement_is_on_the_page_of_quality_once_both_are_in(project: ReviewProject, team: dict[str, Browser]) -> None:
     hand_in(project, "ann")
     compute(project, team)
-    assert "No task was done by two people yet" in team["olga"].get("/board").text
+    assert "No task was done by two people yet" in team["olga"].get("/quality").text
     hand_in(project, "ben")
     compute(project, team)
-    board = team["olga"].get("/board").text
-    assert "Ann and Ben" in board
-    assert "1 task done by two people or more" in board
+    quality = team["olga"].get("/quality").text
+    assert "Ann and Ben" in quality
+    assert "1 task done by two people or more" in quality
 
 
 def test_the_board_says_that_a_release_is_blocked(project: ReviewProject, team: dict[str, Browser]) -> None:
@@ -167,7 +168,14 @@ def test_no_page_of_the_board_tells_what_somebody_wrote_before_all_is_in(
     with project.database.reading() as session:
         assignment = session.scalars(select(AssignmentRow)).one().id
     for name, browser in team.items():
-        for path in ("/board", "/board/turns/pairs/ann/ben", "/adjudicate", f"/api/adjudicate/{assignment}"):
+        for path in (
+            "/board",
+            "/quality",
+            "/api/quality",
+            "/board/turns/pairs/ann/ben",
+            "/adjudicate",
+            f"/api/adjudicate/{assignment}",
+        ):
             assert (name, path, SECRET_WORDS["ann"] in browser.get(path).text) == (name, path, False)
     assert unit == "u0"
 

@@ -21,10 +21,10 @@ from reeltalk.review.team_stats import (
     QueueAgreement,
     TeamStats,
     TeamStatsCache,
-    codes_of,
     completed_units,
     people_progress,
     queue_progress,
+    read_complete,
     release_blocks,
 )
 from reeltalk.review.work import entries, lacking_places, own_work, reopen, save_value, send_back, submit
@@ -239,7 +239,7 @@ def test_gold_counts_for_no_agreement(project: ReviewProject) -> None:
     assert stats.gold["ann"].units == 4
     with project.database.reading() as session:
         gold = session.scalars(select(UnitRow.id).where(UnitRow.gold.is_not(None))).all()
-        assert list(codes_of(session, list(gold))) == []
+        assert list(read_complete(session, list(gold))) == []
 
 
 def test_what_is_read_on_is_what_is_read_at_once(project: ReviewProject) -> None:
@@ -254,9 +254,13 @@ def test_what_is_read_on_is_what_is_read_at_once(project: ReviewProject) -> None
             kept.compute()
     found, fresh = kept.compute(), TeamStatsCache(project.database).compute()
     assert (found.seq, found.tasks, found.seconds, found.gold) == (fresh.seq, fresh.tasks, fresh.seconds, fresh.gold)
+    assert found.quality == fresh.quality
     with project.database.reading() as session:
         rows = [
-            row for _, queue, coded in codes_of(session, completed_units(session)) if queue == "twice" for row in coded
+            row
+            for unit in read_complete(session, completed_units(session))
+            if unit.queue_id == "twice"
+            for row in unit.coded
         ]
     task = next(task for task in found.tasks if task.queue_id == "twice")
     assert list(task.variables) == agreement_by_variable(rows)

@@ -405,3 +405,32 @@ def test_every_change_is_an_event_with_author_time_before_and_after(project: Rev
             moment(NOW),
         )
         assert (event.before["value"]["question"], event.after["value"]["question"]) == ("One?", "Two?")
+
+
+def test_seconds_of_activity_add_up_and_are_in_the_history(project: ReviewProject) -> None:
+    copy = given(project, "ann")
+    assert copy is not None
+
+    def save(active_s: float, **fields: Any) -> EntryRow:
+        with transaction(project.database, "ann") as change:
+            assignment, unit, task = work.own_work(change.session, "ann", copy)
+            row = change.session.get(EntryRow, (copy, "0"))
+            value = (row.value if row is not None else task.draft_value(unit.content, "0")) | fields
+            revision = row.revision if row is not None else 0
+            return work.save_value(change, assignment, unit, task, "0", revision, value, active_s=active_s)
+
+    assert save(10.1).active_s == 10.1
+    assert save(0.2, decision="accept").active_s == 10.3
+    # Nothing changed but the time: undo must not get a step for it.
+    assert (save(5.0).active_s, save(5.0).revision) == (15.3, 2)
+    stepped(project, copy, work.undo)
+    stepped(project, copy, work.undo)
+    with project.database.reading() as session:
+        assert session.get_one(EntryRow, (copy, "0")).active_s == 20.3
+        kinds = session.scalars(select(EventRow.kind).where(EventRow.subject == copy).order_by(EventRow.seq)).all()
+    assert list(kinds) == ["take", "save", "save", "active", "active", "undo", "undo"]
+    with project.database.writing() as session:
+        session.get_one(EntryRow, (copy, "0")).active_s = 3600.0
+    assert "activity in" in verify_history(project.database).findings[0]
+    with project.database.writing() as session:
+        session.get_one(EntryRow, (copy, "0")).active_s = 20.3

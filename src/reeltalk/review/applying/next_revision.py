@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review.assigning import ADJUDICATOR
 from reeltalk.review.importing import WRITTEN, latest_revision
+from reeltalk.review.naming import unit_names
 from reeltalk.review.settling import DONE
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, canonical_json
 from reeltalk.review.tasks.task import spoken_place
@@ -59,7 +60,9 @@ class SettledPlace:
     @property
     def hash(self) -> str:
         """Identifies the value, to know whether it was applied."""
-        return value_hash([self.value, self.how, list(self.people)])
+        # Whether somebody was unsure is not part of a result, and old values do not say it.
+        value = {k: v for k, v in self.value.items() if k != "unsure"} if isinstance(self.value, dict) else self.value
+        return value_hash([value, self.how, list(self.people)])
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class DoneUnit:
     """A unit without open work."""
 
     id: str
+    name: str
+    """Its name for people."""
     kind: str
     """The kind of work."""
     target_table: str
@@ -77,8 +82,6 @@ class DoneUnit:
     """By place; empty if each person's work counts by itself."""
     works: Sequence[SubmittedWork]
     """In the order of submission."""
-    title: str = ""
-    """Its name for people."""
 
     @property
     def revision(self) -> int:
@@ -121,12 +124,13 @@ def done_units(session: Session, kind: str, *, without: Container[str] = ()) -> 
         for found in session.scalars(select(ResultRow).where(ResultRow.unit_id.in_(some)).order_by(ResultRow.place)):
             people = [names.get(person, person) for person in found.people or ()]
             results[found.unit_id][found.place] = SettledPlace(found.value, found.how, people, found.at)
-        works = _works(session, some, names)
+        works, units = _works(session, some, names), unit_names(session, some)
         rows = {row.id: row for row in session.scalars(select(UnitRow).where(UnitRow.id.in_(some)))}
         for unit_id in some:
             row = rows[unit_id]
             yield DoneUnit(
                 id=unit_id,
+                name=units[unit_id],
                 kind=kind,
                 target_table=row.target_table or "",
                 target_id=row.target_id or "",
@@ -134,7 +138,6 @@ def done_units(session: Session, kind: str, *, without: Container[str] = ()) -> 
                 content=row.content,
                 results=results[unit_id],
                 works=works[unit_id],
-                title=row.title,
             )
 
 
@@ -425,7 +428,7 @@ class NextRevision:
 
     def set_aside(self, unit: DoneUnit, problem: str, *, place: str | None = None, field: str | None = None) -> None:
         """Leave a unit out, with the reason."""
-        found = SetAside(unit.id, unit.title or f"{unit.target_table}:{unit.target_id}", place, field, problem)
+        found = SetAside(unit.id, unit.name, place, field, problem)
         self.aside.setdefault(unit.id, []).append(found)
 
     def applied_place(self, unit: DoneUnit, place: str) -> int | str | None:

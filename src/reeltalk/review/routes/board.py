@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from markupsafe import Markup
 from sqlalchemy import select
 
 from reeltalk.review.access import Action, may
@@ -14,17 +13,17 @@ from reeltalk.review.agreement import CodedPlace, agreement_by_variable
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import transaction
 from reeltalk.review.gold import Fault, GoldPlanted, count_gold, plant_gold
+from reeltalk.review.naming import unit_names
+from reeltalk.review.pay import months_of_work
 from reeltalk.review.people import User
-from reeltalk.review.tables import PersonRow, QueueRow, UnitRow
+from reeltalk.review.tables import PersonRow, QueueRow
 from reeltalk.review.team_stats import (
-    PersonProgress,
-    TeamStats,
     TeamStatsCache,
     people_progress,
     queue_progress,
     release_blocks,
 )
-from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form, template_environment
+from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form
 from reeltalk.schema.record import Json
 
 router = APIRouter()
@@ -65,6 +64,8 @@ def show_board(
         queues = queue_progress(session, seen_by=None if leads else person.id)
         people = people_progress(session, only=None if leads else person.id)
         gold = count_gold(session) if leads else 0
+        pay = project.settings.pay
+        earned = months_of_work(session, team_stats_of(request).turn_seconds(), only=person.id) if pay else []
     return page(
         request,
         "board.html",
@@ -72,28 +73,14 @@ def show_board(
         leads=leads,
         queues=queues,
         people=people,
-        names={row.id: row.name for row in people},
-        stats=stats,
         seconds=stats.seconds if stats is not None else {},
-        results=stats.gold if stats is not None and leads else {},
-        agreement=_agreement(request, stats, people, least) if stats is not None and leads else "",
         blocks=release_blocks(stats, least) if stats is not None and leads else [],
         gold=gold,
         planted=GoldPlanted(planted, wanted, unreachable, unfit, crowded, again) if wanted else None,
+        pay=pay,
+        earned=earned,
         faults=list(Fault),
     )
-
-
-def _agreement(request: Request, stats: TeamStats, people: list[PersonProgress], least: float | None) -> Markup:
-    """The agreement tables as HTML, cached: with hundreds of pairs they take longer to render than all else."""
-    names = {row.id: row.name for row in people}
-    key = (stats.at, stats.seq, least, tuple(names.items()))
-    state = request.app.state
-    kept: tuple[object, Markup] | None = getattr(state, "agreement_tables", None)
-    if kept is None or kept[0] != key:
-        html = template_environment().get_template("_tasks.html").render(tasks=stats.tasks, names=names, least=least)
-        kept = state.agreement_tables = key, Markup(html)
-    return kept[1]
 
 
 @router.get("/board/{queue_id}/pairs/{first}/{second}", response_class=HTMLResponse)
@@ -120,14 +107,7 @@ def show_pair(
         main = variables[0].variable if variables else None
         said = [(pair, [_value(row, main) for row in pair]) for pair in both]
         differing = [(pair, values) for pair, values in said if values[0] != values[1]]
-        titles = {
-            unit_id: title
-            for unit_id, title in session.execute(
-                select(UnitRow.id, UnitRow.title).where(
-                    UnitRow.id.in_({pair[0].unit for pair, _ in differing[:SHOWN_DIFFERENCES]})
-                )
-            )
-        }
+        units = unit_names(session, {pair[0].unit for pair, _ in differing[:SHOWN_DIFFERENCES]})
     return page(
         request,
         "pair.html",
@@ -143,7 +123,7 @@ def show_pair(
         nominal=bool(variables) and variables[0].scale in ("nominal", "ordinal"),
         differing=differing[:SHOWN_DIFFERENCES],
         more=max(0, len(differing) - SHOWN_DIFFERENCES),
-        titles=titles,
+        units=units,
         least=project.settings.least_agreement,
     )
 

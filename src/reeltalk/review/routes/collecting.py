@@ -12,9 +12,11 @@ from reeltalk.review.access import Action, may
 from reeltalk.review.collecting import collection_guide
 from reeltalk.review.errors import Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction, transaction
+from reeltalk.review.guiding import guideline_part
 from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.naming import dialogue_name
 from reeltalk.review.people import User
-from reeltalk.review.routes.work import video_of
+from reeltalk.review.routes.media import video_view
 from reeltalk.review.tables import LiveDialogueRow, PairRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.web import FormText, ProjectHere, page, plain_json, require, require_api, require_form
 from reeltalk.schema.record import Json
@@ -53,6 +55,7 @@ def show_pairs(request: Request, project: ProjectHere, person: Looker) -> Respon
                     "counts": {
                         state: sum(d.state == state for d in found) for state in ("live", "awaiting", "approved")
                     },
+                    "name": {d.id: dialogue_name(d.number, row.goal) for d in found},
                     "finished": [d for d in found if d.state in (collecting.AWAITING, collecting.APPROVED)],
                 }
             )
@@ -96,7 +99,17 @@ def show_dialogue(request: Request, project: ProjectHere, dialogue_id: str, pers
     with project.database.reading() as session:
         row = collecting.own_dialogue(session, person.id, dialogue_id)
         role = "investigator" if row.investigator_id == person.id else "correspondent"
-        return page(request, "dialogue.html", person, dialogue=row, role=role, guide=collection_guide())
+        pair = session.get_one(PairRow, row.pair_id)
+        return page(
+            request,
+            "dialogue.html",
+            person,
+            dialogue=row,
+            role=role,
+            name=dialogue_name(row.number, pair.goal),
+            guide=collection_guide(),
+            guideline=guideline_part(session, person.id, pair.queue_id),
+        )
 
 
 @router.get("/dialogues/{dialogue_id}/look", response_class=HTMLResponse)
@@ -118,12 +131,13 @@ def look(
         is_kept = collecting.is_hidden_from(session, person.id, [unit.video_id or ""])
         if is_kept and not own:
             raise Forbidden("you are asking about this video yourself; somebody else must judge this dialogue")
-        video = None if is_kept else video_of(session, unit)
+        video = None if is_kept else video_view(project, session, person.id, unit)
         return page(
             request,
             "dialogue_look.html",
             person,
             dialogue=row,
+            name=dialogue_name(row.number, session.get_one(PairRow, row.pair_id).goal),
             turns=turns,
             own=own,
             video=video,
@@ -152,7 +166,7 @@ def open_dialogue(project: ProjectHere, dialogue_id: str, person: Looker) -> dic
         row = collecting.own_dialogue(session, person.id, dialogue_id)
         answer = collecting.dialogue_view(session, person.id, row)
         if answer["role"] == "correspondent":
-            answer["video"] = video_of(session, session.get_one(UnitRow, row.unit_id))
+            answer["video"] = video_view(project, session, person.id, session.get_one(UnitRow, row.unit_id))
         return answer
 
 

@@ -1,4 +1,4 @@
-"""Videos by content hash, in byte ranges, and the times of their frames.
+"""Videos by content hash, in byte ranges, the times of their frames, their captions, and small pictures of them.
 
 A name leads to the file that was chosen when the benchmark was imported: the original or its proxy. No other file can
 be named.
@@ -16,13 +16,19 @@ from sqlalchemy.orm import Session
 from starlette.types import Receive, Scope, Send
 
 from reeltalk.review.access import Action, may
+from reeltalk.review.assigning import UNFINISHED
+from reeltalk.review.captions import captions, speech_file
 from reeltalk.review.collecting import AWAITING, LIVE
 from reeltalk.review.database import PLAYABLE, ReviewProject
 from reeltalk.review.errors import NotFound
 from reeltalk.review.people import User
 from reeltalk.review.playable import PlayableFolder
-from reeltalk.review.tables import AssignmentRow, LiveDialogueRow, UnitRow, VideoRow
+from reeltalk.review.tables import AssignmentRow, LiveDialogueRow, QueueRow, UnitRow, VideoRow
+from reeltalk.review.tasks.answering import AnswerTask, bound_s
+from reeltalk.review.thumbnails import Sheet, ThumbnailMaker, sheets_of
 from reeltalk.review.web import ProjectHere, require
+from reeltalk.review.work import entries
+from reeltalk.schema.record import Json
 from reeltalk.store.media import MediaStore
 
 
@@ -62,6 +68,65 @@ def may_see(session: Session, person: User, sha256: str) -> bool:
     return session.scalars(given.limit(1)).first() is not None
 
 
+def known_until(session: Session, person_id: str, sha256: str) -> float | None:
+    """The time in a video up to which a person may read captions, while they take a test on it.
+
+    Args:
+        session: The database.
+        person_id: Who asks.
+        sha256: The video's hash.
+
+    Returns:
+        Seconds; None if there is no such bound.
+    """
+    tests = (
+        select(AssignmentRow.id, UnitRow.content)
+        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .join(VideoRow, VideoRow.id == UnitRow.video_id)
+        .where(AssignmentRow.person_id == person_id, AssignmentRow.state.in_(UNFINISHED))
+        .where(QueueRow.task == AnswerTask.kind, VideoRow.sha256 == sha256)
+    )
+    bounds = [
+        bound_s(content, {place: row.value for place, row in entries(session, assignment_id).items()})
+        for assignment_id, content in session.execute(tests)
+    ]
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def video_view(project: ReviewProject, session: Session, person_id: str, unit: UnitRow) -> Json:
+    """A unit's video as screens get it; None if it has none.
+
+    Args:
+        project: The project.
+        session: The database.
+        person_id: Who looks. For somebody who takes a test on the video, captions end at the time of the question, and
+            there are no thumbnails.
+        unit: The unit.
+    """
+    row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
+    if row is None:
+        return None
+    view: dict[str, Json] = {"id": row.id, "sha256": row.sha256, "duration_s": row.duration_s, "problem": row.problem}
+    view |= {"playable": None, "captions": None, "thumbnails": []}
+    if row.file is None or row.sha256 is None:
+        return view
+    view["playable"] = f"/media/{row.sha256}"
+    until_s = known_until(session, person_id, row.sha256)
+    if speech_file(project.folder / PLAYABLE, row.sha256).is_file():
+        # Browsers ask again for captions at another address only.
+        view["captions"] = f"/media/{row.sha256}/captions" + (f"?until_s={until_s:g}" if until_s is not None else "")
+    if until_s is None:
+        parts = [
+            *unit.content.get("clips", ()),
+            *(p for t in unit.content.get("turns", ()) for p in t.get("evidence") or ()),
+        ]
+        start_s = min((part["start_s"] for part in parts), default=0.0)
+        end_s = max((part["end_s"] for part in parts), default=row.duration_s or 0.0)
+        view["thumbnails"] = [sheet.view(row.sha256) for sheet in sheets_of(row.duration_s, start_s, end_s)]
+    return view
+
+
 router = APIRouter(prefix="/media")
 NAME: Final = re.compile(r"[0-9a-f]{64}")
 RANGE: Final = re.compile(rb"bytes=(?:(\d{1,18})-(\d{0,18})|-\d{1,18})")
@@ -76,15 +141,52 @@ Viewer = Annotated[User, require(Action.LOOK)]
 @router.head("/{sha256}", include_in_schema=False)
 def video(request: Request, project: ProjectHere, sha256: str, person: Viewer) -> Response:
     """The video's file, or its proxy."""
-    path, media_type = _served(project, person, sha256, frames=False)
+    path, media_type, _ = _served(project, person, sha256)
     return _answer(request, path, media_type, sha256)
 
 
 @router.get("/{sha256}/frames")
 def frames(request: Request, project: ProjectHere, sha256: str, person: Viewer) -> Response:
     """Presentation times of the served file's frames on the browser's clock: `{"pts_s": [...]}`, in seconds."""
-    path, _ = _served(project, person, sha256, frames=True)
-    return _answer(request, path, "application/json", sha256)
+    _served(project, person, sha256)
+    return _answer(request, _folder(project).frames(sha256), "application/json", sha256)
+
+
+@router.get("/{sha256}/captions")
+def subtitles(project: ProjectHere, sha256: str, person: Viewer) -> Response:
+    """What is said in the video, as WebVTT. Whoever takes a test on it gets what is said before the question."""
+    _served(project, person, sha256)
+    with project.database.reading() as session:
+        until_s = known_until(session, person.id, sha256)
+    found = captions(speech_file(project.folder / PLAYABLE, sha256), sha256, until_s)
+    if found is None:
+        raise NotFound("nothing is said in this video, or nothing that is written down")
+    headers = {
+        "cache-control": "private, no-cache",
+        "vary": "Cookie, Authorization",
+        "x-content-type-options": "nosniff",
+    }
+    return Response(found, media_type="text/vtt; charset=utf-8", headers=headers)
+
+
+@router.get("/{sha256}/thumbnails/{start_s}/{length_s}")
+def thumbnails(
+    request: Request, project: ProjectHere, sha256: str, start_s: int, length_s: int, person: Viewer
+) -> Response:
+    """Small pictures of a part of the video in one JPEG file. 202 while they are being made: ask again."""
+    path, _, duration_s = _served(project, person, sha256)
+    sheet = Sheet.at(start_s, length_s, duration_s or 0.0)
+    with project.database.reading() as session:
+        is_kept = known_until(session, person.id, sha256) is not None
+    if sheet is None or is_kept:
+        raise NotFound("there are no such pictures, or none that you may see")
+    target = project.folder / PLAYABLE / sheet.name(sha256)
+    if not target.is_file():
+        maker: ThumbnailMaker = request.app.state.thumbnails
+        if not maker.want(path, target, sheet):
+            raise NotFound("no pictures can be made of this video")
+        return Response(status_code=202, headers={"retry-after": "1", "cache-control": "no-store"})
+    return _answer(request, target, "image/jpeg", sha256)
 
 
 class OneRange(FileResponse):
@@ -103,7 +205,8 @@ def _is_one(value: bytes) -> bool:
     return found is not None and (not found[2] or int(found[1]) <= int(found[2]))
 
 
-def _served(project: ReviewProject, person: User, sha256: str, *, frames: bool) -> tuple[Path, str]:
+def _served(project: ReviewProject, person: User, sha256: str) -> tuple[Path, str, float | None]:
+    """The file that is served for a video, its media type, and its length in seconds."""
     # For videos that this person may not see the answer is the same as for missing ones.
     missing = NotFound("there is no such video, or none that you may see")
     if NAME.fullmatch(sha256) is None:
@@ -112,9 +215,11 @@ def _served(project: ReviewProject, person: User, sha256: str, *, frames: bool) 
         row = session.scalars(select(VideoRow).where(VideoRow.sha256 == sha256, VideoRow.file.is_not(None))).first()
         if row is None or row.file is None or not may_see(session, person, sha256):
             raise missing
-        file, media_type = row.file, row.media_type or "application/octet-stream"
-    folder = PlayableFolder(project.folder / PLAYABLE, MediaStore(project.benchmark))
-    return (folder.frames(sha256) if frames else folder.path(sha256, file)), media_type
+        return _folder(project).path(sha256, row.file), row.media_type or "application/octet-stream", row.duration_s
+
+
+def _folder(project: ReviewProject) -> PlayableFolder:
+    return PlayableFolder(project.folder / PLAYABLE, MediaStore(project.benchmark))
 
 
 def _answer(request: Request, path: Path, media_type: str, sha256: str) -> Response:

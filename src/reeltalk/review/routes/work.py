@@ -4,6 +4,7 @@ People open, save, undo and submit their work, and see its history. An adjudicat
 and decides or returns it.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -27,10 +28,18 @@ from reeltalk.review.assigning import (
     open_units,
     renew_lease,
 )
+from reeltalk.review.collecting import pair_turns
+from reeltalk.review.comments import comments_view
+from reeltalk.review.database import ReviewProject
+from reeltalk.review.duties import duty_of
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
+from reeltalk.review.guiding import guideline_part, guideline_view, line_of, newest_versions, read_versions
 from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.naming import unit_name, unit_names
 from reeltalk.review.people import User
+from reeltalk.review.reasons import offered_reasons
+from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import (
     ADJUDICATION,
     DONE,
@@ -40,7 +49,7 @@ from reeltalk.review.settling import (
     own_dispute,
     submitted_works,
 )
-from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, VideoRow, moment
+from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
@@ -90,7 +99,18 @@ def show_work(
         assignment, unit, task = work.own_work(session, person.id, assignment_id)
         if assignment.role == ADJUDICATOR:
             return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
-        return page(request, task.template, person, assignment=assignment, unit=unit, task=task)
+        opened = _opened(project, session, assignment, unit, task)
+        name = unit_name(session, unit, seen_by=person.id)
+        return page(
+            request,
+            task.template,
+            person,
+            assignment=assignment,
+            name=name,
+            task=task,
+            opened=_as_text(opened),
+            guideline=guideline_part(session, person.id, unit.queue_id),
+        )
 
 
 def _own(session: Session, person_id: str, states: Sequence[str], limit: int | None = None) -> list[Mapping[str, Any]]:
@@ -103,7 +123,7 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
             AssignmentRow.role,
             AssignmentRow.state,
             AssignmentRow.note,
-            UnitRow.title,
+            AssignmentRow.unit_id,
             QueueRow.title.label("queue"),
             touched.label("touched"),
         )
@@ -113,11 +133,20 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
         .order_by(touched.desc(), AssignmentRow.id)
         .limit(limit)
     )
-    return [dict(row) for row in session.execute(query).mappings()]
+    rows = session.execute(query).mappings().all()
+    names = {
+        role: unit_names(
+            session,
+            [row["unit_id"] for row in rows if row["role"] == role],
+            seen_by=person_id if role == ANNOTATOR else None,
+        )
+        for role in (ANNOTATOR, ADJUDICATOR)
+    }
+    return [{**row, "name": names[row["role"]][row["unit_id"]]} for row in rows]
 
 
 def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
-    """Queues with how many of their units are complete, and how many are left for this person."""
+    """Queues with how many of their units are complete, and what there is in them for this person."""
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     # Gold is not part of the progress.
     for queue, state, count in session.execute(
@@ -127,17 +156,44 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
     ):
         counts[queue][state] = count
     works, now = may(person.role, Action.WORK), moment()
-    return [
-        {
-            "row": row,
-            "total": sum(counts[row.id].values()),
-            "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
-            "left": open_units(session, row.id, person.id, now) if works and row.is_open and row.task in TASKS else 0,
-            "in_pairs": row.task not in TASKS,
-            "known": known_units(session, row.id, person.id) if works and row.is_open and row.task == TEST else 0,
-        }
-        for row in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
-    ]
+    begun = _begun_counts(session, person.id) if works else {}
+    read, newest = read_versions(session, person.id), newest_versions(session)
+    pairs = pair_turns(session, person.id) if works else []
+    found: list[Mapping[str, Any]] = []
+    for row in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)):
+        takes = works and row.is_open and row.task in TASKS
+        found.append(
+            {
+                "row": row,
+                "says": line_of(row),
+                "total": sum(counts[row.id].values()),
+                "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
+                "left": open_units(session, row.id, person.id, now) if takes else 0,
+                "begun": begun.get(row.id, 0),
+                "duty": duty_of(session, person.id, row.id) if takes else None,
+                "known": known_units(session, row.id, person.id) if takes and row.task == TEST else 0,
+                "in_pairs": row.task not in TASKS,
+                "pairs": [turn for turn in pairs if turn.queue_id == row.id],
+                "guideline": "new" if row.id not in read else "read",
+                "changed": row.id in read and newest.get(row.id, 0) > read[row.id],
+            }
+        )
+    return found
+
+
+def _begun_counts(session: Session, person_id: str) -> dict[str, int]:
+    """How many units of each queue somebody has begun and not submitted."""
+    query = (
+        select(UnitRow.queue_id, func.count())
+        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
+        .where(
+            AssignmentRow.person_id == person_id,
+            AssignmentRow.role == ANNOTATOR,
+            AssignmentRow.state.in_(UNFINISHED),
+        )
+        .group_by(UnitRow.queue_id)
+    )
+    return {queue_id: count for queue_id, count in session.execute(query)}
 
 
 def _disputed(session: Session, person: User) -> int:
@@ -157,6 +213,8 @@ class Save(BaseModel):
 
     revision: Annotated[int, Field(ge=0, le=10**9)]
     value: PlainJson
+    active_s: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 0.0
+    """Seconds of activity at this place since the last save that was answered."""
 
 
 @router.get("/api/work/{assignment_id}")
@@ -165,15 +223,33 @@ def open_work(
 ) -> dict[str, Any]:
     """A unit, its draft, and this person's values so far."""
     with project.database.reading() as session:
-        assignment, unit, task = work.own_work(session, person.id, assignment_id)
-        entries = work.entries(session, assignment.id)
-        content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
-        return _work_view(session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+        return _opened(project, session, *work.own_work(session, person.id, assignment_id))
+
+
+def _opened(
+    project: ReviewProject, session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask
+) -> dict[str, Any]:
+    """The answer about somebody's work, which the page of the work holds too, so that it need not ask."""
+    entries = work.entries(session, assignment.id)
+    content = task.visible_content(unit.content, {place: row.value for place, row in entries.items()})
+    return _work_view(project, session, assignment, unit, task, content) | {"places": list(task.places(unit.content))}
+
+
+def _as_text(answer: Mapping[str, Any]) -> str:
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def _work_view(
-    session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, content: Mapping[str, Json]
+    project: ReviewProject,
+    session: Session,
+    assignment: AssignmentRow,
+    unit: UnitRow,
+    task: ReviewTask,
+    content: Mapping[str, Json],
+    *,
+    names: bool = True,
 ) -> dict[str, Any]:
+    name = unit_name(session, unit, seen_by=assignment.person_id if assignment.role == ANNOTATOR else None)
     return {
         "assignment": {
             "id": assignment.id,
@@ -186,11 +262,14 @@ def _work_view(
         "unit": {
             "id": unit.id,
             "task": task.kind,
-            "title": unit.title,
-            "video": video_of(session, unit),
+            "name": name,
+            "video": video_view(project, session, assignment.person_id, unit),
             "content": content,
         },
+        "reasons": offered_reasons(session, task.kind),
+        "guideline": guideline_view(session, assignment.person_id, unit.queue_id),
         "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
+        **comments_view(session, assignment.person_id, unit, names=names),
     }
 
 
@@ -202,7 +281,7 @@ def save(
 
     def do(change: Transaction) -> Json:
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
-        row = work.save_value(change, assignment, unit, task, place, body.revision, body.value)
+        row = work.save_value(change, assignment, unit, task, place, body.revision, body.value, active_s=body.active_s)
         renew_lease(assignment, lease_minutes=project.settings.lease_minutes)
         change.session.flush()
         return {**work.entry_view(row), "stale": work.stale_places(change.session, assignment.id)}
@@ -234,8 +313,11 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
         work.submit(change, assignment, unit, task, approval=project.settings.approval)
         change.session.flush()
+        if assignment.role == ADJUDICATOR:
+            dispute = next_dispute(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
+            return {"next": f"/adjudicate/{dispute.id}" if dispute is not None else None}
         # Begun work of a closed queue can be submitted, but nothing follows it.
-        if assignment.role != ANNOTATOR or not change.session.get_one(QueueRow, unit.queue_id).is_open:
+        if not change.session.get_one(QueueRow, unit.queue_id).is_open:
             return {"next": None}
         found = next_unit(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
         return {"next": f"/work/{found.id}" if found is not None else None}
@@ -333,21 +415,6 @@ def _entries(session: Session, assignment: AssignmentRow) -> dict[str, Json]:
     return {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()}
 
 
-def video_of(session: Session, unit: UnitRow) -> Json:
-    """The unit's video as screens get it; None if it has none."""
-    row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
-    if row is None:
-        return None
-    playable = f"/media/{row.sha256}" if row.file is not None else None
-    return {
-        "id": row.id,
-        "sha256": row.sha256,
-        "duration_s": row.duration_s,
-        "playable": playable,
-        "problem": row.problem,
-    }
-
-
 Adjudicator = Annotated[User, require(Action.ADJUDICATE)]
 
 
@@ -383,18 +450,29 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
     """The page on which one unit is decided."""
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of_unit(session, unit)
-        return page(request, "adjudicate.html", person, assignment=assignment, unit=unit, task=task)
+        opened = _as_text(_dispute(project, session, assignment, unit, names=False))
+        name = unit_name(session, unit)
+        guideline = guideline_part(session, person.id, unit.queue_id)
+        return page(
+            request, "adjudicate.html", person, assignment=assignment, name=name, opened=opened, guideline=guideline
+        )
 
 
 @router.get("/api/adjudicate/{assignment_id}")
 def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, names: bool = False) -> dict[str, Any]:
     """Everybody's work on a unit, the draft, and this person's decisions so far."""
     with project.database.reading() as session:
-        assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of_unit(session, unit)
-        shown = _work_view(session, assignment, unit, task, task.visible_content(unit.content, {}))
-        return shown | dispute_view(session, unit, task, names=names)
+        return _dispute(project, session, *own_dispute(session, person.id, assignment_id), names=names)
+
+
+def _dispute(
+    project: ReviewProject, session: Session, assignment: AssignmentRow, unit: UnitRow, *, names: bool
+) -> dict[str, Any]:
+    """The answer about a unit on which people differ, which its page holds too."""
+    task = work.task_of_unit(session, unit)
+    content = task.visible_content(unit.content, {})
+    shown = _work_view(project, session, assignment, unit, task, content, names=names)
+    return shown | dispute_view(session, unit, task, names=names)
 
 
 @router.post("/api/adjudicate/{assignment_id}/return")

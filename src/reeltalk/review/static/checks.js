@@ -1,7 +1,8 @@
 // @ts-check
 /** The results of construction's checks of a turn, the important ones first, and the links of the turn. */
 
-import { button, byId, clock, element, fill, sentence } from "./elements.js";
+import { clock, sentence } from "./elements.js";
+import { html } from "./vendor/preact.js";
 
 /** @typedef {import("./workapi.js").Check} Check */
 /** @typedef {import("./workapi.js").Link} Link */
@@ -41,40 +42,14 @@ export function isFlagged(check) {
   return check.outcome === "flagged" || check.outcome === "dropped";
 }
 
-/**
- * @param {Check[]} checks
- * @returns {HTMLElement} A list, flagged checks first; passed ones are folded.
- */
-function checkList(checks) {
-  if (!checks.length) return element("p", { class: "soft small" }, "This turn was not checked.");
-  const sorted = [...checks].sort((one, other) => ORDER.indexOf(one.outcome) - ORDER.indexOf(other.outcome));
-  const open = sorted.filter(({ outcome }) => outcome !== "passed");
-  const passed = sorted.filter(({ outcome }) => outcome === "passed");
-  return element(
-    "div",
-    {},
-    open.length > 0 && element("ul", { class: "checks" }, ...open.map(item)),
-    passed.length > 0 &&
-      element(
-        "details",
-        {},
-        element("summary", {}, passed.length === 1 ? "1 check passed" : `${passed.length} checks passed`),
-        element("ul", { class: "checks" }, ...passed.map(item)),
-      ),
-  );
-}
-
-/** @param {Check} check */
-function item(check) {
+/** @param {{check: Check}} props */
+function Item({ check }) {
   const measured = check.value !== null && check.value !== undefined;
-  return element(
-    "li",
-    { class: check.outcome },
-    element("span", { class: "outcome" }, OUTCOMES[check.outcome] ?? check.outcome),
-    ` ${question(check.gate)}`,
-    measured && element("span", { class: "measured" }, ` ${valueOf(check)}`),
-    check.reason && element("span", { class: "because" }, sentence(check.reason)),
-  );
+  return html`<li class=${check.outcome}>
+    <span class="outcome">${OUTCOMES[check.outcome] ?? check.outcome}</span> ${question(check.gate)}
+    ${measured && html`<span class="measured"> ${valueOf(check)}</span>`}
+    ${check.reason && html`<span class="because">${sentence(check.reason)}</span>`}
+  </li>`;
 }
 
 /** @param {Check} check */
@@ -100,35 +75,25 @@ function question(gate) {
 }
 
 /**
- * @param {Link[]} links The links of one turn.
- * @param {(time_s: number) => void} seek
+ * The checks of a turn and of its unit, flagged ones first and passed ones folded; and the links of the turn.
+ * @param {{content: import("./workapi.js").Content, place: string, seek: (time_s: number) => void}} props
  */
-function linkList(links, seek) {
-  return element(
-    "ul",
-    { class: "links" },
-    ...links.map(({ direction, relation, other }) => {
-      const at_s = other.asked_at_s;
-      return element(
-        "li",
-        {},
-        element("span", { class: "outcome" }, relation),
-        ` ${direction === "from" ? "comes from" : "leads to"} turn ${other.turn_index + 1} of ${other.unit_id}: `,
-        element("q", {}, other.question),
-        at_s !== null && at_s !== undefined && button(clock(at_s), () => seek(at_s), { class: "quiet", "aria-label": `Go to ${clock(at_s)}` }),
-      );
-    }),
-  );
-}
-
-/**
- * Draws the checks of a turn, the checks of its unit, and its links.
- * @param {import("./workapi.js").Content} content
- * @param {string} place
- * @param {(time_s: number) => void} seek
- */
-export function drawAbout(content, place, seek) {
-  fill(byId("checks", HTMLElement), checkList([...(content.checks[place] ?? []), ...(content.checks.unit ?? [])]));
-  const own = content.links.filter((link) => link.place === place);
-  fill(byId("links", HTMLElement), own.length > 0 && element("h3", {}, "Links"), own.length > 0 && linkList(own, seek));
+export function About({ content, place, seek }) {
+  const checks = [...(content.checks[place] ?? []), ...(content.checks.unit ?? [])];
+  checks.sort((one, other) => ORDER.indexOf(one.outcome) - ORDER.indexOf(other.outcome));
+  const open = checks.filter(({ outcome }) => outcome !== "passed");
+  const passed = checks.filter(({ outcome }) => outcome === "passed");
+  const links = content.links.filter((link) => link.place === place);
+  const list = (/** @type {Check[]} */ shown) => html`<ul class="checks">${shown.map((check) => html`<${Item} check=${check} />`)}</ul>`;
+  return html`<div id="checks" class="checks-place">
+      ${open.length > 0 && list(open)}
+      ${passed.length > 0 && html`<details><summary>${passed.length === 1 ? "1 check passed" : `${passed.length} checks passed`}</summary>${list(passed)}</details>`}
+      ${!checks.length && html`<p class="soft small">This turn was not checked.</p>`}
+    </div>
+    ${links.length > 0 && html`<h3 class="small soft">Links</h3><ul id="links" class="links">${links.map(
+      ({ direction, relation, other: { turn_index, unit_id, question: asked, asked_at_s } }) => html`<li>
+        <span class="outcome">${relation}</span> ${direction === "from" ? "comes from" : "leads to"} turn ${turn_index + 1} of ${unit_id}: <q>${asked}</q>
+        ${asked_at_s !== null && asked_at_s !== undefined && html`<button type="button" class="quiet" aria-label=${`Go to ${clock(asked_at_s)}`} onClick=${() => seek(asked_at_s)}>${clock(asked_at_s)}</button>`}
+      </li>`,
+    )}</ul>`}`;
 }

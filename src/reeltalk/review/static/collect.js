@@ -215,21 +215,23 @@ function hurry() {
   poll();
 }
 
-await look();
-setInterval(poll, POLL_MS);
-window.addEventListener("online", hurry);
-window.addEventListener("focus", hurry);
-document.addEventListener("visibilitychange", hurry);
-// A page that was opened offline loads its video as soon as it knows which one.
-while (!now) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-const playback = role === "correspondent" ? watch(now.video ?? null).playback : null;
-const keys = new Keys([
-  { name: "speak", label: "Send", group: "Write", keys: ["Ctrl+Enter"], act: () => void speak() },
-  { name: "write", label: "Write", group: "Write", keys: ["w"], act: () => text.focus() },
-  { name: "leave", label: "Leave the field", group: "Write", keys: ["Escape"], act: () => text.blur() },
-  ...(playback ? videoActions(playback) : []),
-  { name: "keys", label: "Show the keys", group: playback ? "Video" : "Write", keys: ["?"], act: () => keys.open() },
-]);
-bindButtons(keys);
-document.documentElement.dataset.ready = "true";
-text.focus();
+void (async () => {
+  await look();
+  setInterval(poll, POLL_MS);
+  window.addEventListener("online", hurry);
+  window.addEventListener("focus", hurry);
+  document.addEventListener("visibilitychange", hurry);
+  // A page that was opened offline loads its video as soon as it knows which one.
+  while (!now) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  const playback = role === "correspondent" ? watch(now.video ?? null).playback : null;
+  const keys = new Keys([
+    { name: "speak", label: "Send", group: "Write", keys: ["Ctrl+Enter"], act: () => void speak() },
+    { name: "write", label: "Write", group: "Write", keys: ["w"], act: () => text.focus() },
+    { name: "leave", label: "Leave the field", group: "Write", keys: ["Escape"], act: () => text.blur() },
+    ...(playback ? videoActions(playback) : []),
+    { name: "keys", label: "Show the keys", group: playback ? "Video" : "Write", keys: ["?"], act: () => keys.open() },
+  ]);
+  bindButtons(keys);
+  document.documentElement.dataset.ready = "true";
+  text.focus();
+})();

@@ -98,3 +98,9 @@ export function sentence(message) {
 export function messageOf(error) {
   return sentence(error instanceof Error ? error.message : String(error));
 }
+
+/** Fits the height to the text. @param {HTMLTextAreaElement} area */
+export function grow(area) {
+  area.style.height = "auto";
+  area.style.height = `${area.scrollHeight + 2}px`;
+}

@@ -1,6 +1,10 @@
 // @ts-check
 /** Forms: a double click sends once, serious changes ask for confirmation, and secrets can be copied. */
 
+import { showHandedIn } from "./handed_in.js";
+
+showHandedIn();
+
 for (const form of document.querySelectorAll("form")) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent === "yes") {

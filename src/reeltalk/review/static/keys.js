@@ -5,9 +5,9 @@
  *     const actions = [{name: "accept", label: "Accept and go on", group: "Decide", keys: ["a"], act: () => …}];
  *     const keys = new Keys(actions, () => "deciding");
  *
- * A key is written `a`, `Shift+A`, `Ctrl+Enter` (also Command), `Alt+ArrowLeft`, `?`. In a text field only Escape and keys
- * with Ctrl or Alt work; hold Alt (on a Mac: Control) to use the others there. Keys work wherever the focus is, since the
- * page handles them before any element.
+ * A key is written `a`, `Shift+A`, `Ctrl+Enter` (also Command), `Alt+ArrowLeft`, `?`. In a field of a form, a check box too,
+ * only Escape and keys with Ctrl or Alt work; hold Alt (on a Mac: Control) to use the others there. Keys work wherever the
+ * focus is, since the page handles them before any element.
  */
 
 import { button, element, fill } from "./elements.js";
@@ -30,13 +30,18 @@ const STORE = "reeltalk.keys";
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "Meta", "AltGraph", "CapsLock", "Fn", "Dead", "Process"]);
 /** Elements that handle these keys themselves. */
-const OWN_KEYS = "button, a[href], summary, select, input, [role=slider]";
+const OWN_KEYS = "button, a[href], summary, [role=slider]";
 
 export class Keys {
-  /** @param {Action[]} actions @param {() => string} [mode] Returns the current mode of the page. */
-  constructor(actions, mode = () => "") {
+  /**
+   * @param {Action[]} actions
+   * @param {() => string} [mode] Returns the current mode of the page.
+   * @param {() => void} [changed] A key was changed.
+   */
+  constructor(actions, mode = () => "", changed = () => undefined) {
     this.actions = actions;
     this._mode = mode;
+    this._changed = changed;
     /** @type {{changed: Record<string, string[]>, off: boolean}} */
     this._own = { changed: {}, off: false, ...readOwn() };
     /** @type {Action | null} The action that waits for a new key. */
@@ -47,11 +52,15 @@ export class Keys {
       this._asking = null;
     });
     window.addEventListener("keydown", (event) => this._hear(event), { capture: true });
-    // A button that was clicked keeps the focus and would get Space and Enter, so it is blurred.
-    document.addEventListener("click", ({ detail }) => {
-      const focused = document.activeElement;
-      if (detail === 0 || !(focused instanceof HTMLElement) || focused.closest("dialog")) return;
-      if (focused.matches("button, summary")) focused.blur();
+    // A button that was clicked keeps the focus and would get Space and Enter, and a box that was ticked would keep the keys
+    // from the page, so both are blurred.
+    document.addEventListener("pointerup", ({ target }) => {
+      if (!(target instanceof Element) || target.closest("dialog")) return;
+      const pressed = target.closest("label")?.control ?? target.closest("button, summary, input");
+      setTimeout(() => {
+        const isBox = pressed instanceof HTMLElement && pressed.matches("button, summary, [type=checkbox], [type=radio]");
+        if (isBox && pressed === document.activeElement) pressed.blur();
+      });
     });
     this.label();
   }
@@ -59,6 +68,19 @@ export class Keys {
   /** The current keys of an action. @param {Action} action */
   keysOf(action) {
     return this._own.changed[action.name] ?? action.keys;
+  }
+
+  /** @param {string} name @returns {Action | undefined} */
+  action(name) {
+    return this.actions.find((each) => each.name === name);
+  }
+
+  /** The first key of an action, for its button; null if it has none. @param {string} name @returns {{text: string, aria: string} | null} */
+  shown(name) {
+    const action = this.action(name);
+    const key = action && this.keysOf(action)[0];
+    if (!key || this._own.off) return null;
+    return { text: spell(key).replace("Shift+", "⇧"), aria: key.replace("Ctrl", IS_MAC ? "Meta" : "Control") };
   }
 
   /** Writes the key into every element with `data-key`, the name of an action. */
@@ -157,6 +179,7 @@ export class Keys {
       // The keys are kept until the page is closed.
     }
     this.label();
+    this._changed();
   }
 
   /** @param {string} [said] @param {string} [focused] Name of the action whose button gets the focus. */
@@ -268,11 +291,9 @@ function spell(key) {
   return named.replace(/(?<![^+])[a-z]$/, (letter) => letter.toUpperCase());
 }
 
-/** @param {EventTarget | null} target */
+/** True in every field of a form: a letter there may be meant for the field. @param {EventTarget | null} target */
 function isTyping(target) {
-  if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
-  if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button", "submit", "range"].includes(target.type);
-  return target instanceof HTMLElement && target.isContentEditable;
+  return target instanceof HTMLElement && (target.matches("input, textarea, select") || target.isContentEditable);
 }
 
 function readOwn() {

@@ -10,9 +10,8 @@
 
 import { Choices } from "./choices.js";
 import { problemsOf } from "./coherence.js";
-import { button, byId, changes, element, fill } from "./elements.js";
+import { button, byId, changes, element, fill, grow } from "./elements.js";
 import { endsOf, nameOf } from "./linkvalue.js";
-import { grow } from "./turnform.js";
 
 /** @typedef {import("./linkvalue.js").LinkValue} LinkValue */
 /** @typedef {import("./linkvalue.js").Pair} Pair */

@@ -1,11 +1,10 @@
 // @ts-check
 /** Rating: marks for answers on a judge's scale. */
 
-import { byId, element, fill } from "./elements.js";
+import { byId, element, fill, grow } from "./elements.js";
 import { Keys } from "./keys.js";
 import { say } from "./notices.js";
 import { lastSpot } from "./resuming.js";
-import { grow } from "./turnform.js";
 import { EditSession, openWork } from "./edit_session.js";
 import { videoActions } from "./videokeys.js";
 import { bindButtons, watch } from "./watching.js";
@@ -86,7 +85,7 @@ class RatingScreen {
     return this._criteria.every(({ name }) => name in marks);
   }
 
-  /** @param {Rating} rating @returns {import("./merging.js").Lines} */
+  /** @param {Rating} rating @returns {import("./editor.js").Lines} */
   _linesOf({ marks, note }) {
     const given = this._criteria.filter(({ name }) => name in marks);
     return [

@@ -1,11 +1,10 @@
 // @ts-check
 /** The test: one question after the other. Given answers stay, and the video stops at the time of the question. */
 
-import { byId, clock, element, fill } from "./elements.js";
+import { byId, clock, element, fill, grow } from "./elements.js";
 import { Keys } from "./keys.js";
 import { notify, say } from "./notices.js";
 import { lastSpot } from "./resuming.js";
-import { grow } from "./turnform.js";
 import { EditSession, openWork } from "./edit_session.js";
 import { videoActions } from "./videokeys.js";
 import { bindButtons, watch } from "./watching.js";

@@ -1,268 +1,333 @@
 // @ts-check
-/** The screen to review the turns of a chain or a dialogue. It holds the state; its parts show it. */
+/** The review of the turns of a chain or a dialogue: accept, edit, reject or skip each of them. */
 
-import { drawAbout, isFlagged } from "./checks.js";
-import { drawDialogue, drawStrip } from "./dialogue.js";
-import { EditSession, openWork } from "./edit_session.js";
-import { byId } from "./elements.js";
-import { Comparison } from "./comparing.js";
-import { Keys } from "./keys.js";
-import { say } from "./notices.js";
-import { Playback } from "./playback.js";
-import { RejectPanel } from "./rejecting.js";
-import { lastSpot } from "./resuming.js";
-import { knownLabels } from "./labelfields.js";
-import { TurnForm } from "./turnform.js";
-import { DECIDING, REJECTING, turnActions } from "./turnkeys.js";
-import { DECIDED, countDecided, kindOf, linesOf, startOf } from "./turnvalue.js";
-import { bindButtons } from "./watching.js";
+import { About, isFlagged } from "./checks.js";
+import { clock, messageOf } from "./elements.js";
+import { edit } from "./editor.js";
+import { Act, Answers, AskedAt, Evidence, Labels, Note, Options, Text, knownVocabularies, withTime } from "./fields.js";
+import { DECIDED, REASONS, countDecided, isSameWork, kindOf, linesOf, startOf } from "./turnvalue.js";
+import { html } from "./vendor/preact.js";
 
 /** @typedef {import("./workapi.js").TurnValue} TurnValue */
-/** @typedef {import("./workapi.js").Work} Work */
+/** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("./editor.js").Action} Action */
 
-export class Screen {
-  /** @param {import("./edit_session.js").Reply} reply */
-  constructor(reply) {
-    this._view = /** @type {Work} */ (reply);
-    const { content } = this._view.unit;
-    this.content = content;
-    this.places = reply.places;
-    this.drafts = this.places.map((_, n) => startOf(content.turns[n] ?? {}));
-    this.current = 0;
-    /** The last position of this person, until the page is ready. */
-    this._was = lastSpot(reply.assignment.id);
-    this.work = new EditSession(reply, {
-      what: "turn",
-      draftOf: (place) => this.drafts[this.places.indexOf(place)],
-      linesOf: (_, value) => linesOf(value),
-      nameOf: (place) => `Turn ${this.places.indexOf(place) + 1}`,
-      editOn: (theirs) => {
-        this.comparison.against(theirs);
-        this.form.focus("question");
-      },
-      spot: () => this._was ?? { place: this.places[this.current], time_s: this.playback.time_s },
-    });
-    this.playback = new Playback(this._view, this.values);
-    this.panel = new RejectPanel();
-    this.form = new TurnForm(byId("form", HTMLElement), {
-      known: knownLabels(content),
-      seek: (time_s) => void this.playback.seek(time_s),
-    });
-    this.comparison = new Comparison(this.form);
-    this.keys = new Keys(turnActions(this), () => (this.panel.isOpen ? REJECTING : DECIDING));
+const DECIDING = "deciding";
+/** Mode while the panel of reasons is open. */
+const REJECTING = "rejecting";
+const COMPARED = /** @type {const} */ (["off", "draft", "last"]);
+const COMPARISONS = { off: "hidden", draft: "from the draft", last: "from the last revision" };
+const MARKS = Object.freeze({ accept: "✓", edit: "✎", reject: "✕", skip: "–" });
+
+export class Turns {
+  /** @param {Editor} editor */
+  constructor(editor) {
+    this.editor = editor;
+    this.what = "turn";
+    this.panelOpen = false;
+    this.problem = "";
+    /** @type {"off" | "draft" | "last"} */
+    this.compared = "off";
+    /** @type {TurnValue | null} The version with which the fields are compared. */
+    this.against = null;
+    this.known = knownVocabularies(editor.content);
+    this.reasons = editor.reply.reasons ?? Object.entries(REASONS).map(([name, title]) => ({ name, title }));
+    this.Fields = Fields;
+    this.Before = Before;
+    this.Head = Compare;
+    this.Panel = Rejecting;
   }
 
-  /** The value of each turn. @returns {TurnValue[]} */
-  get values() {
-    return this.places.map((place) => this.work.value(place));
+  /** @param {string} place */
+  nameOf(place) {
+    return `Turn ${Number(place) + 1}`;
   }
 
-  /** Continues at the last position. */
-  async open() {
-    this._listen();
-    const spot = await this.work.open();
-    for (const name of ["fields", "decisions"]) {
-      byId(name, HTMLFieldSetElement).disabled = !this.work.isOpen;
-    }
-    // On a small screen the fields come first, and the dialogue is folded.
-    byId("dialogue-fold", HTMLDetailsElement).open = !matchMedia("(max-width: 60rem)").matches;
-    const at = this.places.indexOf(spot?.place ?? "");
-    this.show(at >= 0 ? at : Math.max(0, this.places.findIndex((_, n) => this.needs(n))));
-    const first = this.values[this.current].evidence[0] ?? this.content.clips[0];
-    await this.playback.open(this._view, spot?.time_s ?? first?.start_s ?? 0);
-    this._was = null;
-    this.work.resume(at >= 0 ? spot : null);
+  /** @param {string} place */
+  draftOf(place) {
+    return startOf(this.editor.content.turns[Number(place)] ?? {});
   }
 
-  /** True if a turn has no decision, or one that must be checked again. @param {number} n */
-  needs(n) {
-    return this.work.needs(this.places[n]);
+  /** @param {string} _ @param {TurnValue} value */
+  linesOf(_, value) {
+    return linesOf(value, this.reasons);
   }
 
-  // ---- navigation ------------------------------------------------------------------------------------------------
-
-  /** @param {number} n */
-  go(n) {
-    if (n < 0 || n >= this.places.length || n === this.current) return;
-    this.work.hurry();
-    this.show(n);
-    byId("turn-title", HTMLElement).focus({ preventScroll: true });
-    say(`Turn ${n + 1} of ${this.places.length}.`);
+  /** @param {string} place */
+  stateOf(place) {
+    const { decision } = /** @type {TurnValue} */ (this.editor.session.value(place));
+    const flagged = (this.editor.content.checks[place] ?? []).some(isFlagged);
+    return {
+      kind: kindOf(decision),
+      text: decision ? DECIDED[decision] : "Undecided",
+      mark: decision ? MARKS[decision] : flagged ? "⚑" : "",
+      more: flagged ? ["a check flagged it"] : [],
+    };
   }
 
-  goToUndecided() {
-    const n = this._nextUndecided();
-    if (n === null) say("All turns are decided.");
-    else this.go(n);
+  /** @param {string} place @returns {TurnValue} */
+  timesOf(place) {
+    return this.editor.session.value(place);
   }
 
-  _nextUndecided() {
-    const { length } = this.places;
-    for (let step = 1; step <= length; step++) {
-      const n = (this.current + step) % length;
-      if (this.needs(n)) return n;
-    }
-    return null;
+  /** @param {string} place @param {{evidence: import("./player.js").Interval[]}} change */
+  moveEvidence(place, { evidence }) {
+    this.editor.set({ ...this.editor.session.value(place), evidence, decision: null }, { place });
   }
 
-  /** @param {number} n */
-  show(n) {
-    this.current = n;
-    this.panel.close();
-    this.form.chosen = 0;
-    const value = this.values[n];
-    this.form.show(value);
-    this.panel.show(value);
-    drawAbout(this.content, this.places[n], (time_s) => void this.playback.seek(time_s));
-    this.playback.bar.mark(n);
-    this._drawState();
-    this.comparison.turn(this.work.historyPath(this.places[n]), this.drafts[n]);
-    this.keys.label();
-    this.work.moved();
+  mode() {
+    return this.panelOpen ? REJECTING : DECIDING;
   }
 
-  /** Draws everything but the fields: numbers, the dialogue, the decision. */
-  _drawState() {
-    const { values } = this;
-    const shown = this.places.map((place, n) => ({
-      value: values[n],
-      stale: this.work.isStale(place),
-      flagged: (this.content.checks[place] ?? []).some(isFlagged),
-      conflict: this.work.outbox.conflict(place) !== null,
-    }));
-    drawStrip(byId("strip", HTMLElement), shown, this.current, (n) => this.go(n));
-    drawDialogue(byId("dialogue", HTMLElement), shown, this.current, (n) => this.go(n));
-    byId("dialogue-title", HTMLElement).textContent = `Dialogue so far${this.current ? ` (${this.current})` : ""}`;
-    const { decision } = values[this.current];
-    const left = this.places.filter((_, n) => this.needs(n)).length;
-    byId("turn-title", HTMLElement).textContent = `Turn ${this.current + 1} of ${this.places.length}`;
-    const state = byId("turn-state", HTMLElement);
-    state.textContent = decision ? DECIDED[decision] : "Undecided";
-    state.className = `turn-state ${kindOf(decision)}`;
-    byId("stale", HTMLElement).hidden = !this.work.isStale(this.places[this.current]);
-    byId("submit", HTMLButtonElement).classList.toggle("second", left > 0);
-    byId("submit", HTMLButtonElement).title = left ? `${left} of ${this.places.length} turns need a decision` : "";
-    this.playback.bar.update(values);
+  submitting() {
+    const values = this.editor.places.map((place) => this.editor.session.value(place));
+    return { question: `Submit this ${this.editor.content.unit}?`, summary: countDecided(values) };
+  }
+
+  placed() {
+    this.panelOpen = false;
+    this.problem = "";
+    void this.compare();
+  }
+
+  saved() {
+    if (this.compared === "last") void this.compare();
+  }
+
+  /** @param {TurnValue} theirs */
+  editOn(theirs) {
+    this.against = theirs;
+    this.editor.focus("#question");
+  }
+
+  leave() {
+    this.panelOpen = false;
   }
 
   // ---- changing ----------------------------------------------------------------------------------------------------
 
-  /** Saves the typed text. The turn then needs a new decision. */
-  typed() {
-    const value = { ...this.form.read(), ...this.panel.read(), decision: null };
-    this._set(value, { now: false });
-  }
-
-  /** @param {TurnValue} value @param {{now: boolean}} options */
-  _set(value, options) {
-    this.work.put(this.places[this.current], value, options);
-    this._drawState();
+  /** Something was typed: the turn needs a new decision. @param {Partial<TurnValue>} more */
+  type(more) {
+    this.editor.set({ ...this.editor.value, decision: null, ...more });
   }
 
   /** @param {"accept" | "reject" | "skip"} decision */
   decide(decision) {
-    if (!this.work.isOpen) return;
-    const typed = this.form.read();
-    if (decision === "accept" && !typed.question.trim()) {
-      say("A turn that is accepted needs a question.");
-      this.form.focus("question");
+    const { editor } = this;
+    const value = /** @type {TurnValue} */ (editor.value);
+    if (!editor.isOpen) return;
+    if (decision === "accept" && !value.question.trim()) {
+      editor.say("A turn that is accepted needs a question.");
+      editor.focus("#question");
       return;
     }
-    const { reasons, note } = this.panel.read();
-    const turn = this.current;
-    this._set({ ...typed, note, reasons: decision === "reject" ? reasons : [], decision }, { now: true });
-    const told = `Turn ${turn + 1}: ${DECIDED[decision].toLowerCase()}.`;
-    const next = this._nextUndecided();
-    if (next === null) {
-      this.show(turn);
-      byId("submit", HTMLButtonElement).focus();
-      say(`${told} All turns are decided; submit them.`);
+    const reasons = decision === "reject" ? value.reasons : [];
+    editor.decide({ ...value, reasons, decision }, `${this.nameOf(editor.place)}: ${DECIDED[decision].toLowerCase()}.`);
+  }
+
+  openPanel() {
+    if (!this.editor.isOpen) return;
+    this.panelOpen = true;
+    this.editor.focus("#reject-title");
+  }
+
+  confirm() {
+    const { reasons, note } = /** @type {TurnValue} */ (this.editor.value);
+    if (!reasons.length) this.problem = "Tick at least one reason.";
+    else if (reasons.includes("other") && !note.trim()) {
+      this.problem = "Write the other reason into the note.";
+      this.editor.focus("#note");
     } else {
-      this.show(next);
-      byId("turn-title", HTMLElement).focus({ preventScroll: true });
-      window.scrollTo({ top: 0 });
-      say(`${told} Turn ${next + 1} of ${this.places.length}.`);
+      this.decide("reject");
+      return;
     }
+    this.editor.draw();
+  }
+
+  /** Ticks a reason, or removes the tick. @param {string | undefined} name */
+  tick(name) {
+    if (name === undefined) return;
+    const { reasons } = /** @type {TurnValue} */ (this.editor.value);
+    this.problem = "";
+    const ticked = reasons.includes(name) ? reasons.filter((each) => each !== name) : [...reasons, name];
+    this.type({ reasons: this.reasons.map((each) => each.name).filter((each) => ticked.includes(each)) });
   }
 
   /** Keeps a decision after an earlier turn was changed. */
   stillRight() {
-    if (!this.work.isStale(this.places[this.current])) return;
-    this._set({ ...this.values[this.current] }, { now: true });
-    say("Kept.");
-    const next = this._nextUndecided();
-    if (next !== null) this.go(next);
+    const { editor } = this;
+    if (!editor.session.isStale(editor.place)) return;
+    editor.set({ ...editor.value }, { now: true });
+    editor.say("Kept.");
+    editor.go(editor.nextOpen() ?? undefined);
   }
 
   /** @param {"start" | "end" | "interval" | "asked"} what */
   setTime(what) {
-    const { time_s } = this.playback;
-    if (!this.work.isOpen) return;
-    if (what === "asked") this.form.setAsked(time_s);
-    else if (what === "start") this.form.setStart(time_s);
-    else if (what === "end") this.form.setEnd(time_s);
-    else this.form.addInterval(time_s);
-    this.keys.label();
-  }
-
-  submit() {
-    return this.work.submit({
-      question: `Submit this ${this.content.unit}?`,
-      summary: countDecided(this.values),
-      places: this.places.filter((_, n) => this.needs(n)),
-    });
+    const { editor } = this;
+    if (what === "asked") this.type({ asked_at_s: editor.playback.mark_s });
+    else this.type({ evidence: withTime(editor, editor.value.evidence, what) });
   }
 
   // ---- looking -----------------------------------------------------------------------------------------------------
 
+  /** @param {"off" | "draft" | "last"} [to] Shows the changes from another version. */
+  async compare(to = this.compared) {
+    const { editor } = this;
+    const { place } = editor;
+    this.compared = to;
+    this.against = to === "off" ? null : this.draftOf(place);
+    editor.draw();
+    if (to !== "last") return;
+    try {
+      const { versions } = await editor.session.history(place);
+      if (place !== editor.place || this.compared !== "last") return;
+      const last = versions.findLast(({ value }) => value?.decision && !isSameWork(value, editor.value));
+      if (last) this.against = last.value;
+      else editor.say("There is no other revision. The draft is shown for comparison.");
+      editor.draw();
+    } catch (error) {
+      editor.say(messageOf(error));
+    }
+  }
+
+  nextComparison() {
+    const next = COMPARED[(COMPARED.indexOf(this.compared) + 1) % COMPARED.length];
+    this.editor.say(`Changes: ${COMPARISONS[next]}.`);
+    void this.compare(next);
+  }
+
   toEvidence() {
-    const { evidence, chosen } = this.form;
-    const at = evidence[chosen];
-    const isThere = at && Math.abs(this.playback.time_s - at.start_s) < 0.1;
-    const to = isThere ? this.form.chooseNext() : at;
-    if (to) void this.playback.seek(to.start_s);
-    else say("This turn has no evidence.");
+    const { editor } = this;
+    const { evidence } = editor.value;
+    const at = evidence[editor.chosen];
+    if (at && Math.abs(editor.time_s - at.start_s) < 0.1) editor.chosen = (editor.chosen + 1) % evidence.length;
+    const to = evidence[editor.chosen];
+    if (to) editor.seek(to.start_s);
+    else editor.say("This turn has no evidence.");
+    editor.draw();
   }
 
   toAsked() {
-    const { asked_at_s } = this.values[this.current];
-    if (asked_at_s === null) say("This turn has no time at which it is asked.");
-    else void this.playback.seek(asked_at_s);
+    const { asked_at_s } = this.editor.value;
+    if (asked_at_s === null) this.editor.say("This turn has no time at which it is asked.");
+    else this.editor.seek(asked_at_s);
   }
 
-  /** Plays the turn's evidence part by part; of a turn without any, the scenes of its unit. */
-  playScenes() {
-    const parts = this.form.evidence.filter(({ start_s, end_s }) => end_s > start_s);
-    this.playback.playParts(parts.length ? parts : this.playback.clips);
-  }
-
-  leave() {
-    if (this.panel.isOpen) this.panel.close();
-    this.work.hurry();
-    byId("turn-title", HTMLElement).focus({ preventScroll: true });
-  }
-
-  // ---- listening ---------------------------------------------------------------------------------------------------
-
-  _listen() {
-    this.form.addEventListener("typed", () => this.typed());
-    this.form.addEventListener("now", (event) => this.setTime(/** @type {CustomEvent} */ (event).detail.what));
-    this.panel.addEventListener("typed", () => this.typed());
-    this.panel.addEventListener("confirm", () => this.decide("reject"));
-    this.panel.addEventListener("cancel", () => byId("turn-title", HTMLElement).focus({ preventScroll: true }));
-    this.work.addEventListener("changed", (event) => {
-      const n = this.places.indexOf(/** @type {CustomEvent} */ (event).detail.place);
-      this.show(n < 0 ? this.current : n);
-    });
-    this.work.addEventListener("saved", () => {
-      this._drawState();
-      this.comparison.refresh();
-    });
-    this.work.outbox.addEventListener("conflict", () => this._drawState());
-    bindButtons(this.keys);
-    byId("form", HTMLElement).addEventListener("focusout", () => this.work.hurry());
-    this.playback.addEventListener("moved", () => this.work.moved());
+  /** @returns {Action[]} */
+  actions() {
+    const { editor } = this;
+    const numbers = Array.from({ length: 9 }, (_, n) => `${n + 1}`);
+    return [
+      { name: "accept", label: "Accept, with your changes if any, and continue", group: "Decide", keys: ["a", "Ctrl+Enter"], act: () => this.decide("accept"), mode: DECIDING, button: "Accept", first: true },
+      { name: "reject", label: "Reject: say why", group: "Decide", keys: ["r"], act: () => this.openPanel(), mode: DECIDING, button: "Reject" },
+      { name: "skip", label: "Skip, and continue", group: "Decide", keys: ["s"], act: () => this.decide("skip"), mode: DECIDING, button: "Skip" },
+      { name: "still-right", label: "Still right, though an earlier turn changed", group: "Decide", keys: ["y"], act: () => this.stillRight(), mode: DECIDING },
+      { name: "confirm", label: "Reject, and continue", group: "While rejecting", keys: ["Ctrl+Enter", "Enter", "r"], act: () => this.confirm(), mode: REJECTING },
+      { name: "reasons", label: "Tick a reason", group: "While rejecting", keys: numbers, range: "1–9", act: (key) => this.tick(this.reasons[Number(key) - 1]?.name), mode: REJECTING },
+      { name: "turns", label: "Go to a turn by its number", group: "Go", keys: numbers, range: "1–9", act: (key) => editor.go(editor.places[Number(key) - 1]), mode: DECIDING },
+      { name: "question", label: "Edit the question", group: "Fields", keys: ["q"], act: () => editor.focus("#question") },
+      { name: "answer", label: "Edit the answer", group: "Fields", keys: ["w"], act: () => editor.focus("#reference-0, #add-reference") },
+      { name: "labels", label: "Edit the labels", group: "Fields", keys: ["g"], act: () => editor.focus(".labels input") },
+      { name: "start-here", label: "Evidence starts here", group: "Fields", keys: ["i"], act: () => this.setTime("start") },
+      { name: "end-here", label: "Evidence ends here", group: "Fields", keys: ["o"], act: () => this.setTime("end") },
+      { name: "add-interval", label: "Add an interval of evidence here", group: "Fields", keys: ["n"], act: () => this.setTime("interval") },
+      { name: "asked-here", label: "Asked here", group: "Fields", keys: ["m"], act: () => this.setTime("asked") },
+      { name: "compare", label: "Show changes from the draft, from the last revision, or none", group: "Fields", keys: ["d"], act: () => this.nextComparison() },
+      { name: "to-evidence", label: "Go to the evidence, then to the next interval", group: "Video", keys: ["v"], act: () => this.toEvidence(), video: "To evidence" },
+      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this.toAsked(), video: "To question" },
+    ];
   }
 }
 
-openWork((reply) => new Screen(reply).open());
+/** @param {{view: Turns, editor: Editor, place: string, value: TurnValue}} props */
+function Fields({ view, editor, place, value }) {
+  const { against } = view;
+  const type = view.type.bind(view);
+  return html`
+    <${About} content=${editor.content} place=${place} seek=${editor.seek.bind(editor)} />
+    <${Text} label="Question" id="question" value=${value.question} before=${against && against.question} change=${(/** @type {string} */ question) => type({ question })} />
+    <${Answers} key=${place} value=${value.references} before=${against && against.references} change=${(/** @type {string[]} */ references) => type({ references })} />
+    ${value.options && html`<${Options} value=${value.options} right=${value.correct_option} change=${(/** @type {string[]} */ options, /** @type {number | null} */ correct_option) => type({ options, correct_option })} />`}
+    <div class="times">
+      <${AskedAt} editor=${editor} value=${value.asked_at_s} change=${(/** @type {number | null} */ asked_at_s) => type({ asked_at_s })} />
+      <${Evidence} editor=${editor} value=${value.evidence} change=${(/** @type {any} */ evidence) => type({ evidence })} />
+    </div>
+    <${Labels} known=${view.known} value=${value.labels} change=${(/** @type {any} */ labels) => type({ labels })} />
+    ${!view.panelOpen && html`<${Note} value=${value} change=${(/** @type {any} */ more) => type({ ...more, decision: value.decision })} />`}
+  `;
+}
+
+/** The turns before, as they are decided. @param {{editor: Editor, place: string, view: Turns}} props */
+function Before({ view, editor, place }) {
+  const { places, session } = editor;
+  const before = places.slice(0, places.indexOf(place));
+  return html`
+    <div id="stale" class="note" hidden=${!session.isStale(place)}>
+      <p>An earlier turn was changed or rejected after you decided this one. Check that this turn still fits.</p>
+      <${Act} editor=${editor} name="still-right" text="Still right" />
+    </div>
+    <section class="dialogue" aria-labelledby="dialogue-title">
+      <details id="dialogue-fold" open=${!matchMedia("(max-width: 60rem)").matches}>
+        <summary><h2 id="dialogue-title">Dialogue so far${before.length ? ` (${before.length})` : ""}</h2></summary>
+        <${Said} places=${before} valueOf=${(/** @type {string} */ each) => session.value(each)} view=${view} editor=${editor} />
+      </details>
+    </section>`;
+}
+
+/**
+ * Turns as they were said, the last at the end of what is seen.
+ * @param {{places: string[], valueOf: (place: string) => TurnValue, view: {nameOf: (place: string) => string}, editor: Editor}} props
+ */
+export function Said({ places, valueOf, view, editor }) {
+  const toEnd = (/** @type {HTMLElement | null} */ shown) => shown?.scrollTo({ top: shown.scrollHeight });
+  return html`<div id="dialogue" class="dialogue-text" tabindex="0" role="group" aria-labelledby="dialogue-title" key=${places.length} ref=${toEnd}>
+    ${!places.length && html`<p class="soft">This is the first turn. There are no turns before it.</p>`}
+    <ol class="said-before">${places.map((place) => {
+      const { decision, asked_at_s, question, references } = valueOf(place);
+      const stale = editor.session.isStale(place);
+      return html`<li key=${place} class=${`${kindOf(decision)} ${stale ? "stale" : ""}`}>
+        <p class="about">
+          <button type="button" class="quiet" onClick=${() => editor.go(place)}>${view.nameOf(place)}</button>
+          ${asked_at_s !== null && html`<span>${clock(asked_at_s)}</span>`}
+          <span class="decided">${decision ? DECIDED[decision] : "Undecided"}</span>
+          ${stale && html`<span class="warn">look again</span>`}
+        </p>
+        <p class="asked-text">${question}</p>
+        ${references.slice(0, 1).map((text) => html`<p class="answer-text">${text}</p>`)}
+      </li>`;
+    })}</ol>
+  </div>`;
+}
+
+/** @param {{view: Turns}} props */
+function Compare({ view }) {
+  return html`<label class="compare">Changes
+    <select id="compare" value=${view.compared} onChange=${(/** @type {any} */ { target }) => void view.compare(target.value)}>
+      ${COMPARED.map((name) => html`<option value=${name} selected=${name === view.compared}>${COMPARISONS[name]}</option>`)}
+    </select></label>`;
+}
+
+/** The panel for rejecting: reasons, by click or by number, and the note. @param {{view: Turns, editor: Editor}} props */
+function Rejecting({ view, editor }) {
+  const value = /** @type {TurnValue} */ (editor.value);
+  return html`<div id="reject-panel" class="reject-panel" role="group" aria-labelledby="reject-title">
+    <h3 id="reject-title" tabindex="-1">Why is it rejected?</h3>
+    <div id="reasons" class="reasons">${view.reasons.map(
+      ({ name, title }, n) => html`<label for=${`reason-${name}`} key=${name}>
+        <input type="checkbox" id=${`reason-${name}`} value=${name} checked=${value.reasons.includes(name)} onChange=${() => view.tick(name)} />
+        <span>${title}</span>${n < 9 && html`<kbd aria-hidden="true">${n + 1}</kbd>`}
+      </label>`,
+    )}</div>
+    <${Note} value=${value} change=${(/** @type {any} */ more) => view.type(more)} />
+    <p id="reject-problem" class="warn" role="alert">${view.problem}</p>
+    <p class="actions">
+      <${Act} editor=${editor} name="confirm" id="reject-confirm" text="Reject" />
+      <${Act} editor=${editor} name="leave" id="reject-cancel" class="second" text="Do not reject" />
+    </p>
+  </div>`;
+}
+
+export function start() {
+  edit(Turns);
+}

@@ -43,6 +43,7 @@ export function startOf(turn) {
     labels: Object.fromEntries(Object.entries(turn.labels ?? {}).map(([name, labels]) => [name, [...labels]])),
     reasons: [],
     note: "",
+    unsure: turn.unsure ?? false,
   };
 }
 
@@ -51,8 +52,13 @@ export function kindOf(decision) {
   return decision ? DECIDED[decision].toLowerCase() : "undecided";
 }
 
-/** A value as labelled lines, to compare the versions of two windows. @param {TurnValue} value @returns {[string, string][]} */
-export function linesOf(value) {
+/**
+ * A value as labelled lines, to compare the versions of two windows.
+ * @param {TurnValue} value
+ * @param {{name: string, title: string}[]} reasons For rejecting.
+ * @returns {[string, string][]}
+ */
+export function linesOf(value, reasons) {
   /** @type {[string, string][]} */
   const lines = [
     ["Decision", value.decision ? DECIDED[value.decision] : "None yet"],
@@ -66,13 +72,8 @@ export function linesOf(value) {
     lines.push(["Options", value.options.map((text, n) => `${n === right ? "✓ " : ""}${text}`).join("\n")]);
   }
   for (const [name, labels] of Object.entries(value.labels)) lines.push([vocabularyName(name), labels.join(", ")]);
-  lines.push(["Reasons", value.reasons.map((reason) => reasonName(reason)).join(", ")], ["Note", value.note]);
+  lines.push(["Reasons", value.reasons.map((name) => reasons.find((each) => each.name === name)?.title ?? name).join(", ")], ["Note", value.note], ["Unsure", value.unsure ? "Yes" : ""]);
   return lines;
-}
-
-/** @param {string} reason */
-export function reasonName(reason) {
-  return Object.entries(REASONS).find(([name]) => name === reason)?.[1] ?? reason;
 }
 
 /** The name of a vocabulary for people: `cogme.target` is `CogME target`. @param {string} name */
@@ -95,7 +96,7 @@ export function isSameWork(one, other) {
 /** @param {TurnValue} value */
 function sorted(value) {
   const labels = Object.entries(value.labels).filter(([, names]) => names.length);
-  return JSON.stringify({ ...startOf(value), reasons: value.reasons, note: value.note, labels: labels.sort() });
+  return JSON.stringify({ ...startOf(value), reasons: value.reasons, note: value.note, unsure: value.unsure, labels: labels.sort() });
 }
 
 /**

@@ -17,6 +17,7 @@
  * @property {Record<string, string[]>} labels
  * @property {string[]} reasons
  * @property {string} note
+ * @property {boolean} [unsure]
  */
 
 /**

@@ -1,12 +1,14 @@
 """Taking the test: a person answers a benchmark's questions one by one, and sees no more than a model."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, Draft, ReviewTask
+from reeltalk.review.naming import BETWEEN, ContentNames
+from reeltalk.review.tasks.task import Code, Draft, ReviewTask, remark_lines
 from reeltalk.review.tasks.turns import parse_value
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.media import Clip
@@ -26,6 +28,8 @@ class AnswerValue(BaseModel):
     """Index of the chosen option, from 0, if there are options."""
     given: bool = False
     """True once it is given. Then it cannot be changed, like a model's answer, and the next question comes."""
+    note: Annotated[str, Field(max_length=20_000)] = ""
+    unsure: bool = False
 
 
 def answer_drafts(content: Content, mode: Mode, *, split: str | None = None) -> list[Draft]:
@@ -39,15 +43,18 @@ def answer_drafts(content: Content, mode: Mode, *, split: str | None = None) -> 
     videos = {video.id: video for video in content.videos if split is None or video.split == split}
     clips = {clip.id: clip for clip in content.clips}
     found: list[Draft] = []
+    names, counts = ContentNames(content), Counter[str]()
 
     def add(kind: str, unit_id: str, video_id: str, turns: Sequence[tuple[Turn, float | None]]) -> None:
         asked = [_asked(turn, until_s) for turn, until_s in turns]
         if video_id in videos and asked:
+            counts[video_id] += 1
             found.append(
                 Draft(
                     target_table="test",
                     target_id=f"{kind} {unit_id}",
-                    title=f"Dialogue {len(found) + 1}",
+                    # The video's own name could say what happens in it, and models are not told it either.
+                    title=f"{names.hidden_video(video_id)}{BETWEEN}dialogue {counts[video_id]}",
                     video_id=video_id,
                     content={"mode": mode, "unit": kind, "id": unit_id, "turns": asked},
                 )
@@ -121,7 +128,7 @@ class AnswerTask(ReviewTask):
         return value is not None and bool(value["given"])
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        return value
+        return {"text": value["text"], "choice": value["choice"]}
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
         return AnswerValue().model_dump(mode="json")
@@ -135,7 +142,19 @@ class AnswerTask(ReviewTask):
 
     def summary(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
         options = content["turns"][int(place)]["options"]
-        return [("Answer", options[value["choice"]] if options and value["choice"] is not None else value["text"])]
+        said = options[value["choice"]] if options and value["choice"] is not None else value["text"]
+        return [("Answer", said), *remark_lines(value)]
+
+
+def bound_s(content: Mapping[str, Json], values: Mapping[str, Json]) -> float | None:
+    """The time after which whoever answers may see and read nothing; None if they may watch everything.
+
+    Args:
+        content: The content of a unit of the test.
+        values: The person's values so far, by place.
+    """
+    turns, given = content["turns"], _given(values)
+    return turns[given]["until_s"] if given < len(turns) else None
 
 
 def _given(values: Mapping[str, Json]) -> int:

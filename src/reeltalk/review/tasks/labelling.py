@@ -5,7 +5,7 @@ The value of a turn, as results hold it:
     {"decision": "accept" | "edit" | "skip" | null,     as proposed; changed; cannot be labelled
      "labels": {"cogme.target": ["Object"], …},          every vocabulary of the task, in the vocabulary's order
      "manual": "tagging-manual.v1#1f2e3d4c",             the manual that was used: name, version, hash
-     "note": "…"}
+     "note": "…", "unsure": false}
 
 When applied, `labels` replace those of the same vocabularies in `Turn.labels` and leave others as they are, the turn's
 `extra["tags_verified"]` becomes true, and its rows of `tag_proposals` are removed.
@@ -22,9 +22,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.llm import Prompt
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, CodeScale, Draft, ReviewTask, turn_at
+from reeltalk.review.tasks.task import Code, CodeScale, Draft, ReviewTask, remark_lines, turn_at
 from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
-from reeltalk.review.tasks.vocabularies import closed_vocabulary, known_labels, spoken_count
+from reeltalk.review.tasks.vocabularies import known_labels, spoken_count
 from reeltalk.schema.labels import TagProposal
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.review import Decision
@@ -106,6 +106,7 @@ class LabelsValue(BaseModel):
     labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=20)] = Field(default_factory=dict)
     manual: Name = "none"
     note: Text = ""
+    unsure: bool = False
 
 
 class LabelsTask(ReviewTask):
@@ -139,6 +140,33 @@ class LabelsTask(ReviewTask):
             )
         yield from (draft for _, draft in sorted(found, key=lambda item: item[0]))
 
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Everything, with the vocabularies and the manual."""
+        return {
+            **content,
+            "vocabularies": {
+                vocabulary.name: {
+                    "title": vocabulary.title,
+                    "labels": list(vocabulary.labels),
+                    "closed": True,
+                    "least": vocabulary.least,
+                    "most": vocabulary.most,
+                    "keys": list(vocabulary.keys),
+                    # Examples are in the manual.
+                    "says": {label: self.manual.says[label].partition(' "')[0] for label in vocabulary.labels},
+                }
+                for vocabulary in self.vocabularies
+            },
+            "manual": {
+                "version": self.manual.version,
+                "signature": self.manual.signature,
+                "sections": [
+                    {"title": section.title, "blocks": [list(block) for block in section.blocks]}
+                    for section in self.manual.sections
+                ],
+            },
+        }
+
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The value as it is stored: labels in the vocabularies' order, marked as accepted or edited.
 
@@ -168,11 +196,6 @@ class LabelsTask(ReviewTask):
             same = stored["labels"] == start["labels"]
             stored["decision"] = (Decision.ACCEPT if same else Decision.EDIT).value
         return stored
-
-    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Everything, with the task's vocabularies."""
-        shown = {one.name: closed_vocabulary(one.labels, one.least, one.most) for one in self.vocabularies}
-        return {**content, "vocabularies": shown}
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The labels; None if the turn was skipped."""
@@ -204,7 +227,7 @@ class LabelsTask(ReviewTask):
                 (vocabulary.title, ", ".join(value["labels"].get(vocabulary.name, ())) or "none")
                 for vocabulary in self.vocabularies
             ]
-        return [*shown, *([("Note", value["note"])] if value["note"] else [])]
+        return [*shown, *remark_lines(value)]
 
 
 def _proposal(row: TagProposal) -> dict[str, Json]:

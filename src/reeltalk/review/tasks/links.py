@@ -14,9 +14,9 @@ The value of a link, as results hold it (None if nobody has it, as after taking 
      "question": "…" | null,                 wording of the later turn after this link; null for its own wording
      "references": ["…", …] | null,          its answers in that wording
      "fits": true,                           confirms that the wording fits the turns around it
-     "note": "…"}
+     "note": "…", "unsure": false}
 
-The value of `board`: `{"decision": "complete" | null, "links": ["0-2", …], "note": "…"}`.
+The value of `board`: `{"decision": "complete" | null, "links": ["0-2", …], "note": "…", "unsure": false}`.
 """
 
 import re
@@ -28,7 +28,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, Draft, ReviewTask
+from reeltalk.review.naming import ContentNames
+from reeltalk.review.tasks.task import Code, Draft, ReviewTask, remark_lines
 from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
 from reeltalk.review.tasks.vocabularies import check_chosen, closed_vocabulary
 from reeltalk.schema.dialogue import Linkage, QAChain
@@ -55,6 +56,7 @@ class LinkValue(BaseModel):
     references: Annotated[tuple[Text, ...], Field(max_length=50)] | None = None
     fits: bool = False
     note: Text = ""
+    unsure: bool = False
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -83,6 +85,7 @@ class BoardValue(BaseModel):
     links: Annotated[tuple[Name, ...], Field(max_length=10_000)] = ()
     """The places of the links that this person kept."""
     note: Text = ""
+    unsure: bool = False
 
 
 class LinksTask(ReviewTask):
@@ -119,12 +122,13 @@ class LinksTask(ReviewTask):
         rewrites: dict[tuple[str, str], list[Rewrite]] = defaultdict(list)
         for rewrite in content.rewrites:
             rewrites[rewrite.linkage.source.unit_id, rewrite.linkage.target.unit_id].append(rewrite)
+        names = ContentNames(content)
         for before, after in _chain_pairs(content, links):
             found = (turns[before.id], turns[after.id])
             yield Draft(
                 target_table="linkages",
                 target_id=f"{before.id}/{after.id}",
-                title=f"{before.clip_id or before.id} → {after.clip_id or after.id}",
+                title=names.pair(before, after),
                 video_id=before.video_id,
                 content={
                     "unit": "pair",
@@ -248,7 +252,7 @@ class LinksTask(ReviewTask):
             if value["question"] is not None:
                 shown.append(("Rewritten question", value["question"]))
                 shown += [("Rewritten answer", text) for text in value["references"] or ()]
-        return [*shown, *([("Note", value["note"])] if value["note"] else [])]
+        return [*shown, *remark_lines(value)]
 
     def _turns(self, content: Mapping[str, Json], place: str) -> tuple[Json, Json]:
         sources, targets = content["before"]["turns"], content["after"]["turns"]

@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from reeltalk.errors import InputError, SettingError
 from reeltalk.judge.protocol import Protocol, protocols
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, Draft, ReviewTask
+from reeltalk.review.naming import BETWEEN, ContentNames
+from reeltalk.review.tasks.task import REMARKS, Code, Draft, ReviewTask, remark_lines
 from reeltalk.review.tasks.turns import parse_value
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.record import Finite, Json, Name
@@ -165,16 +166,21 @@ class RatingValue(BaseModel):
     marks: Annotated[dict[Name, Finite | None], Field(max_length=20)]
     """By criterion; None if it does not apply. A missing criterion was not rated yet."""
     note: Annotated[str, Field(max_length=20_000)] = ""
+    unsure: bool = False
 
 
-def rating_drafts(answers: Iterable[AnsweredTurn], scale: RatingScale, *, seed: int = 17) -> list[Draft]:
+def rating_drafts(
+    answers: Iterable[AnsweredTurn], scale: RatingScale, *, seed: int = 17, content: Content | None = None
+) -> list[Draft]:
     """Units for rating: one for each model's answers to one dialogue, in an order that reveals nothing.
 
     Args:
         answers: Answers of any models. Unanswered turns are left out.
         scale: The scale.
         seed: Decides the order.
+        content: The benchmark, whose videos and clips name the units. Without it they are numbered.
     """
+    names = ContentNames(content if content is not None else Content())
     grouped: dict[tuple[str, str, str], list[AnsweredTurn]] = defaultdict(list)
     for turn in answers:
         if turn.state is AnswerState.ANSWERED:
@@ -184,7 +190,7 @@ def rating_drafts(answers: Iterable[AnsweredTurn], scale: RatingScale, *, seed: 
         Draft(
             target_table="answers",
             target_id=f"{scale.name}#{scale.version} {model} {kind} {unit_id}"[:512],
-            title=f"Answers {number + 1}",
+            title=f"{names.unit(kind, unit_id, grouped[model, kind, unit_id][0].video_id or '')}{BETWEEN}answers",
             video_id=grouped[model, kind, unit_id][0].video_id,
             content={
                 "scale": scale.model_dump(mode="json"),
@@ -194,7 +200,7 @@ def rating_drafts(answers: Iterable[AnsweredTurn], scale: RatingScale, *, seed: 
                 "turns": [_shown(turn) for turn in sorted(grouped[model, kind, unit_id], key=lambda t: t.turn_index)],
             },
         )
-        for number, (model, kind, unit_id) in enumerate(order)
+        for model, kind, unit_id in order
     ]
 
 
@@ -253,7 +259,7 @@ class RatingTask(ReviewTask):
         return value["marks"]
 
     def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
-        return {"marks": {}, "note": "", "complete": False}
+        return {"marks": {}, **REMARKS, "complete": False}
 
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
         """The marks by criterion."""
@@ -267,7 +273,7 @@ class RatingTask(ReviewTask):
             (titles.get(name, name), "does not apply" if mark is None else f"{mark:g}")
             for name, mark in value["marks"].items()
         ]
-        return [*shown, *([("Note", value["note"])] if value["note"] else [])]
+        return [*shown, *remark_lines(value)]
 
 
 def _is_mark(row: Mapping[str, Any], mark: float) -> bool:

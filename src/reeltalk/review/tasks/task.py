@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from reeltalk.review.errors import InvalidValue
 from reeltalk.schema.record import Json
@@ -11,6 +11,27 @@ from reeltalk.store.content import Content
 
 CodeScale = Literal["nominal", "ordinal", "interval", "set", "spans", "text"]
 """How codes are compared: as categories, ranks, amounts, sets of labels, intervals of time, or texts."""
+
+
+REMARKS: Final[Mapping[str, Json]] = {"note": "", "unsure": False}
+"""What every value has beside the decision: a note, and whether its person is unsure. Neither counts for agreement."""
+
+
+def with_remarks(value: Json) -> Json:
+    """A stored value with its remarks, also if it is of a version that had none. None stays None."""
+    return {**REMARKS, **value} if isinstance(value, dict) else value
+
+
+def remarks_of(value: Json) -> tuple[bool, bool]:
+    """Whether a value says that its person is unsure, and whether it has a note."""
+    found = with_remarks(value) or REMARKS
+    return bool(found["unsure"]), bool(str(found["note"]).strip())
+
+
+def remark_lines(value: Json) -> list[tuple[str, str]]:
+    """The remarks of a value as labelled lines; none if it has none."""
+    unsure, noted = remarks_of(value)
+    return [*([("Unsure", "yes")] if unsure else []), *([("Note", value["note"])] if noted else [])]
 
 
 @dataclass(frozen=True)

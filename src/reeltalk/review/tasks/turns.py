@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reeltalk.review.errors import InvalidValue
-from reeltalk.review.tasks.task import Code, Draft, ReviewTask, turn_at
+from reeltalk.review.naming import ContentNames
+from reeltalk.review.tasks.task import Code, Draft, ReviewTask, remark_lines, turn_at
 from reeltalk.review.tasks.vocabularies import check_turn_labels, turn_vocabularies
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateResult, turn_gates
@@ -38,8 +39,10 @@ class TurnValue(BaseModel):
     options: Annotated[tuple[Text, ...], Field(max_length=100)] | None = None
     correct_option: Annotated[int, Field(ge=0)] | None = None
     labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=50)] = Field(default_factory=dict)
-    reasons: tuple[Reason, ...] = ()
+    reasons: Annotated[tuple[Name, ...], Field(max_length=50)] = ()
+    """Built-in ones of `Reason`, or the project's own."""
     note: Text = ""
+    unsure: bool = False
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -55,7 +58,7 @@ class TurnValue(BaseModel):
         if self.decision is Decision.REJECT:
             if not self.reasons:
                 raise ValueError("give at least one reason for rejecting the turn")
-            if Reason.OTHER in self.reasons and not self.note.strip():
+            if Reason.OTHER.value in self.reasons and not self.note.strip():
                 raise ValueError("say in the note what the other reason is")
         return self
 
@@ -93,13 +96,14 @@ class TurnsTask(ReviewTask):
                 gates[gate.unit_id][UNIT].append(gate)
         units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
         links = _links(content.linkages, {unit.id: unit for unit in units})
+        names = ContentNames(content)
         for unit in units:
             is_chain = isinstance(unit, QAChain)
             clip_ids = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
             yield Draft(
                 target_table="chains" if is_chain else "dialogues",
                 target_id=unit.id,
-                title=unit.id,
+                title=names.unit("chain" if is_chain else "dialogue", unit.id, unit.video_id),
                 video_id=unit.video_id,
                 content={
                     "unit": "chain" if is_chain else "dialogue",
@@ -196,7 +200,7 @@ class TurnsTask(ReviewTask):
         shown += [(name, ", ".join(labels)) for name, labels in value["labels"].items() if labels]
         if value["reasons"]:
             shown.append(("Reasons", ", ".join(reason.replace("_", " ") for reason in value["reasons"])))
-        return [*shown, *([("Note", value["note"])] if value["note"] else [])]
+        return [*shown, *remark_lines(value)]
 
 
 def parse_value(model: type[M], value: Json) -> M:

@@ -1,5 +1,8 @@
 """The second edition: groups, duties, guidelines, comments, and what tables of units and of people count."""
 
+import json
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -16,9 +19,25 @@ def upgrade() -> None:
     """Add tables and columns. No row of the first edition changes its meaning."""
     op.add_column("units", sa.Column("flags", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("units", sa.Column("set_aside", sa.Text(), nullable=True))
+    op.add_column("units", sa.Column("disputed", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("entries", sa.Column("unsure", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("entries", sa.Column("noted", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("entries", sa.Column("active_s", sa.Double(), nullable=False, server_default="0"))
+    _mark_noted()
+    listed = ("queue_id", "position", "id", "state", "submitted", "turns", "flags", "disputed", "video_id")
+    _index_some("units_listed", "units", listed, "gold IS NULL", "gold IS NULL")
+    _index_some("units_set_aside", "units", ("queue_id",), "set_aside IS NOT NULL", "set_aside IS NOT NULL")
+    _index_some("units_of_gold", "units", ("queue_id",), "gold IS NOT NULL", "gold IS NOT NULL")
+    _index_some("entries_noted", "entries", ("assignment_id",), "noted = 1", "noted")
+    _index_some("entries_unsure", "entries", ("assignment_id",), "unsure = 1", "unsure")
+    op.create_index("assignments_by_unit", "assignments", ["unit_id", "role", "state", "person_id"])
+    op.create_table(
+        "unit_words",
+        sa.Column("unit_id", TEXT, nullable=False),
+        sa.Column("words", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["unit_id"], ["units.id"]),
+        sa.PrimaryKeyConstraint("unit_id"),
+    )
     op.create_table(
         "groups",
         sa.Column("id", TEXT, nullable=False),
@@ -53,7 +72,8 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["group_id"], ["groups.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
-    for name in ("queue_id", "unit_id", "person_id", "group_id"):
+    op.create_index("duties_by_queue", "duties", ["queue_id", "unit_id"])
+    for name in ("unit_id", "person_id", "group_id"):
         op.create_index(f"ix_duties_{name}", "duties", [name])
     op.create_table(
         "guidelines",
@@ -90,3 +110,20 @@ def upgrade() -> None:
     )
     op.create_index("ix_comments_unit_id", "comments", ["unit_id"])
     op.create_index("ix_comments_at", "comments", ["at"])
+
+
+def _mark_noted() -> None:
+    """Mark the entries that have a note. Values are canonical JSON, in which a quote inside a text has a backslash."""
+    entries = sa.table("entries", *map(sa.column, ("assignment_id", "place", "value", "noted")))
+    bind = op.get_bind()
+    found = bind.execute(sa.select(entries).where(entries.c.value.like('%"note":"_%'))).all()
+    for row in found:
+        value = json.loads(row.value)
+        if isinstance(value, dict) and str(value.get("note", "")).strip():
+            of = (entries.c.assignment_id == row.assignment_id, entries.c.place == row.place)
+            bind.execute(sa.update(entries).where(*of).values(noted=sa.true()))
+
+
+def _index_some(name: str, table: str, columns: Sequence[str], on_sqlite: str, on_postgres: str) -> None:
+    wheres = {"sqlite_where": sa.text(on_sqlite), "postgresql_where": sa.text(on_postgres)}
+    op.create_index(name, table, list(columns), **wheres)

@@ -1,0 +1,111 @@
+"""What a table of units needs to know of each unit's content: the words by which it is found, and its flagged turns.
+
+Rows of units are too large to be read for a list, so this is stored when a unit is new or renewed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from sqlalchemy import delete, exists, insert, select, update
+from sqlalchemy.orm import Session
+
+from reeltalk.review.database import Database
+from reeltalk.review.tables import EventRow, QueueRow, UnitRow, UnitWordsRow
+from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.tasks.turns import UNIT
+from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.record import Json
+
+BATCH: Final = 500
+LONGEST_WORDS: Final = 20_000
+"""Characters of the words of a unit."""
+_TEXTS: Final = ("question", "references", "options", "answer")
+_PARTS: Final = ("before", "after")
+"""The two chains of a unit of links."""
+
+
+def describe_units(session: Session) -> int:
+    """Store the words, the flagged turns and the number of disputes of all units that have no words yet.
+
+    Returns:
+        The number of such units.
+    """
+    lacking = ~exists().where(UnitWordsRow.unit_id == UnitRow.id)
+    unit_ids = list(session.scalars(select(UnitRow.id).where(lacking)))
+    tasks = {queue_id: kind for queue_id, kind in session.execute(select(QueueRow.id, QueueRow.task))}
+    shown = (UnitRow.id, UnitRow.queue_id, UnitRow.title, UnitRow.video_id, UnitRow.target_id, UnitRow.state)
+    for start in range(0, len(unit_ids), BATCH):
+        some = unit_ids[start : start + BATCH]
+        words, facts = [], []
+        for row in session.execute(select(*shown, UnitRow.content).where(UnitRow.id.in_(some))):
+            found = words_of(tasks[row.queue_id], (row.title, row.video_id, row.target_id), row.content)
+            words.append({"unit_id": row.id, "words": found})
+            disputed = _disputes(session, row.id) if row.state != "open" else 0
+            facts.append({"id": row.id, "flags": flagged_turns(row.content), "disputed": disputed})
+        session.execute(insert(UnitWordsRow), words)
+        session.execute(update(UnitRow), facts)
+    return len(unit_ids)
+
+
+def describe_all(database: Database) -> None:
+    """Describe the units of an earlier version's database. Nothing is written if all units are described."""
+    lacking = select(UnitRow.id).where(~exists().where(UnitWordsRow.unit_id == UnitRow.id)).limit(1)
+    with database.reading() as session:
+        if session.scalars(lacking).first() is None:
+            return
+    with database.writing() as session:
+        describe_units(session)
+
+
+def forget_words(session: Session, unit_ids: Iterable[str]) -> None:
+    """Forget the words of units that change or go."""
+    wanted = list(unit_ids)
+    for start in range(0, len(wanted), BATCH):
+        session.execute(delete(UnitWordsRow).where(UnitWordsRow.unit_id.in_(wanted[start : start + BATCH])))
+
+
+def words_of(kind: str, names: Iterable[str | None], content: Mapping[str, Json]) -> str:
+    """The words by which a unit is found, in the form in which they are compared.
+
+    Args:
+        kind: The kind of work. Of units whose questions appear one by one, only the visible ones count.
+        names: The unit's names.
+        content: The unit's content.
+    """
+    task = TASKS.get(kind)
+    shown = task.visible_content(content, {}) if task is not None else content
+    return "\n".join(map(searched, [*(name for name in names if name), *_texts(shown)]))[:LONGEST_WORDS]
+
+
+def searched(text: str) -> str:
+    """A text in the form in which words are compared: without case, with single spaces."""
+    return " ".join(text.casefold().split())
+
+
+def flagged_turns(content: Mapping[str, Json]) -> int:
+    """Number of turns that a check of construction flagged."""
+    return sum(
+        any(check["outcome"] == GateOutcome.FLAGGED for check in found)
+        for part in _parts(content)
+        for place, found in part.get("checks", {}).items()
+        if place != UNIT
+    )
+
+
+def _texts(content: Mapping[str, Json]) -> Iterator[str]:
+    for part in _parts(content):
+        for turn in part.get("turns", ()):
+            for name in _TEXTS:
+                found = turn.get(name)
+                yield from [found] if isinstance(found, str) else (found or ())
+
+
+def _parts(content: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    return [content, *(content[name] for name in _PARTS if isinstance(content.get(name), dict))]
+
+
+def _disputes(session: Session, unit_id: str) -> int:
+    """The number of disputed places in a unit's last event of completion."""
+    last = select(EventRow.after).where(EventRow.subject == unit_id, EventRow.kind == "complete")
+    after = session.scalars(last.order_by(EventRow.seq.desc()).limit(1)).first()
+    return after.get("differing", len(after["disputed"])) if after is not None else 0

@@ -1,0 +1,73 @@
+"""Comments on units: from the editor, from a unit's page, and all that somebody may read."""
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from reeltalk.review import work
+from reeltalk.review.access import Action
+from reeltalk.review.assigning import ADJUDICATOR
+from reeltalk.review.comments import LONGEST_COMMENT, add_comment, comments_view
+from reeltalk.review.errors import NotFound
+from reeltalk.review.events import Transaction, transaction
+from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.people import User
+from reeltalk.review.settling import own_dispute
+from reeltalk.review.tables import UnitRow
+from reeltalk.review.web import FormText, ProjectHere, ShortText, plain_text, require_api, require_form
+from reeltalk.schema.record import Json
+
+router = APIRouter()
+LONGEST_PLACE: Final = 200
+
+
+class NewComment(BaseModel):
+    """Body of a comment."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    place: Annotated[str, Field(max_length=LONGEST_PLACE), AfterValidator(plain_text)] | None = None
+    """The place; null for the whole unit."""
+    text: Annotated[str, Field(max_length=LONGEST_COMMENT), AfterValidator(plain_text)]
+
+
+@router.post("/api/work/{assignment_id}/comments")
+def comment_on_work(
+    request: Request,
+    project: ProjectHere,
+    assignment_id: str,
+    body: NewComment,
+    person: Annotated[User, require_api(Action.WORK)],
+    key: RequestKey,
+) -> JSONResponse:
+    """Comment on a unit on which you work or that you adjudicate, and return its comments."""
+
+    def do(change: Transaction) -> Json:
+        assignment, unit, _ = work.own_work(change.session, person.id, assignment_id)
+        settles = assignment.role == ADJUDICATOR
+        if settles:
+            own_dispute(change.session, person.id, assignment_id)
+        add_comment(change, person.id, unit, body.place, body.text)
+        change.session.flush()
+        return {"comments": comments_view(change.session, person.id, unit, names=not settles)["comments"]}
+
+    return answer_once(project, person, key, request, [body.place, body.text], do)
+
+
+@router.post("/units/{unit_id}/comments")
+def comment_on_unit(
+    project: ProjectHere,
+    unit_id: str,
+    person: Annotated[User, require_form(Action.ADJUDICATE)],
+    text: FormText,
+    place: ShortText = "",
+) -> Response:
+    """Comment on a unit from its page."""
+    with transaction(project.database, person.id) as change:
+        unit = change.session.get(UnitRow, unit_id)
+        if unit is None:
+            raise NotFound("there is no such task")
+        add_comment(change, person.id, unit, place or None, text)
+    return RedirectResponse(f"/units/{unit_id}#comments", status_code=303)

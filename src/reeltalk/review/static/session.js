@@ -1,0 +1,250 @@
+// @ts-check
+/**
+ * One person's work on a unit of any task: the value at each place, saved by the outbox, with undo, merging of two
+ * windows, the lease, and submitting. It draws nothing; the editor does.
+ */
+
+import { messageOf } from "./elements.js";
+import { Outbox } from "./outbox.js";
+import { putHandedIn } from "./handed_in.js";
+import { forgetSpot } from "./resuming.js";
+import { RefusedError, ask } from "./workapi.js";
+
+/**
+ * @typedef {object} Reply The server's answer about the work.
+ * @property {import("./workapi.js").Work["assignment"]} assignment
+ * @property {{id: string, name: string, content: any, video: any}} unit
+ * @property {string[]} places Those that must be decided.
+ * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
+ * @property {{name: string, title: string}[]} [reasons] For rejecting, in this project.
+ * @property {{version: string, read: boolean} | null} [guideline]
+ * @property {Comment[]} [comments]
+ * @typedef {{id: string, place: string, author: string, text: string, at: string, mine: boolean}} Comment
+ * @typedef {"mine" | "theirs" | "edit"} Choice
+ */
+
+/** Interval at which the page renews the lease of the unit. */
+const LEASE_EVERY_MS = 5 * 60_000;
+/** Somebody who did nothing for this time is not counted as active, unless the video plays. */
+const IDLE_MS = 30_000;
+const OPEN_STATES = ["working", "returned", "lapsed"];
+
+export class Session {
+  /** @param {Reply} reply @param {import("./editor.js").Editor} editor */
+  constructor(reply, editor) {
+    this.reply = reply;
+    this.id = reply.assignment.id;
+    this.isOpen = OPEN_STATES.includes(reply.assignment.state);
+    this._editor = editor;
+    this._path = `/api/work/${encodeURIComponent(this.id)}`;
+    /** @type {Map<string, any>} Values by place. A missing place has its draft. */
+    this._values = new Map();
+    /** @type {Set<string>} */
+    this._stale = new Set();
+    /** @type {Promise<unknown>} Undo steps run one after the other, however fast the key is pressed. */
+    this._steps = Promise.resolve();
+    /** @type {import("./outbox.js").State} */
+    this.state = "saved";
+    this._active = new Activity(() => !editor.playback.player.paused);
+    this.outbox = new Outbox(this.id, (place, save, key) => {
+      const active = "comments" in reply ? { active_s: this._active.take(place, key) } : {};
+      return ask(`${this._path}/entries/${encodeURIComponent(place)}`, { method: "PUT", body: { ...save, ...active }, key });
+    });
+    this._take(reply.entries);
+  }
+
+  /** Starts saving, and takes over the text that an earlier page could not save. */
+  async open() {
+    this.outbox.addEventListener("state", (event) => this._editor.showSaveState(/** @type {CustomEvent} */ (event).detail));
+    this.outbox.addEventListener("saved", (event) => this._saved(/** @type {CustomEvent} */ (event).detail));
+    this.outbox.addEventListener("conflict", (event) => {
+      const { place, current } = /** @type {CustomEvent} */ (event).detail;
+      this._editor.draw();
+      this._steps = this._steps.then(() => this._merge(place, current));
+    });
+    window.setInterval(() => {
+      this._active.tick(this._editor.place);
+    }, 1000);
+    window.setInterval(() => {
+      if (this.isOpen && !document.hidden) ask(`${this._path}/lease`, { method: "POST" }).catch(() => undefined);
+    }, LEASE_EVERY_MS);
+    await this.outbox.open(Object.fromEntries(Object.entries(this.reply.entries).map(([place, { revision }]) => [place, revision])));
+    this._putTyped();
+  }
+
+  /** The places that must be decided, and those that somebody made. */
+  get places() {
+    return [...new Set([...this.reply.places, ...this._values.keys()])];
+  }
+
+  /** The value at a place, or its draft. @param {string} place @returns {any} */
+  value(place) {
+    return this._values.get(place) ?? this._editor.view.draftOf(place);
+  }
+
+  /** True if a value was saved or typed there. @param {string} place */
+  has(place) {
+    return (this._values.get(place) ?? null) !== null;
+  }
+
+  /** @param {string} place */
+  isStale(place) {
+    return this._stale.has(place);
+  }
+
+  /** True if there is no decision, or one that must be checked again. @param {string} place */
+  needs(place) {
+    const { view } = this._editor;
+    const value = this.value(place);
+    return this._stale.has(place) || (view.isDecided ? !view.isDecided(place, value) : (value?.decision ?? null) === null);
+  }
+
+  /** The places that need a decision, in order. */
+  get openPlaces() {
+    return this._editor.places.filter((place) => this.needs(place));
+  }
+
+  /** All versions of a place. @param {string} place @returns {Promise<{versions: import("./workapi.js").Version[]}>} */
+  history(place) {
+    return ask(`${this._path}/history/${encodeURIComponent(place)}`);
+  }
+
+  /** @param {string} place @param {any} value @param {{now?: boolean}} [options] */
+  put(place, value, options) {
+    if (!this.isOpen) return;
+    this._values.set(place, value);
+    this._stale.delete(place);
+    this.outbox.put(place, value, options);
+  }
+
+  /** Saves pending text now. */
+  hurry() {
+    void this.outbox.hurry();
+  }
+
+  /** @param {"undo" | "redo"} what */
+  step(what) {
+    this._steps = this._steps.then(() => this._step(what)).catch((error) => this._editor.say(messageOf(error)));
+  }
+
+  /** @param {"undo" | "redo"} what */
+  async _step(what) {
+    if (!this.isOpen) return;
+    if (!(await this.outbox.settle())) {
+      this._editor.say("Not all is saved yet; undo works again when the server has everything.");
+      return;
+    }
+    const { place, entries } = await ask(`${this._path}/${what}`, { method: "POST" });
+    this.learn(entries);
+    this._editor.show(place);
+    this._editor.say(`${this._editor.view.nameOf(place)}: ${what === "undo" ? "taken back" : "done again"}.`);
+  }
+
+  /** Submits the unit, and opens the next. @returns {Promise<string[] | null>} The places that the server still needs. */
+  async submit() {
+    if (!(await this.outbox.settle())) throw new Error("Not all is saved yet. Submit again when the server has everything.");
+    try {
+      const { next } = await ask(`${this._path}/submit`, { method: "POST" });
+      forgetSpot(this.id);
+      putHandedIn(this.id, this.reply.unit.name);
+      location.assign(next ?? this._editor.view.home ?? "/");
+      return null;
+    } catch (error) {
+      const places = error instanceof RefusedError && error.code === "incomplete" ? error.body.places : null;
+      if (Array.isArray(places)) return places;
+      throw error;
+    }
+  }
+
+  async reopen() {
+    await ask(`${this._path}/reopen`, { method: "POST" });
+    location.reload();
+  }
+
+  /** @param {string} place @param {string} text @returns {Promise<Comment[]>} */
+  async comment(place, text) {
+    return (await ask(`${this._path}/comments`, { method: "POST", body: { place, text } })).comments;
+  }
+
+  /** @param {{place: string, reply: {value: any, stale: string[] | null}, newer: boolean}} saved */
+  _saved({ place, reply, newer }) {
+    if (reply.stale) this._stale = new Set(reply.stale);
+    // The server may change a decision: accepting with changes becomes an edit.
+    const isOther = !newer && this.value(place)?.decision !== reply.value?.decision;
+    if (isOther) this._values.set(place, reply.value);
+    this._editor.saved(place);
+  }
+
+  /** @param {string} place @param {{value: any}} current */
+  async _merge(place, current) {
+    const { view } = this._editor;
+    const theirs = current.value ?? view.draftOf(place);
+    const mine = this.value(place);
+    const isSame =
+      JSON.stringify(view.linesOf(place, mine)) === JSON.stringify(view.linesOf(place, theirs)) && mine?.decision === theirs?.decision;
+    if (isSame || view.stands) {
+      this._values.set(place, theirs);
+      this.outbox.resolve(place, undefined);
+      this._editor.show(place);
+      if (!isSame) this._editor.notify(`${view.nameOf(place)} was saved in another window. That version stays.`);
+      return;
+    }
+    const choice = await this._editor.askWhich(place, mine, theirs);
+    const stands = choice === "theirs" ? theirs : choice === "edit" && "decision" in mine ? { ...mine, decision: null } : mine;
+    this._values.set(place, stands);
+    this.outbox.resolve(place, choice === "theirs" ? undefined : stands);
+    this._editor.merged(place, choice, theirs);
+  }
+
+  /** Takes the server's values and keeps unsaved text. @param {Reply["entries"]} entries */
+  learn(entries) {
+    this.outbox.learn(entries);
+    this._take(entries);
+    this._putTyped();
+  }
+
+  _putTyped() {
+    for (const place of this.outbox.places) {
+      const typed = this.outbox.typed(place);
+      if (typed !== undefined) this._values.set(place, typed);
+    }
+  }
+
+  /** @param {Reply["entries"]} entries */
+  _take(entries) {
+    this._values = new Map(Object.entries(entries).map(([place, { value }]) => [place, value]));
+    this._stale = new Set(Object.keys(entries).filter((place) => entries[place].stale));
+  }
+}
+
+/** Counts the seconds in which somebody is active, by place. */
+class Activity {
+  /** @param {() => boolean} isPlaying */
+  constructor(isPlaying) {
+    this._isPlaying = isPlaying;
+    this._last_ms = performance.now();
+    /** @type {Map<string, number>} */
+    this._seconds = new Map();
+    /** @type {Map<string, number>} Of saves that are on their way: a retry must say the same. */
+    this._sent = new Map();
+    for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "touchstart"]) {
+      window.addEventListener(name, () => (this._last_ms = performance.now()), { capture: true, passive: true });
+    }
+  }
+
+  /** A second has passed. @param {string} place */
+  tick(place) {
+    if (document.hidden || (performance.now() - this._last_ms > IDLE_MS && !this._isPlaying())) return;
+    this._seconds.set(place, (this._seconds.get(place) ?? 0) + 1);
+  }
+
+  /** The seconds at a place since its last save. @param {string} place @param {string} key The save's. */
+  take(place, key) {
+    const before = this._sent.get(key);
+    if (before !== undefined) return before;
+    const seconds = Math.min(this._seconds.get(place) ?? 0, 3600);
+    this._seconds.delete(place);
+    this._sent.set(key, seconds);
+    return seconds;
+  }
+}

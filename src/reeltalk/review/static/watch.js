@@ -1,0 +1,508 @@
+// @ts-check
+/**
+ * The video of a unit with its bar and its controls, for every screen.
+ *
+ *     const playback = new Playback(unit.video, unit.content);   // scenes and clips of the content; both may be left out
+ *     html`<${Watch} playback=${playback} turns=${values} current=${n} links=${unit.content.links} question=${text}
+ *       onEvidence=${(index, interval) => …} buttons=${[{ name: "to-asked", label: "To question", act }]} />`
+ *     await playback.open(12.5);
+ *
+ * `Watch` fills the place that it is given: the picture takes what the bar and the controls leave. Its buttons act by
+ * themselves, so nothing may bind them again; they carry `data-key` with the name of their action for the page's keys,
+ * and `videoActions(playback)` gives these actions.
+ *
+ *     turns        [{asked_at_s, evidence}], the shown values of all turns
+ *     current      index of the turn under review
+ *     links        links of the content, drawn at the times of their turns
+ *     onEvidence   called with (index, {start_s, end_s}) when an edge of the current turn's evidence was moved;
+ *                  without it, edges cannot be moved
+ *     buttons      further buttons: [{name, label, act, disabled?}]
+ *     question     the current question, shown over the picture in full screen; a focused field leaves full screen
+ *
+ * A `Playback` has
+ *
+ *     open(time_s) seek(time_s) jump(seconds) step(frames) toggle() changeSpeed(±1) toggleLoop() playParts(intervals)
+ *     time_s       of the shown frame, in seconds from the first frame; without a playable video, where the bar points
+ *     mark_s       the same in whole milliseconds, never before the frame: for fields
+ *     duration_s clips plays problem player
+ *     until_s      null, or the time after which nothing may be watched
+ *     learn(video) takes over the address of the captions, which in a test grows with its questions
+ *     snap(time_s, frames)    the time of the nearest frame, or of the one so many frames later
+ *     toggleBar() zoom(factor, at_s) changeVolume(±1) toggleMute() toggleCaptions() toggleTheatre() toggleFullScreen()
+ *
+ * and tells `moved` when another time is shown, and `changed` when something else is shown differently. Theatre sets the
+ * attribute `data-theatre` of the document's root: the page's grid then has one column.
+ */
+
+import { clock, sentence } from "./elements.js";
+import { Player } from "./player.js";
+import { Thumbnails } from "./thumbnails.js";
+import { TimeBar, useTold } from "./timebar.js";
+import { html, useEffect, useRef } from "./vendor/preact.js";
+import { ask } from "./workapi.js";
+
+/** @typedef {import("./player.js").Interval} Interval */
+/** @typedef {import("./workapi.js").Scene} Scene */
+/** @typedef {import("./keys.js").Action} Action */
+/** @typedef {{asked_at_s?: number | null, evidence: Interval[]}} Times The shown times of a turn. */
+/** @typedef {import("./thumbnails.js").Sheet} Sheet */
+/**
+ * @typedef {object} Video As the server describes it.
+ * @property {number | null} duration_s
+ * @property {string | null} playable
+ * @property {string | null} problem
+ * @property {string | null} [captions]
+ * @property {Sheet[]} [thumbnails]
+ */
+/** @typedef {{name: string, label: string, act: () => void, disabled?: boolean}} Button */
+
+const SPEEDS = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4];
+const VOLUME_STEP = 0.1;
+const STORE = "reeltalk.sound";
+/** For a unit shorter than this share of its video, the bar first shows the unit only. */
+const SMALL_SHARE = 0.6;
+/** The margin on both sides of a unit, as a share of its length. */
+const MARGIN = 0.08;
+/** Seconds that the bar shows at least. */
+const LEAST_S = 1;
+/** Where a playhead that left a zoomed bar comes back, as a share of the bar. */
+const RETURN_SHARE = 0.1;
+/** Step of times if there are no frames, in seconds. */
+const STEP_S = 0.1;
+
+export class Playback extends EventTarget {
+  /** @param {Video | null} video @param {{scenes?: Scene[], clips?: Scene[]}} [content] */
+  constructor(video, { scenes = [], clips = [] } = {}) {
+    super();
+    this.video = video;
+    this.element = document.createElement("video");
+    this.element.id = "video";
+    this.element.playsInline = true;
+    this.element.tabIndex = -1;
+    this.element.setAttribute("aria-label", "The task's video");
+    this.player = new Player(this.element);
+    this.clips = clips;
+    this.scenes = scenes.length ? scenes : clips;
+    this.duration_s = video?.duration_s ?? Math.max(0, ...[...scenes, ...clips].map(({ end_s }) => end_s));
+    /** @type {Times[]} Set by `Watch`. */
+    this.turns = [];
+    /** True once the video can be played. */
+    this.plays = false;
+    /** Why there is no picture; null while the video is being opened. @type {string | null} */
+    this.problem = null;
+    /** @type {number | null} */
+    this.until_s = null;
+    /** @type {Interval | null} The shown part of the bar. */
+    this._view = null;
+    /** The time at which the bar points if the video cannot be played. */
+    this._silent_s = 0;
+    this._part = 0;
+    this.hasCaptions = false;
+    this.thumbnails = new Thumbnails();
+    this.sound = { volume: 1, muted: false, captions: false, ...readSound() };
+    this.player.addEventListener("frame", () => this._moved());
+    for (const name of ["state", "intervals", "end"]) this.player.addEventListener(name, () => this._changed());
+    this.player.addEventListener("problem", (event) => this._fail(/** @type {CustomEvent} */ (event).detail.message));
+    this.player.addEventListener("interval", (event) => {
+      this._part = /** @type {CustomEvent} */ (event).detail.index;
+      this._changed();
+    });
+    this.element.addEventListener("click", () => this.toggle());
+    this._setSound({});
+  }
+
+  /** Opens the video and goes to a time. @param {number} [time_s] */
+  async open(time_s = 0) {
+    this._silent_s = time_s;
+    const { video } = this;
+    if (!video?.playable) {
+      this._fail(video?.problem ?? "There is no video here.");
+      return;
+    }
+    try {
+      const { pts_s } = await ask(`${video.playable}/frames`);
+      await this.player.load(video.playable, pts_s);
+      this._clockStart_s = pts_s[0];
+      this.plays = true;
+      this.problem = "";
+      this.learn(video);
+      this._changed();
+      await this.seek(this._silent_s);
+      this.thumbnails.load(video.thumbnails ?? []);
+    } catch (error) {
+      this._fail(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  get time_s() {
+    return this.plays ? this.player.time_s : this._silent_s;
+  }
+
+  get mark_s() {
+    return whole(this.time_s);
+  }
+
+  /** @param {number} time_s */
+  async seek(time_s) {
+    const to_s = Math.min(Math.max(0, time_s), this.until_s ?? Infinity);
+    if (this.plays) await this.player.seek(to_s);
+    else {
+      this._silent_s = to_s;
+      this._moved();
+    }
+  }
+
+  /** @param {number} seconds Forward; backward if negative. */
+  jump(seconds) {
+    return this.seek(Math.min(this.time_s + seconds, this.duration_s || Infinity));
+  }
+
+  /** @param {number} frames */
+  step(frames) {
+    if (this.plays) void this.player.step(frames);
+  }
+
+  toggle() {
+    if (this.plays) void this.player.toggle();
+  }
+
+  /** The next speed up or down. @param {1 | -1} direction */
+  changeSpeed(direction) {
+    const at = SPEEDS.findIndex((speed) => speed >= this.player.rate - 0.01);
+    this.player.rate = SPEEDS[Math.min(Math.max(at + direction, 0), SPEEDS.length - 1)];
+  }
+
+  /** Starts or stops a loop over the current clip. */
+  toggleLoop() {
+    if (this.player.looping) {
+      this.player.clearIntervals();
+      return;
+    }
+    const { time_s } = this;
+    const here = this.clips.find(({ start_s, end_s }) => start_s <= time_s && time_s < end_s) ?? this.clips[0];
+    void this.player.playIntervals([here ?? { start_s: 0, end_s: this.duration_s }], { loop: true });
+  }
+
+  /** Plays parts one after the other. @param {Interval[]} parts */
+  playParts(parts) {
+    this._part = 0;
+    if (this.plays) void this.player.playIntervals(parts);
+    else if (parts[0]) void this.seek(parts[0].start_s);
+  }
+
+  /**
+   * The time of the nearest frame in whole milliseconds, or of one so many frames later.
+   * @param {number} time_s @param {number} [frames]
+   */
+  snap(time_s, frames = 0) {
+    if (!this.plays) return Math.max(0, Math.round((time_s + frames * STEP_S) * 1000) / 1000);
+    const { player } = this;
+    const at = player.frameAt(time_s);
+    const nearest = player.timeOf(at + 1) - time_s < time_s - player.timeOf(at) ? at + 1 : at;
+    // Behind the last frame there is no other: it ends the video.
+    return nearest + frames >= player.frames ? whole(player.duration_s) : whole(player.timeOf(nearest + frames));
+  }
+
+  // ---- what the bar shows ------------------------------------------------------------------------------------------
+
+  /** The shown part of the video. @returns {Interval} */
+  get view() {
+    const part = this.part;
+    this._view ??= part.end_s - part.start_s < SMALL_SHARE * this.length_s ? part : { start_s: 0, end_s: this.length_s };
+    return this._view;
+  }
+
+  /** End of the video, or of the last thing on the bar. */
+  get length_s() {
+    return Math.max(this.duration_s, ...this._times, 0.001);
+  }
+
+  get isWhole() {
+    return this.view.end_s - this.view.start_s > this.length_s - 0.001;
+  }
+
+  get _times() {
+    const asked = this.turns.flatMap(({ asked_at_s }) => (typeof asked_at_s === "number" ? [asked_at_s] : []));
+    return [...this.clips, ...this.turns.flatMap(({ evidence }) => evidence)].flatMap(({ start_s, end_s }) => [start_s, end_s]).concat(asked);
+  }
+
+  /** The unit's part of the video, with a margin. @returns {Interval} */
+  get part() {
+    const times = this._times;
+    if (!times.length) return { start_s: 0, end_s: this.length_s };
+    const [from, to] = [Math.min(...times), Math.max(...times)];
+    const margin = Math.max((to - from) * MARGIN, LEAST_S / 2);
+    return { start_s: Math.max(0, from - margin), end_s: Math.min(this.length_s, to + margin) };
+  }
+
+  /** Switches the bar between the whole video and the unit's part of it. */
+  toggleBar() {
+    this._show(this.isWhole ? this.part : { start_s: 0, end_s: this.length_s });
+  }
+
+  /** Shows less of the video, or more. @param {number} factor Below 1: less. @param {number} [at_s] What stays in place. */
+  zoom(factor, at_s = this.time_s) {
+    const { start_s, end_s } = this.view;
+    const share = Math.min(Math.max((at_s - start_s) / (end_s - start_s), 0), 1);
+    const length = Math.min(Math.max((end_s - start_s) * factor, LEAST_S), this.length_s);
+    this._show({ start_s: at_s - share * length, end_s: at_s + (1 - share) * length });
+  }
+
+  /** Moves the bar. @param {number} seconds */
+  pan(seconds) {
+    this._show({ start_s: this.view.start_s + seconds, end_s: this.view.end_s + seconds });
+  }
+
+  /** @param {Interval} view Moved into the video. */
+  _show({ start_s, end_s }) {
+    const length = Math.min(end_s - start_s, this.length_s);
+    const start = Math.min(Math.max(start_s, 0), this.length_s - length);
+    this._view = { start_s: start, end_s: start + length };
+    this._changed();
+  }
+
+  // ---- sound, captions, size ---------------------------------------------------------------------------------------
+
+  /** @param {1 | -1} direction */
+  changeVolume(direction) {
+    this.setVolume(this.sound.volume + direction * VOLUME_STEP);
+  }
+
+  /** @param {number} volume 0 to 1. */
+  setVolume(volume) {
+    this._setSound({ volume: Math.round(Math.min(Math.max(volume, 0), 1) * 100) / 100, muted: false });
+  }
+
+  toggleMute() {
+    this._setSound({ muted: !this.sound.muted });
+  }
+
+  toggleCaptions() {
+    this._setSound({ captions: !this.sound.captions });
+  }
+
+  /** @param {Partial<{volume: number, muted: boolean, captions: boolean}>} change */
+  _setSound(change) {
+    Object.assign(this.sound, change);
+    this.element.volume = this.sound.volume;
+    this.element.muted = this.sound.muted;
+    this._showCaptions();
+    if (Object.keys(change).length) {
+      try {
+        localStorage.setItem(STORE, JSON.stringify(this.sound));
+      } catch {
+        // They are kept until the page is closed.
+      }
+    }
+    this._changed();
+  }
+
+  /** Takes over the captions of a video. @param {Video} video */
+  learn({ captions = null }) {
+    this.hasCaptions = captions !== null;
+    const shown = this.element.querySelector("track");
+    if (shown && captions === shown.getAttribute("src")) return;
+    shown?.remove();
+    if (captions === null) return;
+    const track = document.createElement("track");
+    Object.assign(track, { kind: "captions", label: "Captions", srclang: "und" });
+    track.setAttribute("src", captions);
+    // Captions count from the first frame, the browser's clock may not.
+    track.addEventListener("load", () => {
+      for (const cue of /** @type {Iterable<TextTrackCue>} */ (/** @type {unknown} */ (track.track.cues ?? []))) {
+        cue.startTime += this._clockStart_s ?? 0;
+        cue.endTime += this._clockStart_s ?? 0;
+      }
+    });
+    this.element.append(track);
+    this._showCaptions();
+  }
+
+  _showCaptions() {
+    const track = this.element.querySelector("track")?.track;
+    // A track that is disabled is not requested.
+    if (track) track.mode = this.sound.captions ? "showing" : "disabled";
+  }
+
+  get isTheatre() {
+    return document.documentElement.hasAttribute("data-theatre");
+  }
+
+  toggleTheatre() {
+    document.documentElement.toggleAttribute("data-theatre");
+    this._changed();
+    if (this.isTheatre) this.element.closest(".watch")?.scrollIntoView();
+  }
+
+  toggleFullScreen() {
+    // The whole page, covered by the video: outside of an element in full screen no field and no dialog would get keys.
+    const root = document.documentElement;
+    if (document.fullscreenElement) void document.exitFullscreen();
+    else if (root.requestFullscreen) root.requestFullscreen().catch(() => this.toggleTheatre());
+    else this.toggleTheatre();
+  }
+
+  // ---- telling -----------------------------------------------------------------------------------------------------
+
+  /** What is played, as text for people. */
+  get doing() {
+    const { looping, intervals } = this.player;
+    if (!this.plays || !intervals.length) return "";
+    const parts = intervals.length > 1 ? `, scene ${this._part + 1} of ${intervals.length}` : "";
+    return looping ? "looping the clip" : `playing the evidence${parts}`;
+  }
+
+  _moved() {
+    const { time_s, until_s } = this;
+    if (until_s !== null && time_s > until_s) {
+      this.player.pause();
+      void this.seek(until_s);
+      return;
+    }
+    const { start_s, end_s } = this.view;
+    const length = end_s - start_s;
+    if (time_s < start_s - 0.001) this._show({ start_s: time_s - (1 - RETURN_SHARE) * length, end_s: time_s + RETURN_SHARE * length });
+    else if (time_s > end_s + 0.001) this._show({ start_s: time_s - RETURN_SHARE * length, end_s: time_s + (1 - RETURN_SHARE) * length });
+    this.dispatchEvent(new CustomEvent("moved"));
+  }
+
+  _changed() {
+    this.dispatchEvent(new CustomEvent("changed"));
+  }
+
+  /** @param {string} problem */
+  _fail(problem) {
+    this.plays = false;
+    this.problem = sentence(problem);
+    this._changed();
+    this._moved();
+  }
+}
+
+/** A time in whole milliseconds that is not before it: rounded down, it would name the frame before. @param {number} time_s */
+function whole(time_s) {
+  return Math.ceil(time_s * 1000 - 0.001) / 1000;
+}
+
+function readSound() {
+  try {
+    const { volume, muted, captions } = JSON.parse(localStorage.getItem(STORE) ?? "{}");
+    return { volume: volume >= 0 && volume <= 1 ? volume : 1, muted: muted === true, captions: captions === true };
+  } catch {
+    return {};
+  }
+}
+
+/** @param {Playback} playback @returns {Action[]} */
+export function videoActions(playback) {
+  /** @param {string} name @param {string} label @param {string[]} keys @param {() => void} act @param {boolean} [repeats] */
+  const action = (name, label, keys, act, repeats = false) => ({ name, label, group: "Video", keys, act, repeats });
+  return [
+    action("play", "Play or pause", ["Space"], () => playback.toggle()),
+    action("step-back", "One frame back", [","], () => playback.step(-1), true),
+    action("step-on", "One frame forward", ["."], () => playback.step(1), true),
+    action("back", "1 s back", ["ArrowLeft"], () => void playback.jump(-1), true),
+    action("on", "1 s forward", ["ArrowRight"], () => void playback.jump(1), true),
+    action("far-back", "5 s back", ["Shift+ArrowLeft"], () => void playback.jump(-5), true),
+    action("far-on", "5 s forward", ["Shift+ArrowRight"], () => void playback.jump(5), true),
+    action("loop", "Loop the clip, or stop the loop", ["l"], () => playback.toggleLoop()),
+    action("slower", "Slower", ["-"], () => playback.changeSpeed(-1)),
+    action("faster", "Faster", ["+", "="], () => playback.changeSpeed(1)),
+    action("zoom", "Show the whole video or this part in the bar", ["b"], () => playback.toggleBar()),
+    action("zoom-in", "Show less of the video in the bar", ["]"], () => playback.zoom(0.5), true),
+    action("zoom-out", "Show more of the video in the bar", ["["], () => playback.zoom(2), true),
+    action("louder", "Louder", ["Shift+ArrowUp"], () => playback.changeVolume(1), true),
+    action("quieter", "Quieter", ["Shift+ArrowDown"], () => playback.changeVolume(-1), true),
+    action("mute", "Sound on or off", ["Shift+M"], () => playback.toggleMute()),
+    action("captions", "Captions on or off", ["Shift+C"], () => playback.toggleCaptions()),
+    action("theatre", "Large video, or small", ["Shift+T"], () => playback.toggleTheatre()),
+    action("full", "Full screen, or leave it", ["Shift+S"], () => playback.toggleFullScreen()),
+  ];
+}
+
+/** Shapes of the buttons without words, in a square of 24. */
+const SHAPES = {
+  sound: "M4 9v6h4l5 4V5L8 9H4zm12-1.5a6 6 0 0 1 0 9M18.5 5a9.5 9.5 0 0 1 0 14",
+  muted: "M4 9v6h4l5 4V5L8 9H4zm12 0 5 6m0-6-5 6",
+  theatre: "M3 6h18v12H3zM3 15h18",
+  full: "M4 9V4h5m6 0h5v5m0 6v5h-5M9 20H4v-5",
+};
+
+/**
+ * @param {{playback: Playback, turns?: Times[], current?: number, links?: import("./workapi.js").Link[], buttons?: Button[],
+ *   question?: string, onEvidence?: (index: number, interval: Interval) => void}} props
+ */
+export function Watch({ playback, turns = [], current = 0, links = [], buttons = [], question = "", onEvidence }) {
+  useTold(playback, "changed");
+  const area = useRef(/** @type {any} */ (null));
+  const place = useRef(/** @type {any} */ (null));
+  useFullScreen(area);
+  playback.turns = turns;
+  useEffect(() => place.current.prepend(playback.element), [playback]);
+  const { plays, player, sound, problem } = playback;
+  /** @param {string} name @param {string} label @param {unknown} content @param {() => void} act @param {object} [more] */
+  const small = (name, label, content, act, more = {}) => html`<button type="button" class="second" id=${name}
+    data-key=${name} data-quiet aria-label=${label} title=${label} onClick=${act} ...${more}>${content}</button>`;
+  const needs = { disabled: !plays };
+  return html`<section class="watch" aria-label="Video" ref=${area}>
+    <div id="video-frame" class=${`video-frame${plays ? "" : " silent"}`} ref=${place}>
+      <p id="video-problem" class="video-problem">${problem === null ? "Opening the video…" : problem && html`<strong>The video cannot be
+        shown.</strong><span>${problem}</span><span class="soft">The dialogue can still be judged.</span>`}</p>
+      ${question && html`<p class="video-question" aria-hidden="true">${question}</p>`}
+    </div>
+    <${TimeBar} playback=${playback} turns=${turns} current=${current} links=${links} onEvidence=${onEvidence} />
+    <div class="controls">
+      <span class="together">
+        <button type="button" id="play" data-key="play" disabled=${!plays} onClick=${() => playback.toggle()}>${player.paused ? "Play" : "Pause"}</button>
+        ${small("step-back", "One frame back", "◂", () => playback.step(-1), needs)}
+        ${small("step-on", "One frame forward", "▸", () => playback.step(1), needs)}
+        <${Time} playback=${playback} /></span>
+      <span class="together">
+        ${small("slower", "Slower", "−", () => playback.changeSpeed(-1), needs)}
+        <span id="video-speed" class="video-speed">${player.rate}×</span>
+        ${small("faster", "Faster", "+", () => playback.changeSpeed(1), needs)}
+        ${small("loop", "Loop the clip", "Loop", () => playback.toggleLoop(), { ...needs, "aria-pressed": String(player.looping) })}</span>
+      ${buttons.length > 0 && html`<span class="together">${buttons.map(({ name, label, act, disabled = false }) => html`<button type="button"
+        key=${name} id=${name} class="second" data-key=${name} disabled=${disabled} onClick=${act}>${label}</button>`)}</span>`}
+      <span class="together">
+        ${small("mute", "Sound off", shape(sound.muted || !sound.volume ? "muted" : "sound"), () => playback.toggleMute(), { "aria-pressed": String(sound.muted) })}
+        <input id="volume" type="range" min="0" max="1" step="0.05" aria-label="Volume" value=${sound.muted ? 0 : sound.volume}
+          aria-valuetext=${sound.muted ? "off" : `${Math.round(sound.volume * 100)} %`}
+          onInput=${(/** @type {any} */ { target }) => playback.setVolume(Number(target.value))}
+          onPointerUp=${(/** @type {any} */ { target }) => target.blur()} />
+        ${playback.hasCaptions && small("captions", "Captions", "CC", () => playback.toggleCaptions(), { "aria-pressed": String(sound.captions) })}
+        ${small("theatre", "Large video", shape("theatre"), () => playback.toggleTheatre(), { "aria-pressed": String(playback.isTheatre) })}
+        ${small("full", "Full screen", shape("full"), () => playback.toggleFullScreen())}</span>
+      <span id="video-doing" class="soft small" role="status">${playback.doing}</span>
+    </div>
+  </section>`;
+}
+
+/** @param {keyof typeof SHAPES} name */
+function shape(name) {
+  return html`<svg viewBox="0 0 24 24" aria-hidden="true"><path d=${SHAPES[name]} /></svg>`;
+}
+
+/** @param {{playback: Playback}} props */
+function Time({ playback }) {
+  useTold(playback, "moved", "changed");
+  return html`<span id="video-time" class="video-time">${clock(playback.time_s)} / ${clock(playback.duration_s)}</span>`;
+}
+
+/** Marks the page in full screen. Whoever goes to a field leaves it, since the video covers the fields. @param {{current: HTMLElement}} area */
+function useFullScreen(area) {
+  useEffect(() => {
+    const mark = () => document.documentElement.toggleAttribute("data-full", document.fullscreenElement === document.documentElement);
+    /** @param {FocusEvent} event */
+    const leave = ({ target }) => {
+      const isCovered = target instanceof HTMLElement && target.tabIndex >= 0 && !area.current.contains(target) && !target.closest("dialog");
+      if (document.fullscreenElement && isCovered) void document.exitFullscreen();
+    };
+    document.addEventListener("fullscreenchange", mark);
+    document.addEventListener("focusin", leave);
+    return () => {
+      document.removeEventListener("fullscreenchange", mark);
+      document.removeEventListener("focusin", leave);
+    };
+  }, []);
+}
