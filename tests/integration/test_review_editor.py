@@ -233,3 +233,22 @@ def test_a_note_and_unsure_belong_to_every_decision(review: ServedReview, contex
     saved(page)
     found = review.entries(name)["0"]
     assert (found["decision"], found["note"], found["unsure"]) == ("accept", "Seen twice.", True)
+
+
+def test_a_time_after_the_end_is_told_while_one_types_and_not_saved(
+    review: ServedReview, context: BrowserContext, name: str
+) -> None:
+    page = opened(review, context, name)
+    page.fill("#end-0", "5000")
+    expect(page.locator(".interval [role=alert]")).to_have_text("The video ends at 40 s.")
+    expect(page.locator("#end-0")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#save-state")).to_contain_text("Not saved")
+    page.fill("#end-0", "9.1")
+    expect(page.locator(".interval [role=alert]")).to_have_count(0)
+    saved(page)
+    page.fill("#asked-at", "41")
+    expect(page.locator(".asked-at [role=alert]")).to_have_text("The video ends at 40 s.")
+    page.fill("#asked-at", "")
+    saved(page)
+    found = review.entries(name)["0"]
+    assert (found["evidence"][0]["end_s"], found["asked_at_s"]) == (9.1, None)
