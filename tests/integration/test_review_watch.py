@@ -83,7 +83,7 @@ def review(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedReview]:
         Utterance(video_id=video_id, interval=Interval(start_s=start_s, end_s=end_s), text=text)
         for video_id, start_s, end_s, text in said
     )
-    with served(tmp_path_factory.mktemp("watch"), filled) as opened:
+    with served(tmp_path_factory.mktemp("watch"), filled, overlap=2) as opened:
         yield opened
 
 
@@ -207,6 +207,7 @@ def test_a_dragged_edge_is_saved_and_undone(review: ServedReview, context: "Brow
     page = context.new_page()
     page.goto(review.work("Drag"))
     ready(page)
+    page.wait_for_selector("#play:enabled")
     handle, track = box(page, EDGES[1]), box(page, ".track")
     shown = page.locator(EDGES[1]).get_attribute("aria-valuenow")
     page.mouse.move(handle["x"] + 4, handle["y"] + 10)
