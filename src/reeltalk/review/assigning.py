@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, tr
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.access import ALLOWED, Action
-from reeltalk.review.collecting import hidden_videos
+from reeltalk.review.collecting import hidden_videos, known_videos
 from reeltalk.review.duties import Reach, reach_of, units_of_person
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
@@ -31,6 +31,8 @@ ADJUDICATOR: Final = "adjudicator"
 UNFINISHED: Final = ("working", "returned")
 LIVE: Final = (*UNFINISHED, "submitted", "waiting")
 LAPSED: Final = "lapsed"
+TEST: Final = "test"
+"""The kind of work in which people answer questions that they must not know."""
 LONGEST_LEASE: Final = timedelta(hours=24)
 """A lease that ends later was given by a wrong clock and holds nothing."""
 ORDER: Final = "order"
@@ -66,7 +68,12 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
             AssignmentRow.role == ANNOTATOR,
             or_(
                 AssignmentRow.state.in_(UNFINISHED),
-                and_(AssignmentRow.state == LAPSED, UnitRow.state == "open", places_held(change.at) < queue.overlap),
+                and_(
+                    AssignmentRow.state == LAPSED,
+                    UnitRow.state == "open",
+                    places_held(change.at) < queue.overlap,
+                    may_take(person_id),
+                ),
             ),
         )
         # `returned` sorts before `working`: returned work comes first.
@@ -123,12 +130,8 @@ def _first_free(
             *is_open,
             ~mine,
             ~is_training(),
-            was_not_trained_on(person_id),
             or_(UnitRow.gold.is_not(None), places_held(now) < queue.overlap),
-            may_get(person_id),
-            may_know(person_id),
-            was_not_told(person_id),
-            was_not_shown(person_id),
+            may_take(person_id),
         )
         .order_by(*order)
         .limit(1)
@@ -198,9 +201,39 @@ def is_due(held: int, gold: int, total: int, golds: int) -> bool:
     return golds > 0 and (gold + 1) * total <= (held + 1) * golds
 
 
+def may_take(person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit: nothing that this person has seen, or may not see, keeps them from working on it."""
+    seen = (was_not_told(person_id), was_not_shown(person_id), was_not_trained_on(person_id))
+    return and_(may_get(person_id), may_know(person_id), may_answer(person_id), *seen)
+
+
 def may_know(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: it reveals nothing about a video that this person asks about in a live dialogue."""
-    return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(hidden_videos(person_id)))
+    """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now."""
+    unit, queue = aliased(UnitRow), aliased(QueueRow)
+    examined = (
+        select(unit.video_id)
+        .join(AssignmentRow, AssignmentRow.unit_id == unit.id)
+        .join(queue, queue.id == unit.queue_id)
+        .where(
+            unit.video_id.is_not(None),
+            queue.task == TEST,
+            queue.id != UnitRow.queue_id,
+            AssignmentRow.person_id == person_id,
+            AssignmentRow.state.in_(UNFINISHED),
+        )
+        .correlate(UnitRow)
+    )
+    return or_(
+        UnitRow.video_id.is_(None),
+        and_(UnitRow.video_id.not_in(hidden_videos(person_id)), UnitRow.video_id.not_in(examined)),
+    )
+
+
+def may_answer(person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit: it is no part of a test, or this person has not worked on its video in another queue."""
+    tests = select(QueueRow.id).where(QueueRow.task == TEST)
+    known = known_videos(person_id, UnitRow.queue_id)
+    return or_(UnitRow.queue_id.not_in(tests), UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known))
 
 
 def was_not_told(person_id: str) -> ColumnElement[bool]:
@@ -258,7 +291,8 @@ def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, 
     """Give a unit to somebody.
 
     Raises:
-        Conflict: They have it already, in this or another role; or others hold all its places.
+        Conflict: They have it already, in this or another role; others hold all its places; or what they have seen
+            keeps them from working on it.
     """
     session = change.session
     if session.scalars(
@@ -267,6 +301,9 @@ def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, 
         raise Conflict("you have worked on this task already; somebody else must do it")
     if unit.state != ("adjudication" if role == ADJUDICATOR else "open"):
         raise Conflict("this task needs nobody else; take another")
+    fitting = select(UnitRow.id).where(UnitRow.id == unit.id, may_take(person_id))
+    if role == ANNOTATOR and session.scalars(fitting).first() is None:
+        raise Conflict("this person has seen, or may not see, what this task shows; somebody else must do it")
     row = AssignmentRow(
         id=secrets.token_hex(8),
         unit_id=unit.id,
@@ -377,11 +414,7 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
         return training.tasks - training.submitted
     if training is not None and training.has_failed:
         return 0
-    unknown = and_(may_know(person_id), was_not_told(person_id), was_not_shown(person_id))
-    free = and_(
-        *(UnitRow.id.not_in(own), ~is_training(), was_not_trained_on(person_id), has_room),
-        *(may_get(person_id), unknown),
-    )
+    free = and_(UnitRow.id.not_in(own), ~is_training(), has_room, may_take(person_id))
     reach = reach_of(session, person_id, queue_id)
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
     if not reach.has_units and reach.general and reach.most is None:
@@ -416,6 +449,17 @@ def _gold_between(shares: tuple[int, int, int, int], free: int, assigned: int) -
             assigned -= 1
         held += 1
     return found
+
+
+def known_units(session: Session, queue_id: str, person_id: str) -> int:
+    """How many open units of a test somebody does not get because they have worked on the video."""
+    own = select(AssignmentRow.unit_id).where(AssignmentRow.person_id == person_id)
+    counted = (
+        select(func.count())
+        .select_from(UnitRow)
+        .where(UnitRow.queue_id == queue_id, UnitRow.state == "open", UnitRow.id.not_in(own), ~may_answer(person_id))
+    )
+    return session.scalar(counted) or 0
 
 
 def _live(session: Session, unit: UnitRow, role: str) -> Sequence[AssignmentRow]:
