@@ -34,7 +34,7 @@ from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
 from reeltalk.schema.dialogue import Linkage, QAChain
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, Name
-from reeltalk.schema.rewriting import Rewrite, RewritingMethod, catalogue
+from reeltalk.schema.rewriting import Rewrite, catalogue
 from reeltalk.store.content import Content
 
 BOARD: Final = "board"
@@ -107,10 +107,22 @@ class LinksTask(ReviewTask):
     }
     """SVBench's nine skills with their names."""
 
-    @property
-    def methods(self) -> Mapping[str, RewritingMethod]:
-        """The rewriting catalogue, for the page."""
-        return catalogue()
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Everything, with the known relations and skills, to which people may add, and the rewriting catalogue."""
+        return {
+            **content,
+            "vocabularies": {
+                "svbench.relation": {"labels": list(self.relations), "closed": False, "least": 1, "most": None},
+                "svbench.skill": {
+                    "labels": list(self.skills),
+                    "closed": False,
+                    "least": 0,
+                    "most": None,
+                    "says": dict(self.skills),
+                },
+            },
+            "methods": [method.model_dump(mode="json", exclude={"kinds"}) for method in catalogue().values()],
+        }
 
     def drafts(self, content: Content) -> Iterator[Draft]:
         """One for each two chains that follow each other in their video, and for other pairs with links."""
