@@ -189,19 +189,13 @@ def test_the_mouse_draws_selects_and_deletes_a_link(review: ServedReview, contex
     on_link(page, "2 → 3")
     page.locator("#relations label", has_text="Quantity").click()
     expect(page.locator(".lines .line.current")).to_have_class(re.compile("r6"))
-    # A word that nobody used yet is asked for.
-    page.locator("#relations-other").fill("Weather")
-    page.locator("#relations-other").press("Enter")
-    expect(page.locator("#relations [role=alert]")).to_contain_text("“Weather” is new here")
+    page.locator("#relations label", has_text="Actions").click()
     page.locator("#keep").click()
-    expect(page.locator("#lack")).to_contain_text("“Weather” is typed, and not added")
-    page.get_by_role("button", name="Add it").click()
-    page.locator("#keep").click()
-    expect(page.locator("#strip li", has_text="2 → 3")).to_contain_text("Quantity, Weather")
+    expect(page.locator("#strip li", has_text="2 → 3")).to_contain_text("Actions, Quantity")
     # A click on a line shows its link.
     page.locator(".lines .hit").first.dispatch_event("click")
     saved(page)
-    assert entries(review, name)["1-2"]["relations"] == ["Quantity", "Weather"]
+    assert entries(review, name)["1-2"]["relations"] == ["Actions", "Quantity"]
     page.locator("#strip li button", has_text="2 → 3").click()
     page.locator("#delete").click()
     expect(page.locator("#strip li")).to_have_count(2)
@@ -241,10 +235,7 @@ def test_a_letter_in_a_field_is_no_key_and_whoever_is_unsure_says_so(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
     page = opened(review, context, name)
-    press(page, "o", "f", "x", "Escape")
-    expect(page.locator("#relations-other")).to_have_value("fx")
-    page.locator("#relations-other").fill("")
-    press(page, "Escape", "g", "f", "x", "a", "n", "1")
+    press(page, "g", "f", "x", "a", "n", "1")
     on_link(page, "1 → 1")
     expect(page.locator("#confirm-submit")).to_have_count(0)
     expect(page.locator("#picking")).to_be_hidden()

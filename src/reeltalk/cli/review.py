@@ -57,6 +57,7 @@ def serve(
     proxy: Annotated[tuple[str, ...], IN_SERVER] = (),
     connections: Annotated[int | None, IN_SERVER] = None,
     connections_per_address: Annotated[int | None, IN_SERVER] = None,
+    processes: Annotated[int, IN_SERVER] = 1,
 ) -> int:
     """Serve a benchmark to the people who review it. Their work is kept next to it, in BENCH.review.
 
@@ -93,6 +94,9 @@ def serve(
         taken, the connection that has waited longest for a request is closed.
     connections_per_address
         Most connections from one address, proxies excepted; half of all by default.
+    processes
+        Number of processes that answer requests, for teams of more than about 60 people; 1 to 16. More than one need
+        a PostgreSQL database.
     """
     from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 
@@ -113,7 +117,7 @@ def serve(
     # Report an address that is in use before anything is loaded.
     with contextlib.ExitStack() as closed:
         listening = closed.enter_context(contextlib.closing(listen(host, port)))
-        project = ReviewProject.open(benchmark, url=database)
+        project = ReviewProject.open(benchmark, url=database, processes=processes)
         closed.enter_context(contextlib.closing(project.database))
         served = prepare_videos(opened, project.folder / PLAYABLE, progress=say)
         loaded = import_benchmark(
@@ -138,7 +142,7 @@ def serve(
         for warning in reached.warnings(host):
             say(f"warning: {warning}")
         say("Ctrl-C stops it; all work is stored, and the same command continues")
-        run_server(project, listening, reached, limits)
+        run_server(project, listening, reached, limits, processes)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
 
@@ -419,8 +423,8 @@ def apply(
 ) -> int:
     """Write people's decisions as the next revision of the benchmark, in one write. Applying again changes nothing.
 
-    Example: `reeltalk review apply benchmarks/kitchen --dry-run`, then without. Exit code 1 if a settled decision
-    could not be applied.
+    Example: `reeltalk review apply benchmarks/kitchen --dry-run`, then without. Exit code 1 if settled work
+    was set aside because it cannot be written; the rest is written.
 
     Parameters
     ----------
@@ -436,10 +440,10 @@ def apply(
         applied = apply_reviews(project, into=into, dry_run=dry_run, progress=say)
     for line in applied.lines(into if into is not None else benchmark, dry_run=dry_run):
         print(line)
-    return 1 if applied.conflicts else 0
+    return 1 if applied.aside else 0
 
 
-@review.command(sort_key=5)
+@review.command(name=["export", "backup"], sort_key=5)
 def export(
     benchmark: BENCHMARK,
     out: Path,
@@ -452,16 +456,18 @@ def export(
 ) -> int:
     """Write the whole project as JSON Lines: people, queues, tasks, all work and its history. No passwords are written.
 
+    People may keep working meanwhile; you get the project as it was at one moment. `review backup` is the same command.
+
     `--only ratings` writes the ratings that people gave to answers, for `reeltalk calibrate --human`. `--only answers`
     writes people's answers to the test, for `reeltalk evaluate --model human:FOLDER`.
 
-    Example: `reeltalk review export benchmarks/kitchen kitchen-review`, `reeltalk review export benchmarks/kitchen
+    Example: `reeltalk review backup benchmarks/kitchen kitchen-review.zip`, `reeltalk review export benchmarks/kitchen
     people.jsonl --only ratings`, or `reeltalk review export benchmarks/kitchen people --only answers`.
 
     Parameters
     ----------
     out
-        Folder to create, whole or not at all; with `--only ratings` a JSON Lines file.
+        Folder to create, whole or not at all, or a file that ends with .zip; with `--only ratings` a JSON Lines file.
     only
         ratings or answers, in place of the whole project.
     person
@@ -477,10 +483,11 @@ def export(
         return _export_ratings(benchmark, out, database, overwrite=overwrite)
     if only == "answers":
         return _export_answers(benchmark, out, person, database)
-    from reeltalk.review.exporting import export_project
+    from reeltalk.review.exporting import ZIP, export_project, export_to_zip
 
+    write = export_to_zip if out.suffix == ZIP else export_project
     with open_project(benchmark, database) as project, ProgressBar() as bar:
-        manifest = export_project(project.database, out, progress=_progress_of(bar))
+        manifest = write(project.database, out, progress=_progress_of(bar))
     rows = {name.removesuffix(".jsonl"): entry.rows for name, entry in manifest.files.items()}
     print(f"{out}: {', '.join(f'{count:,} {name}' for name, count in rows.items() if count)}")
     return 0
@@ -529,18 +536,18 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
     Parameters
     ----------
     export
-        Folder that `reeltalk review export` wrote.
+        Folder or zip file that `reeltalk review export` or the page Backup wrote, of this or an earlier version.
     into
         Folder of the benchmark that the project is about; its review must be empty.
     """
     from reeltalk.review.database import ReviewProject
-    from reeltalk.review.exporting import restore_project
+    from reeltalk.review.exporting import opened_export, restore_project
     from reeltalk.store.benchmark import Benchmark
 
     opened = Benchmark.open(into)
     project = ReviewProject.open(into, url=database)
-    with contextlib.closing(project.database), ProgressBar() as bar:
-        manifest = restore_project(project.database, export, progress=_progress_of(bar))
+    with contextlib.closing(project.database), opened_export(export) as folder, ProgressBar() as bar:
+        manifest = restore_project(project.database, folder, progress=_progress_of(bar))
     rows = manifest.files["events.jsonl"].rows
     print(
         f"{manifest.project}: {rows:,} events, chain whole; nobody has a password yet: "

@@ -32,13 +32,21 @@ from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Address, Guard, LoginLimiter, json_error
 from reeltalk.review.idempotency import OneTimeSecrets
 from reeltalk.review.people import invite, withdraw
+from reeltalk.review.processes import Processes
 from reeltalk.review.routes import (
     accounts,
     administration,
+    assignment,
+    backups,
     board,
     collecting,
     comments,
+    guidelines,
     media,
+    pay,
+    quality,
+    training,
+    units,
     work,
 )
 from reeltalk.review.tables import InvitationRow, PersonRow
@@ -58,7 +66,22 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
-    areas = (accounts, work, media, board, comments, collecting, administration)
+    areas = (
+        accounts,
+        work,
+        media,
+        board,
+        quality,
+        pay,
+        units,
+        comments,
+        collecting,
+        assignment,
+        guidelines,
+        backups,
+        training,
+        administration,
+    )
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
@@ -226,6 +249,7 @@ def run_server(
     listening: socket.socket,
     address: Address | None = None,
     limits: ConnectionLimits | None = None,
+    processes: int = 1,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM. Requests that are being answered are finished first.
 
@@ -233,21 +257,33 @@ def run_server(
         project: The project.
         listening: The listening socket.
         address: How browsers reach it; by default only under this machine's own names.
-        limits: Limits of connections; by default what this process can hold.
+        limits: Limits of connections, of all processes together; by default what this process can hold.
+        processes: How many processes answer requests. More than one need PostgreSQL.
     """
     address = address or Address()
-    config = uvicorn.Config(
-        create_app(project, address),
-        http="httptools",
-        ws="none",
-        # Only named proxies may report the client's address; others could send any address.
-        proxy_headers=bool(address.proxies),
-        forwarded_allow_ips=list(address.proxies),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=10,
-    )
-    # uvicorn raises the signal again after it has closed everything.
-    with contextlib.suppress(KeyboardInterrupt):
-        BoundedServer(config, ConnectionPool(limits or connection_limits(), address.is_proxy)).run(sockets=[listening])
+    app = create_app(project, address)
+    shared = (limits or connection_limits()).shared_by(processes)
+
+    def serve() -> None:
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            # Only named proxies may report the client's address; others could send any address.
+            proxy_headers=bool(address.proxies),
+            forwarded_allow_ips=list(address.proxies),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=10,
+        )
+        # uvicorn raises the signal again after it has closed everything.
+        with contextlib.suppress(KeyboardInterrupt):
+            BoundedServer(config, ConnectionPool(shared, address.is_proxy)).run(sockets=[listening])
+
+    if processes == 1:
+        serve()
+        return
+    # A connection must not be used by two processes.
+    project.database.close()
+    Processes(app, serve, processes).run()

@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from alembic import command
 from alembic.config import Config
@@ -30,6 +31,9 @@ from reeltalk.review.tables import ProjectRow
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 POOL: Final = 48
 """Most connections: more than the threads that answer requests, fewer than PostgreSQL's usual hundred."""
+MOST_OF_SERVER: Final = 80
+"""Most connections of all processes of a server together; PostgreSQL takes a hundred by default."""
+MOST_PROCESSES: Final = 16
 BUSY_MS: Final = 30_000
 """How long to wait for a writer of another process."""
 JOURNAL_POLL_S: Final = 0.02
@@ -66,13 +70,16 @@ class Database:
 
     Args:
         url: `sqlite:///…` or `postgresql+psycopg://…`.
+        processes: How many processes of a server use it, each with connections of its own.
 
     Raises:
-        SettingError: The address cannot be used.
+        SettingError: The address cannot be used, or not by so many processes.
         MissingExtraError: The address is for PostgreSQL, and its driver is not installed.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, processes: int = 1) -> None:
+        if not 1 <= processes <= MOST_PROCESSES:
+            raise SettingError(f"--processes {processes}: give 1 to {MOST_PROCESSES}")
         wrong = SettingError(f"--database {_hidden(url)}: give sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME")
         try:
             parsed = make_url(url)
@@ -80,12 +87,18 @@ class Database:
             if self.is_sqlite:
                 if parsed.database in (None, "", ":memory:") or parsed.query:
                     raise wrong
+                if processes > 1:
+                    raise SettingError(
+                        f"--processes {processes}: processes would wait for each other's turn to write a SQLite file; "
+                        "pass the --database of a PostgreSQL server, or leave --processes out"
+                    )
                 parsed = parsed.set(drivername="sqlite")
                 self.engine: Engine = create_engine(parsed, pool_size=POOL, max_overflow=POOL)
             elif parsed.get_backend_name() == "postgresql":
                 parsed = parsed.set(drivername="postgresql+psycopg")
+                pool = min(POOL, MOST_OF_SERVER // processes)
                 self.engine = create_engine(
-                    parsed, pool_size=POOL, max_overflow=0, pool_pre_ping=True, connect_args=_POSTGRES_ARGUMENTS
+                    parsed, pool_size=pool, max_overflow=0, pool_pre_ping=True, connect_args=_POSTGRES_ARGUMENTS
                 )
             else:
                 raise wrong
@@ -152,7 +165,7 @@ class Database:
                 ) from None
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections. The next use opens new ones."""
         self.engine.dispose()
 
     @contextlib.contextmanager
@@ -246,6 +259,18 @@ DATABASE: Final = "review.db"
 PLAYABLE: Final = "playable"
 
 
+class Pay(BaseModel):
+    """What work is worth."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    basis: Literal["unit", "turn", "hour"]
+    """What is paid for: a submitted unit, a turn of one, or an hour of activity."""
+    rate: Annotated[Decimal, Field(ge=0, max_digits=9, decimal_places=4)]
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    """As `EUR`."""
+
+
 class ProjectSettings(BaseModel):
     """Settings that owners can change."""
 
@@ -259,6 +284,8 @@ class ProjectSettings(BaseModel):
     """Krippendorff's alpha of decisions below which settled work is not applied."""
     reasons: tuple[OwnReason, ...] = ()
     """The project's own reasons for rejecting a turn."""
+    pay: Pay | None = None
+    """None: work is not counted in money."""
 
 
 def folder_of(benchmark: Path) -> Path:
@@ -278,21 +305,24 @@ class ReviewProject:
     settings: ProjectSettings = field(default_factory=ProjectSettings)
 
     @classmethod
-    def open(cls, benchmark: Path, *, folder: Path | None = None, url: str | None = None) -> "ReviewProject":
+    def open(
+        cls, benchmark: Path, *, folder: Path | None = None, url: str | None = None, processes: int = 1
+    ) -> "ReviewProject":
         """Open the project of a benchmark, and bring its tables to this version's form.
 
         Args:
             benchmark: The benchmark's folder. It need not exist for commands that only read the database.
             folder: Where the review keeps its files; by default next to the benchmark.
             url: The database's address; by default a SQLite file in `folder`.
+            processes: How many processes of a server use the database.
 
         Raises:
             BenchmarkError: The folder or the database cannot be used.
-            SettingError: The address cannot be used.
+            SettingError: The address cannot be used, or not by so many processes.
         """
         folder = folder or folder_of(benchmark)
         secret = read_secret(folder)
-        database = Database(url or sqlite_url(folder / DATABASE))
+        database = Database(url or sqlite_url(folder / DATABASE), processes=processes)
         database.migrate()
         return cls(benchmark, folder, database, secret, _stored_settings(database))
 

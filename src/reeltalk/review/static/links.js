@@ -5,14 +5,13 @@ import { problemsOf } from "./coherence.js";
 import { edit } from "./editor.js";
 import { Act, Answers, Note, Text } from "./fields.js";
 import { Board, reveal } from "./linkboard.js";
-import { html, useState } from "./vendor/preact.js";
+import { html } from "./vendor/preact.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("./editor.js").Action} Action */
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {import("./workapi.js").Scene} Scene */
 /** @typedef {import("./linkboard.js").Side} Side */
-/** @typedef {import("./fields.js").FieldEvent} FieldEvent */
 /**
  * @typedef {object} LinkValue
  * @property {"keep" | "delete" | null} decision Null without a decision.
@@ -58,7 +57,7 @@ export class Links {
     this.what = "link";
     /** @type {Pair} */
     this.pair = editor.content;
-    this.relations = this.pair.vocabularies["svbench.relation"].labels;
+    this.relations = this.pair.vocabularies.relations.labels;
     this.drafted = new Set(this.pair.linkages.map(({ place }) => place));
     /** @type {import("./linkboard.js").Picking | null} */
     this.picking = null;
@@ -302,9 +301,9 @@ export class Links {
 
   /** What to do before a link can be kept, or nothing. @param {LinkValue} link @param {boolean} plain */
   _lackOf({ relations, question, references, fits, method }, plain) {
-    const typed = [...document.querySelectorAll("[data-other]")].map((field) => /** @type {HTMLInputElement} */ (field).value.trim()).find(Boolean);
-    if (typed) return `“${typed}” is typed, and not added. Add it, or clear its field.`;
     if (!relations.length) return "Say how the two turns are related: press the number of a relation.";
+    const unknown = relations.find((each) => !this.relations.includes(each));
+    if (unknown) return `There is no relation “${unknown}”: choose from the list.`;
     if (plain) return "";
     if (question === null) {
       if (method !== null) return "A way to rewrite the later question is chosen, and the question has its original words.";
@@ -351,9 +350,8 @@ export class Links {
       { name: "delete", label: "Delete the link, and continue", group: "Links", keys: ["x", "Delete"], act: () => this.decide("delete"), mode: LINK, button: "Delete", when: hasLink },
       { name: "draw", label: "Draw a link", group: "Links", keys: ["n"], act: () => this.startPicking() },
       { name: "relation", label: "Its relation", group: "Links", keys: numbers.slice(0, 6), range: "1–6", act: (key) => this.change({ relations: [this.relations[Number(key) - 1]] }), mode: LINK },
-      { name: "relation-other", label: "Another relation", group: "Links", keys: ["o"], act: () => editor.focus("#relations-other"), mode: LINK },
       { name: "skills", label: "Skills", group: "Links", keys: ["g"], act: () => this.focusFold("skills"), mode: LINK },
-      { name: "submit", label: "All links are there: submit", group: "Links", keys: ["f"], act: () => void editor.submit() },
+      { name: "submit", label: "All links are there: submit", group: "Links", keys: ["f"], act: () => editor.submit() },
       { name: "draft", label: "Start from the draft, then from the next", group: "The later question", keys: ["d"], act: () => this.takeDraft(), mode: LINK },
       { name: "methods", label: "Ways to rewrite it", group: "The later question", keys: ["m"], act: () => this.focusFold("methods"), mode: LINK },
       { name: "question", label: "Rewrite the question", group: "The later question", keys: ["q"], act: () => editor.focus("#question"), mode: LINK },
@@ -379,7 +377,7 @@ function Fields({ view, editor, place, value }) {
   const own = answersOf(target);
   const answers = references ?? own;
   const change = view.change.bind(view);
-  const { "svbench.relation": known, "svbench.skill": knownSkills } = view.pair.vocabularies;
+  const { vocabularies } = view.pair;
   const turn = (/** @type {string} */ name, /** @type {Turn} */ { question: asked, references: given }) => html`<div>
     <p class="about">${name}</p><p class="asked-text">${asked}</p><p class="answer-text">${given?.[0]}</p></div>`;
   return html`
@@ -388,11 +386,11 @@ function Fields({ view, editor, place, value }) {
     <div class="linked">${turn("Earlier turn", source)}${turn("Later turn, in its original words", target)}</div>
     <fieldset id="relations" class="group choices">
       <legend>Relation of the later turn to the earlier one</legend>
-      <${Choices} key=${place} id="relations" known=${known.labels} given=${relations} numbered change=${(/** @type {string[]} */ given) => change({ relations: given })} />
+      <${Choices} known=${vocabularies.relations.labels} given=${relations} numbered change=${(/** @type {string[]} */ given) => change({ relations: given })} />
     </fieldset>
     <details class="fold" id="skills-fold"><summary>Skills that it needs <span id="skills-told" class="told">${skills.join(", ") || "none given"}</span></summary>
       <fieldset id="skills" class="group choices"><legend class="unseen">Skills</legend>
-        <${Choices} key=${place} id="skills" known=${knownSkills.labels} says=${knownSkills.says} given=${skills} change=${(/** @type {string[]} */ given) => change({ skills: given })} />
+        <${Choices} known=${vocabularies.skills.labels} says=${vocabularies.skills.says} given=${skills} change=${(/** @type {string[]} */ given) => change({ skills: given })} />
       </fieldset>
     </details>
     <div class="rewriting">
@@ -414,40 +412,13 @@ function Fields({ view, editor, place, value }) {
   `;
 }
 
-/**
- * Labels of an open vocabulary as boxes, with a field for others. A new one is added by a second Enter, or by its button:
- * most of them are typing errors.
- * @param {{id: string, known: string[], says?: Record<string, string>, given: string[], numbered?: boolean, change: (given: string[]) => void}} props
- */
-function Choices({ id, known, says, given, numbered = false, change }) {
-  const [typed, setTyped] = useState("");
-  const [asks, setAsks] = useState(false);
-  const label = known.find((each) => each.toLowerCase() === typed.trim().toLowerCase()) ?? typed.trim();
-  const add = (/** @type {boolean} */ sure) => {
-    if (!label) return;
-    setAsks(!sure);
-    if (!sure && !known.includes(label)) return;
-    setTyped("");
-    setAsks(false);
-    if (!given.includes(label)) change([...given, label]);
-  };
-  const key = (/** @type {FieldEvent & KeyboardEvent} */ event) => {
-    if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    add(asks);
-  };
-  const toggle = (/** @type {string} */ each) => change(given.includes(each) ? given.filter((other) => other !== each) : [...given, each]);
-  const input = (/** @type {FieldEvent} */ { target }) => {
-    setTyped(target.value);
-    setAsks(false);
-  };
-  return html`
-    ${[...new Set([...known, ...given])].map((each, n) => html`<label class=${`choice ${numbered ? `relation r${known.indexOf(each) + 1}` : ""}`} key=${each}>
-      <input type="checkbox" value=${each} checked=${given.includes(each)} onChange=${() => toggle(each)} /><span class="name">${each}</span>
-      ${says?.[each] && html`<span class="says">${says[each]}</span>`}${numbered && n < known.length && html`<kbd aria-hidden="true">${n + 1}</kbd>`}
-    </label>`)}
-    <label class="other">Other <input data-other id=${`${id}-other`} autocomplete="off" maxlength="80" value=${typed} onInput=${input} onKeyDown=${key} onChange=${() => add(false)} /></label>
-    ${asks && html`<span class="warn small" role="alert">“${label}” is new here. Press Enter again, or <button type="button" class="second" onClick=${() => add(true)}>Add it</button></span>`}`;
+/** Labels of a closed vocabulary as boxes. Others that a draft has are shown, and can only be taken away. @param {{known: string[], says?: Record<string, string>, given: string[], numbered?: boolean, change: (given: string[]) => void}} props */
+function Choices({ known, says, given, numbered = false, change }) {
+  const toggle = (/** @type {string} */ label) => change(given.includes(label) ? given.filter((each) => each !== label) : known.filter((each) => each === label || given.includes(each)));
+  return html`${[...new Set([...known, ...given])].map((label, n) => html`<label class=${`choice ${numbered ? `relation r${known.indexOf(label) + 1}` : ""}`} key=${label}>
+    <input type="checkbox" value=${label} checked=${given.includes(label)} onChange=${() => toggle(label)} /><span class=${known.includes(label) ? "name" : "name warn"}>${label}</span>
+    ${says?.[label] && html`<span class="says">${says[label]}</span>`}${numbered && n < known.length && html`<kbd aria-hidden="true">${n + 1}</kbd>`}
+  </label>`)}`;
 }
 
 /** @param {{view: Links, draft: Draft, first: boolean}} props */
