@@ -202,3 +202,34 @@ def test_edges_of_evidence_are_moved_by_keys_and_by_dragging(
     page.mouse.up()
     saved(page)
     assert review.entries(name, ACROSS)["0"]["evidence"][0]["end_s"] > after["end_s"] + 0.5
+
+
+def test_the_guideline_and_comments_are_a_key_away(review: ServedReview, context: BrowserContext, name: str) -> None:
+    page = opened(review, context, name)
+    press(page, "h")
+    expect(page.locator("#guideline")).to_be_visible()
+    # Keys of the page do nothing below the dialog.
+    press(page, "a", "Escape")
+    expect(page.locator("#guideline")).to_be_hidden()
+    expect(page.locator("#turn-state")).to_have_text("Undecided")
+    press(page, "Shift+E")
+    page.keyboard.type("Is <b>this</b> a pot?")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#comments li")).to_contain_text("Is <b>this</b> a pot?")
+    expect(page.locator("#comments summary")).to_have_text("Comments (1)")
+    expect(page.locator("#comment")).to_have_value("")
+    page.reload()
+    ready(page)
+    expect(page.locator("#comments li")).to_contain_text(name.strip())
+
+
+def test_a_note_and_unsure_belong_to_every_decision(review: ServedReview, context: BrowserContext, name: str) -> None:
+    page = opened(review, context, name)
+    press(page, "a")
+    expect(page.locator("#turn-title")).to_have_text("Turn 2 of 8")
+    press(page, "1", "e")
+    page.keyboard.type("Seen twice.")
+    press(page, "Escape", "Shift+U")
+    saved(page)
+    found = review.entries(name)["0"]
+    assert (found["decision"], found["note"], found["unsure"]) == ("accept", "Seen twice.", True)
