@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driven_screen import COUNT_MOUSE, READY_MS, picture_share, press, ready, saved
+from driven_screen import COUNT_MOUSE, READY_MS, picture_share, press, reach_buttons, ready, saved
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ServedReview, served
 from served_review import content as kitchen
@@ -166,6 +166,10 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     expect(page.locator("#confirm-submit")).to_contain_text(
         "2 links kept, 2 of them with a rewritten question; 1 deleted."
     )
+    press(page, "Shift+Tab", "Shift+Tab")
+    assert page.evaluate("document.activeElement.id") == "board-note"
+    page.keyboard.type("Few of them.")
+    press(page, "Tab", "Tab")
     mouse += page.evaluate("mouseEvents")
     press(page, "Enter")
     page.wait_for_url(re.compile(r"/$"))
@@ -177,7 +181,7 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     drawn = values["2-3"]
     assert (drawn["decision"], drawn["relations"], drawn["fits"]) == ("keep", ["Actions"], True)
     assert drawn["question"] == "Who joins her after she has cut the bread?"
-    assert values["board"] == {"decision": "complete", "links": ["0-0", "2-3"], "note": "", "unsure": False}
+    assert values["board"] == {"decision": "complete", "links": ["0-0", "2-3"], "note": "Few of them.", "unsure": False}
     assert review.state(name, PAIR, "links") == "submitted"
 
 
@@ -264,6 +268,15 @@ def test_the_video_has_nearly_half_of_the_screen_and_the_bar_the_evidence_of_bot
         assert scene
         assert evidence
         assert scene["x"] - 1 <= evidence["x"] < evidence["x"] + evidence["width"] <= scene["x"] + scene["width"] + 1
+
+
+def test_on_a_phone_every_button_can_be_reached(review: ServedReview, browser: Browser, name: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = opened(review, context, name)
+    reach_buttons(page)
+    press(page, "d", "a", "n")
+    reach_buttons(page)
+    context.close()
 
 
 def test_a_link_that_is_drawn_offline_survives_a_reload_and_is_saved_once(

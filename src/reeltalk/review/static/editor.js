@@ -62,6 +62,7 @@ import { ask } from "./workapi.js";
  * @property {(place: string, value: any) => string | null} [lacks] What a decided value lacks, as a sentence: it stays open.
  * @property {(place: string) => {asked_at_s: number | null, evidence: Interval[]}} [timesOf] Its times on the bar.
  * @property {(place: string, change: {evidence: Interval[]}) => void} [moveEvidence] Somebody dragged an edge on the bar.
+ * @property {(place: string) => string} [questionOf] What full screen shows; by default the `question` of the value.
  * @property {(place: string) => Interval[]} [partsOf] What is played by the key P; by default the evidence, or the clips.
  * @property {(props: {view: any, editor: Editor}) => any} [Top] What is above the strip and does not scroll with the fields, as a board.
  * @property {(props: {view: any, editor: Editor, place: string}) => any} [Before] What is above the fields, as the dialogue so far.
@@ -69,7 +70,7 @@ import { ask } from "./workapi.js";
  * @property {(props: {view: any, editor: Editor}) => any} [Panel] In place of the decision bar while `panelOpen`.
  * @property {boolean} [panelOpen]
  * @property {() => string} [mode] The mode of the keys; by default "".
- * @property {() => {question?: string, summary?: string}} [submitting] What is asked before the unit is submitted.
+ * @property {() => {question?: string, summary?: string, more?: any}} [submitting] What is asked before the unit is submitted; `more`: fields.
  * @property {() => void} [beforeSubmit] Saves what submitting says.
  * @property {(from: string | null) => void} [placed] Another place was chosen.
  * @property {(place: string) => void} [saved] The server has another revision of a place.
@@ -449,7 +450,7 @@ export class Editor extends Component {
     return html`
       <div class="editor">
         <${Watch} playback=${this.playback} turns=${this.places.map((each) => this._times(each))} current=${this.places.indexOf(place)} links=${this.content.links ?? []}
-          question=${value?.question} buttons=${this._videoButtons()} onEvidence=${view.moveEvidence && this.isOpen && this._moveEvidence} />
+          question=${(place && view.questionOf?.(place)) ?? value?.question} buttons=${this._videoButtons()} onEvidence=${view.moveEvidence && this.isOpen && this._moveEvidence} />
         <div class="side">
           <header class="work-head">
             <h1>${unit.name}</h1>
@@ -564,10 +565,11 @@ export class Editor extends Component {
       this._asking = false;
       this.draw();
     };
-    const { question = "Submit this task?", summary = "" } = this.view.submitting?.() ?? {};
+    const { question = "Submit this task?", summary = "", more } = this.view.submitting?.() ?? {};
     return html`<${Modal} id="confirm-submit" labelled="submit-title" onClose=${close}>
       <h2 id="submit-title">${question}</h2>
       <p>${summary}</p>
+      ${more}
       <p class="actions">
         <button type="button" autofocus onClick=${() => void this._submit()}>Submit</button>
         <button type="button" class="second" onClick=${close}>Not yet</button>

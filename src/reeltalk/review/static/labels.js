@@ -93,6 +93,11 @@ export class Labels {
     return { asked_at_s, evidence };
   }
 
+  /** @param {string} place */
+  questionOf(place) {
+    return this.turn(place).question;
+  }
+
   submitting() {
     const { places, session, content } = this.editor;
     return { question: `Submit this ${content.unit}?`, summary: countDecided(places.map((place) => session.value(place)), DECIDED) };

@@ -157,6 +157,11 @@ export class Links {
     return { asked_at_s: null, evidence: this.turnsOf(place).flatMap((turn) => turn?.evidence ?? []) };
   }
 
+  /** @param {string} place */
+  questionOf(place) {
+    return this.editor.session.value(place).question ?? this.turnsOf(place)[1].question;
+  }
+
   mode() {
     return this.picking ? PICKING : this.editor.place ? LINK : EMPTY;
   }
@@ -164,11 +169,13 @@ export class Links {
   submitting() {
     const { places } = this;
     const kept = this._kept();
+    const board = this.editor.session.value(BOARD);
     const rewritten = kept.filter((place) => this.editor.session.value(place).question !== null).length;
     const links = `${kept.length} ${kept.length === 1 ? "link" : "links"}`;
     return {
       question: "Are all links between the two chains there?",
       summary: `${links} kept, ${rewritten} of them with a rewritten question; ${places.length - kept.length} deleted.`,
+      more: html`<${Note} prefix="board-" value=${board} change=${(/** @type {any} */ more) => this.editor.set({ ...board, ...more }, { place: BOARD })} />`,
     };
   }
 
