@@ -319,10 +319,10 @@ export function knownVocabularies({ vocabularies = {}, turns }) {
   return known;
 }
 
-/** A note, and that the person is unsure. @param {{value: {note: string, unsure?: boolean}, change: (more: {note?: string, unsure?: boolean}) => void}} props */
-export function Note({ value, change }) {
+/** A note, and that the person is unsure. @param {{value: {note: string, unsure?: boolean}, change: (more: {note?: string, unsure?: boolean}) => void, prefix?: string}} props `prefix` of ids. */
+export function Note({ value, change, prefix = "" }) {
   return html`<div class="note-field">
-    <${Text} label="Note" id="note" value=${value.note} change=${(/** @type {string} */ note) => change({ note })} />
-    <label class="unsure"><input type="checkbox" id="unsure" checked=${value.unsure ?? false} onChange=${(/** @type {FieldEvent} */ { target }) => change({ unsure: target.checked })} /> I am unsure</label>
+    <${Text} label="Note" id=${`${prefix}note`} value=${value.note} change=${(/** @type {string} */ note) => change({ note })} />
+    <label class="unsure"><input type="checkbox" id=${`${prefix}unsure`} checked=${value.unsure ?? false} onChange=${(/** @type {FieldEvent} */ { target }) => change({ unsure: target.checked })} /> I am unsure</label>
   </div>`;
 }
