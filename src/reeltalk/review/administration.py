@@ -257,7 +257,7 @@ TEAM_EVENTS: Final = frozenset(
 UNIT_EVENTS: Final = frozenset(
     {
         *("take", "give_back", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
-        *("wait", "resume", "complete", "result", "settle", "unsettle", "gold", "set_aside", "comment"),
+        *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "set_aside", "comment"),
         *("begin", "say", "finish", "judge"),
     }
 )
