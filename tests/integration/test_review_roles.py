@@ -17,6 +17,7 @@ from team import PASSWORD, Browser, make_team
 
 from reeltalk.review.assigning import give_back
 from reeltalk.review.guiding import guideline_of
+from reeltalk.review.backups import make_backup
 from reeltalk.review.people import make_reset
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -204,6 +205,33 @@ LINES: Final[tuple[Line, ...]] = (
     get("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: "/setup/queues/none/guideline", 404),
     form("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: guiding(w, "turns")),
     form("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: guiding(w, "none"), 404),
+    # Training.
+    get("/setup/queues/{queue_id}/training", "queue", OWNER, lambda w, b: "/setup/queues/turns/training"),
+    get("/setup/queues/{queue_id}/training", "none", OWNER, lambda w, b: "/setup/queues/none/training", 404),
+    form("/setup/queues/{queue_id}/training", "queue", OWNER, lambda w, b: training(w, "turns")),
+    form("/setup/queues/{queue_id}/training", "none", OWNER, lambda w, b: training(w, "none"), 404),
+    form("/setup/queues/{queue_id}/training/rule", "queue", OWNER, lambda w, b: ruling(w, "turns")),
+    form("/setup/queues/{queue_id}/training/rule", "none", OWNER, lambda w, b: ruling(w, "none"), 404),
+    form("/setup/training/{unit_id}", "training task", OWNER, lambda w, b: explaining(w.training())),
+    form("/setup/training/{unit_id}", "another unit", OWNER, lambda w, b: explaining(w.unit()), 404),
+    get("/work/{assignment_id}/feedback", "own training", WORKERS, lambda w, b: f"/work/{w.trained(b)}/feedback"),
+    get(
+        "/work/{assignment_id}/feedback",
+        "own training in hand",
+        WORKERS,
+        lambda w, b: f"/work/{w.trained(b, submitted=False)}/feedback",
+        404,
+    ),
+    get(
+        "/work/{assignment_id}/feedback",
+        "own real",
+        WORKERS,
+        lambda w, b: f"/work/{w.work(b, 'submitted')}/feedback",
+        404,
+    ),
+    get(
+        "/work/{assignment_id}/feedback", "another's", WORKERS, lambda w, b: f"/work/{w.trained('other')}/feedback", 404
+    ),
     # Who works.
     form("/queues/{queue_id}/next", "open queue", WORKERS, lambda w, b: Ask(f"/queues/{queue(w)}/next", form={})),
     form(
@@ -223,7 +251,7 @@ LINES: Final[tuple[Line, ...]] = (
     *work_of(API + "/undo", "POST", None, {"in hand": "working"}, {**NO_MORE, "without a save": "fresh"}),
     *work_of(API + "/redo", "POST", None, {}, {**NO_MORE, "without an undo": "working"}),
     *work_of(API + "/submit", "POST", None, {"decided": "decided"}, NO_MORE),
-    *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working", "complete": "complete"}),
+    *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working"}),
     *work_of(API + "/release", "POST", None, {"without a save": "fresh"}, {"in hand": "working", **NO_MORE}),
     *work_of(API + "/comments", "POST", {"place": "0", "text": "Is she Ana?"}, ANY_STATE, {}),
     *work_of(API + "/lease", "POST", None, {"in hand": "working"}, {}),
@@ -267,6 +295,16 @@ LINES: Final[tuple[Line, ...]] = (
     get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
     get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
     get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
+    get("/api/comments", "table", JUDGES, lambda w, b: "/api/comments"),
+    get("/api/comments", "table as CSV", JUDGES, lambda w, b: "/api/comments?format=csv"),
+    get("/news", "page", ALL, lambda w, b: "/news"),
+    get("/api/news", "list", ALL, lambda w, b: "/api/news"),
+    form("/news/seen", "own", ALL, lambda w, b: Ask("/news/seen", {"until": "2026-11-26T06:00:00.000Z"})),
+    get("/backup", "page", OWNER, lambda w, b: "/backup"),
+    form("/backup", "new", OWNER, lambda w, b: Ask("/backup", {})),
+    get("/backup/{name}", "while work is hidden", OWNER, lambda w, b: f"/backup/{backed_up(w)}", 409),
+    get("/backup/{name}", "none", OWNER, lambda w, b: "/backup/2026-11-26T055300.000Z.zip", 404),
+    get("/backup/{name}", "another file", OWNER, lambda w, b: "/backup/..%2Fsecret", 404),
     get("/pay", "page", OWNER, lambda w, b: "/pay"),
     get("/api/pay", "table", OWNER, lambda w, b: "/api/pay"),
     get("/api/pay", "table as CSV", OWNER, lambda w, b: "/api/pay?format=csv"),
@@ -342,6 +380,10 @@ LINES: Final[tuple[Line, ...]] = (
     get(DISPUTE, "another's", JUDGES, lambda w, b: f"/api/adjudicate/{strange_dispute(w, b)[0]}", 404),
     get(DISPUTE, "annotator's own", JUDGES, lambda w, b: f"/api/adjudicate/{w.work(b)}", 404),
     get(DISPUTE, "of an open unit", JUDGES, lambda w, b: f"/api/adjudicate/{reopened(w, b)}", 409),
+    Line("POST", API + "/return", "of an open unit", JUDGES, lambda w, b: giving_back(w.work("other", "submitted"))),
+    Line("POST", API + "/return", "of a complete unit", JUDGES, lambda w, b: giving_back(w.work("other", "complete"))),
+    Line("POST", API + "/return", "in hand", JUDGES, lambda w, b: giving_back(w.work("other")), 409),
+    Line("POST", API + "/return", "none", JUDGES, lambda w, b: giving_back("0" * 16), 404),
     Line("POST", f"{DISPUTE}/return", "own", JUDGES, lambda w, b: returning(*w.dispute(b))),
     Line("POST", f"{DISPUTE}/return", "another's", JUDGES, lambda w, b: returning(*strange_dispute(w, b)), 404),
     Line("POST", f"{DISPUTE}/return", "other unit's", JUDGES, lambda w, b: returning(w.dispute(b)[0], w.work(b)), 404),
@@ -446,6 +488,11 @@ def grouping(world: World) -> dict[str, str]:
     return {"name": f"Group {key()}", "people": world.browsers["third"].id}
 
 
+def backed_up(world: World) -> str:
+    world.work("other")
+    return make_backup(world.team.project, world.browsers["owner"].id).name
+
+
 def resetting(world: World) -> str:
     with world.changing() as change:
         return make_reset(change, world.team.project.secret, world.browsers["other"].name)
@@ -458,6 +505,10 @@ def two(world: World) -> str:
 def planting(queue_id: str) -> dict[str, str]:
     world_seed = str(secrets.randbelow(10**9))
     return {"queue": queue_id, "count": "1", "trusted": "drafts", "seed": world_seed}
+
+
+def giving_back(work: str) -> Ask:
+    return Ask(f"/api/work/{work}/return", body={"note": "Look again."})
 
 
 def returning(assignment_id: str, work: str) -> Ask:
@@ -539,6 +590,20 @@ def setting_up(queue_id: str) -> Ask:
 
 def queue(world: World) -> str:
     return "turns"
+
+
+def training(world: World, queue_id: str) -> Ask:
+    with world.team.project.database.reading() as session:
+        done = session.scalars(select(UnitRow.id).where(UnitRow.state == "done", UnitRow.queue_id == "turns")).first()
+    return Ask(f"/setup/queues/{queue_id}/training", form={"unit": str(done)} if done is not None else {})
+
+
+def ruling(world: World, queue_id: str) -> Ask:
+    return Ask(f"/setup/queues/{queue_id}/training/rule", form={"pass_percent": str(secrets.randbelow(100))})
+
+
+def explaining(unit_id: str) -> Ask:
+    return Ask(f"/setup/training/{unit_id}", form={"text": f"1: Because of {key()}.", "action": "explain"})
 
 
 def guiding(world: World, queue_id: str) -> Ask:

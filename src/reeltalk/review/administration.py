@@ -248,8 +248,8 @@ TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
-        *("load", "rename", "benchmark", "queue", "overlap", "settings", "apply", "pair"),
-        *("line", "guideline", "reading"),
+        *("load", "rename", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup", "seen"),
+        *("line", "guideline", "reading", "training_rule"),
         *("group", "ungroup", "assign", "unassign"),
     }
 )
@@ -257,7 +257,8 @@ TEAM_EVENTS: Final = frozenset(
 UNIT_EVENTS: Final = frozenset(
     {
         *("take", "give_back", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
-        *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "set_aside", "comment"),
+        *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "training", "set_aside"),
+        "comment",
         *("begin", "say", "finish", "judge"),
     }
 )

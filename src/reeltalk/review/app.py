@@ -37,6 +37,7 @@ from reeltalk.review.routes import (
     accounts,
     administration,
     assignment,
+    backups,
     board,
     collecting,
     comments,
@@ -44,6 +45,7 @@ from reeltalk.review.routes import (
     media,
     pay,
     quality,
+    training,
     units,
     work,
 )
@@ -76,6 +78,8 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
         collecting,
         assignment,
         guidelines,
+        backups,
+        training,
         administration,
     )
     for area in areas:

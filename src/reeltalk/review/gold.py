@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, and_, case, exists, func, literal, or_, select
+from sqlalchemy import ColumnElement, Text, and_, case, exists, func, literal, or_, select, type_coerce
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.metrics.uncertainty import Proportion, wilson
@@ -632,7 +632,7 @@ def gold_outcomes(
         select(AssignmentRow.person_id, AssignmentRow.id, UnitRow.id, UnitRow.content, UnitRow.gold, QueueRow.task)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
-        .where(UnitRow.gold.is_not(None), AssignmentRow.state == "submitted")
+        .where(UnitRow.gold.is_not(None), ~is_training(), AssignmentRow.state == "submitted")
         .order_by(AssignmentRow.person_id, UnitRow.id)
     )
     if person_id is not None:
@@ -675,5 +675,10 @@ def gold_results(session: Session) -> dict[str, GoldResult]:
 
 def count_gold(session: Session, queue_id: str | None = None) -> int:
     """Number of gold units."""
-    query = select(func.count()).select_from(UnitRow).where(UnitRow.gold.is_not(None))
+    query = select(func.count()).select_from(UnitRow).where(UnitRow.gold.is_not(None), ~is_training())
     return session.scalar(query if queue_id is None else query.where(UnitRow.queue_id == queue_id)) or 0
+
+
+def is_training() -> ColumnElement[bool]:
+    """As SQL about a unit: it belongs to a training round, and is no gold."""
+    return func.coalesce(type_coerce(UnitRow.gold, Text()), "").contains('"training":true')

@@ -34,7 +34,15 @@ from reeltalk.review.agreement import (
 )
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED
 from reeltalk.review.database import Database
-from reeltalk.review.gold import GoldMeasures, GoldOutcome, GoldResult, gold_outcomes, gold_results, measure_outcomes
+from reeltalk.review.gold import (
+    GoldMeasures,
+    GoldOutcome,
+    GoldResult,
+    gold_outcomes,
+    gold_results,
+    is_training,
+    measure_outcomes,
+)
 from reeltalk.review.quality import (
     Handed,
     PersonQuality,
@@ -134,6 +142,7 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
     query = (
         select(UnitRow.queue_id, state, func.count().label("units"), func.sum(UnitRow.turns).label("turns"))
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .where(~is_training())
         .group_by(UnitRow.queue_id, state)
     )
     if seen_by is None:

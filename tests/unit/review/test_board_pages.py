@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -199,6 +200,41 @@ def take_dispute(browser: Browser) -> str:
     found = browser.form("/adjudicate/queues/turns/next")
     assert found.status == 303
     return found.location.rpartition("/")[2]
+
+
+def test_a_written_value_says_whose_its_fields_are_and_the_next_dispute_follows(
+    project: ReviewProject, team: dict[str, Browser]
+) -> None:
+    for _ in range(2):
+        for person in ("ann", "ben"):
+            hand_in(project, person)
+    jo = team["jo"]
+    first = take_dispute(jo)
+    opened = jo.get(f"/api/adjudicate/{first}").json()
+    a, b = (side["id"] for side in opened["sides"])
+    theirs = opened["places"]["1"]["sides"]
+
+    def saved(value: dict[str, Any]) -> Any:
+        return jo.ask("PUT", f"/api/work/{first}/entries/1", {"revision": 0, "value": value})
+
+    mixed = theirs[a]["value"] | {"decision": "edit", "question": theirs[b]["value"]["question"] + " Really?"}
+    for sources in (
+        {"question": b},
+        {"references": "nobody"},
+        {"references": ["x"]},
+        {"no such field": a},
+        ["references"],
+    ):
+        answer = saved({"write": mixed, "from": sources})
+        assert (answer.status, answer.json()["error"]["field"]) == (422, "from"), sources
+    assert saved({"take": a, "from": {"references": a}}).status == 422
+    answer = saved({"write": mixed, "from": {"references": a, "evidence": b}})
+    assert answer.status == 200
+    assert answer.json()["value"]["from"] == {"references": a, "evidence": b}
+    following = jo.ask("POST", f"/api/work/{first}/submit").json()["next"]
+    assert re.fullmatch(r"/adjudicate/\w+", following)
+    assert jo.get(following).status == 200
+    assert first not in following
 
 
 def test_a_third_person_takes_writes_and_hands_in(project: ReviewProject, team: dict[str, Browser]) -> None:
