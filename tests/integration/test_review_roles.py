@@ -251,7 +251,7 @@ LINES: Final[tuple[Line, ...]] = (
     *work_of(API + "/undo", "POST", None, {"in hand": "working"}, {**NO_MORE, "without a save": "fresh"}),
     *work_of(API + "/redo", "POST", None, {}, {**NO_MORE, "without an undo": "working"}),
     *work_of(API + "/submit", "POST", None, {"decided": "decided"}, NO_MORE),
-    *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working", "complete": "complete"}),
+    *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working"}),
     *work_of(API + "/release", "POST", None, {"without a save": "fresh"}, {"in hand": "working", **NO_MORE}),
     *work_of(API + "/comments", "POST", {"place": "0", "text": "Is she Ana?"}, ANY_STATE, {}),
     *work_of(API + "/lease", "POST", None, {"in hand": "working"}, {}),
@@ -380,6 +380,10 @@ LINES: Final[tuple[Line, ...]] = (
     get(DISPUTE, "another's", JUDGES, lambda w, b: f"/api/adjudicate/{strange_dispute(w, b)[0]}", 404),
     get(DISPUTE, "annotator's own", JUDGES, lambda w, b: f"/api/adjudicate/{w.work(b)}", 404),
     get(DISPUTE, "of an open unit", JUDGES, lambda w, b: f"/api/adjudicate/{reopened(w, b)}", 409),
+    Line("POST", API + "/return", "of an open unit", JUDGES, lambda w, b: giving_back(w.work("other", "submitted"))),
+    Line("POST", API + "/return", "of a complete unit", JUDGES, lambda w, b: giving_back(w.work("other", "complete"))),
+    Line("POST", API + "/return", "in hand", JUDGES, lambda w, b: giving_back(w.work("other")), 409),
+    Line("POST", API + "/return", "none", JUDGES, lambda w, b: giving_back("0" * 16), 404),
     Line("POST", f"{DISPUTE}/return", "own", JUDGES, lambda w, b: returning(*w.dispute(b))),
     Line("POST", f"{DISPUTE}/return", "another's", JUDGES, lambda w, b: returning(*strange_dispute(w, b)), 404),
     Line("POST", f"{DISPUTE}/return", "other unit's", JUDGES, lambda w, b: returning(w.dispute(b)[0], w.work(b)), 404),
@@ -501,6 +505,10 @@ def two(world: World) -> str:
 def planting(queue_id: str) -> dict[str, str]:
     world_seed = str(secrets.randbelow(10**9))
     return {"queue": queue_id, "count": "1", "trusted": "drafts", "seed": world_seed}
+
+
+def giving_back(work: str) -> Ask:
+    return Ask(f"/api/work/{work}/return", body={"note": "Look again."})
 
 
 def returning(assignment_id: str, work: str) -> Ask:
