@@ -270,6 +270,7 @@ LINES: Final[tuple[Line, ...]] = (
     get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
     get("/api/comments", "table", JUDGES, lambda w, b: "/api/comments"),
     get("/api/comments", "table as CSV", JUDGES, lambda w, b: "/api/comments?format=csv"),
+    get("/api/openapi.json", "description", ALL, lambda w, b: "/api/openapi.json"),
     get("/news", "page", ALL, lambda w, b: "/news"),
     get("/api/news", "list", ALL, lambda w, b: "/api/news"),
     form("/news/seen", "own", ALL, lambda w, b: Ask("/news/seen", {"until": "2026-11-26T06:00:00.000Z"})),
