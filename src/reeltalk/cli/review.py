@@ -423,8 +423,8 @@ def apply(
 ) -> int:
     """Write people's decisions as the next revision of the benchmark, in one write. Applying again changes nothing.
 
-    Example: `reeltalk review apply benchmarks/kitchen --dry-run`, then without. Exit code 1 if a settled decision
-    could not be applied.
+    Example: `reeltalk review apply benchmarks/kitchen --dry-run`, then without. Exit code 1 if settled work
+    was set aside because it cannot be written; the rest is written.
 
     Parameters
     ----------
@@ -440,7 +440,7 @@ def apply(
         applied = apply_reviews(project, into=into, dry_run=dry_run, progress=say)
     for line in applied.lines(into if into is not None else benchmark, dry_run=dry_run):
         print(line)
-    return 1 if applied.conflicts else 0
+    return 1 if applied.aside else 0
 
 
 @review.command(name=["export", "backup"], sort_key=5)

@@ -46,6 +46,7 @@ from reeltalk.review.routes import (
     media,
     pay,
     quality,
+    training,
     units,
     work,
 )
@@ -66,6 +67,7 @@ AREAS: Final = (
     assignment,
     guidelines,
     backups,
+    training,
     administration,
     description,
 )

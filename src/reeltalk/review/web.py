@@ -25,6 +25,7 @@ from reeltalk.review.guard import JSON_ALONE, Address, LoginLimiter, network_of
 from reeltalk.review.news import count_news
 from reeltalk.review.people import LONGEST_SESSION_DAYS, User, person_of_session, person_of_token, slide_session
 from reeltalk.review.tables import canonical_json
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import without_controls
 
@@ -76,11 +77,6 @@ def _minute(moment: str, *, seconds: bool = False) -> Markup:
     shown = f"{moment[:10]} {moment[11 : 19 if seconds else 16]} UTC"
     attribute = Markup(" data-seconds") if seconds else ""
     return Markup('<time datetime="{}"{}>{}</time>').format(moment, attribute, shown)
-
-
-def spoken_place(place: str) -> str:
-    """A place for people: turns count from 1."""
-    return f"turn {int(place) + 1}" if place.isascii() and place.isdigit() else place
 
 
 def _plain(value: Json) -> str:

@@ -17,7 +17,17 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
+from reeltalk.review.assigning import (
+    ADJUDICATOR,
+    ANNOTATOR,
+    TEST,
+    UNFINISHED,
+    give_back,
+    known_units,
+    next_unit,
+    open_units,
+    renew_lease,
+)
 from reeltalk.review.collecting import pair_turns
 from reeltalk.review.comments import comments_view
 from reeltalk.review.database import ReviewProject
@@ -42,6 +52,7 @@ from reeltalk.review.settling import (
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask
+from reeltalk.review.training import TRAINEE, feedback, training_state
 from reeltalk.review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
 from reeltalk.schema.record import Json
 
@@ -128,9 +139,9 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
         role: unit_names(
             session,
             [row["unit_id"] for row in rows if row["role"] == role],
-            seen_by=person_id if role == ANNOTATOR else None,
+            seen_by=None if role == ADJUDICATOR else person_id,
         )
-        for role in (ANNOTATOR, ADJUDICATOR)
+        for role in (ANNOTATOR, ADJUDICATOR, TRAINEE)
     }
     return [{**row, "name": names[row["role"]][row["unit_id"]]} for row in rows]
 
@@ -161,8 +172,10 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
                 "left": open_units(session, row.id, person.id, now) if takes else 0,
                 "begun": begun.get(row.id, 0),
                 "duty": duty_of(session, person.id, row.id) if takes else None,
+                "known": known_units(session, row.id, person.id) if takes and row.task == TEST else 0,
                 "in_pairs": row.task not in TASKS,
                 "pairs": [turn for turn in pairs if turn.queue_id == row.id],
+                "training": training_state(session, row, person.id) if takes else None,
                 "guideline": "new" if row.id not in read else "read",
                 "changed": row.id in read and newest.get(row.id, 0) > read[row.id],
             }
@@ -177,7 +190,7 @@ def _begun_counts(session: Session, person_id: str) -> dict[str, int]:
         .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
         .where(
             AssignmentRow.person_id == person_id,
-            AssignmentRow.role == ANNOTATOR,
+            AssignmentRow.role.in_((ANNOTATOR, TRAINEE)),
             AssignmentRow.state.in_(UNFINISHED),
         )
         .group_by(UnitRow.queue_id)
@@ -238,7 +251,7 @@ def _work_view(
     *,
     names: bool = True,
 ) -> dict[str, Any]:
-    name = unit_name(session, unit, seen_by=assignment.person_id if assignment.role == ANNOTATOR else None)
+    name = unit_name(session, unit, seen_by=None if assignment.role == ADJUDICATOR else assignment.person_id)
     return {
         "assignment": {
             "id": assignment.id,
@@ -302,6 +315,8 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
         work.submit(change, assignment, unit, task, approval=project.settings.approval)
         change.session.flush()
+        if assignment.role == TRAINEE:
+            return {"next": f"/work/{assignment.id}/feedback"}
         if assignment.role == ADJUDICATOR:
             dispute = next_dispute(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
             return {"next": f"/adjudicate/{dispute.id}" if dispute is not None else None}
@@ -314,9 +329,33 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
     return answer_once(project, person, key, request, None, do)
 
 
+@router.get("/work/{assignment_id}/feedback", response_class=HTMLResponse)
+def show_feedback(
+    request: Request, project: ProjectHere, assignment_id: str, person: Annotated[User, require(Action.WORK)]
+) -> Response:
+    """What is right in a training task that you submitted, and why."""
+    with project.database.reading() as session:
+        assignment, unit, _ = work.own_work(session, person.id, assignment_id)
+        if assignment.role != TRAINEE or assignment.state != "submitted":
+            raise NotFound("there is feedback on training tasks that you submitted")
+        queue = session.get_one(QueueRow, unit.queue_id)
+        places = feedback(session, assignment)
+        return page(
+            request,
+            "feedback.html",
+            person,
+            name=unit_name(session, unit, seen_by=person.id),
+            assignment=assignment,
+            queue=queue,
+            places=places,
+            right=sum(place.is_right for place in places),
+            training=training_state(session, queue, person.id),
+        )
+
+
 @router.post("/api/work/{assignment_id}/reopen")
 def reopen(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Take submitted work back while it has not been compared with anybody else's."""
+    """Take submitted work back until it is adjudicated or applied."""
 
     def do(change: Transaction) -> Json:
         assignment, unit, _ = work.own_work(change.session, person.id, assignment_id)
@@ -324,6 +363,32 @@ def reopen(request: Request, project: ProjectHere, assignment_id: str, person: W
         return {"state": assignment.state}
 
     return answer_once(project, person, key, request, None, do)
+
+
+class Note(BaseModel):
+    """Body of a return: what should be done again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
+
+
+@router.post("/api/work/{assignment_id}/return")
+def return_work(
+    request: Request,
+    project: ProjectHere,
+    assignment_id: str,
+    body: Note,
+    person: Annotated[User, require_api(Action.ADJUDICATE)],
+    key: RequestKey,
+) -> JSONResponse:
+    """Return anybody's submitted work to them, with a note, at any time."""
+
+    def do(change: Transaction) -> Json:
+        work.send_back(change, person.id, assignment_id, body.note, approval=project.settings.approval)
+        return {"state": change.session.get_one(AssignmentRow, assignment_id).state}
+
+    return answer_once(project, person, key, request, body.note, do)
 
 
 @router.post("/api/work/{assignment_id}/lease")
@@ -453,7 +518,7 @@ def send_back(
         _, unit = own_dispute(change.session, person.id, assignment_id)
         if body.assignment not in {row.id for row, _ in submitted_works(change.session, unit.id)}:
             raise NotFound("there is no such work on this task")
-        work.send_back(change, person.id, body.assignment, body.note)
+        work.send_back(change, person.id, body.assignment, body.note, approval=project.settings.approval)
         return {"next": "/adjudicate"}
 
     return answer_once(project, person, key, request, [body.assignment, body.note], do)
