@@ -106,6 +106,8 @@ def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(browser: Chro
     # The next place on which they differ comes by itself, and the dialogue so far has what was taken.
     expect(page.locator("#turn-title")).to_have_text("Turn 3 of 3")
     expect(page.locator("#dialogue")).to_contain_text("Question zero, as ")
+    # Ann's decision is an edit, Ben's is not; the answer is the next field on which they differ.
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("c")
     expect(page.locator(".row-field.current textarea")).to_be_focused()
     page.keyboard.press("Control+A")

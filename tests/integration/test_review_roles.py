@@ -17,6 +17,7 @@ from team import PASSWORD, Browser, make_team
 
 from reeltalk.review.assigning import give_back
 from reeltalk.review.guiding import guideline_of
+from reeltalk.review.backups import make_backup
 from reeltalk.review.people import make_reset
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -294,6 +295,16 @@ LINES: Final[tuple[Line, ...]] = (
     get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
     get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
     get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
+    get("/api/comments", "table", JUDGES, lambda w, b: "/api/comments"),
+    get("/api/comments", "table as CSV", JUDGES, lambda w, b: "/api/comments?format=csv"),
+    get("/news", "page", ALL, lambda w, b: "/news"),
+    get("/api/news", "list", ALL, lambda w, b: "/api/news"),
+    form("/news/seen", "own", ALL, lambda w, b: Ask("/news/seen", {"until": "2026-11-26T06:00:00.000Z"})),
+    get("/backup", "page", OWNER, lambda w, b: "/backup"),
+    form("/backup", "new", OWNER, lambda w, b: Ask("/backup", {})),
+    get("/backup/{name}", "while work is hidden", OWNER, lambda w, b: f"/backup/{backed_up(w)}", 409),
+    get("/backup/{name}", "none", OWNER, lambda w, b: "/backup/2026-11-26T055300.000Z.zip", 404),
+    get("/backup/{name}", "another file", OWNER, lambda w, b: "/backup/..%2Fsecret", 404),
     get("/pay", "page", OWNER, lambda w, b: "/pay"),
     get("/api/pay", "table", OWNER, lambda w, b: "/api/pay"),
     get("/api/pay", "table as CSV", OWNER, lambda w, b: "/api/pay?format=csv"),
@@ -471,6 +482,11 @@ def whose(world: World) -> dict[str, Any]:
 
 def grouping(world: World) -> dict[str, str]:
     return {"name": f"Group {key()}", "people": world.browsers["third"].id}
+
+
+def backed_up(world: World) -> str:
+    world.work("other")
+    return make_backup(world.team.project, world.browsers["owner"].id).name
 
 
 def resetting(world: World) -> str:

@@ -174,7 +174,7 @@ def test_thumbnails_stand_along_the_bar_and_below_the_pointer(page: "Page") -> N
     )
     fine = Sheet.at(0, 30, 40.0)
     assert fine is not None
-    page.wait_for_function("() => playback.thumbnails._loaded.length === 2", timeout=READY_MS)
+    page.wait_for_function("() => playback.thumbnails.sheets === 2", timeout=READY_MS)
     for time_s in (8.3, 11.1, 14.8):
         x, y = at(page, time_s)
         page.mouse.move(x, y)

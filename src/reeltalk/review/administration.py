@@ -38,6 +38,7 @@ from reeltalk.review.tables import (
     moment,
 )
 from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.review.training import TRAINEE
 from reeltalk.schema.record import Json
 
@@ -185,7 +186,7 @@ def change_queue(
         change: The transaction.
         queue_id: Which queue.
         title: Its title for people.
-        position: Its place among the queues, 0 to 1000.
+        position: Its place among the queues, 0 to 999.
         overlap: How many people do each unit. Complete units stay complete.
         is_open: Whether people may take units. Work that was begun can be finished in any case.
         approval: Whether an adjudicator approves units that become complete because fewer people do each.
@@ -200,8 +201,8 @@ def change_queue(
     if queue is None:
         raise NotFound("there is no such queue")
     title = clean_line(title, "a title", LONGEST_TITLE, field="title")
-    if not 0 <= position <= 1000:
-        raise InvalidValue("the order is a number from 0 to 1000", field="position")
+    if not 0 <= position < 1000:
+        raise InvalidValue("the order is a number from 1 to 1000", field="position")
     if not 1 <= overlap <= LARGEST_OVERLAP:
         raise InvalidValue(f"1 to {LARGEST_OVERLAP} people can do each task", field="overlap")
     if order not in ORDERS:
@@ -248,7 +249,7 @@ TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
-        *("load", "rename", "benchmark", "queue", "overlap", "settings", "apply", "pair"),
+        *("load", "rename", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup", "seen"),
         *("line", "guideline", "reading", "training_rule"),
         *("group", "ungroup", "assign", "unassign"),
     }
@@ -336,6 +337,15 @@ class VisibleEvent:
     after: Json
     withheld: bool
     """True if place and values are left out."""
+
+    @property
+    def spoken_place(self) -> str:
+        """The place for people, who count from 1; empty if there is none."""
+        if self.place is None:
+            return ""
+        if self.kind == "say":
+            return f"message {int(self.place) + 1}"
+        return spoken_place(self.place)
 
     def document(self) -> dict[str, Json]:
         """As JSON for scripts."""

@@ -37,6 +37,7 @@ from reeltalk.review.routes import (
     accounts,
     administration,
     assignment,
+    backups,
     board,
     collecting,
     comments,
@@ -77,6 +78,7 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
         collecting,
         assignment,
         guidelines,
+        backups,
         training,
         administration,
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import CompoundSelect, Select, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
@@ -24,6 +24,7 @@ from reeltalk.review.events import Transaction
 from reeltalk.review.naming import ContentNames, dialogue_name
 from reeltalk.review.tables import (
     AssignmentRow,
+    EventRow,
     LiveDialogueRow,
     MessageRow,
     PairRow,
@@ -367,6 +368,32 @@ def hidden_videos(person_id: str) -> Select[str | None]:
             LiveDialogueRow.state.in_((LIVE, AWAITING)),
         )
     )
+
+
+def known_videos(person_id: str, queue_id: Any) -> CompoundSelect[Any]:
+    """As SQL: ids of the videos on which a person has worked in other queues: units, dialogues, and judging of these.
+
+    People who take the test get no questions about them.
+
+    Args:
+        person_id: The person.
+        queue_id: Id of the queue that does not count, as a value or as SQL.
+    """
+    unit, other = aliased(UnitRow), aliased(UnitRow)
+    mine, talk = aliased(AssignmentRow), aliased(LiveDialogueRow)
+    judged = exists().where(EventRow.subject == talk.id, EventRow.kind == "judge", EventRow.author == person_id)
+    takes_part = or_(talk.investigator_id == person_id, talk.correspondent_id == person_id, judged)
+    held = (
+        select(unit.video_id.label("known"))
+        .join(mine, mine.unit_id == unit.id)
+        .where(unit.video_id.is_not(None), unit.queue_id != queue_id, mine.person_id == person_id)
+    )
+    talked = (
+        select(other.video_id)
+        .join(talk, talk.unit_id == other.id)
+        .where(other.video_id.is_not(None), other.queue_id != queue_id, takes_part)
+    )
+    return held.union_all(talked)
 
 
 def own_dialogue(session: Session, person_id: str, dialogue_id: str) -> LiveDialogueRow:

@@ -482,11 +482,12 @@ def queue_assignments(session: Session) -> list[QueueAssignment]:
         if may(row.role, Action.WORK)
     }
     groups = {group.id: group for group in all_groups(session)}
-    rows = session.scalars(select(DutyRow).where(DutyRow.unit_id.is_(None)).order_by(DutyRow.created_at, DutyRow.id))
+    whole = select(DutyRow).where(DutyRow.unit_id.is_(None)).order_by(DutyRow.created_at, DutyRow.id)
+    rows = session.scalars(whole).all()
     duties: dict[str, list[QueueDuty]] = {}
     names = {row.id: row.name for row in session.execute(select(PersonRow.id, PersonRow.name))}
-    done = _done(session)
-    for row in rows.all():
+    done = _done(session) if rows else {}
+    for row in rows:
         group = groups.get(row.group_id or "")
         of = [name for name, _ in group.members] if group is not None else [row.person_id or ""]
         found = tuple((people[name], done.get((row.queue_id, name), 0)) for name in of if name in people)

@@ -39,6 +39,8 @@ from reeltalk.schema.review import Decision
 OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
 DONE: Final = "done"
+BY_ADJUDICATOR: Final = ("taken", "written")
+"""How an adjudicator settles a place."""
 WAITING: Final = "waiting"
 """An adjudicator's work while some work on the unit was returned to its annotator."""
 
@@ -248,17 +250,25 @@ def settle_as_decided(
 
 
 def unsettle(change: Transaction, unit: UnitRow) -> None:
-    """Open a complete unit again because some of its work is returned. Its results are deleted."""
+    """Open a complete unit again because some of its work is returned or taken back. Its results are deleted."""
     session = change.session
     session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id))
     change.record("unsettle", unit.id, before={"state": unit.state}, after={"state": OPEN})
-    unit.state = OPEN
+    unit.state, unit.set_aside = OPEN, None
     for row in _adjudicators(session, unit, "working", "submitted", LAPSED):
         # The decisions of the adjudicator stay. They must be checked again when all work is in.
         row.submitted_at = None
         _set_state(change, row, LAPSED if row.state == LAPSED else WAITING, "wait")
         for entry in session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id)):
             entry.stale = True
+
+
+def reconsider(change: Transaction, unit: UnitRow) -> None:
+    """Let an adjudicator decide a settled unit again. What people agreed on stays settled."""
+    session = change.session
+    session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id, ResultRow.how.in_(BY_ADJUDICATOR)))
+    change.record("reconsider", unit.id, before={"state": unit.state}, after={"state": ADJUDICATION})
+    unit.state, unit.set_aside = ADJUDICATION, None
 
 
 def _adjudicators(session: Session, unit: UnitRow, *states: str) -> Sequence[AssignmentRow]:

@@ -183,8 +183,8 @@ class UnitRow(Base):
     flags: Mapped[int] = mapped_column(default=0, server_default="0")
     """Number of turns that a check of construction flagged."""
     set_aside: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)
-    """Why `review apply` last left its results out, as a list of `{place, field, problem}`, where place and field may be
-    null; None if it did not."""
+    """Why `review apply` last left its results out, as a list of `{place, field, problem}`, where place and field may
+    be null; None if it did not."""
     disputed: Mapped[int] = mapped_column(default=0, server_default="0")
     """Number of places on which people differed when all work was last in. Shown only while the unit is complete."""
     content: Mapped[Json] = mapped_column(JsonText)

@@ -34,7 +34,15 @@ from reeltalk.review.agreement import (
 )
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED
 from reeltalk.review.database import Database
-from reeltalk.review.gold import GoldMeasures, GoldOutcome, GoldResult, gold_outcomes, gold_results, is_training, measure_outcomes
+from reeltalk.review.gold import (
+    GoldMeasures,
+    GoldOutcome,
+    GoldResult,
+    gold_outcomes,
+    gold_results,
+    is_training,
+    measure_outcomes,
+)
 from reeltalk.review.quality import (
     Handed,
     PersonQuality,
@@ -77,6 +85,8 @@ class QueueProgress:
     """Number of units by `STATES`."""
     turns: Mapping[str, int]
     """Number of turns by `STATES`."""
+    task: str = ""
+    """The kind of work: one of `TASKS`, or `collect`."""
 
     @property
     def total(self) -> int:
@@ -150,6 +160,7 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
             queue.is_open,
             units.get(queue.id, dict.fromkeys(STATES, 0)),
             turns.get(queue.id, dict.fromkeys(STATES, 0)),
+            queue.task,
         )
         for queue in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
     ]

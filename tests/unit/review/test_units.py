@@ -1,6 +1,8 @@
 """The table of units: what is found, who sees what of it, and that nobody sees work or gold too early."""
 
+import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -459,3 +461,48 @@ def test_a_script_returns_assigns_and_reads(world: World) -> None:
     assert world.browsers["third"].form("/queues/turns/next").headers["location"] == "/?nothing=1"
     assert owner.api("DELETE", f"/api/duties/{duty['id']}").status_code == 200
     assert owner.get("/api/groups").json()["groups"][0]["members"][0]["name"] == "Another annotator"
+
+
+def test_numbers_of_the_board_lead_to_as_many_units(world: World) -> None:
+    for state in ("working", "submitted", "complete"):
+        world.work("annotator", state)
+    world.dispute("adjudicator")
+    owner, reader = world.browsers["owner"], world.browsers["reader"]
+    found = re.findall(r'<a href="(/units\?[^"]+)">([\d,]+)</a>', owner.get("/board").text)
+    assert len(found) >= 5
+    for address, count in found:
+        assert owner.get(f"/api{unescape(address)}").json()["total"] == int(count), address
+    for address, count in re.findall(r'<a href="(/units\?[^"]+)">([\d,]+)</a>', reader.get("/board").text):
+        assert reader.get(f"/api{unescape(address)}").json()["total"] == int(count), address
+    assert "/units?" not in world.browsers["annotator"].get("/board").text
+
+
+def test_the_board_says_for_whom_a_queue_is(world: World) -> None:
+    owner = world.browsers["owner"]
+    body = {"queue": "turns", "people": [world.browsers["other"].id], "least": 2, "deadline": "2020-01-31"}
+    owner.api("POST", "/api/duties", body)
+    page = owner.get("/board").text
+    assert "For Another annotator, until 2020-01-31, at least 2 each: 0 of 1 have done them." in page
+    assert "The last day has passed." in page
+    assert "For Another annotator" not in world.browsers["other"].get("/board").text
+
+
+def test_who_could_see_all_work_on_a_unit_does_not_work_on_it_when_it_is_open_again(project: ReviewProject) -> None:
+    from reeltalk.review.administration import disable_account
+    from reeltalk.review.assigning import next_unit, open_units
+    from reeltalk.review.tables import moment
+
+    complete(project, "u0")
+    with transaction(project.database, "olga") as change:
+        return_units(change, sight(change.session, "olga"), ["u0"], "look again", person_id="ben")
+    with transaction(project.database, "olga") as change:
+        disable_account(change, "ben", approval=False)
+    found = {}
+    for person in ("jo", "olga", "cai"):
+        with project.database.reading() as session:
+            left = open_units(session, QUEUE, person, moment())
+        with transaction(project.database, person) as change:
+            unit = next_unit(change, person, QUEUE, lease_minutes=30)
+            assert unit is not None
+            found[person] = (unit.unit_id, left)
+    assert found == {"jo": ("u1", 7), "olga": ("u1", 7), "cai": ("u0", 7)}

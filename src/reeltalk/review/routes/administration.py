@@ -29,6 +29,7 @@ from reeltalk.review.reasons import read_reasons
 from reeltalk.review.sheets import CSV, Format, stream_csv
 from reeltalk.review.tables import QueueRow, UnitRow, canonical_json
 from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.review.web import (
     FormNumber,
     FormText,
@@ -39,7 +40,6 @@ from reeltalk.review.web import (
     plain_text,
     require,
     require_form,
-    spoken_place,
 )
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import REASON_TITLES
@@ -173,7 +173,7 @@ def change_queue(
                 change,
                 queue_id,
                 title=title,
-                position=position,
+                position=position - 1,
                 overlap=overlap,
                 is_open=is_open == "yes",
                 approval=project.settings.approval,

@@ -17,7 +17,17 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
+from reeltalk.review.assigning import (
+    ADJUDICATOR,
+    ANNOTATOR,
+    TEST,
+    UNFINISHED,
+    give_back,
+    known_units,
+    next_unit,
+    open_units,
+    renew_lease,
+)
 from reeltalk.review.collecting import pair_turns
 from reeltalk.review.comments import comments_view
 from reeltalk.review.database import ReviewProject
@@ -162,6 +172,7 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
                 "left": open_units(session, row.id, person.id, now) if takes else 0,
                 "begun": begun.get(row.id, 0),
                 "duty": duty_of(session, person.id, row.id) if takes else None,
+                "known": known_units(session, row.id, person.id) if takes and row.task == TEST else 0,
                 "in_pairs": row.task not in TASKS,
                 "pairs": [turn for turn in pairs if turn.queue_id == row.id],
                 "training": training_state(session, row, person.id) if takes else None,
@@ -344,7 +355,7 @@ def show_feedback(
 
 @router.post("/api/work/{assignment_id}/reopen")
 def reopen(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Take submitted work back while it has not been compared with anybody else's."""
+    """Take submitted work back until it is adjudicated or applied."""
 
     def do(change: Transaction) -> Json:
         assignment, unit, _ = work.own_work(change.session, person.id, assignment_id)
@@ -352,6 +363,32 @@ def reopen(request: Request, project: ProjectHere, assignment_id: str, person: W
         return {"state": assignment.state}
 
     return answer_once(project, person, key, request, None, do)
+
+
+class Note(BaseModel):
+    """Body of a return: what should be done again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
+
+
+@router.post("/api/work/{assignment_id}/return")
+def return_work(
+    request: Request,
+    project: ProjectHere,
+    assignment_id: str,
+    body: Note,
+    person: Annotated[User, require_api(Action.ADJUDICATE)],
+    key: RequestKey,
+) -> JSONResponse:
+    """Return anybody's submitted work to them, with a note, at any time."""
+
+    def do(change: Transaction) -> Json:
+        work.send_back(change, person.id, assignment_id, body.note, approval=project.settings.approval)
+        return {"state": change.session.get_one(AssignmentRow, assignment_id).state}
+
+    return answer_once(project, person, key, request, body.note, do)
 
 
 @router.post("/api/work/{assignment_id}/lease")
@@ -481,7 +518,7 @@ def send_back(
         _, unit = own_dispute(change.session, person.id, assignment_id)
         if body.assignment not in {row.id for row, _ in submitted_works(change.session, unit.id)}:
             raise NotFound("there is no such work on this task")
-        work.send_back(change, person.id, body.assignment, body.note)
+        work.send_back(change, person.id, body.assignment, body.note, approval=project.settings.approval)
         return {"next": "/adjudicate"}
 
     return answer_once(project, person, key, request, [body.assignment, body.note], do)
