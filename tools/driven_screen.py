@@ -32,3 +32,13 @@ def saved(page: "Page") -> None:
     from playwright.sync_api import expect
 
     expect(page.locator("#save-state")).to_have_text(re.compile("All saved"), timeout=READY_MS)
+
+
+def picture_share(page: "Page") -> float:
+    """The share of the window, from 0 to 1, that a picture of 16:9 has in the video's frame."""
+    share: float = page.evaluate(
+        """() => { const { width, height } = document.querySelector("#video").getBoundingClientRect();
+        const shown = Math.min(width, height * 16 / 9);
+        return shown * shown * 9 / 16 / (innerWidth * innerHeight); }"""
+    )
+    return share

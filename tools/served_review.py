@@ -28,6 +28,7 @@ from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.importing import import_benchmark
 from reeltalk.review.people import make_token
 from reeltalk.review.playable import ServedVideo, prepare_videos
+from reeltalk.review.settling import next_dispute
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, SessionRow, UnitRow
 from reeltalk.review.web import cookie_name
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn, TurnRef
@@ -180,6 +181,13 @@ class ServedReview:
     def work(self, name: str, target_id: str = CHAIN, queue: str = "turns") -> str:
         """Address of somebody's screen of a unit."""
         return f"{self.address}/work/{self.assignment(name, target_id, queue)}"
+
+    def dispute(self, name: str, queue: str = "turns") -> str:
+        """Id of an adjudicator's work on the next unit on which people differ."""
+        with transaction(self.project.database, self.team[name]) as change:
+            found = next_dispute(change, self.team[name], queue, lease_minutes=30)
+            assert found is not None, "nothing is left to settle"
+            return found.id
 
     def entries(self, name: str, target_id: str = CHAIN, queue: str = "turns") -> dict[str, Any]:
         """What somebody's work says, by place."""

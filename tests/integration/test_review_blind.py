@@ -14,7 +14,10 @@ from reeltalk.review.tables import EventRow, UnitRow
 from reeltalk.review.work import own_work
 
 MARKER = "Qx7marker"
-QUERIES = ("", "?after=0&limit=500", "?before=1000000", "?next=/", "?saved=queue", "?nothing=1")
+QUERIES = (
+    "", "?noted=yes", "?after=0&limit=500", "?format=csv", "?kind=save", "?before=1000000", "?next=/", "?saved=queue",
+    "?nothing=1",
+)  # fmt: skip
 
 
 @pytest.fixture

@@ -35,6 +35,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     found.video()
     found.invitation()
     found.token_id("owner")
+    found.duty()
+    found.group()
     return found
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driven_screen import COUNT_MOUSE, READY_MS, press, ready, saved
+from driven_screen import COUNT_MOUSE, READY_MS, picture_share, press, ready, saved
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ServedReview, served
 from served_review import content as kitchen
@@ -162,6 +162,8 @@ def test_question_types_are_given_on_the_same_screen(review: ServedReview, conte
 
 def test_the_mouse_ticks_and_enter_goes_on_from_a_box(review: ServedReview, context: BrowserContext, name: str) -> None:
     page = opened(review, context, name)
+    # Exactly one way of thinking: the vocabulary cannot take two.
+    assert page.locator(f"[data-vocabulary='{THINKING}'] input[type=radio]").count() == 3
     page.locator("label", has_text="Reasoning").click()
     assert ticked(page) == ["Object", "Identity", "Reasoning"]
     press(page, "Enter")
@@ -171,6 +173,35 @@ def test_the_mouse_ticks_and_enter_goes_on_from_a_box(review: ServedReview, cont
     expect(page.locator("#strip li:nth-child(2) button")).to_have_class(re.compile("skipped"))
     saved(page)
     assert review.entries(name, CHAIN, "tagging")["0"]["labels"][THINKING] == ["Reasoning"]
+
+
+def test_a_letter_in_a_field_is_no_key_and_whoever_is_unsure_says_so(
+    review: ServedReview, context: BrowserContext, name: str
+) -> None:
+    page = opened(review, context, name)
+    before = ticked(page)
+    press(page, "n", "q", "x", "1", "Shift+F")
+    expect(page.locator("#note")).to_have_value("qx1F")
+    page.locator("[data-label=Recall]").focus()
+    press(page, "x", "2", "Shift+F", "Enter")
+    on_turn(page, 1)
+    expect(page.locator("#confirm-submit")).to_have_count(0)
+    assert ticked(page) == before
+    press(page, "Escape", "Shift+U", "Enter", "Shift+F")
+    expect(page.locator("#notices")).to_contain_text("Still to be decided: Turn 2, Turn 3.")
+    saved(page)
+    value = review.entries(name, CHAIN, "tagging")["0"]
+    assert (value["decision"], value["note"], value["unsure"]) == ("accept", "qx1F", True)
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (1920, 1080)], ids=str)
+@pytest.mark.parametrize("queue", ["tagging", "types"])
+def test_the_video_has_nearly_half_of_the_screen(
+    review: ServedReview, context: BrowserContext, name: str, size: tuple[int, int], queue: str
+) -> None:
+    page = opened(review, context, name, queue)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    assert picture_share(page) >= 0.45
 
 
 def test_two_windows_that_tag_one_turn_meet_in_a_merge_view(

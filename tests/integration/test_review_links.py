@@ -189,14 +189,13 @@ def test_the_mouse_draws_selects_and_deletes_a_link(review: ServedReview, contex
     on_link(page, "2 → 3")
     page.locator("#relations label", has_text="Quantity").click()
     expect(page.locator(".lines .line.current")).to_have_class(re.compile("r6"))
-    page.locator("#relation-other").fill("Weather")
-    page.locator("#relation-other").press("Enter")
+    page.locator("#relations label", has_text="Actions").click()
     page.locator("#keep").click()
-    expect(page.locator("#strip li", has_text="2 → 3")).to_contain_text("Quantity, Weather")
+    expect(page.locator("#strip li", has_text="2 → 3")).to_contain_text("Actions, Quantity")
     # A click on a line shows its link.
     page.locator(".lines .hit").first.dispatch_event("click")
     saved(page)
-    assert entries(review, name)["1-2"]["relations"] == ["Quantity", "Weather"]
+    assert entries(review, name)["1-2"]["relations"] == ["Actions", "Quantity"]
     page.locator("#strip li button", has_text="2 → 3").click()
     page.locator("#delete").click()
     expect(page.locator("#strip li")).to_have_count(2)

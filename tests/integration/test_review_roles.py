@@ -15,8 +15,20 @@ from reliability_page import Reliability
 from sqlalchemy import select
 from team import PASSWORD, Browser, make_team
 
+from reeltalk.review.assigning import give_back
+from reeltalk.review.guiding import guideline_of
+from reeltalk.review.backups import make_backup
 from reeltalk.review.people import make_reset
-from reeltalk.review.tables import InvitationRow, LiveDialogueRow, PersonRow, QueueRow, SessionRow, UnitRow, VideoRow
+from reeltalk.review.tables import (
+    AssignmentRow,
+    InvitationRow,
+    LiveDialogueRow,
+    PersonRow,
+    QueueRow,
+    SessionRow,
+    UnitRow,
+    VideoRow,
+)
 from reeltalk.review.work import send_back
 
 ALL: Final = frozenset(ROLES)
@@ -111,6 +123,11 @@ PAIR = "/board/{queue_id}/pairs/{first}/{second}"
 DISPUTE = "/api/adjudicate/{assignment_id}"
 TALK = "/api/dialogues/{dialogue_id}"
 FILM = "/media/{sha256}"
+WATCHED = (
+    ("GET", FILM),
+    ("HEAD", FILM),
+    *(("GET", FILM + part) for part in ("/frames", "/captions", "/thumbnails/{start_s}/{length_s}")),
+)
 
 
 def watching(route: str, thing: str, world: World, browser: Browser) -> Ask:
@@ -126,7 +143,7 @@ def watching(route: str, thing: str, world: World, browser: Browser) -> Ask:
             change.session.get_one(LiveDialogueRow, dialogue).unit_id = unit
     if sha256.strip("0"):
         world.film_of(sha256, unit)
-    return Ask(route.format(sha256=sha256))
+    return Ask(route.format(sha256=sha256, start_s=0, length_s=30))
 
 
 ANY_STATE = {"in hand": "working", "submitted": "submitted", "of a complete unit": "complete"}
@@ -170,6 +187,51 @@ LINES: Final[tuple[Line, ...]] = (
     form("/account/tokens/{token_id}/revoke", "none", ALL, lambda w, b: Ask(revoking("0"), form={}), 404),
     form("/account/sign-out-everywhere", "own", ALL, lambda w, b: Ask("/account/sign-out-everywhere", form={})),
     form("/sign-out", "own", PUBLIC, lambda w, b: Ask("/sign-out", form={})),
+    # Guidelines.
+    get("/guidelines/{queue_id}", "queue", ALL, lambda w, b: "/guidelines/turns"),
+    get("/guidelines/{queue_id}", "version that came with reeltalk", ALL, lambda w, b: "/guidelines/turns?version=0"),
+    get("/guidelines/{queue_id}", "no version", ALL, lambda w, b: "/guidelines/turns?version=9999", 404),
+    get("/guidelines/{queue_id}", "none", ALL, lambda w, b: "/guidelines/none", 404),
+    form("/guidelines/{queue_id}/read", "queue", ALL, lambda w, b: Ask("/guidelines/turns/read", {"version": "0"})),
+    form("/guidelines/{queue_id}/read", "none", ALL, lambda w, b: Ask("/guidelines/none/read", {"version": "0"}), 404),
+    Line(
+        "POST",
+        "/api/guidelines/{queue_id}/read",
+        "queue",
+        ALL,
+        lambda w, b: Ask("/api/guidelines/turns/read", body={"version": 0}),
+    ),
+    get("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: "/setup/queues/turns/guideline"),
+    get("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: "/setup/queues/none/guideline", 404),
+    form("/setup/queues/{queue_id}/guideline", "queue", OWNER, lambda w, b: guiding(w, "turns")),
+    form("/setup/queues/{queue_id}/guideline", "none", OWNER, lambda w, b: guiding(w, "none"), 404),
+    # Training.
+    get("/setup/queues/{queue_id}/training", "queue", OWNER, lambda w, b: "/setup/queues/turns/training"),
+    get("/setup/queues/{queue_id}/training", "none", OWNER, lambda w, b: "/setup/queues/none/training", 404),
+    form("/setup/queues/{queue_id}/training", "queue", OWNER, lambda w, b: training(w, "turns")),
+    form("/setup/queues/{queue_id}/training", "none", OWNER, lambda w, b: training(w, "none"), 404),
+    form("/setup/queues/{queue_id}/training/rule", "queue", OWNER, lambda w, b: ruling(w, "turns")),
+    form("/setup/queues/{queue_id}/training/rule", "none", OWNER, lambda w, b: ruling(w, "none"), 404),
+    form("/setup/training/{unit_id}", "training task", OWNER, lambda w, b: explaining(w.training())),
+    form("/setup/training/{unit_id}", "another unit", OWNER, lambda w, b: explaining(w.unit()), 404),
+    get("/work/{assignment_id}/feedback", "own training", WORKERS, lambda w, b: f"/work/{w.trained(b)}/feedback"),
+    get(
+        "/work/{assignment_id}/feedback",
+        "own training in hand",
+        WORKERS,
+        lambda w, b: f"/work/{w.trained(b, submitted=False)}/feedback",
+        404,
+    ),
+    get(
+        "/work/{assignment_id}/feedback",
+        "own real",
+        WORKERS,
+        lambda w, b: f"/work/{w.work(b, 'submitted')}/feedback",
+        404,
+    ),
+    get(
+        "/work/{assignment_id}/feedback", "another's", WORKERS, lambda w, b: f"/work/{w.trained('other')}/feedback", 404
+    ),
     # Who works.
     form("/queues/{queue_id}/next", "open queue", WORKERS, lambda w, b: Ask(f"/queues/{queue(w)}/next", form={})),
     form(
@@ -198,6 +260,15 @@ LINES: Final[tuple[Line, ...]] = (
     get("/setup", "page", OWNER, lambda w, b: "/setup"),
     get("/history", "page", OWNER, lambda w, b: "/history"),
     get("/history", "older", OWNER, lambda w, b: "/history?before=3"),
+    get(
+        "/history",
+        "of somebody",
+        OWNER,
+        lambda w, b: f"/history?person={b.id}&kind=save&queue=turns&unit=film&day=2026-01-01",
+    ),
+    get("/history", "of no day", OWNER, lambda w, b: "/history?day=2026-13-01", 422),
+    get("/api/events", "as CSV", OWNER, lambda w, b: "/api/events?format=csv&kind=submit"),
+    get("/api/events", "of no day", OWNER, lambda w, b: "/api/events?day=x", 422),
     get("/api/events", "feed", OWNER, lambda w, b: "/api/events?after=2&limit=5"),
     form(
         "/team/invitations", "new", OWNER, lambda w, b: Ask("/team/invitations", form={"role": "reader", "key": key()})
@@ -220,12 +291,82 @@ LINES: Final[tuple[Line, ...]] = (
     form("/setup/queues/{queue_id}", "none", OWNER, lambda w, b: setting_up("none"), 404),
     # The board.
     get("/board", "page", ALL, lambda w, b: "/board"),
+    get("/quality", "page", LOOKERS, lambda w, b: "/quality"),
+    get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
+    get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
+    get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
+    get("/api/comments", "table", JUDGES, lambda w, b: "/api/comments"),
+    get("/api/comments", "table as CSV", JUDGES, lambda w, b: "/api/comments?format=csv"),
+    get("/news", "page", ALL, lambda w, b: "/news"),
+    get("/api/news", "list", ALL, lambda w, b: "/api/news"),
+    form("/news/seen", "own", ALL, lambda w, b: Ask("/news/seen", {"until": "2026-11-26T06:00:00.000Z"})),
+    get("/backup", "page", OWNER, lambda w, b: "/backup"),
+    form("/backup", "new", OWNER, lambda w, b: Ask("/backup", {})),
+    get("/backup/{name}", "while work is hidden", OWNER, lambda w, b: f"/backup/{backed_up(w)}", 409),
+    get("/backup/{name}", "none", OWNER, lambda w, b: "/backup/2026-11-26T055300.000Z.zip", 404),
+    get("/backup/{name}", "another file", OWNER, lambda w, b: "/backup/..%2Fsecret", 404),
+    get("/pay", "page", OWNER, lambda w, b: "/pay"),
+    get("/api/pay", "table", OWNER, lambda w, b: "/api/pay"),
+    get("/api/pay", "table as CSV", OWNER, lambda w, b: "/api/pay?format=csv"),
+    form(
+        "/pay/rate", "rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "0.4", "currency": "EUR"})
+    ),
+    form("/pay/rate", "no rate", OWNER, lambda w, b: Ask("/pay/rate", {"basis": "turn", "rate": "x"}), 422),
+    get("/api/quality", "table", LOOKERS, lambda w, b: "/api/quality"),
+    get("/api/quality", "table as CSV", LOOKERS, lambda w, b: "/api/quality?format=csv"),
     get(PAIR, "two people", LOOKERS, lambda w, b: f"/board/turns/pairs/{two(w)}"),
     get(PAIR, "one person", LOOKERS, lambda w, b: f"/board/turns/pairs/{b.id}/{b.id}", 404),
     form("/board/gold", "queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("turns"))),
     form("/board/gold", "no queue", OWNER, lambda w, b: Ask("/board/gold", form=planting("none")), 404),
     form("/units/{unit_id}/comments", "unit", JUDGES, lambda w, b: Ask(f"/units/{w.unit()}/comments", {"text": "a"})),
     form("/units/{unit_id}/comments", "none", JUDGES, lambda w, b: Ask("/units/none/comments", {"text": "a"}), 404),
+    # The table of units.
+    get("/units", "page", LOOKERS, lambda w, b: "/units"),
+    get("/units", "filtered", LOOKERS, lambda w, b: "/units?q=film&state=done&sort=flags&down=yes&page=2"),
+    get("/units/{unit_id}", "complete", LOOKERS, lambda w, b: f"/units/{complete(w)}"),
+    get("/units/{unit_id}", "none", LOOKERS, lambda w, b: "/units/none", 404),
+    get("/units/confirm", "return", JUDGES, lambda w, b: f"/units/confirm?action=return&unit={opened(w)}"),
+    get("/units/confirm", "assignment", OWNER, lambda w, b: f"/units/confirm?action=assign&unit={opened(w)}"),
+    form("/units/{unit_id}/adjudicate", "to settle", JUDGES, lambda w, b: Ask(f"/units/{differing(w)}/adjudicate", {})),
+    form("/units/{unit_id}/adjudicate", "open", JUDGES, lambda w, b: Ask(f"/units/{opened(w)}/adjudicate", {}), 409),
+    form("/units/{unit_id}/adjudicate", "none", JUDGES, lambda w, b: Ask("/units/none/adjudicate", {}), 404),
+    form("/units/return", "complete", JUDGES, lambda w, b: choosing(w, "return", note="Look again.")),
+    form("/units/assign", "open", OWNER, lambda w, b: choosing(w, "assign", people=w.browsers["other"].id)),
+    form("/units/unassign", "open", OWNER, lambda w, b: choosing(w, "unassign")),
+    form("/units/deadline", "open", OWNER, lambda w, b: choosing(w, "deadline", deadline="2030-01-31")),
+    get("/api/units", "page", LOOKERS, lambda w, b: "/api/units?sort=name"),
+    get("/api/units/{unit_id}", "complete", LOOKERS, lambda w, b: f"/api/units/{complete(w)}"),
+    get("/api/units/{unit_id}", "none", LOOKERS, lambda w, b: "/api/units/none", 404),
+    Line("POST", "/api/units/return", "complete", JUDGES, lambda w, b: changing(w, "return", note="Look again.")),
+    Line("POST", "/api/units/assign", "open", OWNER, lambda w, b: changing(w, "assign", people=[b.id])),
+    Line("POST", "/api/units/unassign", "open", OWNER, lambda w, b: changing(w, "unassign")),
+    Line("POST", "/api/units/deadline", "open", OWNER, lambda w, b: changing(w, "deadline", deadline="2030-01-31")),
+    # Assignment.
+    get("/assignment", "page", OWNER, lambda w, b: "/assignment"),
+    form(
+        "/assignment/queues/{queue_id}",
+        "queue",
+        OWNER,
+        lambda w, b: Ask(f"/assignment/queues/{w.other_queue()}", form=whom(w)),
+    ),
+    form(
+        "/assignment/queues/{queue_id}", "none", OWNER, lambda w, b: Ask("/assignment/queues/none", form=whom(w)), 404
+    ),
+    form("/assignment/duties/{duty_id}/end", "own", OWNER, lambda w, b: Ask(f"/assignment/duties/{w.duty()}/end", {})),
+    form("/assignment/duties/{duty_id}/end", "none", OWNER, lambda w, b: Ask("/assignment/duties/none/end", {}), 404),
+    form("/groups", "new", OWNER, lambda w, b: Ask("/groups", form=grouping(w))),
+    form("/groups/{group_id}", "group", OWNER, lambda w, b: Ask(f"/groups/{w.group()}", form=grouping(w))),
+    form("/groups/{group_id}", "none", OWNER, lambda w, b: Ask("/groups/none", form=grouping(w)), 404),
+    form("/groups/{group_id}/drop", "group", OWNER, lambda w, b: Ask(f"/groups/{w.group()}/drop", {})),
+    form("/groups/{group_id}/drop", "none", OWNER, lambda w, b: Ask("/groups/none/drop", {}), 404),
+    get("/api/groups", "list", LOOKERS, lambda w, b: "/api/groups"),
+    Line("POST", "/api/groups", "new", OWNER, lambda w, b: Ask("/api/groups", body={"name": key(), "people": [b.id]})),
+    Line("DELETE", "/api/groups/{group_id}", "group", OWNER, lambda w, b: Ask(f"/api/groups/{w.group()}")),
+    Line("DELETE", "/api/groups/{group_id}", "none", OWNER, lambda w, b: Ask("/api/groups/none"), 404),
+    get("/api/duties", "list", LOOKERS, lambda w, b: "/api/duties?queue=turns"),
+    Line("POST", "/api/duties", "queue", OWNER, lambda w, b: Ask("/api/duties", body=whose(w))),
+    Line("DELETE", "/api/duties/{duty_id}", "duty", OWNER, lambda w, b: Ask(f"/api/duties/{w.duty()}")),
+    Line("DELETE", "/api/duties/{duty_id}", "none", OWNER, lambda w, b: Ask("/api/duties/none"), 404),
     # Adjudicators.
     get("/adjudicate", "page", JUDGES, lambda w, b: "/adjudicate"),
     form("/adjudicate/queues/{queue_id}/next", "queue", JUDGES, lambda w, b: Ask("/adjudicate/queues/turns/next", {})),
@@ -279,7 +420,7 @@ LINES: Final[tuple[Line, ...]] = (
     # Videos.
     *(
         Line(method, route, thing, may, partial(watching, route, thing), otherwise)
-        for method, route in (("GET", FILM), ("HEAD", FILM), ("GET", f"{FILM}/frames"))
+        for method, route in WATCHED
         for thing, may, otherwise in (
             ("of a unit that one was given", ALL, None),
             ("of a dialogue in which one asks", ALL, 404),
@@ -288,10 +429,64 @@ LINES: Final[tuple[Line, ...]] = (
     ),
     *(
         Line(method, route, "of nobody's unit", LOOKERS, partial(watching, route, "of nobody's unit"), others=404)
-        for method, route in (("GET", FILM), ("HEAD", FILM), ("GET", f"{FILM}/frames"))
+        for method, route in WATCHED
     ),
     form("/setup/settings", "project", OWNER, lambda w, b: Ask("/setup/settings", form={"lease_minutes": "30"})),
 )
+
+
+def silent(world: World, unit: str) -> str:
+    """A unit without a video: whoever asks about a video in a dialogue sees no unit about it."""
+    with world.changing() as change:
+        change.session.get_one(UnitRow, unit).video_id = None
+    return unit
+
+
+def opened(world: World) -> str:
+    return silent(world, world.unit())
+
+
+def complete(world: World) -> str:
+    unit = opened(world)
+    world.work("other", "complete", unit)
+    return unit
+
+
+def differing(world: World) -> str:
+    """A unit on which two differ, in nobody's hands."""
+    assignment, _ = world.dispute("owner")
+    with world.changing() as change:
+        row = change.session.get_one(AssignmentRow, assignment)
+        unit = row.unit_id
+        give_back(change, row)
+    return silent(world, unit)
+
+
+def choosing(world: World, action: str, **fields: str) -> Ask:
+    unit = complete(world) if action == "return" else opened(world)
+    return Ask(f"/units/{action}", form={"unit": unit, **fields})
+
+
+def changing(world: World, action: str, **fields: Any) -> Ask:
+    unit = complete(world) if action == "return" else opened(world)
+    return Ask(f"/api/units/{action}", body={"units": [unit], **fields})
+
+
+def whom(world: World) -> dict[str, str]:
+    return {"people": world.browsers["other"].id, "least": "1", "most": "5", "deadline": "2030-01-31"}
+
+
+def whose(world: World) -> dict[str, Any]:
+    return {"queue": world.other_queue(), "people": [world.browsers["other"].id], "least": 2}
+
+
+def grouping(world: World) -> dict[str, str]:
+    return {"name": f"Group {key()}", "people": world.browsers["third"].id}
+
+
+def backed_up(world: World) -> str:
+    world.work("other")
+    return make_backup(world.team.project, world.browsers["owner"].id).name
 
 
 def resetting(world: World) -> str:
@@ -389,6 +584,28 @@ def queue(world: World) -> str:
     return "turns"
 
 
+def training(world: World, queue_id: str) -> Ask:
+    with world.team.project.database.reading() as session:
+        done = session.scalars(select(UnitRow.id).where(UnitRow.state == "done", UnitRow.queue_id == "turns")).first()
+    return Ask(f"/setup/queues/{queue_id}/training", form={"unit": str(done)} if done is not None else {})
+
+
+def ruling(world: World, queue_id: str) -> Ask:
+    return Ask(f"/setup/queues/{queue_id}/training/rule", form={"pass_percent": str(secrets.randbelow(100))})
+
+
+def explaining(unit_id: str) -> Ask:
+    return Ask(f"/setup/training/{unit_id}", form={"text": f"1: Because of {key()}.", "action": "explain"})
+
+
+def guiding(world: World, queue_id: str) -> Ask:
+    with world.team.project.database.reading() as session:
+        queue = session.get(QueueRow, queue_id)
+        version = guideline_of(session, queue).version if queue is not None else 0
+    text = {"text": f"Look well, {key()}.", "based_on": str(version), "says": "Look.", "action": "save"}
+    return Ask(f"/setup/queues/{queue_id}/guideline", form=text)
+
+
 def closed(world: World) -> str:
     with world.changing() as change:
         row = QueueRow(id=key(), task="turns", title="Closed", position=9, overlap=1, is_open=False, settings={})
@@ -458,7 +675,9 @@ def sent_to_sign_in(answer: Any) -> bool:
 
 
 def well(answer: Any) -> bool:
-    return answer.status_code in (200, 303) and not (sent_to_sign_in(answer) and "next=" in answer.headers["location"])
+    return answer.status_code in (200, 202, 303) and not (
+        sent_to_sign_in(answer) and "next=" in answer.headers["location"]
+    )
 
 
 def browsers_anew(world: World) -> None:

@@ -423,8 +423,8 @@ def apply(
 ) -> int:
     """Write people's decisions as the next revision of the benchmark, in one write. Applying again changes nothing.
 
-    Example: `reeltalk review apply benchmarks/kitchen --dry-run`, then without. Exit code 1 if a settled decision
-    could not be applied.
+    Example: `reeltalk review apply benchmarks/kitchen --dry-run`, then without. Exit code 1 if settled work
+    was set aside because it cannot be written; the rest is written.
 
     Parameters
     ----------
@@ -440,10 +440,10 @@ def apply(
         applied = apply_reviews(project, into=into, dry_run=dry_run, progress=say)
     for line in applied.lines(into if into is not None else benchmark, dry_run=dry_run):
         print(line)
-    return 1 if applied.conflicts else 0
+    return 1 if applied.aside else 0
 
 
-@review.command(sort_key=5)
+@review.command(name=["export", "backup"], sort_key=5)
 def export(
     benchmark: BENCHMARK,
     out: Path,
@@ -456,16 +456,18 @@ def export(
 ) -> int:
     """Write the whole project as JSON Lines: people, queues, tasks, all work and its history. No passwords are written.
 
+    People may keep working meanwhile; you get the project as it was at one moment. `review backup` is the same command.
+
     `--only ratings` writes the ratings that people gave to answers, for `reeltalk calibrate --human`. `--only answers`
     writes people's answers to the test, for `reeltalk evaluate --model human:FOLDER`.
 
-    Example: `reeltalk review export benchmarks/kitchen kitchen-review`, `reeltalk review export benchmarks/kitchen
+    Example: `reeltalk review backup benchmarks/kitchen kitchen-review.zip`, `reeltalk review export benchmarks/kitchen
     people.jsonl --only ratings`, or `reeltalk review export benchmarks/kitchen people --only answers`.
 
     Parameters
     ----------
     out
-        Folder to create, whole or not at all; with `--only ratings` a JSON Lines file.
+        Folder to create, whole or not at all, or a file that ends with .zip; with `--only ratings` a JSON Lines file.
     only
         ratings or answers, in place of the whole project.
     person
@@ -481,10 +483,11 @@ def export(
         return _export_ratings(benchmark, out, database, overwrite=overwrite)
     if only == "answers":
         return _export_answers(benchmark, out, person, database)
-    from reeltalk.review.exporting import export_project
+    from reeltalk.review.exporting import ZIP, export_project, export_to_zip
 
+    write = export_to_zip if out.suffix == ZIP else export_project
     with open_project(benchmark, database) as project, ProgressBar() as bar:
-        manifest = export_project(project.database, out, progress=_progress_of(bar))
+        manifest = write(project.database, out, progress=_progress_of(bar))
     rows = {name.removesuffix(".jsonl"): entry.rows for name, entry in manifest.files.items()}
     print(f"{out}: {', '.join(f'{count:,} {name}' for name, count in rows.items() if count)}")
     return 0
@@ -533,18 +536,18 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
     Parameters
     ----------
     export
-        Folder that `reeltalk review export` wrote.
+        Folder or zip file that `reeltalk review export` or the page Backup wrote, of this or an earlier version.
     into
         Folder of the benchmark that the project is about; its review must be empty.
     """
     from reeltalk.review.database import ReviewProject
-    from reeltalk.review.exporting import restore_project
+    from reeltalk.review.exporting import opened_export, restore_project
     from reeltalk.store.benchmark import Benchmark
 
     opened = Benchmark.open(into)
     project = ReviewProject.open(into, url=database)
-    with contextlib.closing(project.database), ProgressBar() as bar:
-        manifest = restore_project(project.database, export, progress=_progress_of(bar))
+    with contextlib.closing(project.database), opened_export(export) as folder, ProgressBar() as bar:
+        manifest = restore_project(project.database, folder, progress=_progress_of(bar))
     rows = manifest.files["events.jsonl"].rows
     print(
         f"{manifest.project}: {rows:,} events, chain whole; nobody has a password yet: "

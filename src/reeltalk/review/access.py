@@ -19,7 +19,7 @@ class Role(StrEnum):
     """Settles disagreements and returns work."""
     ANNOTATOR = "annotator"
     READER = "reader"
-    """Sees the board and the results."""
+    """Sees the board and complete units, and changes nothing."""
 
 
 class Action(StrEnum):
@@ -34,7 +34,7 @@ class Action(StrEnum):
     SEE_TEAM = "see_team"
     """See everybody's numbers and their agreement."""
     SEE_RESULTS = "see_results"
-    """See settled work and the history of complete units."""
+    """See complete units with everybody's work on them."""
     MANAGE = "manage"
     """Change people, invitations, queues and settings."""
 

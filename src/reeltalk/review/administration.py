@@ -5,16 +5,19 @@ cover withheld values, and somebody who guesses a decision could check the guess
 --verify` checks the chain on the machine of the database.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlencode
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import ColumnElement, Row, Select, Text, func, or_, select, type_coerce
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, Role, may
 from reeltalk.review.assigning import ADJUDICATOR, ORDER, ORDERS, UNFINISHED
-from reeltalk.review.database import ProjectSettings
+from reeltalk.review.database import Database, ProjectSettings
+from reeltalk.review.describing import searched
 from reeltalk.review.errors import Conflict, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
 from reeltalk.review.naming import unit_names
@@ -24,14 +27,18 @@ from reeltalk.review.tables import (
     AssignmentRow,
     EventRow,
     InvitationRow,
+    LiveDialogueRow,
     PersonRow,
     ProjectRow,
     QueueRow,
     TokenRow,
     UnitRow,
+    UnitWordsRow,
+    canonical_json,
     moment,
 )
 from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.schema.record import Json
 
 
@@ -178,7 +185,7 @@ def change_queue(
         change: The transaction.
         queue_id: Which queue.
         title: Its title for people.
-        position: Its place among the queues, 0 to 1000.
+        position: Its place among the queues, 0 to 999.
         overlap: How many people do each unit. Complete units stay complete.
         is_open: Whether people may take units. Work that was begun can be finished in any case.
         approval: Whether an adjudicator approves units that become complete because fewer people do each.
@@ -193,8 +200,8 @@ def change_queue(
     if queue is None:
         raise NotFound("there is no such queue")
     title = clean_line(title, "a title", LONGEST_TITLE, field="title")
-    if not 0 <= position <= 1000:
-        raise InvalidValue("the order is a number from 0 to 1000", field="position")
+    if not 0 <= position < 1000:
+        raise InvalidValue("the order is a number from 1 to 1000", field="position")
     if not 1 <= overlap <= LARGEST_OVERLAP:
         raise InvalidValue(f"1 to {LARGEST_OVERLAP} people can do each task", field="overlap")
     if order not in ORDERS:
@@ -241,11 +248,74 @@ TEAM_EVENTS: Final = frozenset(
     {
         *("invite", "withdraw", "join", "role", "disable", "enable"),
         *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
-        *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair"),
+        *("load", "rename", "benchmark", "queue", "overlap", "settings", "apply", "pair", "backup", "seen"),
+        *("line", "guideline", "reading", "training_rule"),
         *("group", "ungroup", "assign", "unassign"),
     }
 )
 """Kinds of events that contain no work. All others belong to a unit, or are withheld."""
+UNIT_EVENTS: Final = frozenset(
+    {
+        *("take", "give_back", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
+        *("wait", "resume", "complete", "result", "settle", "unsettle", "gold", "training", "set_aside", "comment"),
+        *("begin", "say", "finish", "judge"),
+    }
+)
+"""Kinds of events that belong to a unit, or to a dialogue of a pair."""
+
+
+@dataclass(frozen=True)
+class EventFilter:
+    """Which events to show. What is empty selects all."""
+
+    person: str = ""
+    """The author's id, or `operator`."""
+    kind: str = ""
+    queue: str = ""
+    """Id of a queue: it, its units, and the work on them."""
+    unit: str = ""
+    """A unit's id, or part of its name."""
+    day: str = ""
+    """A day in UTC, as `2026-11-22`."""
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """As SQL about an event.
+
+        Raises:
+            InvalidValue: The day is no day.
+        """
+        found: list[ColumnElement[bool]] = []
+        if self.person:
+            found.append(EventRow.author == self.person)
+        if self.kind:
+            found.append(EventRow.kind == self.kind)
+        if self.queue:
+            units = select(UnitRow.id).where(UnitRow.queue_id == self.queue)
+            found.append(or_(EventRow.subject == self.queue, _is_about(units)))
+        if self.unit:
+            words = type_coerce(UnitWordsRow.words, Text()).contains(
+                canonical_json(searched(self.unit))[1:-1], autoescape=True
+            )
+            named = select(UnitWordsRow.unit_id).where(words)
+            found.append(_is_about(select(UnitRow.id).where(or_(UnitRow.id == self.unit, UnitRow.id.in_(named)))))
+        if self.day:
+            try:
+                first = datetime.fromisoformat(f"{self.day}T00:00:00+00:00")
+            except ValueError:
+                raise InvalidValue("a day is written as 2026-11-22", field="day") from None
+            found += [EventRow.at >= moment(first), EventRow.at < moment(first + timedelta(days=1))]
+        return found
+
+    def address(self) -> str:
+        """As the query of an address, with an `&` in front; empty if it selects all."""
+        given = {name: value for name, value in vars(self).items() if value}
+        return f"&{urlencode(given)}" if given else ""
+
+
+def _is_about(units: Select[str]) -> ColumnElement[bool]:
+    works = select(AssignmentRow.id).where(AssignmentRow.unit_id.in_(units))
+    dialogues = select(LiveDialogueRow.id).where(LiveDialogueRow.unit_id.in_(units))
+    return or_(*(EventRow.subject.in_(subjects) for subjects in (units, works, dialogues)))
 
 
 @dataclass(frozen=True)
@@ -266,6 +336,15 @@ class VisibleEvent:
     after: Json
     withheld: bool
     """True if place and values are left out."""
+
+    @property
+    def spoken_place(self) -> str:
+        """The place for people, who count from 1; empty if there is none."""
+        if self.place is None:
+            return ""
+        if self.kind == "say":
+            return f"message {int(self.place) + 1}"
+        return spoken_place(self.place)
 
     def document(self) -> dict[str, Json]:
         """As JSON for scripts."""
@@ -301,16 +380,44 @@ def visible_events(session: Session, rows: Sequence[EventRow]) -> list[VisibleEv
     return found
 
 
-def events_after(session: Session, seq: int, limit: int) -> list[VisibleEvent]:
-    """The events that follow one, first to last."""
-    query = select(EventRow).where(EventRow.seq > seq).order_by(EventRow.seq).limit(min(limit, MOST_EVENTS))
-    return visible_events(session, session.scalars(query).all())
+EVERYTHING: Final = EventFilter()
 
 
-def events_before(session: Session, seq: int | None, limit: int) -> list[VisibleEvent]:
-    """The events before one, or the latest, last to first."""
-    query = select(EventRow).order_by(EventRow.seq.desc()).limit(min(limit, MOST_EVENTS))
+def events_after(session: Session, seq: int, limit: int, chosen: EventFilter = EVERYTHING) -> list[VisibleEvent]:
+    """The events that follow one, first to last.
+
+    Raises:
+        InvalidValue: The filter cannot be used.
+    """
+    query = select(EventRow).where(EventRow.seq > seq, *chosen.conditions()).order_by(EventRow.seq)
+    return visible_events(session, session.scalars(query.limit(min(limit, MOST_EVENTS))).all())
+
+
+def events_before(
+    session: Session, seq: int | None, limit: int, chosen: EventFilter = EVERYTHING
+) -> list[VisibleEvent]:
+    """The events before one, or the latest, last to first.
+
+    Raises:
+        InvalidValue: The filter cannot be used.
+    """
+    query = select(EventRow).where(*chosen.conditions()).order_by(EventRow.seq.desc()).limit(min(limit, MOST_EVENTS))
     return visible_events(session, session.scalars(query if seq is None else query.where(EventRow.seq < seq)).all())
+
+
+def all_events(database: Database, chosen: EventFilter) -> Iterator[VisibleEvent]:
+    """All events that a filter selects, first to last. They are read a few at a time.
+
+    Raises:
+        InvalidValue: The filter cannot be used.
+    """
+    last, found = 0, True
+    while found:
+        with database.reading() as session:
+            some = events_after(session, last, MOST_EVENTS, chosen)
+        yield from some
+        found = len(some) == MOST_EVENTS
+        last = some[-1].seq if some else last
 
 
 def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:

@@ -36,10 +36,17 @@ from reeltalk.review.processes import Processes
 from reeltalk.review.routes import (
     accounts,
     administration,
+    assignment,
+    backups,
     board,
     collecting,
     comments,
+    guidelines,
     media,
+    pay,
+    quality,
+    training,
+    units,
     work,
 )
 from reeltalk.review.tables import InvitationRow, PersonRow
@@ -59,7 +66,22 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
-    areas = (accounts, work, media, board, comments, collecting, administration)
+    areas = (
+        accounts,
+        work,
+        media,
+        board,
+        quality,
+        pay,
+        units,
+        comments,
+        collecting,
+        assignment,
+        guidelines,
+        backups,
+        training,
+        administration,
+    )
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")

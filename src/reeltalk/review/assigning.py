@@ -6,34 +6,40 @@ returned, or was submitted. There are never more live copies than places. A copy
 """
 
 import hashlib
+import itertools
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.access import ALLOWED, Action
-from reeltalk.review.collecting import hidden_videos
+from reeltalk.review.collecting import hidden_videos, known_videos
 from reeltalk.review.duties import Reach, reach_of, units_of_person
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
-from reeltalk.review.gold import may_get
-from reeltalk.review.tables import AssignmentRow, CommentRow, EntryRow, PersonRow, QueueRow, UnitRow, moment
+from reeltalk.review.gold import is_training, may_get
+from reeltalk.review.tables import AssignmentRow, CommentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.training import TRAINEE, training_of, training_state, was_not_trained_on
 
 ANNOTATOR: Final = "annotator"
 ADJUDICATOR: Final = "adjudicator"
 UNFINISHED: Final = ("working", "returned")
 LIVE: Final = (*UNFINISHED, "submitted", "waiting")
 LAPSED: Final = "lapsed"
+TEST: Final = "test"
+"""The kind of work in which people answer questions that they must not know."""
 LONGEST_LEASE: Final = timedelta(hours=24)
 """A lease that ends later was given by a wrong clock and holds nothing."""
 ORDER: Final = "order"
 """Key in a queue's settings: one of `ORDERS`."""
 ORDERS: Final = ("given", "video", "random")
 _PRIME: Final = 10_007
+_SOME: Final = 256
 
 
 def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
@@ -62,7 +68,12 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
             AssignmentRow.role == ANNOTATOR,
             or_(
                 AssignmentRow.state.in_(UNFINISHED),
-                and_(AssignmentRow.state == LAPSED, UnitRow.state == "open", places_held(change.at) < queue.overlap),
+                and_(
+                    AssignmentRow.state == LAPSED,
+                    UnitRow.state == "open",
+                    places_held(change.at) < queue.overlap,
+                    may_take(person_id),
+                ),
             ),
         )
         # `returned` sorts before `working`: returned work comes first.
@@ -74,36 +85,68 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
             regain_place(change, own, session.get_one(UnitRow, own.unit_id))
         renew_lease(own, lease_minutes=lease_minutes, now=change.at)
         return own
+    training = training_state(session, queue, person_id)
+    if training is not None and training.is_due:
+        return _train(change, queue, person_id, lease_minutes=lease_minutes)
+    if training is not None and training.has_failed:
+        return None
     unit = _next_free(session, queue, person_id, change.at)
     return take_unit(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
+
+
+def _train(change: Transaction, queue: QueueRow, person_id: str, *, lease_minutes: int) -> AssignmentRow | None:
+    """The training task that a person does next."""
+    found = training_of(change.session, queue, person_id)
+    if isinstance(found, UnitRow):
+        return take_unit(change, found, person_id, TRAINEE, lease_minutes=lease_minutes)
+    if found is not None:
+        renew_lease(found, lease_minutes=lease_minutes, now=change.at)
+    return found
 
 
 def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> UnitRow | None:
     """The first unit that a person may take: of those assigned to them, or else of those that are for everybody."""
     reach = reach_of(session, person_id, queue.id)
+    if not reach.has_units:
+        return _first_free(session, queue, person_id, now) if _left(session, reach) else None
+    assigned = _first_free(session, queue, person_id, now, reach.is_assigned())
+    if assigned is not None:
+        is_gold = UnitRow.gold.is_not(None)
+        due = is_due(*_shares(session, person_id, queue.id)) and _first_free(session, queue, person_id, now, is_gold)
+        return due or assigned
+    return _first_free(session, queue, person_id, now, reach.is_general()) if _left(session, reach) else None
+
+
+def _first_free(
+    session: Session, queue: QueueRow, person_id: str, now: str, *wanted: ColumnElement[bool]
+) -> UnitRow | None:
+    """The first unit in a person's order that fulfils conditions and has a place for them."""
+    is_open = (UnitRow.queue_id == queue.id, UnitRow.state == "open", *wanted)
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
+    order = (*order_of(queue, person_id), UnitRow.gold.is_(None))
     free = (
         select(UnitRow)
         .where(
-            UnitRow.queue_id == queue.id,
-            UnitRow.state == "open",
+            *is_open,
             ~mine,
+            ~is_training(),
             or_(UnitRow.gold.is_not(None), places_held(now) < queue.overlap),
-            may_get(person_id),
-            may_know(person_id),
-            was_not_told(person_id),
+            may_take(person_id),
         )
-        .order_by(*order_of(queue, person_id), UnitRow.gold.is_(None))
+        .order_by(*order)
         .limit(1)
     )
-    if not reach.has_units:
-        return session.scalars(free).one_or_none() if _left(session, reach) else None
-    assigned = session.scalars(free.where(reach.is_assigned())).one_or_none()
-    if assigned is not None:
-        held, gold, total, golds = _shares(session, person_id, queue.id)
-        due = session.scalars(free.where(UnitRow.gold.is_not(None))) if is_due(held, gold, total, golds) else None
-        return (due.one_or_none() if due is not None else None) or assigned
-    return session.scalars(free.where(reach.is_general())).one_or_none() if _left(session, reach) else None
+    if queue.settings.get(ORDER, ORDERS[0]) == ORDERS[0]:
+        return session.scalars(free).one_or_none()
+    # No index has the other orders. Counting the held places of a few units at a time is quicker than of all.
+    own = select(AssignmentRow.unit_id).where(AssignmentRow.person_id == person_id)
+    ordered = select(UnitRow.id).where(*is_open, UnitRow.id.not_in(own)).order_by(*order).limit(_SOME)
+    for start in itertools.count(0, _SOME):
+        ids = session.scalars(ordered.offset(start)).all()
+        found = session.scalars(free.where(UnitRow.id.in_(ids))).one_or_none() if ids else None
+        if found is not None or len(ids) < _SOME:
+            return found
+    return None
 
 
 def order_of(queue: QueueRow, person_id: str) -> tuple[ColumnElement[Any], ...]:
@@ -141,7 +184,7 @@ def _shares(session: Session, person_id: str, queue_id: str) -> tuple[int, int, 
         .where(UnitRow.queue_id == queue_id, AssignmentRow.person_id == person_id, AssignmentRow.role == ANNOTATOR)
     )
     held, gold = session.execute(own).one()
-    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id)
+    units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, ~is_training())
     golds = session.scalar(units.where(UnitRow.gold.is_not(None))) or 0
     return held, gold, session.scalar(units) or 0 if golds else 0, golds
 
@@ -158,9 +201,39 @@ def is_due(held: int, gold: int, total: int, golds: int) -> bool:
     return golds > 0 and (gold + 1) * total <= (held + 1) * golds
 
 
+def may_take(person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit: nothing that this person has seen, or may not see, keeps them from working on it."""
+    seen = (was_not_told(person_id), was_not_shown(person_id), was_not_trained_on(person_id))
+    return and_(may_get(person_id), may_know(person_id), may_answer(person_id), *seen)
+
+
 def may_know(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: it reveals nothing about a video that this person asks about in a live dialogue."""
-    return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(hidden_videos(person_id)))
+    """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now."""
+    unit, queue = aliased(UnitRow), aliased(QueueRow)
+    examined = (
+        select(unit.video_id)
+        .join(AssignmentRow, AssignmentRow.unit_id == unit.id)
+        .join(queue, queue.id == unit.queue_id)
+        .where(
+            unit.video_id.is_not(None),
+            queue.task == TEST,
+            queue.id != UnitRow.queue_id,
+            AssignmentRow.person_id == person_id,
+            AssignmentRow.state.in_(UNFINISHED),
+        )
+        .correlate(UnitRow)
+    )
+    return or_(
+        UnitRow.video_id.is_(None),
+        and_(UnitRow.video_id.not_in(hidden_videos(person_id)), UnitRow.video_id.not_in(examined)),
+    )
+
+
+def may_answer(person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit: it is no part of a test, or this person has not worked on its video in another queue."""
+    tests = select(QueueRow.id).where(QueueRow.task == TEST)
+    known = known_videos(person_id, UnitRow.queue_id)
+    return or_(UnitRow.queue_id.not_in(tests), UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known))
 
 
 def was_not_told(person_id: str) -> ColumnElement[bool]:
@@ -177,6 +250,16 @@ def was_not_told(person_id: str) -> ColumnElement[bool]:
     )
     told = exists().where(CommentRow.unit_id == UnitRow.id, CommentRow.author_id != person_id, or_(~by_lead, works))
     return ~and_(leads, told)
+
+
+def was_not_shown(person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit: this person could not see all work on it.
+
+    Owners and adjudicators can once all is in, so they do not work on the unit if it is open again.
+    """
+    person = aliased(PersonRow)
+    leads = exists().where(person.id == person_id, person.role.in_(ALLOWED[Action.ADJUDICATE]))
+    return ~and_(leads, exists().where(EventRow.subject == UnitRow.id, EventRow.kind == "unsettle"))
 
 
 def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
@@ -208,7 +291,8 @@ def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, 
     """Give a unit to somebody.
 
     Raises:
-        Conflict: They have it already, in this or another role; or others hold all its places.
+        Conflict: They have it already, in this or another role; others hold all its places; or what they have seen
+            keeps them from working on it.
     """
     session = change.session
     if session.scalars(
@@ -217,6 +301,9 @@ def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, 
         raise Conflict("you have worked on this task already; somebody else must do it")
     if unit.state != ("adjudication" if role == ADJUDICATOR else "open"):
         raise Conflict("this task needs nobody else; take another")
+    fitting = select(UnitRow.id).where(UnitRow.id == unit.id, may_take(person_id))
+    if role == ANNOTATOR and session.scalars(fitting).first() is None:
+        raise Conflict("this person has seen, or may not see, what this task shows; somebody else must do it")
     row = AssignmentRow(
         id=secrets.token_hex(8),
         unit_id=unit.id,
@@ -328,25 +415,38 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
         .having(func.count() >= queue.overlap)
     )
     has_room = or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None))
-    free = and_(UnitRow.id.not_in(own), has_room, may_get(person_id), may_know(person_id), was_not_told(person_id))
+    training = training_state(session, queue, person_id)
+    if training is not None and training.is_due:
+        return training.tasks - training.submitted
+    if training is not None and training.has_failed:
+        return 0
+    free = and_(UnitRow.id.not_in(own), ~is_training(), has_room, may_take(person_id))
     reach = reach_of(session, person_id, queue_id)
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
     if not reach.has_units and reach.general and reach.most is None:
         return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0
-    begun = session.scalar(units.where(UnitRow.id.in_(unfinished))) or 0
-    assigned = session.scalar(units.where(free, reach.is_assigned())) or 0 if reach.has_units else 0
-    extra = _gold_between(session, units.where(free, UnitRow.gold.is_not(None)), reach, assigned) if assigned else 0
-    general = units.where(free, reach.is_general()) if reach.has_units else units.where(free)
+    # One pass over the units: each of these sets is costly.
+    kinds = select(
+        UnitRow.id.in_(unfinished).label("begun"),
+        (reach.is_assigned() if reach.has_units else false()).label("assigned"),
+        (reach.is_general() if reach.has_units else true()).label("general"),
+        UnitRow.gold.is_not(None).label("gold"),
+    ).where(UnitRow.queue_id == queue_id, UnitRow.state == "open", or_(free, UnitRow.id.in_(unfinished)))
+    counts = Counter(tuple(map(bool, row)) for row in session.execute(kinds))
+    begun = sum(count for kind, count in counts.items() if kind[0])
+    assigned = counts[False, True, False, False]
+    golds = sum(count for kind, count in counts.items() if kind[3] and not kind[0])
+    extra = _gold_between(_shares(session, person_id, queue_id), golds, assigned)
+    general = sum(count for kind, count in counts.items() if kind[2] and not kind[0])
     left = _left(session, reach)
     if left:
-        left = max(0, min(left - assigned - extra, (session.scalar(general) or 0) - extra))
+        left = max(0, min(left - assigned - extra, general - extra))
     return begun + assigned + extra + int(left)
 
 
-def _gold_between(session: Session, free_gold: Select[tuple[int]], reach: Reach, assigned: int) -> int:
-    """How many units of gold a person will get between those that are assigned to them."""
-    held, gold, total, golds = _shares(session, reach.person_id, reach.queue_id)
-    free = (session.scalar(free_gold) or 0) if golds else 0
+def _gold_between(shares: tuple[int, int, int, int], free: int, assigned: int) -> int:
+    """How many of the free units of gold a person will get between those that are assigned to them."""
+    held, gold, total, golds = shares
     found = 0
     while free and assigned:
         if is_due(held, gold, total, golds):
@@ -355,6 +455,17 @@ def _gold_between(session: Session, free_gold: Select[tuple[int]], reach: Reach,
             assigned -= 1
         held += 1
     return found
+
+
+def known_units(session: Session, queue_id: str, person_id: str) -> int:
+    """How many open units of a test somebody does not get because they have worked on the video."""
+    own = select(AssignmentRow.unit_id).where(AssignmentRow.person_id == person_id)
+    counted = (
+        select(func.count())
+        .select_from(UnitRow)
+        .where(UnitRow.queue_id == queue_id, UnitRow.state == "open", UnitRow.id.not_in(own), ~may_answer(person_id))
+    )
+    return session.scalar(counted) or 0
 
 
 def _live(session: Session, unit: UnitRow, role: str) -> Sequence[AssignmentRow]:

@@ -2,9 +2,9 @@
 
 There is no build step. The name of a bundle contains a hash of its content, so browsers may keep it for ever.
 
-A page names the modules that it starts in the attribute `data-start` of its `html` element, as `data-start="forms"`: they
-run, and their function `start` is called if they have one. Other modules run when a module imports them. `review.css` applies
-to every page; the sheet `NAME.css` applies to pages whose `html` element has the class `NAME`.
+A page names the modules that it starts in the attribute `data-start` of its `html` element, as `data-start="forms"`.
+They run, and their function `start` is called if they have one. Other modules run when a module imports them.
+`review.css` applies to every page; the sheet `NAME.css` applies to pages whose `html` element has the class `NAME`.
 """
 
 import gzip
@@ -21,7 +21,7 @@ _IMPORT: Final = re.compile(r'^import (?:\{([^}]*)\} from )?"(\.{1,2}/[\w./-]+\.
 _EXPORT: Final = re.compile(r"^export (?=(?:(?:async )?function\*?|class|const) (\w+))", re.MULTILINE)
 _EXPORT_LIST: Final = re.compile(r"(?:^|(?<=;))export ?\{([^}]*)\};?", re.MULTILINE)
 _OTHER: Final = re.compile(r"^(?:import|export)\b(?! ?\().*", re.MULTILINE)
-_FIRST_SHEETS: Final = ("review.css", "turns.css")
+_FIRST_SHEETS: Final = ("review.css", "turns.css", "watch.css", "editor.css")
 """Sheets that others rest on."""
 
 _HEAD: Final = """\
@@ -76,7 +76,7 @@ def bundled_script(folder: Path) -> str:
 
     Raises:
         ValueError: A module imports a module that is not there or, through others, itself; or an import or export does
-            not list names. The message names the module.
+            not list names. The message names it.
     """
     sources = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in _modules(folder)}
     needs: dict[str, list[str]] = {}

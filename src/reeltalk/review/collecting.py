@@ -10,19 +10,21 @@ import hashlib
 import secrets
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import CompoundSelect, Select, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
-from reeltalk.review.naming import ContentNames
+from reeltalk.review.naming import ContentNames, dialogue_name
 from reeltalk.review.tables import (
     AssignmentRow,
+    EventRow,
     LiveDialogueRow,
     MessageRow,
     PairRow,
@@ -261,6 +263,59 @@ def finish_dialogue(change: Transaction, person_id: str, dialogue_id: str) -> Li
     return row
 
 
+@dataclass(frozen=True)
+class PairTurn:
+    """What comes next in one of somebody's pairs."""
+
+    pair_id: str
+    queue_id: str
+    partner: str
+    """The other's name."""
+    says: str
+    """What comes next, as a sentence."""
+    action: str | None
+    """The button that leads there; None if the person must wait, or all is collected."""
+    is_due: bool
+    """True if the other waits for this person."""
+
+
+def pair_turns(session: Session, person_id: str) -> list[PairTurn]:
+    """Whose turn it is in each of somebody's pairs that have not ended; those that wait for this person come first."""
+    query = select(PairRow).where(
+        PairRow.ended_at.is_(None), or_(PairRow.first_id == person_id, PairRow.second_id == person_id)
+    )
+    found = [_pair_turn(session, person_id, pair) for pair in session.scalars(query.order_by(PairRow.created_at))]
+    return sorted(found, key=lambda turn: not turn.is_due)
+
+
+def _pair_turn(session: Session, person_id: str, pair: PairRow) -> PairTurn:
+    partner = session.get_one(PersonRow, pair.second_id if pair.first_id == person_id else pair.first_id).name
+    dialogues = dialogues_of(session, pair.id)
+    counted = [row for row in dialogues if row.state != DROPPED]
+    live = next((row for row in dialogues if row.state == LIVE), None)
+    approved = sum(row.state == APPROVED for row in counted)
+    action, is_due = None, False
+    if live is not None:
+        said = len(messages_of(session, live.id))
+        asks, is_question = live.investigator_id == person_id, said % 2 == 0
+        is_due, action = asks == is_question, "Go on"
+        verb = "ask" if is_question else "answer"
+        name = dialogue_name(live.number, pair.goal)
+        says = f"{name}: it is your turn to {verb}." if is_due else f"{name}: {partner} is to {verb}."
+    elif len(counted) >= pair.goal:
+        says = "All dialogues are collected. Thank you."
+    elif approved < collect_settings(session, pair.queue_id).approve_first and any(
+        row.state == AWAITING for row in counted
+    ):
+        says = "Your last dialogue awaits approval."
+    else:
+        first_asks = len(counted) < pair.goal / 2
+        asks = (pair.first_id == person_id) == first_asks
+        says = f"{dialogue_name(len(counted), pair.goal)} can begin: you {'ask' if asks else 'answer'}."
+        action, is_due = "Begin", asks
+    return PairTurn(pair.id, pair.queue_id, partner, says, action, is_due)
+
+
 def judge_dialogue(change: Transaction, person_id: str, dialogue_id: str, verdict: str, note: str) -> LiveDialogueRow:
     """Approve a finished dialogue, send it back, or drop it.
 
@@ -313,6 +368,32 @@ def hidden_videos(person_id: str) -> Select[str | None]:
             LiveDialogueRow.state.in_((LIVE, AWAITING)),
         )
     )
+
+
+def known_videos(person_id: str, queue_id: Any) -> CompoundSelect[Any]:
+    """As SQL: ids of the videos on which a person has worked in other queues: units, dialogues, and judging of these.
+
+    People who take the test get no questions about them.
+
+    Args:
+        person_id: The person.
+        queue_id: Id of the queue that does not count, as a value or as SQL.
+    """
+    unit, other = aliased(UnitRow), aliased(UnitRow)
+    mine, talk = aliased(AssignmentRow), aliased(LiveDialogueRow)
+    judged = exists().where(EventRow.subject == talk.id, EventRow.kind == "judge", EventRow.author == person_id)
+    takes_part = or_(talk.investigator_id == person_id, talk.correspondent_id == person_id, judged)
+    held = (
+        select(unit.video_id.label("known"))
+        .join(mine, mine.unit_id == unit.id)
+        .where(unit.video_id.is_not(None), unit.queue_id != queue_id, mine.person_id == person_id)
+    )
+    talked = (
+        select(other.video_id)
+        .join(talk, talk.unit_id == other.id)
+        .where(other.video_id.is_not(None), other.queue_id != queue_id, takes_part)
+    )
+    return held.union_all(talked)
 
 
 def own_dialogue(session: Session, person_id: str, dialogue_id: str) -> LiveDialogueRow:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import ColumnElement, Text, and_, exists, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Select, Text, and_, exists, or_, select, type_coerce
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from reeltalk.review.access import ALLOWED, Action, may
@@ -103,20 +103,31 @@ def comments_on(
         unit: The unit.
         letters: Letters of annotators in place of their names, by id; None to show names.
     """
-    query = (
-        select(CommentRow, PersonRow.name, PersonRow.role)
-        .join(UnitRow, UnitRow.id == CommentRow.unit_id)
-        .join(PersonRow, PersonRow.id == CommentRow.author_id)
-        .where(CommentRow.unit_id == unit.id, readable_by(session, person_id))
-        .order_by(CommentRow.at, CommentRow.id)
-    )
     found = []
-    for row, name, role in session.execute(query):
+    for row, name, role in session.execute(_readable(session, person_id).where(CommentRow.unit_id == unit.id)):
         mine = row.author_id == person_id
         hidden = letters is not None and not mine and (role not in LEADS or row.author_id in letters)
         author = letters.get(row.author_id, SOMEBODY) if hidden and letters is not None else name
         found.append(Comment(row.id, row.unit_id, row.place, author, row.text, row.at, mine))
     return found
+
+
+def all_comments(session: Session, person_id: str) -> list[Comment]:
+    """All comments that somebody may read, first to last, with the names of their authors."""
+    return [
+        Comment(row.id, row.unit_id, row.place, name, row.text, row.at, row.author_id == person_id)
+        for row, name, _ in session.execute(_readable(session, person_id))
+    ]
+
+
+def _readable(session: Session, person_id: str) -> Select[CommentRow, str, str]:
+    return (
+        select(CommentRow, PersonRow.name, PersonRow.role)
+        .join(UnitRow, UnitRow.id == CommentRow.unit_id)
+        .join(PersonRow, PersonRow.id == CommentRow.author_id)
+        .where(readable_by(session, person_id))
+        .order_by(CommentRow.at, CommentRow.id)
+    )
 
 
 def comments_view(session: Session, person_id: str, unit: UnitRow, *, names: bool = True) -> dict[str, Json]:

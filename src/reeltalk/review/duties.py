@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, may
-from reeltalk.review.errors import Conflict, InvalidValue, NotFound
+from reeltalk.review.errors import InvalidValue, NotFound
 from reeltalk.review.events import Transaction
 from reeltalk.review.people import clean_line
 from reeltalk.review.tables import (
@@ -432,3 +432,88 @@ def units_of_person(session: Session, person_id: str, queue_id: str, states: Seq
         )
         or 0
     )
+
+
+@dataclass(frozen=True)
+class QueueDuty:
+    """A duty of a whole queue, with how far its people are."""
+
+    id: str
+    name: str
+    """Of the person or the group."""
+    is_group: bool
+    terms: Terms
+    people: tuple[tuple[str, int], ...]
+    """Name of each of its people, and how many units of the queue they have submitted. Who cannot work is left out."""
+
+    @property
+    def reached(self) -> int:
+        """How many of its people have submitted as many units as they should."""
+        return sum(done >= (self.terms.least or 0) for _, done in self.people)
+
+    def is_late(self, today: str) -> bool:
+        """True if the deadline has passed and somebody has done too little."""
+        return self.terms.deadline is not None and self.terms.deadline < today and self.reached < len(self.people)
+
+
+@dataclass(frozen=True)
+class QueueAssignment:
+    """Who works on a queue."""
+
+    id: str
+    title: str
+    overlap: int
+    duties: tuple[QueueDuty, ...]
+    """Empty: everybody who works here."""
+    units: int
+    """How many of its units are assigned to people of their own."""
+
+    @property
+    def able(self) -> int:
+        """How many people may take units without duties of their own; counts only where the queue has duties."""
+        return len({name for duty in self.duties for name, _ in duty.people})
+
+
+def queue_assignments(session: Session) -> list[QueueAssignment]:
+    """Who works on each queue of units, in the order of the queues."""
+    people = {
+        row.id: row.name
+        for row in session.scalars(select(PersonRow).where(PersonRow.disabled_at.is_(None)).order_by(PersonRow.sign_in))
+        if may(row.role, Action.WORK)
+    }
+    groups = {group.id: group for group in all_groups(session)}
+    whole = select(DutyRow).where(DutyRow.unit_id.is_(None)).order_by(DutyRow.created_at, DutyRow.id)
+    rows = session.scalars(whole).all()
+    duties: dict[str, list[QueueDuty]] = {}
+    names = {row.id: row.name for row in session.execute(select(PersonRow.id, PersonRow.name))}
+    done = _done(session) if rows else {}
+    for row in rows:
+        group = groups.get(row.group_id or "")
+        of = [name for name, _ in group.members] if group is not None else [row.person_id or ""]
+        found = tuple((people[name], done.get((row.queue_id, name), 0)) for name in of if name in people)
+        name = group.name if group is not None else names.get(row.person_id or "", "")
+        terms = Terms(row.deadline, row.least, row.most)
+        duties.setdefault(row.queue_id, []).append(QueueDuty(row.id, name, group is not None, terms, found))
+    units: dict[str, int] = dict(
+        session.execute(
+            select(DutyRow.queue_id, func.count(DutyRow.unit_id.distinct()))
+            .where(DutyRow.unit_id.is_not(None))
+            .group_by(DutyRow.queue_id)
+        ).all()  # type: ignore[arg-type]
+    )
+    queues = session.scalars(select(QueueRow).where(QueueRow.task.in_(TASKS)).order_by(QueueRow.position, QueueRow.id))
+    return [
+        QueueAssignment(row.id, row.title, row.overlap, tuple(duties.get(row.id, ())), units.get(row.id, 0))
+        for row in queues
+    ]
+
+
+def _done(session: Session) -> dict[tuple[str, str], int]:
+    """How many units each person has submitted, by queue and person."""
+    query = (
+        select(UnitRow.queue_id, AssignmentRow.person_id, func.count())
+        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
+        .where(AssignmentRow.role == "annotator", AssignmentRow.state == "submitted")
+        .group_by(UnitRow.queue_id, AssignmentRow.person_id)
+    )
+    return {(queue_id, person_id): count for queue_id, person_id, count in session.execute(query)}

@@ -4,8 +4,12 @@ Passwords, invitations, sessions, tokens and request keys are never exported. Pe
 after an operator has given them a new password (`reeltalk review invite --reset`).
 """
 
+import contextlib
 import hashlib
 import json
+import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Any, Final
@@ -19,18 +23,29 @@ from sqlalchemy.orm import Session
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.review.database import Database
+from reeltalk.review.describing import describe_units
 from reeltalk.review.events import broken_links
 from reeltalk.review.tables import Base, JsonText
+from reeltalk.review.tasks.task import remarks_of
 from reeltalk.schema.record import Json
-from reeltalk.store.atomic import writing_directory
+from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, writing, writing_directory
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.manifest import MANIFEST
 
 FORMAT: Final = "reeltalk.review"
-VERSION: Final = 1
+VERSION: Final = 2
 """Grows when the meaning of the files changes."""
-LEFT_OUT: Final = frozenset({"invitations", "sessions", "tokens", "resets", "requests"})
-"""Tables that would give access, or that only guard requests in progress."""
+ADDED_TABLES: Final = frozenset({"groups", "memberships", "duties", "guidelines", "readings", "comments"})
+"""Tables that exports of version 1 do not have. They are restored empty."""
+ADDED_COLUMNS: Final[Mapping[str, Mapping[str, Json]]] = {
+    "units": {"flags": 0, "set_aside": None, "disputed": 0},
+    "entries": {"unsure": False, "noted": False, "active_s": 0.0},
+}
+"""Columns that exports of version 1 do not have, with the values that they are restored with."""
+LEFT_OUT: Final = frozenset({"invitations", "sessions", "tokens", "resets", "requests", "unit_words"})
+"""Tables that would give access, that only guard requests in progress, or that follow from others."""
+ZIP: Final = ".zip"
+"""Ending of an export in one file."""
 SECRET: Final[Mapping[str, Mapping[str, str]]] = {"people": {"password": ""}}
 """Columns that are not exported, with the value that a restore puts in their place."""
 BATCH: Final = 2000
@@ -156,7 +171,8 @@ def read_export_manifest(folder: Path) -> ExportManifest:
     if isinstance(version := value.get("format_version"), int) and version > VERSION:
         raise BenchmarkError(f"{folder} was written by a newer reeltalk ({value.get('reeltalk')}); update reeltalk")
     manifest = parse(ExportManifest, value, file=path)
-    expected = {f"{table.name}.jsonl" for table in exported_tables()}
+    lacking = ADDED_TABLES if manifest.format_version < VERSION else frozenset()
+    expected = {f"{table.name}.jsonl" for table in exported_tables() if table.name not in lacking}
     if unknown := sorted(manifest.files.keys() ^ expected):
         raise InputError(
             f"the export does not hold the tables of this reeltalk: {unknown[0]}", file=path,
@@ -193,7 +209,10 @@ def restore_project(database: Database, folder: Path, *, progress: TableProgress
                     "the database holds a project already; restore into another one (--into, --database)"
                 )
         for table in exported_tables():
-            _read(session, table, folder / f"{table.name}.jsonl", manifest, progress)
+            if f"{table.name}.jsonl" in manifest.files:
+                _read(session, table, folder / f"{table.name}.jsonl", manifest, progress)
+        session.expire_all()
+        describe_units(session)
         progress("chain of events", 0, manifest.files["events.jsonl"].rows)
         broken = next(broken_links(session), None)
         if broken is not None:
@@ -201,13 +220,63 @@ def restore_project(database: Database, folder: Path, *, progress: TableProgress
     return manifest
 
 
+def export_to_zip(database: Database, file: Path, *, progress: TableProgress = lambda *_: None) -> ExportManifest:
+    """Write a project into one file, which appears whole or not at all. People may keep working meanwhile.
+
+    Args:
+        database: The project's database.
+        file: Target file, which must not exist.
+        progress: Called with the progress.
+
+    Raises:
+        BenchmarkError: The file is there or cannot be written, or the database cannot be read or holds no project.
+    """
+    if file.exists():
+        raise BenchmarkError(f"{file} is there already; choose another name")
+    with storage_errors(file), tempfile.TemporaryDirectory(dir=file.parent, prefix=PARTIAL_PREFIX) as place:
+        folder = Path(place) / "export"
+        manifest = export_project(database, folder, progress=progress)
+        with writing(file) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(folder.iterdir()):
+                archive.write(path, path.name)
+    return manifest
+
+
+@contextlib.contextmanager
+def opened_export(path: Path) -> Iterator[Path]:
+    """The folder of an export, while the block lasts; of a file, a copy that is unpacked beside it.
+
+    Raises:
+        InputError: The file is damaged, or holds something else than an export.
+        BenchmarkError: It cannot be unpacked.
+    """
+    if path.is_dir() or path.suffix != ZIP:
+        yield path
+        return
+    names = {MANIFEST, *(f"{table.name}.jsonl" for table in exported_tables())}
+    with storage_errors(path), tempfile.TemporaryDirectory(dir=path.parent, prefix=PARTIAL_PREFIX) as place:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                found = archive.namelist()
+                if strange := next((name for name in found if name not in names or found.count(name) > 1), None):
+                    raise InputError("not an export of a review", file=path, place=strange, hint=_AGAIN)
+                archive.extractall(place)
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error):
+            raise InputError("not a zip file, or damaged", file=path, hint="copy the export again") from None
+        yield Path(place)
+
+
 _AGAIN: Final = "nothing was restored; export the original project again"
 
 
 def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, progress: TableProgress) -> None:
     columns, total, done = _columns(table), manifest.files[file.name].rows, 0
+    added = ADDED_COLUMNS.get(table.name, {}) if manifest.format_version < VERSION else {}
+    given = [column for column in columns if column.name not in added]
+    more = {**SECRET.get(table.name, {}), **added}
     with file.open("rb") as stream:
-        for some in _batches(_rows(stream, file, columns, SECRET.get(table.name, {}))):
+        rows = _rows(stream, file, given, more)
+        for some in _batches(map(_with_remarks, rows) if table.name == "entries" and added else rows):
             try:
                 session.execute(insert(table), some)
             except IntegrityError as error:
@@ -223,6 +292,11 @@ def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, 
             progress(table.name, done, total)
 
 
+def _with_remarks(row: dict[str, Json]) -> dict[str, Json]:
+    unsure, noted = remarks_of(row["value"])
+    return {**row, "unsure": unsure, "noted": noted}
+
+
 def _batches(rows: Iterable[dict[str, Json]]) -> Iterator[list[dict[str, Json]]]:
     some: list[dict[str, Json]] = []
     for row in rows:
@@ -235,7 +309,7 @@ def _batches(rows: Iterable[dict[str, Json]]) -> Iterator[list[dict[str, Json]]]
 
 
 def _rows(
-    stream: Iterable[bytes], file: Path, columns: Sequence[Column[Any]], secret: Mapping[str, str]
+    stream: Iterable[bytes], file: Path, columns: Sequence[Column[Any]], more: Mapping[str, Json]
 ) -> Iterator[dict[str, Json]]:
     names = {column.name for column in columns}
     kinds = {column.name: _kinds(column) for column in columns if not isinstance(column.type, JsonText)}
@@ -252,7 +326,7 @@ def _rows(
                 raise InputError(
                     "has a value of another kind", file=file, line=number, place=name, value=row[name], hint=_AGAIN
                 )
-        yield {**row, **secret}
+        yield {**row, **more}
 
 
 def _kinds(column: Column[Any]) -> tuple[type, ...]:

@@ -1,25 +1,35 @@
 """Gold: copies of tasks with planted faults, to measure how well annotators find them.
 
 Each fault comes from a closed list and is made from the benchmark itself: an answer of another turn of the video, a
-question about another video, evidence from another scene. An annotator gets no gold that they could recognise.
+question about another video, evidence from another scene. An annotator gets no gold that they could recognise: nobody
+ever gets both gold and another unit that shows the same turns, in any queue and in any order.
 """
 
 import copy
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, exists, func, or_, select
+from sqlalchemy import ColumnElement, Text, and_, case, exists, func, literal, or_, select, type_coerce
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.metrics.uncertainty import Proportion, wilson
 from reeltalk.review.errors import InvalidValue, NotFound
 from reeltalk.review.events import Transaction
-from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, ResultRow, UnitRow
+from reeltalk.review.tables import (
+    AssignmentRow,
+    DutyRow,
+    EntryRow,
+    MembershipRow,
+    PersonRow,
+    QueueRow,
+    ResultRow,
+    UnitRow,
+)
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.turns import EDITABLE
 from reeltalk.schema.record import Json, derive_id
@@ -63,6 +73,11 @@ REMEDIES: Final[dict[Fault, Remedy]] = {
 LARGEST_SHARE: Final = 1 / 3
 """Largest share of a unit's turns that get a fault, but at least one turn: gold must look like any other unit."""
 
+LEAST_TURNS: Final = 2
+"""Fewest turns of a unit that gold is made from."""
+LEAST_APART: Final = 20
+"""Fewest units between gold and the unit that it copies, if that is open and the queue is long enough."""
+
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _CHINESE: Final = ("接下来视频里发生了什么?", "这个人现在在做什么?", "画面里有哪些东西?", "他为什么这样做?")
 _ENGLISH: Final = (
@@ -94,17 +109,24 @@ class PlantedUnit:
     """By place. All other places are unchanged."""
 
 
-def plant_faults(sources: Sequence[GoldSource], *, count: int, seed: int) -> list[PlantedUnit]:
+def plant_faults(
+    sources: Sequence[GoldSource], *, count: int, seed: int, only: Collection[str] | None = None
+) -> list[PlantedUnit]:
     """Make gold from some units. Faults are spread evenly over the kinds, as far as the units allow.
 
     Args:
         sources: All units.
         count: Number of gold units; fewer if fewer units can be made faulty.
         seed: Equal arguments give equal gold.
+        only: Ids of the units that may be copied; by default all. The others still lend turns.
     """
     rng = random.Random(f"gold {seed}")
     ordered = sorted(sources, key=lambda source: source.unit_id)
-    chosen = [source for source in ordered if len(source.content["turns"]) > 1]
+    chosen = [
+        source
+        for source in ordered
+        if len(source.content["turns"]) >= LEAST_TURNS and (only is None or source.unit_id in only)
+    ]
     rng.shuffle(chosen)
     planted: dict[Fault, int] = dict.fromkeys(Fault, 0)
     made: list[PlantedUnit] = []
@@ -302,8 +324,42 @@ class GoldResult:
     by_fault: Mapping[Fault, GoldMeasures]
 
 
-def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, trusted: Trusted) -> int:
-    """Put gold among the units of a queue.
+@dataclass(frozen=True)
+class GoldPlanted:
+    """How much gold was planted, and why no more."""
+
+    planted: int
+    wanted: int
+    unreachable: int
+    """Units that were not copied, since everybody has seen them or is needed for them: the copy would reach nobody."""
+    unfit: int
+    """Units that were not copied, since they have too few turns or no fault can be planted in them."""
+    crowded: int
+    """Units that were not copied, since the copy would come next to them."""
+    again: int
+    """Units that were copied with the same seed before."""
+
+    @property
+    def missing(self) -> int:
+        """How many of the wanted gold units were not planted."""
+        return self.wanted - self.planted
+
+    def reasons(self) -> Iterator[str]:
+        """For people: why no more was planted; nothing if all was."""
+        if not self.missing:
+            return
+        for count, words in (
+            (self.unreachable, "would reach nobody: everybody here has seen the original, or is needed for it"),
+            (self.unfit, "cannot be made faulty: they have one turn, or no fault fits"),
+            (self.crowded, "are too close to the only place for their copy"),
+            (self.again, "were copied with this seed before"),
+        ):
+            if count:
+                yield f"{count:,} {words}"
+
+
+def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, trusted: Trusted) -> GoldPlanted:
+    """Put gold among the units of a queue. Only gold that can reach somebody is planted.
 
     Args:
         change: The transaction.
@@ -313,44 +369,54 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
         trusted: What gold is made from.
 
     Returns:
-        How many gold units were added.
+        How many gold units were added, and why no more.
 
     Raises:
         NotFound: There is no such queue.
         InvalidValue: The count cannot be used, the queue has other work than turns, or no unit can be made faulty.
     """
-    queue = change.session.get(QueueRow, queue_id)
+    session = change.session
+    queue = session.get(QueueRow, queue_id)
     if queue is None:
         raise NotFound("there is no such queue")
     if queue.task != TASK:
         raise InvalidValue(f"faults can be planted in turns; this queue is for {queue.title!r}", field="queue")
     if not 1 <= count <= MOST_GOLD:
         raise InvalidValue(f"plant 1 to {MOST_GOLD} tasks of gold", field="count")
-    rows = {row.id: row for row in _rows(change.session, queue_id, trusted)}
-    planted = plant_faults(_sources(change.session, rows, trusted), count=count, seed=seed)
-    if not planted:
+    rows = {row.id: row for row in _rows(session, queue_id, trusted)}
+    sources = _sources(session, rows, trusted)
+    fitting = {source.unit_id for source in sources if len(source.content["turns"]) >= LEAST_TURNS}
+    if not fitting:
         raise InvalidValue(
             "no task here can be made faulty: gold needs tasks of two turns or more"
             + (" that people have settled and kept whole" if trusted == "settled" else ""),
             field="trusted",
         )
-    # Gold is spread evenly over the open units and placed before the unit that it copies: people who have done that
-    # unit would recognise the copy and do not get it.
-    planted.sort(key=lambda gold: rows[gold.source].position)
-    waiting = change.session.scalars(
-        select(UnitRow.position).where(UnitRow.queue_id == queue_id, UnitRow.state == "open").order_by(UnitRow.position)
+    before = {_gold_id(queue_id, unit_id, seed) for unit_id in fitting}
+    known = set(session.scalars(select(UnitRow.id).where(UnitRow.queue_id == queue_id, UnitRow.gold.is_not(None))))
+    again = {unit_id for unit_id in fitting if _gold_id(queue_id, unit_id, seed) in known & before}
+    reachable = {unit_id for unit_id in fitting - again if _reach(session, rows[unit_id], queue)}
+    waiting = session.execute(
+        select(UnitRow.id, UnitRow.position)
+        .where(UnitRow.queue_id == queue_id, UnitRow.state == "open", UnitRow.gold.is_(None))
+        .order_by(UnitRow.position, UnitRow.id)
     ).all()
-    added = 0
-    for number, gold in enumerate(planted):
+    order = {unit_id: number for number, (unit_id, _) in enumerate(waiting)}
+    roomy = {unit_id for unit_id in reachable if _slots(len(waiting), order.get(unit_id))}
+    found = plant_faults(sources, count=count, seed=seed, only=roomy | again)
+    # Gold is spread evenly over the open units.
+    made = [gold for gold in found if gold.source not in again]
+    made.sort(key=lambda gold: (rows[gold.source].position, gold.source))
+    for number, gold in enumerate(made):
         source = rows[gold.source]
-        unit_id = derive_id("unit", "gold", queue_id, gold.source, str(seed))
-        if change.session.get(UnitRow, unit_id) is not None:
-            continue
-        position = waiting[int((number + 0.5) * len(waiting) / len(planted))] if waiting else source.position
-        if trusted == "drafts":
-            position = min(position, source.position)
+        position = source.position
+        if waiting:
+            ideal = int((number + 0.5) * len(waiting) / len(made))
+            slots = _slots(len(waiting), order.get(source.id))
+            position = waiting[_nearest(slots, ideal)].position
+        unit_id = _gold_id(queue_id, source.id, seed)
         faults: dict[str, Json] = {place: fault.value for place, fault in gold.faults.items()}
-        change.session.add(
+        session.add(
             UnitRow(
                 id=unit_id,
                 queue_id=queue_id,
@@ -358,6 +424,7 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
                 title=source.title,
                 video_id=source.video_id,
                 turns=source.turns,
+                flags=source.flags,
                 content=gold.content,
                 target_table=source.target_table,
                 target_id=source.target_id,
@@ -367,8 +434,57 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
             )
         )
         change.record("gold", unit_id, after={"source": gold.source, "faults": faults, "trusted": trusted})
-        added += 1
-    return added
+    return GoldPlanted(
+        planted=len(made),
+        wanted=count,
+        unreachable=len(fitting - again - reachable),
+        unfit=len(rows) - len(fitting) + (len(roomy | again) - len(found) if len(found) < count else 0),
+        crowded=len(reachable - roomy),
+        again=len(found) - len(made),
+    )
+
+
+def _gold_id(queue_id: str, source_id: str, seed: int) -> str:
+    return derive_id("unit", "gold", queue_id, source_id, str(seed))
+
+
+def _nearest(slots: Sequence[int], ideal: int) -> int:
+    return min(slots, key=lambda slot: abs(slot - ideal))
+
+
+def _slots(count: int, source: int | None) -> list[int]:
+    """The places among open units before which a copy may come.
+
+    Args:
+        count: Number of open units of the queue.
+        source: The place of the copied unit among them; None if it is not open.
+
+    Returns:
+        The places at least `LEAST_APART` away. In a shorter queue the farthest ones; none if all are next to it.
+    """
+    if source is None:
+        return list(range(count)) or [0]
+    # A copy at a place comes right before the unit there, so one after the source is a place closer than it seems.
+    apart = {slot: source - slot if slot <= source else slot - source - 1 for slot in range(count)}
+    farthest = max(apart.values(), default=0)
+    least = min(LEAST_APART, farthest)
+    return [slot for slot, distance in apart.items() if distance >= least] if farthest > 1 else []
+
+
+def _reach(session: Session, source: UnitRow, queue: QueueRow) -> int:
+    """How many of the people who work in a queue could get a copy of a unit."""
+    unit = aliased(UnitRow)
+    has_seen = _has_seen(PersonRow.id, unit, unit.id == source.id)
+    free = session.scalar(select(func.count()).select_from(PersonRow).where(_works_in(queue.id), ~has_seen)) or 0
+    if source.state != "open":
+        return free
+    taken = (
+        select(func.count())
+        .select_from(AssignmentRow)
+        .where(AssignmentRow.unit_id == source.id, _is_live(AssignmentRow))
+    )
+    needed = max(0, queue.overlap - (session.scalar(taken) or 0))
+    return max(0, free - needed)
 
 
 def _rows(session: Session, queue_id: str, trusted: Trusted) -> list[UnitRow]:
@@ -407,16 +523,100 @@ def _places(content: Mapping[str, Json]) -> list[str]:
 
 
 def may_get(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: it is not gold, or it is gold made from a unit that this person has never held."""
-    source = aliased(UnitRow)
-    held = exists().where(
-        AssignmentRow.unit_id == source.id,
-        AssignmentRow.person_id == person_id,
+    """As SQL about a unit: this person has never held gold that shows the same turns.
+
+    Gold is given only to people who have never held any other unit that shows its turns, of whatever queue, and only
+    while enough others are left for the unit that it copies.
+    """
+    gold, source, other = aliased(UnitRow), aliased(UnitRow), aliased(PersonRow)
+    held, mine, live = aliased(AssignmentRow), aliased(AssignmentRow), aliased(AssignmentRow)
+    held_gold = exists().where(
+        held.person_id == person_id,
+        held.unit_id == gold.id,
+        gold.gold.is_not(None),
+        gold.id != UnitRow.id,
+        _shows(UnitRow, gold),
+    )
+    overlap = select(QueueRow.overlap).where(QueueRow.id == UnitRow.queue_id).correlate(UnitRow).scalar_subquery()
+    taken = (
+        select(func.count()).select_from(live).where(live.unit_id == source.id, _is_live(live)).correlate(source)
+    ).scalar_subquery()
+    left = (
+        select(func.count())
+        .select_from(other)
+        .where(other.id != person_id, _works_in(UnitRow.queue_id, other), ~_has_seen(other.id, UnitRow))
+        .correlate(UnitRow)
+        .scalar_subquery()
+    )
+    is_needed = exists().where(
         source.queue_id == UnitRow.queue_id,
         source.target_table == UnitRow.target_table,
         source.target_id == UnitRow.target_id,
+        source.gold.is_(None),
+        source.state == "open",
+        left < overlap - taken,
     )
-    return or_(UnitRow.gold.is_(None), ~held)
+    # Whoever began this gold goes on with it.
+    own = exists().where(mine.person_id == person_id, mine.unit_id == UnitRow.id)
+    is_fit = or_(own, and_(~_has_seen(person_id, UnitRow), ~is_needed))
+    return and_(~held_gold, or_(UnitRow.gold.is_(None), is_fit))
+
+
+def _is_live(row: Any) -> ColumnElement[bool]:
+    """As SQL: an annotator's copy that has a place."""
+    return and_(row.role == "annotator", row.state.in_(("working", "returned", "submitted")))
+
+
+def _has_seen(person_id: Any, unit: Any, *others: ColumnElement[bool]) -> ColumnElement[bool]:
+    """As SQL: a person has held a unit that shows the turns of a unit about a chain or a dialogue, in any state.
+
+    Args:
+        person_id: The person.
+        unit: The unit about a chain or a dialogue.
+        others: More conditions.
+    """
+    other, held = aliased(UnitRow), aliased(AssignmentRow)
+    return exists().where(held.person_id == person_id, held.unit_id == other.id, _shows(other, unit), *others)
+
+
+def _shows(unit: Any, turns: Any) -> ColumnElement[bool]:
+    """As SQL: a unit shows the turns of another one, which is about a chain or a dialogue.
+
+    Link boards show two chains; tests and ratings show the questions of a chain, a dialogue, or a path.
+    """
+    name = turns.target_id
+    length, part = func.length(unit.target_id), func.length(name) + 1
+    begins = func.substr(unit.target_id, 1, part) == name.concat("/")
+    ends = func.substr(unit.target_id, length - part + 1, part) == literal("/").concat(name)
+    kind = case((turns.target_table == "chains", "chain "), else_="dialogue ")
+    asked = kind.concat(name)
+    asks = func.substr(unit.target_id, length - func.length(asked) + 1, func.length(asked)) == asked
+    along = and_(unit.target_id.like("%path %"), unit.video_id == turns.video_id)
+    return or_(
+        and_(unit.target_table == turns.target_table, unit.target_id == name),
+        and_(unit.target_table == "linkages", turns.target_table == "chains", length > part, or_(begins, ends)),
+        and_(unit.target_table.in_(("test", "answers")), or_(asks, along)),
+    )
+
+
+def _works_in(queue_id: Any, person: Any = PersonRow) -> ColumnElement[bool]:
+    """As SQL: a person works in a queue. If it is assigned to people or groups, only those do."""
+    duty, mine, unit, held = aliased(DutyRow), aliased(DutyRow), aliased(UnitRow), aliased(AssignmentRow)
+    of_queue = and_(duty.queue_id == queue_id, duty.unit_id.is_(None))
+    groups = select(MembershipRow.group_id).where(MembershipRow.person_id == person.id)
+    is_assigned = exists().where(
+        mine.queue_id == queue_id,
+        mine.unit_id.is_(None),
+        or_(mine.person_id == person.id, mine.group_id.in_(groups)),
+    )
+    has_worked = exists().where(
+        held.person_id == person.id, held.role == "annotator", held.unit_id == unit.id, unit.queue_id == queue_id
+    )
+    return and_(
+        person.disabled_at.is_(None),
+        person.role != "reader",
+        or_(is_assigned, and_(~exists().where(of_queue), or_(person.role == "annotator", has_worked))),
+    )
 
 
 def gold_outcomes(
@@ -432,7 +632,7 @@ def gold_outcomes(
         select(AssignmentRow.person_id, AssignmentRow.id, UnitRow.id, UnitRow.content, UnitRow.gold, QueueRow.task)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
-        .where(UnitRow.gold.is_not(None), AssignmentRow.state == "submitted")
+        .where(UnitRow.gold.is_not(None), ~is_training(), AssignmentRow.state == "submitted")
         .order_by(AssignmentRow.person_id, UnitRow.id)
     )
     if person_id is not None:
@@ -475,5 +675,10 @@ def gold_results(session: Session) -> dict[str, GoldResult]:
 
 def count_gold(session: Session, queue_id: str | None = None) -> int:
     """Number of gold units."""
-    query = select(func.count()).select_from(UnitRow).where(UnitRow.gold.is_not(None))
+    query = select(func.count()).select_from(UnitRow).where(UnitRow.gold.is_not(None), ~is_training())
     return session.scalar(query if queue_id is None else query.where(UnitRow.queue_id == queue_id)) or 0
+
+
+def is_training() -> ColumnElement[bool]:
+    """As SQL about a unit: it belongs to a training round, and is no gold."""
+    return func.coalesce(type_coerce(UnitRow.gold, Text()), "").contains('"training":true')

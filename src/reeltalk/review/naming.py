@@ -169,7 +169,7 @@ def _queue_numbers(session: Session, queue_ids: Collection[str]) -> dict[str, in
 def _own_numbers(session: Session, person_id: str, queue_ids: Collection[str]) -> dict[str, int]:
     """The place of each unit among those of its queue that somebody was given, from 1."""
     query = (
-        select(UnitRow.id, UnitRow.queue_id, UnitRow.gold)
+        select(UnitRow.id, UnitRow.queue_id)
         .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
         .where(
             AssignmentRow.person_id == person_id,
@@ -178,7 +178,7 @@ def _own_numbers(session: Session, person_id: str, queue_ids: Collection[str]) -
         )
         .order_by(UnitRow.queue_id, AssignmentRow.created_at, AssignmentRow.id)
     )
-    return _counted((unit, queue) for unit, queue, gold in session.execute(query) if not (gold or {}).get("training"))
+    return _counted((unit, queue) for unit, queue in session.execute(query))
 
 
 def _counted(rows: Iterable[tuple[str, str]]) -> dict[str, int]:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.access import Action, may
@@ -39,6 +39,8 @@ from reeltalk.schema.review import Decision
 OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
 DONE: Final = "done"
+BY_ADJUDICATOR: Final = ("taken", "written")
+"""How an adjudicator settles a place."""
 WAITING: Final = "waiting"
 """An adjudicator's work while some work on the unit was returned to its annotator."""
 
@@ -181,12 +183,13 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         unit: A complete unit.
         task: Its task.
         place: The place.
-        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`.
+        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`. A written value may
+            say whose its fields are: `"from": {FIELD: ASSIGNMENT}`.
 
     Raises:
-        InvalidValue: It is neither, or the place is settled.
+        InvalidValue: It is neither, the place is settled, or a field is not as in the work that it is said to be from.
     """
-    known = {"take", "write", *REMARKS}
+    known = {"take", "write", "from", *REMARKS}
     if place not in disputed_places(session, unit, task):
         raise InvalidValue("there is nothing to settle at this place", field="place")
     if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
@@ -196,15 +199,22 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         raise InvalidValue("a note is a text of at most 2,000 characters", field="note")
     if not isinstance(unsure := value.get("unsure", False), bool):
         raise InvalidValue("'unsure' is true or false", field="unsure")
+    works = {row.id: values for row, values in submitted_works(session, unit.id)}
     if "take" in value:
-        taken = next((values for row, values in submitted_works(session, unit.id) if row.id == value["take"]), None)
-        if taken is None:
+        if not isinstance(value["take"], str) or value["take"] not in works or "from" in value:
             raise InvalidValue("there is no such work on this task", field="take")
         return {"take": value["take"], "note": note, "unsure": unsure}
     written = check_reasons(session, task.check(unit.content, place, value["write"]))
     if not task.is_decided(written):
         raise InvalidValue("the value needs a decision", field="write")
-    return {"write": written, "note": note, "unsure": unsure}
+    sources = value.get("from", {})
+    if not isinstance(sources, dict) or not all(isinstance(source, str) for source in sources.values()):
+        raise InvalidValue("'from' names the work of each field", field="from")
+    for name, source in sources.items():
+        there = works.get(source, {}).get(place)
+        if there is None or name not in there or there[name] != value["write"].get(name):
+            raise InvalidValue(f"{name[:80]!r} is not as in the work that it is said to be from", field="from")
+    return {"write": written, "note": note, "unsure": unsure} | ({"from": sources} if sources else {})
 
 
 def undecided_disputes(
@@ -240,17 +250,25 @@ def settle_as_decided(
 
 
 def unsettle(change: Transaction, unit: UnitRow) -> None:
-    """Open a complete unit again because some of its work is returned. Its results are deleted."""
+    """Open a complete unit again because some of its work is returned or taken back. Its results are deleted."""
     session = change.session
     session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id))
     change.record("unsettle", unit.id, before={"state": unit.state}, after={"state": OPEN})
-    unit.state = OPEN
+    unit.state, unit.set_aside = OPEN, None
     for row in _adjudicators(session, unit, "working", "submitted", LAPSED):
         # The decisions of the adjudicator stay. They must be checked again when all work is in.
         row.submitted_at = None
         _set_state(change, row, LAPSED if row.state == LAPSED else WAITING, "wait")
         for entry in session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id)):
             entry.stale = True
+
+
+def reconsider(change: Transaction, unit: UnitRow) -> None:
+    """Let an adjudicator decide a settled unit again. What people agreed on stays settled."""
+    session = change.session
+    session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id, ResultRow.how.in_(BY_ADJUDICATOR)))
+    change.record("reconsider", unit.id, before={"state": unit.state}, after={"state": ADJUDICATION})
+    unit.state, unit.set_aside = ADJUDICATION, None
 
 
 def _adjudicators(session: Session, unit: UnitRow, *states: str) -> Sequence[AssignmentRow]:
@@ -325,14 +343,26 @@ def open_disputes(session: Session, person_id: str) -> list[tuple[str, str, int,
     ]
 
 
-def next_dispute(change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
-    """The unit to decide next: one that this person began, else the first that nobody has; None if there is none."""
+def next_dispute(
+    change: Transaction, person_id: str, queue_id: str, *, lease_minutes: int, unit_id: str | None = None
+) -> AssignmentRow | None:
+    """The unit to decide next: one that this person began, else the first that nobody has; None if there is none.
+
+    Args:
+        change: The transaction.
+        person_id: Who decides.
+        queue_id: The queue.
+        lease_minutes: How long the unit is held for them.
+        unit_id: Only this unit.
+    """
+    wanted = UnitRow.id == unit_id if unit_id is not None else true()
     begun = change.session.scalars(
         select(AssignmentRow)
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .where(
             UnitRow.queue_id == queue_id,
             UnitRow.state == ADJUDICATION,
+            wanted,
             _goes_on(person_id),
         )
         .order_by(AssignmentRow.state == LAPSED, UnitRow.position)
@@ -344,7 +374,7 @@ def next_dispute(change: Transaction, person_id: str, queue_id: str, *, lease_mi
         return begun
     unit = change.session.scalars(
         select(UnitRow)
-        .where(UnitRow.queue_id == queue_id, *_open_to(person_id, change.at))
+        .where(UnitRow.queue_id == queue_id, wanted, *_open_to(person_id, change.at))
         .order_by(UnitRow.position)
         .limit(1)
     ).one_or_none()

@@ -183,8 +183,8 @@ class UnitRow(Base):
     flags: Mapped[int] = mapped_column(default=0, server_default="0")
     """Number of turns that a check of construction flagged."""
     set_aside: Mapped[Json] = mapped_column(JsonText, default=None, nullable=True)
-    """Why `review apply` last left its results out, as a list of `{place, field, problem}`, where place and field may be
-    null; None if it did not."""
+    """Why `review apply` last left its results out, as a list of `{place, field, problem}`, where place and field may
+    be null; None if it did not."""
     disputed: Mapped[int] = mapped_column(default=0, server_default="0")
     """Number of places on which people differed when all work was last in. Shown only while the unit is complete."""
     content: Mapped[Json] = mapped_column(JsonText)
@@ -199,6 +199,12 @@ class UnitRow(Base):
             *("queue_id", "position", "id", "state", "submitted", "turns", "flags", "disputed", "video_id"),
             sqlite_where=text("gold IS NULL"),
             postgresql_where=text("gold IS NULL"),
+        ),
+        Index(
+            "units_set_aside",
+            "queue_id",
+            sqlite_where=text("set_aside IS NOT NULL"),
+            postgresql_where=text("set_aside IS NOT NULL"),
         ),
         Index(
             "units_of_gold",

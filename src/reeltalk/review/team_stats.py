@@ -13,7 +13,7 @@ import contextlib
 import gc
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,6 +24,7 @@ from sqlalchemy import case, exists, func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import ReeltalkError
+from reeltalk.metrics.draws import Statistic
 from reeltalk.review.agreement import (
     CodedPlace,
     PairAgreement,
@@ -33,8 +34,35 @@ from reeltalk.review.agreement import (
 )
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED
 from reeltalk.review.database import Database
-from reeltalk.review.gold import GoldResult, gold_results
-from reeltalk.review.tables import AssignmentRow, ChainRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
+from reeltalk.review.gold import (
+    GoldMeasures,
+    GoldOutcome,
+    GoldResult,
+    gold_outcomes,
+    gold_results,
+    is_training,
+    measure_outcomes,
+)
+from reeltalk.review.quality import (
+    Handed,
+    PersonQuality,
+    PersonTimes,
+    UnitWork,
+    agreement_with_others,
+    quality_of,
+    unit_works,
+)
+from reeltalk.review.tables import (
+    AssignmentRow,
+    ChainRow,
+    EntryRow,
+    EventRow,
+    PersonRow,
+    QueueRow,
+    ResultRow,
+    UnitRow,
+    moment,
+)
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.work import EDITS
 from reeltalk.schema.record import Json
@@ -57,6 +85,8 @@ class QueueProgress:
     """Number of units by `STATES`."""
     turns: Mapping[str, int]
     """Number of turns by `STATES`."""
+    task: str = ""
+    """The kind of work: one of `TASKS`, or `collect`."""
 
     @property
     def total(self) -> int:
@@ -112,6 +142,7 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
     query = (
         select(UnitRow.queue_id, state, func.count().label("units"), func.sum(UnitRow.turns).label("turns"))
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .where(~is_training())
         .group_by(UnitRow.queue_id, state)
     )
     if seen_by is None:
@@ -129,6 +160,7 @@ def queue_progress(session: Session, *, seen_by: str | None = None) -> list[Queu
             queue.is_open,
             units.get(queue.id, dict.fromkeys(STATES, 0)),
             turns.get(queue.id, dict.fromkeys(STATES, 0)),
+            queue.task,
         )
         for queue in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
     ]
@@ -192,20 +224,32 @@ def completed_units(session: Session) -> list[str]:
     return list(session.scalars(query))
 
 
-def codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, str, list[CodedPlace]]]:
-    """Each complete unit, with its queue and each annotator's codes of each place.
+@dataclass(frozen=True)
+class CompleteUnit:
+    """A complete unit: who decided what, as agreement and quality count it."""
+
+    id: str
+    queue_id: str
+    coded: list[CodedPlace]
+    """Each annotator's codes of each place."""
+    works: list[UnitWork]
+    """Each annotator's work in counts."""
+
+
+def read_complete(session: Session, unit_ids: Sequence[str]) -> Iterator[CompleteUnit]:
+    """Complete units.
 
     Args:
         session: The database.
         unit_ids: Which units. Incomplete units and gold are left out.
     """
     for start in range(0, len(unit_ids), _AT_ONCE):
-        yield from _codes_of(session, unit_ids[start : start + _AT_ONCE])
+        yield from _read_complete(session, unit_ids[start : start + _AT_ONCE])
 
 
-def _codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, str, list[CodedPlace]]]:
+def _read_complete(session: Session, unit_ids: Sequence[str]) -> Iterator[CompleteUnit]:
     units = session.execute(
-        select(UnitRow.id, UnitRow.queue_id, QueueRow.task, UnitRow.video_id, UnitRow.content)
+        select(UnitRow.id, UnitRow.queue_id, UnitRow.state, QueueRow.task, UnitRow.video_id, UnitRow.content)
         .join(QueueRow, QueueRow.id == UnitRow.queue_id)
         .where(UnitRow.id.in_(unit_ids), UnitRow.state.in_(("adjudication", "done")), UnitRow.gold.is_(None))
     ).all()
@@ -226,16 +270,27 @@ def _codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, 
             again.add(unit_id)
     for unit_id in again:
         values[unit_id] = _first_values(session, unit_id)
+    results: dict[str, dict[str, tuple[Json, str]]] = defaultdict(dict)
+    for unit_id, place, value, how in session.execute(
+        select(ResultRow.unit_id, ResultRow.place, ResultRow.value, ResultRow.how).where(
+            ResultRow.unit_id.in_([unit.id for unit in units])
+        )
+    ):
+        results[unit_id][place] = (value, how)
     for unit in units:
         task = TASKS[unit.task]
+        video = unit.video_id or unit.id
         coded = []
         for person_id, places in values[unit.id].items():
             for place, value in places.items():
                 if value is None or not task.is_decided(value):
                     continue
                 codes = {code.variable: code for code in task.codes(unit.content, place, value)}
-                coded.append(CodedPlace(unit.id, place, unit.video_id or unit.id, person_id, codes))
-        yield unit.id, unit.queue_id, coded
+                coded.append(CodedPlace(unit.id, place, video, person_id, codes))
+        # While an adjudicator is at work, the places that all agree on are settled and the others are not.
+        settled = results[unit.id] if unit.state == "done" else {}
+        works = unit_works(task, unit.content, video, values[unit.id], settled)
+        yield CompleteUnit(unit.id, unit.queue_id, coded, works)
 
 
 def _first_values(session: Session, unit_id: str) -> dict[str, dict[str, Json]]:
@@ -309,6 +364,45 @@ class Speeds:
         """Median over the turns that somebody worked on, in seconds, by person."""
         return {person: median(worked.values()) for person, worked in self._seconds.items()}
 
+    def of_turns(self) -> dict[tuple[str, str], float]:
+        """Seconds by assignment and place."""
+        return {turn: seconds for worked in self._seconds.values() for turn, seconds in worked.items()}
+
+
+def read_activity(session: Session) -> dict[tuple[str, str], float]:
+    """Seconds of activity that browsers measured, by assignment and place."""
+    rows = session.execute(
+        select(EntryRow.assignment_id, EntryRow.place, EntryRow.active_s).where(EntryRow.active_s > 0)
+    )
+    return {(assignment_id, place): seconds for assignment_id, place, seconds in rows}
+
+
+def times_by_person(
+    session: Session, gaps: Mapping[tuple[str, str], float], active: Mapping[tuple[str, str], float]
+) -> dict[tuple[str, str], PersonTimes]:
+    """Seconds of each turn that people worked on as annotators, by person and queue.
+
+    Args:
+        session: The database.
+        gaps: Seconds between saves, by assignment and place.
+        active: Seconds that browsers measured. These count where there are any.
+    """
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    measured: Counter[tuple[str, str]] = Counter()
+    whose = {
+        assignment_id: (person_id, queue_id)
+        for assignment_id, person_id, queue_id in session.execute(
+            select(AssignmentRow.id, AssignmentRow.person_id, UnitRow.queue_id)
+            .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+            .where(AssignmentRow.role == ANNOTATOR)
+        )
+    }
+    for turn, seconds in {**gaps, **active}.items():
+        if turn[0] in whose:
+            found[whose[turn[0]]].append(seconds)
+            measured[whose[turn[0]]] += turn in active
+    return {key: PersonTimes(tuple(seconds), measured[key]) for key, seconds in found.items()}
+
 
 @contextlib.contextmanager
 def _without_collections() -> Iterator[None]:
@@ -323,6 +417,37 @@ def _without_collections() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def read_gold(session: Session) -> dict[tuple[str, str], GoldMeasures]:
+    """Results on gold, by person and queue."""
+    planted = session.execute(select(UnitRow.id, UnitRow.queue_id).where(UnitRow.gold.is_not(None)))
+    queues = {unit_id: queue_id for unit_id, queue_id in planted}
+    found: dict[tuple[str, str], list[GoldOutcome]] = defaultdict(list)
+    for person, units in gold_outcomes(session).items():
+        for unit_id, places in units.items():
+            found[person, queues[unit_id]].extend(outcome for _, outcome in places)
+    return {key: measure_outcomes(outcomes) for key, outcomes in found.items()}
+
+
+def read_handed(session: Session) -> dict[tuple[str, str], Handed]:
+    """How much everybody handed in as an annotator, by person and queue."""
+    query = (
+        select(
+            AssignmentRow.person_id,
+            UnitRow.queue_id,
+            func.count().filter(AssignmentRow.state == "submitted"),
+            func.sum(UnitRow.turns).filter(AssignmentRow.state == "submitted"),
+            func.sum(AssignmentRow.round - 1),
+        )
+        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .where(AssignmentRow.role == ANNOTATOR)
+        .group_by(AssignmentRow.person_id, UnitRow.queue_id)
+    )
+    return {
+        (person, queue): Handed(units, int(turns or 0), int(returned or 0))
+        for person, queue, units, turns, returned in session.execute(query)
+    }
 
 
 @dataclass(frozen=True)
@@ -357,6 +482,8 @@ class TeamStats:
     """Median seconds for a turn, by person."""
     gold: Mapping[str, GoldResult]
     """By person."""
+    quality: tuple[PersonQuality, ...] = ()
+    """By person and queue, in the order of the queues."""
 
 
 class TeamStatsCache:
@@ -370,8 +497,11 @@ class TeamStatsCache:
         self._database = database
         self._lock = threading.Lock()
         self._codes: dict[str, tuple[str, list[CodedPlace]]] = {}
+        self._works: dict[str, tuple[str, list[UnitWork]]] = {}
         self._tasks: dict[str, QueueAgreement] = {}
+        self._with_others: dict[tuple[str, str], Statistic] = {}
         self._speeds = Speeds()
+        self._turn_seconds: dict[tuple[str, str], float] = {}
         self._seq = -1
         self._latest: TeamStats | None = None
         self._ended = 0.0
@@ -395,6 +525,10 @@ class TeamStatsCache:
         found = [coded for queue, coded in self._codes.values() if queue == queue_id]
         return [row for coded in found for row in coded if row.person in wanted]
 
+    def turn_seconds(self) -> Mapping[tuple[str, str], float]:
+        """Seconds of activity by assignment and place, as of the latest statistics."""
+        return self._turn_seconds
+
     def compute(self) -> TeamStats:
         """Compute now, and wait for it.
 
@@ -411,27 +545,70 @@ class TeamStatsCache:
                 changed = self._read_on(session)
                 self._speeds.read_on(session)
                 gold = gold_results(session)
+                gaps, active = self._speeds.of_turns(), read_activity(session)
+                times = times_by_person(session, gaps, active)
+                gold_measures, handed = read_gold(session), read_handed(session)
                 queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position)).all()
             tasks = tuple(self._of_task(queue.id, queue.title, changed) for queue in queues)
             self._tasks = {task.queue_id: task for task in tasks}
+            quality = tuple(
+                row for queue in queues for row in self._quality_in(queue.id, changed, times, gold_measures, handed)
+            )
+            seconds: dict[str, list[float]] = defaultdict(list)
+            for (person, _), found in times.items():
+                seconds[person].extend(found.seconds)
+            medians_s = {person: median(found) for person, found in seconds.items()}
+            self._turn_seconds = gaps | active
             self._seq, self._ended = head, time.monotonic()
-            self._latest = TeamStats(head, moment(), self._ended - started, tasks, self._speeds.medians_s(), gold)
+            self._latest = TeamStats(head, moment(), self._ended - started, tasks, medians_s, gold, quality)
             return self._latest
+
+    def _quality_in(
+        self,
+        queue_id: str,
+        changed: Mapping[str, set[str]],
+        times: Mapping[tuple[str, str], PersonTimes],
+        gold: Mapping[tuple[str, str], GoldMeasures],
+        handed: Mapping[tuple[str, str], Handed],
+    ) -> Iterator[PersonQuality]:
+        works: dict[str, list[UnitWork]] = defaultdict(list)
+        for _, (queue, found) in sorted(self._works.items()):
+            if queue == queue_id:
+                for work in found:
+                    works[work.person].append(work)
+        rows = [row for queue, coded in self._codes.values() if queue == queue_id for row in coded]
+        people = {person for person, queue in (*times, *gold, *handed) if queue == queue_id} | works.keys()
+        for person in sorted(people):
+            key = (person, queue_id)
+            if key not in self._with_others or person in changed.get(queue_id, ()):
+                self._with_others[key] = agreement_with_others(person, rows)
+            yield quality_of(
+                person,
+                queue_id,
+                works[person],
+                handed=handed.get(key, Handed()),
+                others=self._with_others[key],
+                gold=gold.get(key),
+                times=times.get(key, PersonTimes()),
+            )
 
     def _read_on(self, session: Session) -> dict[str, set[str]]:
         """Read units that were completed or opened again since; returns the affected people by queue."""
         if self._seq < 0:
             units = completed_units(session)
         else:
-            since = (EventRow.seq > self._seq, EventRow.kind.in_(("complete", "unsettle")))
+            since = (EventRow.seq > self._seq, EventRow.kind.in_(("complete", "unsettle", "settle")))
             units = list(session.scalars(select(EventRow.subject).where(*since).distinct()))
-        read = {unit_id: (queue_id, coded) for unit_id, queue_id, coded in codes_of(session, units)}
+        complete = list(read_complete(session, units))
+        read = {unit.id: (unit.queue_id, unit.coded) for unit in complete}
+        works = {unit.id: (unit.queue_id, unit.works) for unit in complete}
         changed: dict[str, set[str]] = defaultdict(set)
         for queue_id, coded in [*(self._codes[unit] for unit in units if unit in self._codes), *read.values()]:
             changed[queue_id].update(row.person for row in coded)
         # A new mapping, since pages may still read the old one.
         gone = set(units)
         self._codes = {unit: known for unit, known in self._codes.items() if unit not in gone} | read
+        self._works = {unit: known for unit, known in self._works.items() if unit not in gone} | works
         if len(read) > MANY:
             gc.freeze()
         return changed

@@ -1,9 +1,9 @@
 """Checks that the history is whole and leads to what the tables hold.
 
 The chain of hashes shows that no event was changed, removed, added or moved. Replaying all events from first to last
-must give the entries, marks, copies, results, states, groups, duties, pairs and dialogues in the tables, so a row that was changed
-outside the history is found too. Somebody who can write the database could still forge a whole new chain. To notice
-that, keep the hash of the chain's end elsewhere.
+must give the entries, marks, copies, results, states, groups, duties, pairs and dialogues in the tables, so a row that
+was changed outside the history is found too. Somebody who can write the database could still forge a whole new chain.
+To notice that, keep the hash of the chain's end elsewhere.
 """
 
 import hashlib
@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from reeltalk.review.assigning import ANNOTATOR
 from reeltalk.review.database import Database
 from reeltalk.review.events import broken_links, stored_text
+from reeltalk.review.settling import BY_ADJUDICATOR
 from reeltalk.review.tables import (
     AssignmentRow,
     ChainRow,
@@ -113,6 +114,8 @@ class _Talk:
 class _Unit:
     state: str = "open"
     submitted: int = 0
+    set_aside: str = field(default_factory=lambda: _digest(None))
+    """Hash of why applying left it out."""
     results: dict[str, tuple[str, str, str, str]] = field(default_factory=dict)
 
 
@@ -176,7 +179,7 @@ _RESULTS: Final = select(
 _MESSAGES: Final = select(
     MessageRow.dialogue_id, MessageRow.position, stored_text(MessageRow.text).label("said"), MessageRow.at
 ).execution_options(yield_per=_READ_AT_ONCE)
-_UNIT_STATES: Final = select(UnitRow.id, UnitRow.state, UnitRow.submitted)
+_UNIT_STATES: Final = select(UnitRow.id, UnitRow.state, UnitRow.submitted, stored_text(UnitRow.set_aside))
 
 
 def _of_head(session: Session, head: str | None) -> Iterable[str]:
@@ -232,18 +235,24 @@ class _History:
                 copy.state, copy.submitted_at = ("working" if kind == "reopen" else "returned"), None
                 if kind == "return":
                     copy.note, copy.round = after["note"], after["round"]
-                self._unit(copy.unit_id).submitted -= 1
+                self._unit(copy.unit_id).submitted -= copy.role == ANNOTATOR
             case "lapse" | "regain" | "resume":
                 self.copies[subject].state = after["state"]
             case "wait":
                 copy = self.copies[subject]
                 copy.state, copy.submitted_at = after["state"], None
                 copy.entries = {name: (*entry[:2], True, entry[3]) for name, entry in copy.entries.items()}
-            case "complete" | "settle" | "unsettle":
+            case "complete" | "settle" | "unsettle" | "reconsider":
                 unit = self._unit(subject)
                 unit.state = after["state"]
                 if kind == "unsettle":
                     unit.results.clear()
+                elif kind == "reconsider":
+                    unit.results = {at: row for at, row in unit.results.items() if row[1] not in BY_ADJUDICATOR}
+                if kind in ("unsettle", "reconsider"):
+                    unit.set_aside = _digest(None)
+            case "aside":
+                self._unit(subject).set_aside = _digest(canonical_json(after["problems"]))
             case "result":
                 value, people = _digest(canonical_json(after["value"])), canonical_json(after["people"])
                 self._unit(subject).results[_named(place)] = (value, after["how"], people, at)
@@ -290,10 +299,11 @@ class _History:
         results: dict[str, dict[str, Any]] = {}
         for row in session.execute(_RESULTS):
             results.setdefault(row.unit_id, {})[row.place] = (_digest(row.value), row.how, row.people, row.at)
-        units = {row.id: (row.state, row.submitted) for row in session.execute(_UNIT_STATES)}
+        units = {row.id: (row.state, row.submitted, _digest(row.set_aside)) for row in session.execute(_UNIT_STATES)}
         overlaps = {row.id: row.overlap for row in session.execute(select(QueueRow.id, QueueRow.overlap))}
         known_copies = {name: _values(copy, _COPY_FIELDS) for name, copy in self.copies.items()}
-        known_units = dict.fromkeys(units, ("open", 0)) | {n: (u.state, u.submitted) for n, u in self.units.items()}
+        known_units = dict.fromkeys(units, ("open", 0, _digest(None)))
+        known_units |= {name: (unit.state, unit.submitted, unit.set_aside) for name, unit in self.units.items()}
         yield from _differences("copy", known_copies, copies)
         yield from _differences("unit", known_units, units)
         for name in sorted(self.copies.keys() | entries.keys()):

@@ -3,12 +3,14 @@
 import contextlib
 import hmac
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Form, Header, Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import AfterValidator
 
 from reeltalk._version import __version__
@@ -19,18 +21,25 @@ from reeltalk.review.connections import SIGNED_IN
 from reeltalk.review.credentials import keyed_hash
 from reeltalk.review.database import ReviewProject
 from reeltalk.review.errors import Forbidden, Unauthorized
-from reeltalk.review.guard import Address, LoginLimiter, network_of
+from reeltalk.review.guard import JSON_ALONE, Address, LoginLimiter, network_of
+from reeltalk.review.news import count_news
 from reeltalk.review.people import LONGEST_SESSION_DAYS, User, person_of_session, person_of_token, slide_session
 from reeltalk.review.tables import canonical_json
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import without_controls
 
 NAVIGATION: Final = (
     ("/", "Work", Action.LOOK),
+    ("/news", "News", Action.LOOK),
     ("/board", "Board", Action.LOOK),
+    ("/units", "Tasks", Action.SEE_RESULTS),
+    ("/quality", "Quality", Action.SEE_TEAM),
     ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
     ("/pairs", "Pairs", Action.WORK),
     ("/team", "Team", Action.MANAGE),
+    ("/pay", "Pay", Action.MANAGE),
+    ("/assignment", "Assignment", Action.MANAGE),
     ("/setup", "Queues and settings", Action.MANAGE),
     ("/history", "History", Action.MANAGE),
     ("/account", "Your account", Action.LOOK),
@@ -50,18 +59,20 @@ def template_environment() -> Environment:
     )
     found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
     found.globals |= {"script": bundles()["js"].name, "style": bundles()["css"].name}
-    found.filters |= {"minute": _minute, "plain": _plain, "place": _place, "sentence": _sentence}
+    found.filters |= {"minute": _minute, "plain": _plain, "place": spoken_place, "sentence": _sentence}
     return found
 
 
-def _minute(moment: str) -> str:
-    """A stored time for people: UTC to the minute."""
-    return f"{moment[:10]} {moment[11:16]}"
+def _minute(moment: str, *, seconds: bool = False) -> Markup:
+    """A stored time for people: UTC to the minute. `times.js` shows it in the reader's zone.
 
-
-def _place(place: str) -> str:
-    """A place for people: turns count from 1."""
-    return f"turn {int(place) + 1}" if place.isascii() and place.isdigit() else place
+    Args:
+        moment: The time as it is stored.
+        seconds: Show the seconds too.
+    """
+    shown = f"{moment[:10]} {moment[11 : 19 if seconds else 16]} UTC"
+    attribute = Markup(" data-seconds") if seconds else ""
+    return Markup('<time datetime="{}"{}>{}</time>').format(moment, attribute, shown)
 
 
 def _plain(value: Json) -> str:
@@ -223,6 +234,8 @@ def _somebody(request: Request, project: ReviewProject) -> User | None:
             return person_of_token(session, project.secret, token.strip()) if scheme.lower() == "bearer" else None
         cookie = cookie_of(request)
         person = person_of_session(session, project.secret, cookie) if cookie else None
+        if person is not None and request.method == "GET" and not request.url.path.startswith(JSON_ALONE):
+            person = replace(person, news=count_news(session, person.id))
     if person is not None and person.slides and cookie is not None:
         # If nothing can be written, reading must still work.
         with contextlib.suppress(ReeltalkError), project.database.writing() as writing:

@@ -3,11 +3,21 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, may
-from reeltalk.review.assigning import ADJUDICATOR, LAPSED, UNFINISHED, make_room, regain_place, unfinished_copies
+from reeltalk.review.applied import is_applied
+from reeltalk.review.assigning import (
+    ADJUDICATOR,
+    LAPSED,
+    LIVE,
+    UNFINISHED,
+    lapse_work,
+    make_room,
+    regain_place,
+    unfinished_copies,
+)
 from reeltalk.review.errors import Conflict, Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction
 from reeltalk.review.reasons import check_reasons
@@ -17,13 +27,19 @@ from reeltalk.review.settling import (
     WAITING,
     check_settlement,
     count_submission,
+    disputed_places,
+    reconsider,
     settle_as_decided,
+    settle_if_complete,
+    submitted_works,
     undecided_disputes,
     unsettle,
 )
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask, remarks_of, with_remarks
+from reeltalk.review.training import TRAINEE
+from reeltalk.review.video_times import check_times
 from reeltalk.schema.record import Json
 
 EDITS: Final = ("save", "undo", "redo")
@@ -132,11 +148,18 @@ def check_value(
     """The value as it is stored.
 
     Raises:
-        InvalidValue: It cannot be stored.
+        InvalidValue: It cannot be stored, or has a time after the end of the video.
     """
     if assignment.role == ADJUDICATOR:
-        return check_settlement(session, unit, task, place, value)
-    return check_reasons(session, task.check(unit.content, place, value))
+        stored = check_settlement(session, unit, task, place, value)
+        taken = next((values for row, values in submitted_works(session, unit.id) if row.id == stored.get("take")), {})
+        # An earlier edition may have stored what is refused today. Then the adjudicator writes another value.
+        if (old := taken.get(place)) is not None:
+            check_times(session, unit, task.check(unit.content, place, old))
+    else:
+        stored = check_reasons(session, task.check(unit.content, place, value))
+    check_times(session, unit, stored)
+    return stored
 
 
 def undo(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask) -> EntryRow:
@@ -290,12 +313,15 @@ def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: 
             code="incomplete",
             more={"places": lacking},
         )
+    _check_again(change.session, assignment, unit, task, rows)
     had_lapsed = assignment.state == LAPSED
     assignment.state, assignment.submitted_at = "submitted", change.at
     # The first to submit counts: if this work had lapsed, the copy begun last makes room.
     if had_lapsed and make_room(change, unit, assignment.role, unfinished_copies(change, unit, assignment.role)):
         raise Conflict("other people finished this task first; your work is kept, continue with another task")
     change.record("submit", assignment.id, after={"unit": unit.id, "role": assignment.role, "round": assignment.round})
+    if assignment.role == TRAINEE:
+        return
     if adjudicating:
         settle_as_decided(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
     else:
@@ -318,50 +344,107 @@ def lacking_places(
     ]
 
 
+def _check_again(
+    session: Session, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, rows: Mapping[str, EntryRow]
+) -> None:
+    """Reject work with values that cannot be stored today, as an earlier edition stored or an undo brought back."""
+    problems: dict[str, str] = {}
+    places = disputed_places(session, unit, task) if assignment.role == ADJUDICATOR else list(rows)
+    for place in places if task.adjudicated else ():
+        value = rows[place].value if place in rows else None
+        try:
+            if value is not None:
+                check_value(session, assignment, unit, task, place, value)
+        except InvalidValue as error:
+            problems[place] = str(error)
+    if problems:
+        raise InvalidValue(next(iter(problems.values())), more={"places": list(problems)})
+
+
 def reopen(change: Transaction, assignment: AssignmentRow, unit: UnitRow) -> None:
-    """Take back submitted work while it has not been compared with anybody else's.
+    """Take back submitted work until it is applied; that of annotators only until it is adjudicated.
+
+    If all work on the unit was in, its results are deleted, and it is open again.
 
     Raises:
-        Conflict: It was not submitted, or the unit is complete.
+        Conflict: It was not submitted; an adjudicator has decided about it; it was applied; or this person's role may
+            see the work of others on it, which is in.
     """
     if assignment.state != "submitted":
         raise Conflict("this work was not submitted")
-    complete_before = change.session.scalars(
-        select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.round > 1)
-    ).first()
-    overlap = change.session.get_one(QueueRow, unit.queue_id).overlap
-    # Gold is never complete. It must behave here like other units, or this would reveal it.
-    if unit.state != OPEN or complete_before is not None or (unit.gold is not None and overlap == 1):
-        raise Conflict("all work on this task was submitted; only an adjudicator can return it")
+    if assignment.role == TRAINEE:
+        raise Conflict("you have seen the answers of this training task; go on with the next")
+    if is_applied(change.session, assignment, unit):
+        raise Conflict("this work was written into the benchmark; an adjudicator or an owner can return it")
+    if assignment.role == ADJUDICATOR:
+        reconsider(change, unit)
+    else:
+        _check_blind(change.session, assignment, unit)
+        if unit.state != OPEN:
+            unsettle(change, unit)
+        unit.submitted -= 1
     assignment.state, assignment.submitted_at = "working", None
-    unit.submitted -= 1
     change.record("reopen", assignment.id, before={"round": assignment.round})
 
 
-def send_back(change: Transaction, person_id: str, assignment_id: str, note: str) -> None:
-    """Return submitted work to its annotator. Only they can continue it.
+def _check_blind(session: Session, assignment: AssignmentRow, unit: UnitRow) -> None:
+    """Reject taking back work that an adjudicator has judged, or whose author may have seen others' work on it."""
+    others = select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.id != assignment.id)
+    judged = others.where(
+        AssignmentRow.role == ADJUDICATOR,
+        AssignmentRow.state.in_(LIVE),
+        exists().where(EntryRow.assignment_id == AssignmentRow.id),
+    )
+    if session.scalars(judged.limit(1)).first() is not None:
+        raise Conflict("an adjudicator has decided about this task; only an adjudicator or an owner can return it")
+    person = session.get(PersonRow, assignment.person_id)
+    sees = person is not None and may(person.role, Action.SEE_RESULTS)
+    seen = session.scalars(others.where(AssignmentRow.role != ADJUDICATOR, AssignmentRow.state == "submitted")).all()
+    overlap = session.get_one(QueueRow, unit.queue_id).overlap
+    # Gold is never complete. It must behave here like other units, or this would reveal it.
+    is_complete = unit.state != OPEN or (unit.gold is not None and len(seen) + 1 >= overlap > 1)
+    if sees and seen and is_complete:
+        raise Conflict("your role may see the others' work on this task now; somebody else must return yours")
+    if unit.gold is None and unit.submitted > overlap:
+        raise Conflict("fewer people do each task now, and yours is among more; only an adjudicator can return it")
+
+
+def send_back(change: Transaction, person_id: str, assignment_id: str, note: str, *, approval: bool = False) -> None:
+    """Return submitted work to its annotator, at any time. Only they can continue it.
+
+    If its annotator has left, its place is free for others instead.
+
+    Args:
+        change: The transaction.
+        person_id: Who returns it.
+        assignment_id: The work.
+        note: What should be done again.
+        approval: As in `submit`.
 
     Raises:
-        NotFound: There is no such work, or not all work on its unit is in.
-        Forbidden: It is the person's own.
-        Conflict: It was never submitted, or its annotator has left and cannot continue it.
+        NotFound: There is no such work of an annotator.
+        Forbidden: It is the person's own, and others have worked on the unit too.
+        Conflict: It is not submitted.
         InvalidValue: There is no note that says what to do.
     """
-    assignment = change.session.get(AssignmentRow, assignment_id)
-    unit = change.session.get(UnitRow, assignment.unit_id) if assignment is not None else None
-    if assignment is None or unit is None or unit.state == OPEN or assignment.role == ADJUDICATOR:
-        raise NotFound("there is no such work, or not all work on its task was submitted")
-    if assignment.person_id == person_id:
+    session = change.session
+    assignment = session.get(AssignmentRow, assignment_id)
+    unit = session.get(UnitRow, assignment.unit_id) if assignment is not None else None
+    if assignment is None or unit is None or assignment.role == ADJUDICATOR:
+        raise NotFound("there is no such work")
+    if assignment.person_id == person_id and len(submitted_works(session, unit.id)) > 1:
         raise Forbidden("somebody else must return your own work")
     if assignment.state != "submitted":
         raise Conflict("this work was not submitted, and cannot be returned")
-    person = change.session.get_one(PersonRow, assignment.person_id)
-    if person.disabled_at is not None or not may(person.role, Action.WORK):
-        raise Conflict("its annotator can no longer work here; write the right value yourself")
     if not 1 <= len(note.strip()) <= 2000:
         raise InvalidValue("say in 1 to 2,000 characters what should be done again", field="note")
-    unsettle(change, unit)
+    if unit.state != OPEN:
+        unsettle(change, unit)
     assignment.state, assignment.note, assignment.round = "returned", note.strip(), assignment.round + 1
     assignment.submitted_at = None
     unit.submitted -= 1
     change.record("return", assignment.id, after={"note": assignment.note, "round": assignment.round})
+    person = session.get(PersonRow, assignment.person_id)
+    if person is None or person.disabled_at is not None or not may(person.role, Action.WORK):
+        lapse_work(change, assignment)
+        settle_if_complete(change, unit, task_of_unit(session, unit), approval=approval)

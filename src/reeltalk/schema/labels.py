@@ -177,6 +177,18 @@ VOCABULARIES: dict[str, type[StrEnum]] = {
 """Known vocabularies by the name under which `Turn.labels` files them."""
 
 
+LABEL_COUNTS: Final[Mapping[str, tuple[int, int]]] = {
+    "vdact.question_type": (1, 13),
+    "svbench.relation": (1, 6),
+    "svbench.skill": (1, 9),
+    "cogme.target": (1, 3),
+    "cogme.content": (1, 3),
+    "cogme.thinking": (1, 1),
+    "mt_video_bench.task": (1, 6),
+}
+"""The least and the most labels of a known vocabulary that a turn has, if it has any."""
+
+
 _TITLES: Final[Mapping[type[StrEnum], Mapping[StrEnum, str]]] = {
     QuestionType: {
         QuestionType.AGENT: "Agents",

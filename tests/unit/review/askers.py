@@ -14,27 +14,37 @@ from team import Browser, Team, client_of, small_content
 
 from reeltalk.review import people
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take_unit
+from reeltalk.review.captions import speech_file
 from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.database import PLAYABLE
+from reeltalk.review.duties import assign_units, put_group, unit_duties
 from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.gold import is_training
 from reeltalk.review.importing import add_queue
 from reeltalk.review.tables import (
     AssignmentRow,
+    DutyRow,
     EntryRow,
     EventRow,
+    GroupRow,
     InvitationRow,
     LiveDialogueRow,
     MessageRow,
     PairRow,
     PersonRow,
     QueueRow,
+    ResultRow,
     TokenRow,
     UnitRow,
     VideoRow,
     moment,
 )
 from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.tasks.task import Draft
+from reeltalk.review.training import TRAINEE, add_training
 from reeltalk.review.work import own_work, save_value, submit
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.media import MediaStore
 
 ROLES = ("owner", "adjudicator", "annotator", "reader")
@@ -161,6 +171,46 @@ class World:
             assert row.state == "adjudication"
             return take_unit(change, row, browser.id, ADJUDICATOR, lease_minutes=30).id, works[0]
 
+    def training(self) -> str:
+        """The id of a fresh training task of the queue of turns, which nobody has begun; a settled unit is its source."""
+        unit = self.unit()
+        with self.changing() as change:
+            source = change.session.get_one(UnitRow, unit)
+            places = TASKS["turns"].places(source.content)
+            drafts = {place: TASKS["turns"].draft_value(source.content, place) for place in places}
+            for place, draft in drafts.items():
+                change.session.add(
+                    ResultRow(
+                        unit_id=unit,
+                        place=place,
+                        value={**draft, "decision": "accept"},
+                        how="sole",
+                        people=[],
+                        at=change.at,
+                    )
+                )
+            source.state = "done"
+            change.session.flush()
+            add_training(change, source.queue_id, [unit])
+            change.session.flush()
+            query = select(UnitRow).where(UnitRow.queue_id == source.queue_id, is_training())
+            return next(row.id for row in change.session.scalars(query) if row.gold["source"] == unit)
+
+    def trained(self, whose: str | Browser, *, submitted: bool = True) -> str:
+        """The id of somebody's work on a fresh training task, which they submitted."""
+        browser = whose if isinstance(whose, Browser) else self.browsers[whose]
+        unit = self.training()
+        with self.changing() as change:
+            row = change.session.get_one(UnitRow, unit)
+            found = take_unit(change, row, browser.id, TRAINEE, lease_minutes=30).id
+            change.session.flush()
+            for place in TASKS["turns"].places(row.content) if submitted else ():
+                self._accept(change, browser, found, place)
+            change.session.flush()
+            if submitted:
+                submit(change, *own_work(change.session, browser.id, found), approval=False)
+        return found
+
     def collecting(self) -> str:
         """The id of a queue for collecting dialogues, and its units, made where there is none."""
         with self.changing() as change:
@@ -169,6 +219,31 @@ class World:
                 drafts = collecting_drafts(small_content(3))
                 add_queue(change, "collect", "collect", drafts, title="Collect", overlap=2, settings=settings)
         return "collect"
+
+    def other_queue(self) -> str:
+        """The id of a queue of turns besides the first, with one unit. Who works on it may change."""
+        name = "other-turns"
+        with self.changing() as change:
+            if change.session.get(QueueRow, name) is None:
+                first = change.session.scalars(select(QueueRow).where(QueueRow.task == "turns")).first()
+                like = change.session.scalars(select(UnitRow).where(UnitRow.queue_id == first.id).limit(1)).one()
+                drafts = [Draft("chains", "other", "Other", like.video_id, like.content)]
+                add_queue(change, "turns", name, drafts, title="Other turns", overlap=2)
+        return name
+
+    def group(self) -> str:
+        """The id of a fresh group with one member."""
+        with self.changing() as change:
+            return put_group(change, None, f"Group {secrets.token_hex(8)}", [self.browsers["other"].id])
+
+    def duty(self) -> str:
+        """The id of a fresh duty: a unit that is assigned to somebody."""
+        unit = self.unit()
+        with self.changing() as change:
+            queue = change.session.get_one(UnitRow, unit).queue_id
+            assign_units(change, {unit: queue}, [self.browsers["other"].id], [], "2030-01-31")
+            change.session.flush()
+            return unit_duties(change.session, [unit])[0].id
 
     def dialogue(
         self, asks: str | Browser, answers: str | Browser, state: str = "live", said: int = 0
@@ -210,6 +285,8 @@ class World:
         frames = folder / PLAYABLE / f"{sha256}.frames.json"
         frames.parent.mkdir(parents=True, exist_ok=True)
         frames.write_text('{"pts_s":[0]}', encoding="utf-8")
+        spoken = Utterance(video_id=sha256, interval=Interval(start_s=0.0, end_s=0.5), text="Hello.")
+        speech_file(frames.parent, sha256).write_text(spoken.to_json() + "\n", encoding="utf-8")
         with self.changing() as change:
             change.session.add(
                 VideoRow(id=sha256[:12], sha256=sha256, duration_s=1.0, file="original", media_type="video/mp4")
@@ -258,9 +335,12 @@ def known(world: World) -> dict[str, list[str]]:
             "seq": EventRow.seq,
             "pair_id": PairRow.id,
             "dialogue_id": LiveDialogueRow.id,
+            "group_id": GroupRow.id,
+            "duty_id": DutyRow.id,
         }
         found = {name: [str(value) for value in session.scalars(select(column))] for name, column in columns.items()}
     found["place"] = ["0", "1", "2"]
+    found["start_s"], found["length_s"] = ["0"], ["30"]
     found["path"] = ["review.css"]
     found["token"] = ["nothing"]
     found["first"] = found["second"] = found["person_id"]

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -133,7 +134,8 @@ def test_everybody_sees_progress_and_only_those_who_lead_see_the_team(
     others = [other.title() for other in TEAM if other != name]
     leads = TEAM[name] != "annotator"
     assert all((f">{other}<" in found.text) == leads for other in others)
-    assert ("Krippendorff" in found.text) == leads
+    assert ("/quality" in found.text) == leads
+    assert team[name].get("/quality").status == (200 if leads else 403)
     assert ("gold" in found.text.lower()) == leads
     assert ("Plant gold" in found.text) == (name == "olga")
     assert team[name].get("/board/turns/pairs/ann/ben").status == (200 if leads else 403)
@@ -141,15 +143,15 @@ def test_everybody_sees_progress_and_only_those_who_lead_see_the_team(
     assert team[name].form("/board/gold", queue="turns", count="1", trusted="drafts").status == expected
 
 
-def test_agreement_is_on_the_board_once_both_are_in(project: ReviewProject, team: dict[str, Browser]) -> None:
+def test_agreement_is_on_the_page_of_quality_once_both_are_in(project: ReviewProject, team: dict[str, Browser]) -> None:
     hand_in(project, "ann")
     compute(project, team)
-    assert "No task was done by two people yet" in team["olga"].get("/board").text
+    assert "No task was done by two people yet" in team["olga"].get("/quality").text
     hand_in(project, "ben")
     compute(project, team)
-    board = team["olga"].get("/board").text
-    assert "Ann and Ben" in board
-    assert "1 task done by two people or more" in board
+    quality = team["olga"].get("/quality").text
+    assert "Ann and Ben" in quality
+    assert "1 task done by two people or more" in quality
 
 
 def test_the_board_says_that_a_release_is_blocked(project: ReviewProject, team: dict[str, Browser]) -> None:
@@ -167,7 +169,14 @@ def test_no_page_of_the_board_tells_what_somebody_wrote_before_all_is_in(
     with project.database.reading() as session:
         assignment = session.scalars(select(AssignmentRow)).one().id
     for name, browser in team.items():
-        for path in ("/board", "/board/turns/pairs/ann/ben", "/adjudicate", f"/api/adjudicate/{assignment}"):
+        for path in (
+            "/board",
+            "/quality",
+            "/api/quality",
+            "/board/turns/pairs/ann/ben",
+            "/adjudicate",
+            f"/api/adjudicate/{assignment}",
+        ):
             assert (name, path, SECRET_WORDS["ann"] in browser.get(path).text) == (name, path, False)
     assert unit == "u0"
 
@@ -191,6 +200,41 @@ def take_dispute(browser: Browser) -> str:
     found = browser.form("/adjudicate/queues/turns/next")
     assert found.status == 303
     return found.location.rpartition("/")[2]
+
+
+def test_a_written_value_says_whose_its_fields_are_and_the_next_dispute_follows(
+    project: ReviewProject, team: dict[str, Browser]
+) -> None:
+    for _ in range(2):
+        for person in ("ann", "ben"):
+            hand_in(project, person)
+    jo = team["jo"]
+    first = take_dispute(jo)
+    opened = jo.get(f"/api/adjudicate/{first}").json()
+    a, b = (side["id"] for side in opened["sides"])
+    theirs = opened["places"]["1"]["sides"]
+
+    def saved(value: dict[str, Any]) -> Any:
+        return jo.ask("PUT", f"/api/work/{first}/entries/1", {"revision": 0, "value": value})
+
+    mixed = theirs[a]["value"] | {"decision": "edit", "question": theirs[b]["value"]["question"] + " Really?"}
+    for sources in (
+        {"question": b},
+        {"references": "nobody"},
+        {"references": ["x"]},
+        {"no such field": a},
+        ["references"],
+    ):
+        answer = saved({"write": mixed, "from": sources})
+        assert (answer.status, answer.json()["error"]["field"]) == (422, "from"), sources
+    assert saved({"take": a, "from": {"references": a}}).status == 422
+    answer = saved({"write": mixed, "from": {"references": a, "evidence": b}})
+    assert answer.status == 200
+    assert answer.json()["value"]["from"] == {"references": a, "evidence": b}
+    following = jo.ask("POST", f"/api/work/{first}/submit").json()["next"]
+    assert re.fullmatch(r"/adjudicate/\w+", following)
+    assert jo.get(following).status == 200
+    assert first not in following
 
 
 def test_a_third_person_takes_writes_and_hands_in(project: ReviewProject, team: dict[str, Browser]) -> None:
@@ -273,9 +317,11 @@ def test_a_dispute_does_not_wait_for_whoever_may_no_longer_settle_it(
     with transaction(project.database, OPERATOR) as change:
         disable_account(change, change.session.get_one(AssignmentRow, side).person_id, approval=False)
     returned = olga.ask("POST", f"/api/adjudicate/{second}/return", {"assignment": side, "note": "again"})
-    assert returned.status == 409, "nobody is there to do it again"
-    assert olga.ask("PUT", f"/api/work/{second}/entries/1", {"revision": 0, "value": {"take": side}}).status == 200
-    assert olga.ask("POST", f"/api/work/{second}/submit").status == 200
+    assert returned.status == 200
+    # Nobody is there to do it again, so its place is free for others.
+    with project.database.reading() as session:
+        copy = session.get_one(AssignmentRow, side)
+        assert (copy.state, session.get_one(UnitRow, copy.unit_id).submitted) == ("lapsed", 1)
 
 
 def test_returned_work_is_blind_again_until_it_is_in(project: ReviewProject, team: dict[str, Browser]) -> None:

@@ -172,3 +172,70 @@ def test_the_longer_of_two_names_is_mentioned(world: World) -> None:
     say(world.browsers["annotator"], assignment, "@anna-lena ö or Ann@example.org or @Annalena, twice @Anna-Lena Ö!")
     with world.team.project.database.reading() as session:
         assert session.scalars(select(CommentRow)).one().mentions == [anna.id]
+
+
+def news_of(browser: Browser) -> list[tuple[str, str, bool]]:
+    return [(row["kind"], row["text"], row["is_new"]) for row in browser.get("/api/news").json()["rows"]]
+
+
+def test_news_are_what_concerns_somebody_until_they_mark_them_as_read(world: World) -> None:
+    owner, annotator, other = (world.browsers[name] for name in ("owner", "annotator", "other"))
+    unit = world.unit()
+    first, second = world.work("annotator", "decided", unit), world.work("other", "decided", unit)
+    assert news_of(owner) == news_of(annotator) == []
+    assert 'class="count"' not in owner.get("/").text
+    say(annotator, first, "Is she Ana?")
+    say(annotator, first, "@The adjudicator: she said so.")
+    assert news_of(owner) == [("comment", "Is she Ana?", True)]
+    assert len(news_of(world.browsers["adjudicator"])) == 2
+    assert news_of(other) == news_of(annotator) == news_of(world.browsers["reader"]) == []
+    assert owner.form(f"/units/{unit}/comments", text="Names are in the credits.").status_code == 303
+    assert news_of(annotator) == news_of(other) == [("comment", "Names are in the credits.", True)]
+    assert 'class="count">1<' in annotator.get("/").text
+    page = annotator.get("/news").text
+    assert f'href="/work/{first}"' in page
+    until = page.split('name="until" value="')[1].split('"')[0]
+    assert annotator.form("/news/seen", until=until).status_code == 303
+    assert news_of(annotator) == [("comment", "Names are in the credits.", False)]
+    assert 'class="count"' not in annotator.get("/").text
+    assert 'class="count">1<' in other.get("/").text
+    for who, assignment in ((annotator, first), (other, second)):
+        assert who.api("POST", f"/api/work/{assignment}/submit").status_code == 200
+    with world.changing() as change:
+        send_back(change, world.browsers["adjudicator"].id, second, "look at the second turn")
+    assert news_of(other)[0] == ("returned", "look at the second turn", True)
+    assert f'href="/units/{unit}"' in owner.get("/news").text
+    assert owner.form("/news/seen", until="x").status_code == 303
+    assert owner.get("/api/events?kind=seen").json()["events"][0]["author"] == annotator.id
+
+
+def test_assignments_and_guidelines_that_changed_are_news(world: World) -> None:
+    from reeltalk.review.duties import Terms, assign_queue
+    from reeltalk.review.guiding import write_guideline
+
+    owner, other = world.browsers["owner"], world.browsers["other"]
+    with world.changing() as change:
+        change.author = owner.id
+        write_guideline(change, "turns", "Look at both hands.\n", based_on=0, says="")
+        assign_queue(change, "turns", [other.id], [], Terms(deadline="2030-01-31"))
+    shown = [(row["kind"], row["says"]) for row in other.get("/api/news").json()["rows"]]
+    assert ("assigned", "The tasks of “Review turns” are assigned to you, until 2030-01-31") in shown
+    assert ("guideline", "The guideline of “Review turns” changed") in shown
+    assert [row["kind"] for row in world.browsers["third"].get("/api/news").json()["rows"]] == ["guideline"]
+    # Whoever wrote it, or does not work, has nothing to read.
+    assert news_of(owner) == news_of(world.browsers["reader"]) == []
+
+
+def test_those_who_lead_get_all_comments_that_they_may_read(world: World) -> None:
+    unit = world.unit()
+    first, mine = world.work("annotator", "decided", unit), world.work("owner", "decided", unit)
+    say(world.browsers["annotator"], first, "=1+1", "1")
+    say(world.browsers["owner"], mine, "I wonder too.")
+    rows = {who: world.browsers[who].get("/api/comments").json()["rows"] for who in ("owner", "adjudicator")}
+    assert [row["text"] for row in rows["owner"]] == ["I wonder too."]
+    assert [(row["author"], row["place"]) for row in rows["adjudicator"]] == [
+        ("The annotator", "1"),
+        ("The owner", None),
+    ]
+    text = world.browsers["adjudicator"].get("/api/comments?format=csv").text
+    assert "turn 2,'=1+1" in text

@@ -82,7 +82,13 @@ def test_the_test_names_no_video_in_words() -> None:
 
 
 @pytest.fixture
-def team(tmp_path: Path, database_kind: str) -> Iterator[Team]:
+def database(database_kind: str) -> str:
+    """Both kinds of databases."""
+    return database_kind
+
+
+@pytest.fixture
+def team(tmp_path: Path, database: str) -> Iterator[Team]:
     found = make_team(tmp_path, content())
     yield found
     found.project.database.close()
@@ -102,10 +108,10 @@ def test_a_task_has_the_same_name_everywhere(team: Team) -> None:
     browser, owner = team.member("Ada", "annotator"), team.member("Olga", "owner")
     first = browser.next("turns")
     assert browser.get(f"/api/work/{first}").json()["unit"]["name"] == "Kitchen, morning · clip 1 · 1 of 6"
-    assert "Kitchen, morning · clip 1 · 1 of 6</h1>" in browser.get(f"/work/{first}").text
+    assert "Kitchen, morning · clip 1 · 1 of 6 · reeltalk review</title>" in browser.get(f"/work/{first}").text
     assert "Kitchen, morning · clip 1 · 1 of 6" in browser.get("/").text
     second = accept_all(browser, first)
-    assert "Fry carrot · clip 1 · 2 of 6</h1>" in browser.get(f"/work/{second}").text
+    assert "Fry carrot · clip 1 · 2 of 6 · reeltalk review</title>" in browser.get(f"/work/{second}").text
     assert "Fry carrot · clip 1 · 2 of 6" in owner.get("/history").text
     names = [event["name"] for event in owner.get("/api/events?limit=500").json()["events"]]
     assert "Kitchen, morning · clip 1 · 1 of 6" in names

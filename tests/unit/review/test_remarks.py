@@ -33,7 +33,13 @@ def content() -> Content:
 
 
 @pytest.fixture
-def team(tmp_path: Path, database_kind: str) -> Iterator[Team]:
+def database(database_kind: str) -> str:
+    """Both kinds of databases."""
+    return database_kind
+
+
+@pytest.fixture
+def team(tmp_path: Path, database: str) -> Iterator[Team]:
     found = make_team(tmp_path, content(), overlap=2)
     answers = [
         AnsweredTurn(

@@ -76,18 +76,19 @@ def documented_keys(page: str, section: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("page", "section", "scripts", "least"),
     [
-        ("review.md", "Review a task", ("turnkeys.js", "videokeys.js"), 10),
+        ("review.md", "Review a task", ("turns.js", "editor.js", "watch.js"), 10),
         ("review-team.md", "Link chains", ("linkkeys.js",), 6),
-        ("review-team.md", "Tag turns", ("labelkeys.js",), 4),
+        ("review-team.md", "Tag turns", ("editor.js", "labels.js"), 4),
     ],
 )
 def test_keys_that_a_how_to_lists_do_what_it_says(
     page: str, section: str, scripts: tuple[str, ...], least: int
 ) -> None:
     source = "".join((STATIC / script).read_text(encoding="utf-8") for script in scripts)
-    source = source.replace("${STEP_S}", "1").replace("${LEAP_S}", "5")
+    source = source.replace("${view.what}", "turn")
     numbers = r"numbers(?:\.slice\(0, 6\))?"
     found = re.findall(rf"label: [\"`]([^\"`]+)[\"`], group: \"[^\"]+\", keys: (\[[^]]*\]|{numbers})", source)
+    found += re.findall(r'action\("[^"]+", "([^"]+)", (\[[^]]*\])', source)
     shown = {
         "Space": "Space", "Escape": "Esc", "ArrowLeft": "←", "ArrowRight": "→", "ArrowUp": "↑", "ArrowDown": "↓",
         "Shift+ArrowLeft": "Shift+←", "Shift+ArrowRight": "Shift+→",

@@ -21,10 +21,10 @@ from reeltalk.review.team_stats import (
     QueueAgreement,
     TeamStats,
     TeamStatsCache,
-    codes_of,
     completed_units,
     people_progress,
     queue_progress,
+    read_complete,
     release_blocks,
 )
 from reeltalk.review.work import entries, lacking_places, own_work, reopen, save_value, send_back, submit
@@ -195,7 +195,8 @@ def test_counts_add_up_to_the_total_after_any_operations(project: ReviewProject,
 
 def test_an_annotators_own_counts_do_not_tell_which_unit_was_gold(project: ReviewProject) -> None:
     with transaction(project.database, OPERATOR) as change:
-        plant_gold(change, "once", count=2, seed=1, trusted="drafts")
+        planted = plant_gold(change, "once", count=2, seed=1, trusted="drafts").planted
+    assert planted
     for number in range(5):
         with transaction(project.database, "ann") as change:
             found = next_unit(change, "ann", "once", lease_minutes=30)
@@ -205,7 +206,7 @@ def test_an_annotators_own_counts_do_not_tell_which_unit_was_gold(project: Revie
         with project.database.reading() as session:
             queue = next(q for q in queue_progress(session, seen_by="ann") if q.id == "once")
             person = people_progress(session, only="ann")[0]
-        assert (queue.units["done"], queue.units["begun"], queue.total) == (number + 1, 0, 5)
+        assert (queue.units["done"], queue.units["begun"], queue.total) == (number + 1, 0, 3 + planted)
         assert (person.done, person.turns) == (number + 1, (number + 1) * TURNS)
 
 
@@ -225,7 +226,7 @@ def test_agreement_rests_on_complete_units_alone(project: ReviewProject) -> None
 def test_gold_counts_for_no_agreement(project: ReviewProject) -> None:
     with transaction(project.database, OPERATOR) as change:
         plant_gold(change, "twice", count=4, seed=1, trusted="drafts")
-    for person in ("ann", "ben"):
+    for person in PEOPLE:
         while True:
             with transaction(project.database, person) as change:
                 found = next_unit(change, person, "twice", lease_minutes=30)
@@ -238,7 +239,7 @@ def test_gold_counts_for_no_agreement(project: ReviewProject) -> None:
     assert stats.gold["ann"].units == 4
     with project.database.reading() as session:
         gold = session.scalars(select(UnitRow.id).where(UnitRow.gold.is_not(None))).all()
-        assert list(codes_of(session, list(gold))) == []
+        assert list(read_complete(session, list(gold))) == []
 
 
 def test_what_is_read_on_is_what_is_read_at_once(project: ReviewProject) -> None:
@@ -253,9 +254,13 @@ def test_what_is_read_on_is_what_is_read_at_once(project: ReviewProject) -> None
             kept.compute()
     found, fresh = kept.compute(), TeamStatsCache(project.database).compute()
     assert (found.seq, found.tasks, found.seconds, found.gold) == (fresh.seq, fresh.tasks, fresh.seconds, fresh.gold)
+    assert found.quality == fresh.quality
     with project.database.reading() as session:
         rows = [
-            row for _, queue, coded in codes_of(session, completed_units(session)) if queue == "twice" for row in coded
+            row
+            for unit in read_complete(session, completed_units(session))
+            if unit.queue_id == "twice"
+            for row in unit.coded
         ]
     task = next(task for task in found.tasks if task.queue_id == "twice")
     assert list(task.variables) == agreement_by_variable(rows)

@@ -294,9 +294,7 @@ def test_returned_work_is_redone_by_its_person_and_the_adjudicator_looks_again(p
     assert set(marks(project.database, mine).values()) == {True}
     with pytest.raises(Conflict, match="returned to its annotator"):
         handed_in(project, mine)
-    with transaction(project.database, "jo") as change, pytest.raises(NotFound):
-        work.send_back(change, "jo", copies[1] or "", "and this")
-    # The other's work has met this already: it cannot be taken back now.
+    # An adjudicator has decided about the other's work already: it cannot be taken back now.
     with transaction(project.database, "ben") as change, pytest.raises(Conflict):
         work.reopen(change, change.session.get_one(AssignmentRow, copies[1]), change.session.get_one(UnitRow, "u0"))
     assert given(project, "cai", at=NOW + 1000 * HOUR) is None, "work stays with its annotator through rework"
@@ -313,16 +311,29 @@ def test_with_approval_an_adjudicator_sees_what_nobody_disagrees_on(project: Rev
     assert unit_of(project.database) == ("adjudication", 1)
 
 
-def test_one_may_take_back_what_one_handed_in_until_all_is_in(project: ReviewProject) -> None:
+def test_one_may_take_back_what_one_handed_in_also_when_all_is_in(project: ReviewProject) -> None:
     set_k(project, 2)
-    copies = [given(project, person) for person in ("ann", "ben")]
-    handed_in(project, copies[0] or "")
-    stepped(project, copies[0] or "", lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
+    copies = [given(project, person) or "" for person in ("ann", "ben")]
+    handed_in(project, copies[0])
+    taken_back(project, copies[0])
     assert unit_of(project.database) == ("open", 0)
-    handed_in(project, copies[0] or "")
-    handed_in(project, copies[1] or "")
-    with pytest.raises(Conflict, match="all work on this task was submitted"):
-        stepped(project, copies[0] or "", lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
+    handed_in(project, copies[0])
+    handed_in(project, copies[1])
+    assert unit_of(project.database) == ("done", 2)
+    taken_back(project, copies[0])
+    assert unit_of(project.database) == ("open", 1)
+    with project.database.reading() as session:
+        assert session.scalars(select(ResultRow)).all() == []
+    assert given(project, "cai", at=NOW + 1000 * HOUR) is None, "it stays with its annotator"
+    handed_in(project, copies[0], question="Another?")
+    assert unit_of(project.database) == ("adjudication", 2)
+    taken_back(project, copies[1])
+    handed_in(project, copies[1], question="Another?")
+    assert unit_of(project.database) == ("done", 2)
+
+
+def taken_back(project: ReviewProject, copy: str) -> None:
+    stepped(project, copy, lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
 
 
 def test_gold_goes_to_everybody_is_never_complete_and_cannot_be_told_by_reopening(tmp_path: Path) -> None:
@@ -331,8 +342,8 @@ def test_gold_goes_to_everybody_is_never_complete_and_cannot_be_told_by_reopenin
         copy = given(project, person)
         assert copy is not None
         handed_in(project, copy, decision="reject")
-        with pytest.raises(Conflict, match="all work on this task was submitted"):
-            stepped(project, copy, lambda change, assignment, unit, _: work.reopen(change, assignment, unit))
+        taken_back(project, copy)
+        handed_in(project, copy, decision="reject")
     assert unit_of(project.database) == ("open", 3)
     assert verify_history(project.database).findings == ()
     project.database.close()

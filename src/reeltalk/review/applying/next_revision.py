@@ -7,7 +7,7 @@ or rewrote; the database is not needed for that.
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -20,6 +20,7 @@ from reeltalk.review.importing import WRITTEN, latest_revision
 from reeltalk.review.naming import unit_names
 from reeltalk.review.settling import DONE
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow, canonical_json
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import Json, Record
@@ -88,17 +89,35 @@ class DoneUnit:
         return int(self.content.get("revision", 0))
 
 
-def done_units(session: Session, kind: str) -> Iterator[DoneUnit]:
-    """All finished units of one kind of work, in the order of their queue, without gold."""
+@dataclass(frozen=True)
+class SetAside:
+    """Results of a unit that are left out of the benchmark, and why."""
+
+    unit_id: str
+    title: str
+    """The unit's name for people."""
+    place: str | None
+    """The place that is wrong; None if the whole unit is."""
+    field: str | None
+    """The field that is wrong."""
+    problem: str
+
+    def __str__(self) -> str:
+        """For people, who count turns from 1."""
+        at = f", {spoken_place(self.place)}" if self.place is not None else ""
+        return f"{self.title}{at}: {self.problem}"
+
+
+def done_units(session: Session, kind: str, *, without: Container[str] = ()) -> Iterator[DoneUnit]:
+    """All finished units of one kind of work, in the order of their queue, without gold.
+
+    Args:
+        session: The database.
+        kind: The kind of work.
+        without: Ids of units that are left out.
+    """
     names: dict[str, str] = {name: shown for name, shown in session.execute(select(PersonRow.id, PersonRow.name))}
-    ids = list(
-        session.scalars(
-            select(UnitRow.id)
-            .join(QueueRow, QueueRow.id == UnitRow.queue_id)
-            .where(QueueRow.task == kind, UnitRow.state == DONE, UnitRow.gold.is_(None))
-            .order_by(QueueRow.position, UnitRow.position, UnitRow.id)
-        )
-    )
+    ids = [unit_id for unit_id in done_ids(session, kind) if unit_id not in without]
     for start in range(0, len(ids), BATCH):
         some = ids[start : start + BATCH]
         results: dict[str, dict[str, SettledPlace]] = defaultdict(dict)
@@ -120,6 +139,17 @@ def done_units(session: Session, kind: str) -> Iterator[DoneUnit]:
                 results=results[unit_id],
                 works=works[unit_id],
             )
+
+
+def done_ids(session: Session, kind: str) -> list[str]:
+    """Ids of all finished units of one kind of work, as in `done_units`."""
+    query = (
+        select(UnitRow.id)
+        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .where(QueueRow.task == kind, UnitRow.state == DONE, UnitRow.gold.is_(None))
+        .order_by(QueueRow.position, UnitRow.position, UnitRow.id)
+    )
+    return list(session.scalars(query))
 
 
 def _works(session: Session, units: Sequence[str], names: Mapping[str, str]) -> dict[str, list[SubmittedWork]]:
@@ -328,8 +358,8 @@ class NextRevision:
     gone: set[Key] = field(default_factory=set)
     """Chains and dialogues without any turn left."""
     counts: Counter[str] = field(default_factory=Counter)
-    conflicts: list[str] = field(default_factory=list)
-    """Work that cannot be applied, and why."""
+    aside: dict[str, list[SetAside]] = field(default_factory=dict)
+    """What is left out, and why, by unit."""
     _about: dict[str, dict[tuple[str, str], list[Any]]] = field(default_factory=dict)
 
     @classmethod
@@ -394,7 +424,35 @@ class NextRevision:
         self.content.rejected.append(
             Rejected(table=table, record_id=record_id, reason=reason, place=place, content=stored)
         )
-        self.counts[f"{table} taken out"] += 1
+        self.counts[f"{table if place is None else 'turns'} taken out"] += 1
+
+    def set_aside(self, unit: DoneUnit, problem: str, *, place: str | None = None, field: str | None = None) -> None:
+        """Leave a unit out, with the reason."""
+        found = SetAside(unit.id, unit.name, place, field, problem)
+        self.aside.setdefault(unit.id, []).append(found)
+
+    def applied_place(self, unit: DoneUnit, place: str) -> int | str | None:
+        """A place of a unit as reviews in the benchmark name it; None for a place that adds nothing to it.
+
+        Turns are named by their index in the first draft.
+        """
+        if unit.kind != "links":
+            turns = len(unit.content["turns"])
+            shown = self.snapshot_places(unit.target_table, unit.target_id, turns, unit.revision)
+            return shown[int(place)]
+        source, dash, target = place.partition("-")
+        if not (dash and source.isdigit() and target.isdigit()):
+            return None
+        before, after = unit.content["before"], unit.content["after"]
+        sources = self.snapshot_places("chains", before["id"], len(before["turns"]), unit.revision)
+        targets = self.snapshot_places("chains", after["id"], len(after["turns"]), unit.revision)
+        return f"{sources[int(source)]}-{targets[int(target)]}"
+
+    def is_new(self, unit: DoneUnit, place: str) -> bool:
+        """True if the result at a place of a unit was not applied yet."""
+        at = self.applied_place(unit, place)
+        known = self.history.result(unit.kind, unit.target_table, unit.target_id, at) if at is not None else None
+        return at is not None and unit.results[place].hash != known
 
     def review(
         self,

@@ -4,7 +4,7 @@ Applying again changes nothing: each settled place adds a review, which shows th
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -13,14 +13,23 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
+from reeltalk.review.applied import APPLY, HEAD, PROJECT
 from reeltalk.review.applying.collected import add_collected
 from reeltalk.review.applying.links import apply_links, remap, settle_paths, word_paths
-from reeltalk.review.applying.next_revision import NextRevision, done_units, undecided_counts
+from reeltalk.review.applying.next_revision import (
+    DoneUnit,
+    NextRevision,
+    SetAside,
+    done_ids,
+    done_units,
+    undecided_counts,
+)
+from reeltalk.review.applying.sound_units import sound_units
 from reeltalk.review.applying.turns import VERIFIED, apply_labels, apply_turns
 from reeltalk.review.database import ReviewProject
-from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.events import OPERATOR, Transaction, transaction
 from reeltalk.review.importing import APPLIED, import_content, is_of_project, read_checked, table_hashes
-from reeltalk.review.settling import OPEN
+from reeltalk.review.settling import DONE, OPEN
 from reeltalk.review.tables import ChainRow, ProjectRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.team_stats import TeamStatsCache, release_blocks
@@ -45,8 +54,8 @@ class Applied:
     counts: dict[str, int] = field(default_factory=dict)
     undecided: dict[str, int] = field(default_factory=dict)
     """Places whose work is not settled yet, by kind of work. They stay as they are."""
-    conflicts: tuple[str, ...] = ()
-    """Settled work that could not be applied, and why."""
+    aside: tuple[SetAside, ...] = ()
+    """Settled work that was left out, and why. It stays in review, so that it can be returned."""
 
     def lines(self, benchmark: Path, *, dry_run: bool) -> Iterator[str]:
         """Lines for people, with some of the conflicts."""
@@ -58,10 +67,14 @@ class Applied:
             yield f"  {words}: {count:,}"
         for kind, count in self.undecided.items():
             yield f"  not settled yet, and left as they are ({kind}): {count:,}"
-        for conflict in self.conflicts[:SHOWN]:
-            yield f"  not applied: {conflict}"
-        if len(self.conflicts) > SHOWN:
-            yield f"  not applied: {len(self.conflicts) - SHOWN:,} more"
+        for found in self.aside[:SHOWN]:
+            yield f"  set aside: {found}"
+        if len(self.aside) > SHOWN:
+            yield f"  set aside: {len(self.aside) - SHOWN:,} more"
+        if self.aside:
+            count = len({found.unit_id for found in self.aside})
+            tasks = "1 task was" if count == 1 else f"{count:,} tasks were"
+            yield f"  {tasks} left out; return the work, so that it is corrected, and apply again"
         if self.counts.get("paths taken out"):
             yield f"  'reeltalk construct {benchmark} --steps paths' draws new paths"
 
@@ -85,7 +98,7 @@ def apply_reviews(
         FrozenError: The benchmark is a release.
         BenchmarkError: People agree too little, something else changed the benchmark, or it cannot be written.
         InputError: The benchmark is damaged.
-        BrokenInvariantError: Settled work contradicts the benchmark, such as evidence after the end of its video.
+        BrokenInvariantError: What would be added contradicts the benchmark, and no unit can be set aside for it.
     """
     source = Benchmark.open(project.benchmark)
     is_copied = into is not None and not (into.is_dir() and any(into.iterdir()))
@@ -109,7 +122,7 @@ def apply_reviews(
                     "--reload' takes the changes over, or pass --into another copy"
                 )
         progress("collecting settled work")
-        made = next_revision(content, session)
+        made = consistent_revision(content, session)
         left = undecided_counts(session)
         chain = session.scalars(select(ChainRow)).one_or_none()
         head = (chain.seq, chain.hash) if chain is not None else (0, "")
@@ -119,10 +132,13 @@ def apply_reviews(
         is_changed=bool(changed),
         counts={name: count for name, count in sorted(made.counts.items()) if count},
         undecided=left,
-        conflicts=tuple(made.conflicts),
+        aside=tuple(found for some in made.aside.values() for found in some),
     )
-    _refuse_contradictions(content, made.content)
+    is_own = target is source and not is_copied
     if dry_run or (not changed and not is_copied):
+        if is_own and not dry_run:
+            with transaction(project.database, OPERATOR) as change:
+                _note_aside(change, made)
         return applied
     progress(f"writing revision {made.number}")
     settings = {"project": row.name, "revision": made.number, "events": head[0], "head": head[1]}
@@ -147,8 +163,8 @@ def apply_reviews(
             write(Benchmark.open(partial))
     else:
         write(target)
-    if target is source and not is_copied:
-        _go_on(project, source, made, applied)
+    if is_own:
+        _go_on(project, source, made, applied, head[0])
     return applied
 
 
@@ -167,35 +183,104 @@ def _refuse_disagreement(project: ReviewProject, progress: Callable[[str], None]
         raise BenchmarkError(f"{'; '.join(blocks)}; nothing was applied")
 
 
-def next_revision(content: Content, session: Session) -> NextRevision:
-    """A benchmark's rows with all settled work. Nothing is written."""
+def next_revision(content: Content, session: Session, *, without: Container[str] = ()) -> NextRevision:
+    """A benchmark's rows with all settled work, without units that were left out. Nothing is written.
+
+    Args:
+        content: The benchmark.
+        session: The database.
+        without: Ids of units that are left out.
+    """
     made = NextRevision.after(content)
-    apply_turns(made, done_units(session, "turns"))
+    durations_s: dict[str, float | None] = {video.id: video.duration_s for video in content.videos}
+
+    def units(kind: str) -> Iterator[DoneUnit]:
+        return sound_units(made, done_units(session, kind, without=without), durations_s)
+
+    apply_turns(made, units("turns"))
     paths = remap(made)
-    apply_links(made, done_units(session, "links"))
+    apply_links(made, units("links"))
     for kind in VERIFIED:
-        apply_labels(made, done_units(session, kind))
+        apply_labels(made, units(kind))
     settle_paths(made, paths)
     word_paths(made)
     add_collected(made, session)
     return made
 
 
-def _refuse_contradictions(before: Content, after: Content) -> None:
-    """Reject settled work that would make the benchmark invalid. Earlier problems are not caused by review."""
+def consistent_revision(content: Content, session: Session) -> NextRevision:
+    """The next revision without the units that would make the benchmark invalid.
 
-    def problems(content: Content) -> dict[str, Finding]:
-        return {str(finding): finding for finding in check_content(content) if finding.severity == "error"}
+    Raises:
+        BrokenInvariantError: It is invalid even without any unit.
+    """
+    without: dict[str, str] = {}
+    known = _errors(content)
 
-    known = problems(before)
-    new = [finding for text, finding in problems(after).items() if text not in known]
-    if new:
-        shown = "; ".join(f"{finding.where}: {finding.problem}" for finding in new[:SHOWN])
-        more = f"; and {len(new) - SHOWN:,} more" if len(new) > SHOWN else ""
+    def problems(left_out: Container[str]) -> tuple[NextRevision, list[Finding]]:
+        made = next_revision(content, session, without=left_out)
+        return made, [finding for text, finding in _errors(made.content).items() if text not in known]
+
+    while True:
+        made, new = problems(without)
+        if not new:
+            break
+        without[_culprit(session, without, lambda some: bool(problems(some)[1]), new)] = str(new[0])
+    for unit_id, problem in without.items():
+        title = session.get_one(UnitRow, unit_id).title
+        made.aside.setdefault(unit_id, []).append(SetAside(unit_id, title, None, None, problem))
+    return made
+
+
+def _errors(content: Content) -> dict[str, Finding]:
+    return {str(finding): finding for finding in check_content(content) if finding.severity == "error"}
+
+
+def _culprit(
+    session: Session,
+    without: Collection[str],
+    is_broken: Callable[[Collection[str]], bool],
+    problems: Sequence[Finding],
+) -> str:
+    """Id of a unit whose results make the benchmark invalid: the last of the shortest beginning that does.
+
+    Args:
+        session: The database.
+        without: Ids of units that are left out already.
+        is_broken: Whether the benchmark is invalid if some units are left out.
+        problems: What is wrong.
+    """
+    kinds = ("turns", "links", *VERIFIED)
+    units = [unit_id for kind in kinds for unit_id in done_ids(session, kind) if unit_id not in without]
+    if is_broken({*without, *units}):
+        shown = "; ".join(f"{finding.where}: {finding.problem}" for finding in problems[:SHOWN])
+        more = f"; and {len(problems) - SHOWN:,} more" if len(problems) > SHOWN else ""
         raise BrokenInvariantError(
-            f"the settled work contradicts the benchmark: {shown}{more}; nothing was applied. Return the work, so that "
-            "it is corrected"
+            f"what people collected contradicts the benchmark: {shown}{more}; nothing was applied"
         )
+    sound, broken = 0, len(units)
+    while broken - sound > 1:
+        middle = (sound + broken) // 2
+        if is_broken({*without, *units[middle:]}):
+            broken = middle
+        else:
+            sound = middle
+    return units[broken - 1]
+
+
+def _note_aside(change: Transaction, made: NextRevision) -> None:
+    """Keep at each unit why it was left out, for those who can return it."""
+    session = change.session
+    for unit in session.scalars(select(UnitRow).where(UnitRow.set_aside.is_not(None))).all():
+        if unit.id not in made.aside:
+            change.record("aside", unit.id, before={"problems": unit.set_aside}, after={"problems": None})
+            unit.set_aside = None
+    for unit_id, found in made.aside.items():
+        unit = session.get_one(UnitRow, unit_id)
+        problems = [{"place": one.place, "field": one.field, "problem": one.problem} for one in found]
+        if unit.state == DONE and unit.set_aside != problems:
+            change.record("aside", unit_id, before={"problems": unit.set_aside}, after={"problems": problems})
+            unit.set_aside = problems
 
 
 def _copy(source: Benchmark, folder: Path) -> None:
@@ -213,14 +298,12 @@ def _copy(source: Benchmark, folder: Path) -> None:
     (folder / MANIFEST).write_text(copied.to_json(), encoding="utf-8")
 
 
-def _go_on(project: ReviewProject, benchmark: Benchmark, made: NextRevision, applied: Applied) -> None:
+def _go_on(project: ReviewProject, benchmark: Benchmark, made: NextRevision, applied: Applied, read: int) -> None:
     """Update the project to the written revision: units that nobody has begun show it."""
     fresh = Benchmark.open(benchmark.path)
     with transaction(project.database, OPERATOR) as change:
-        change.record(
-            "apply",
-            "project",
-            after={"revision": made.number, "content_hash": fresh.manifest.content_hash, "counts": applied.counts},
-        )
+        after = {"revision": made.number, "content_hash": fresh.manifest.content_hash, "counts": applied.counts}
+        change.record(APPLY, PROJECT, after={**after, HEAD: read})
+        _note_aside(change, made)
         known = set(change.session.scalars(select(QueueRow.id)))
         import_content(change, project, fresh, made.content, None, wanted=[name for name in TASKS if name in known])

@@ -35,7 +35,7 @@ def apply_turns(made: NextRevision, units: Iterator[DoneUnit]) -> None:
         rows, number = rows_of[table], numbers[table].get(name)
         current = rows[number] if number is not None else _taken_out(made, table, name)
         if current is None:
-            made.conflicts.append(f"{unit.name} is in the benchmark no longer; its review was not applied")
+            made.set_aside(unit, "it is in the benchmark no longer")
             continue
         turns = _turns(made, unit, current.turns if number is not None else ())
         if turns is None:
@@ -83,10 +83,8 @@ def _turns(made: NextRevision, unit: DoneUnit, current: Sequence[Turn]) -> dict[
         there = present.get(place)
         new = _worded(there or draft, draft, settled.value)
         if there is not None and not _is_known(made, key, place, there, draft, new):
-            made.conflicts.append(
-                f"turn {index + 1} of {unit.name} was changed by something else since it was reviewed: "
-                f"{there.question!r}; the review of this {unit.content['unit']} was not applied"
-            )
+            problem = f"it was changed by something else since it was reviewed: {there.question!r}"
+            made.set_aside(unit, problem, place=str(index))
             return None
         news.append((index, place, settled, new))
         if decision is Decision.REJECT:

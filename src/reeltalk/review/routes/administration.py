@@ -2,22 +2,46 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import ValidationError
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from pydantic import AfterValidator, BaseModel, ValidationError
 from sqlalchemy import func, select
 
 from reeltalk.review import administration, people
 from reeltalk.review.access import Action
-from reeltalk.review.administration import MOST_EVENTS, events_after, events_before
+from reeltalk.review.administration import (
+    MOST_EVENTS,
+    TEAM_EVENTS,
+    UNIT_EVENTS,
+    EventFilter,
+    VisibleEvent,
+    all_events,
+    events_after,
+    events_before,
+)
+from reeltalk.review.assigning import ORDERS
 from reeltalk.review.database import ProjectSettings, ReviewProject
 from reeltalk.review.errors import ApiError, Conflict, InvalidValue
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.idempotency import form_key, make_secret_once
 from reeltalk.review.people import User
 from reeltalk.review.reasons import read_reasons
-from reeltalk.review.tables import QueueRow, UnitRow
-from reeltalk.review.web import FormNumber, FormText, ProjectHere, ShortText, link_to, page, require, require_form
+from reeltalk.review.sheets import CSV, Format, stream_csv
+from reeltalk.review.tables import QueueRow, UnitRow, canonical_json
+from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.tasks.task import spoken_place
+from reeltalk.review.web import (
+    FormNumber,
+    FormText,
+    ProjectHere,
+    ShortText,
+    link_to,
+    page,
+    plain_text,
+    require,
+    require_form,
+)
+from reeltalk.schema.record import Json
 from reeltalk.schema.review import REASON_TITLES
 
 router = APIRouter()
@@ -140,6 +164,7 @@ def change_queue(
     position: FormNumber,
     overlap: FormNumber,
     is_open: ShortText = "",
+    order: ShortText = ORDERS[0],
 ) -> Response:
     """Change a queue."""
     try:
@@ -148,10 +173,11 @@ def change_queue(
                 change,
                 queue_id,
                 title=title,
-                position=position,
+                position=position - 1,
                 overlap=overlap,
                 is_open=is_open == "yes",
                 approval=project.settings.approval,
+                order=order,
             )
     except (InvalidValue, Conflict) as error:
         return _setup_page(request, project, person, problem=error, at=queue_id)
@@ -237,6 +263,7 @@ def _setup_page(
             counts=counts,
             settings=project.settings,
             reasons=REASON_TITLES.values(),
+            trained={kind for kind, task in TASKS.items() if task.adjudicated},
             typed=typed,
             largest_overlap=administration.LARGEST_OVERLAP,
             problem=problem,
@@ -249,35 +276,103 @@ ON_A_PAGE = 50
 LARGEST_SEQ = 2**31 - 1
 
 
+Chosen = Annotated[str, Query(max_length=100), AfterValidator(plain_text)]
+
+
+async def event_filter(
+    person: Chosen = "", kind: Chosen = "", queue: Chosen = "", unit: Chosen = "", day: Chosen = ""
+) -> EventFilter:
+    """Which events an address selects."""
+    return EventFilter(person, kind, queue, " ".join(unit.split()), day)
+
+
+Filter = Annotated[EventFilter, Depends(event_filter)]
+
+
+class Event(BaseModel):
+    """A change. Place and values are withheld until all work on the unit is in."""
+
+    seq: int
+    at: str
+    author: str
+    kind: str
+    subject: str
+    unit: str | None
+    name: str | None
+    place: str | None
+    before: Any
+    after: Any
+    withheld: bool
+
+
+class Events(BaseModel):
+    """Events, first to last."""
+
+    events: list[Event]
+    last: int
+    """Ask for the events after this one next."""
+
+
 @router.get("/history", response_class=HTMLResponse)
 def show_history(
     request: Request,
     project: ProjectHere,
     person: Owner,
+    chosen: Filter,
     before: Annotated[int | None, Query(ge=1, le=LARGEST_SEQ)] = None,
 ) -> Response:
     """Events, newest first, a page at a time."""
+    problem = None
     with project.database.reading() as session:
-        events = events_before(session, before, ON_A_PAGE + 1)
+        try:
+            events = events_before(session, before, ON_A_PAGE + 1, chosen)
+        except InvalidValue as error:
+            problem, events = error, []
+        names = people.names_by_id(session)
         return page(
             request,
             "history.html",
             person,
+            status=problem.status if problem is not None else 200,
             events=events[:ON_A_PAGE],
             older=events[ON_A_PAGE - 1].seq if len(events) > ON_A_PAGE else None,
             latest=before is None,
-            names={**people.names_by_id(session), OPERATOR: "a command", "": "nobody yet"},
+            names={**names, OPERATOR: "a command", "": "nobody yet"},
+            team=sorted(names.items(), key=lambda entry: entry[1].casefold()),
+            queues=session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)).all(),
+            kinds=sorted(TEAM_EVENTS | UNIT_EVENTS),
+            chosen=chosen,
+            problem=problem,
         )
 
 
-@router.get("/api/events")
+@router.get("/api/events", response_model=Events, responses=CSV)
 def pull_events(
     project: ProjectHere,
     person: Owner,
+    chosen: Filter,
     after: Annotated[int, Query(ge=0, le=LARGEST_SEQ)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = 100,
-) -> dict[str, Any]:
-    """The events after one, first to last. Ask again from the last until none come."""
+    format: Format = "json",
+) -> Any:
+    """The events after one, first to last. Ask again from the last until none come. As CSV you get all at once."""
+    if format == "csv":
+        with project.database.reading() as session:
+            names = people.names_by_id(session)
+        chosen.conditions()
+        rows = (_line(event, names) for event in all_events(project.database, chosen))
+        return stream_csv("history", rows, ("number", *_COLUMNS))
     with project.database.reading() as session:
-        found = events_after(session, after, limit)
-    return {"events": [event.document() for event in found], "last": found[-1].seq if found else after}
+        found = events_after(session, after, limit, chosen)
+    return JSONResponse({"events": [event.document() for event in found], "last": found[-1].seq if found else after})
+
+
+_COLUMNS = ("at", "author", "kind", "subject", "name", "place", "before", "after", "withheld")
+
+
+def _line(event: VisibleEvent, names: dict[str, str]) -> dict[str, Json]:
+    line = {name: getattr(event, name) for name in _COLUMNS}
+    for name in ("before", "after"):
+        line[name] = canonical_json(line[name]) if line[name] is not None else None
+    author = names.get(event.author, event.author)
+    return {**line, "number": event.seq, "author": author, "place": event.place and spoken_place(event.place)}

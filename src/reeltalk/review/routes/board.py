@@ -2,32 +2,33 @@
 
 from collections import Counter
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from markupsafe import Markup
 from sqlalchemy import select
 
 from reeltalk.review.access import Action, may
 from reeltalk.review.agreement import CodedPlace, agreement_by_variable
+from reeltalk.review.duties import queue_assignments
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import transaction
-from reeltalk.review.gold import Fault, count_gold, plant_gold
+from reeltalk.review.gold import Fault, GoldPlanted, count_gold, plant_gold
 from reeltalk.review.naming import unit_names
+from reeltalk.review.pay import months_of_work
 from reeltalk.review.people import User
-from reeltalk.review.tables import PersonRow, QueueRow
+from reeltalk.review.tables import PersonRow, QueueRow, moment
 from reeltalk.review.team_stats import (
-    PersonProgress,
-    TeamStats,
     TeamStatsCache,
     people_progress,
     queue_progress,
     release_blocks,
 )
-from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form, template_environment
+from reeltalk.review.web import ProjectHere, ShortText, page, require, require_form
 from reeltalk.schema.record import Json
 
 router = APIRouter()
+Count = Annotated[int, Query(ge=0, le=10**9)]
 SHOWN_DIFFERENCES = 50
 """How many places at which two people differ a page lists."""
 
@@ -42,8 +43,21 @@ def team_stats_of(request: Request) -> TeamStatsCache:
 
 
 @router.get("/board", response_class=HTMLResponse)
-def show_board(request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)]) -> Response:
-    """Everybody's progress; people and agreement only as far as this person's role may see them."""
+def show_board(
+    request: Request,
+    project: ProjectHere,
+    person: Annotated[User, require(Action.LOOK)],
+    planted: Count = 0,
+    wanted: Count = 0,
+    unreachable: Count = 0,
+    unfit: Count = 0,
+    crowded: Count = 0,
+    again: Count = 0,
+) -> Response:
+    """Everybody's progress; people and agreement only as far as this person's role may see them.
+
+    The numbers say what the planting of gold came to.
+    """
     leads = may(person.role, Action.SEE_TEAM)
     stats = team_stats_of(request).latest()
     least = project.settings.least_agreement
@@ -51,34 +65,26 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[User, r
         queues = queue_progress(session, seen_by=None if leads else person.id)
         people = people_progress(session, only=None if leads else person.id)
         gold = count_gold(session) if leads else 0
+        duties = {queue.id: queue.duties for queue in queue_assignments(session)} if leads else {}
+        pay = project.settings.pay
+        earned = months_of_work(session, team_stats_of(request).turn_seconds(), only=person.id) if pay else []
     return page(
         request,
         "board.html",
         person,
         leads=leads,
         queues=queues,
+        duties=duties,
+        today=moment()[:10],
         people=people,
-        names={row.id: row.name for row in people},
-        stats=stats,
         seconds=stats.seconds if stats is not None else {},
-        results=stats.gold if stats is not None and leads else {},
-        agreement=_agreement(request, stats, people, least) if stats is not None and leads else "",
         blocks=release_blocks(stats, least) if stats is not None and leads else [],
         gold=gold,
+        planted=GoldPlanted(planted, wanted, unreachable, unfit, crowded, again) if wanted else None,
+        pay=pay,
+        earned=earned,
         faults=list(Fault),
     )
-
-
-def _agreement(request: Request, stats: TeamStats, people: list[PersonProgress], least: float | None) -> Markup:
-    """The agreement tables as HTML, cached: with hundreds of pairs they take longer to render than all else."""
-    names = {row.id: row.name for row in people}
-    key = (stats.at, stats.seq, least, tuple(names.items()))
-    state = request.app.state
-    kept: tuple[object, Markup] | None = getattr(state, "agreement_tables", None)
-    if kept is None or kept[0] != key:
-        html = template_environment().get_template("_tasks.html").render(tasks=stats.tasks, names=names, least=least)
-        kept = state.agreement_tables = key, Markup(html)
-    return kept[1]
 
 
 @router.get("/board/{queue_id}/pairs/{first}/{second}", response_class=HTMLResponse)
@@ -149,5 +155,6 @@ def plant(
 ) -> Response:
     """Plant gold among the units of a queue."""
     with transaction(project.database, person.id) as change:
-        plant_gold(change, queue, count=count, seed=seed, trusted=trusted)
-    return RedirectResponse("/board#gold", status_code=303)
+        found = plant_gold(change, queue, count=count, seed=seed, trusted=trusted)
+    counts = urlencode({name: value for name, value in vars(found).items() if value or name in ("planted", "wanted")})
+    return RedirectResponse(f"/board?{counts}#gold", status_code=303)

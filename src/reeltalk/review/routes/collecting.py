@@ -12,7 +12,9 @@ from reeltalk.review.access import Action, may
 from reeltalk.review.collecting import collection_guide
 from reeltalk.review.errors import Forbidden, InvalidValue, NotFound
 from reeltalk.review.events import Transaction, transaction
+from reeltalk.review.guiding import guideline_part
 from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.naming import dialogue_name
 from reeltalk.review.people import User
 from reeltalk.review.routes.media import video_view
 from reeltalk.review.tables import LiveDialogueRow, PairRow, PersonRow, QueueRow, UnitRow
@@ -53,6 +55,7 @@ def show_pairs(request: Request, project: ProjectHere, person: Looker) -> Respon
                     "counts": {
                         state: sum(d.state == state for d in found) for state in ("live", "awaiting", "approved")
                     },
+                    "name": {d.id: dialogue_name(d.number, row.goal) for d in found},
                     "finished": [d for d in found if d.state in (collecting.AWAITING, collecting.APPROVED)],
                 }
             )
@@ -96,7 +99,17 @@ def show_dialogue(request: Request, project: ProjectHere, dialogue_id: str, pers
     with project.database.reading() as session:
         row = collecting.own_dialogue(session, person.id, dialogue_id)
         role = "investigator" if row.investigator_id == person.id else "correspondent"
-        return page(request, "dialogue.html", person, dialogue=row, role=role, guide=collection_guide())
+        pair = session.get_one(PairRow, row.pair_id)
+        return page(
+            request,
+            "dialogue.html",
+            person,
+            dialogue=row,
+            role=role,
+            name=dialogue_name(row.number, pair.goal),
+            guide=collection_guide(),
+            guideline=guideline_part(session, person.id, pair.queue_id),
+        )
 
 
 @router.get("/dialogues/{dialogue_id}/look", response_class=HTMLResponse)
@@ -124,6 +137,7 @@ def look(
             "dialogue_look.html",
             person,
             dialogue=row,
+            name=dialogue_name(row.number, session.get_one(PairRow, row.pair_id).goal),
             turns=turns,
             own=own,
             video=video,

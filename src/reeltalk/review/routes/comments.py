@@ -1,22 +1,35 @@
-"""Comments on units: from the editor, from a unit's page, and all that somebody may read."""
+"""Comments on units: from the editor, from a unit's page, and all that somebody may read; and what is new to them."""
 
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from reeltalk.review import work
 from reeltalk.review.access import Action
 from reeltalk.review.assigning import ADJUDICATOR
-from reeltalk.review.comments import LONGEST_COMMENT, add_comment, comments_view
+from reeltalk.review.comments import LONGEST_COMMENT, add_comment, all_comments, comments_view
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
 from reeltalk.review.idempotency import RequestKey, answer_once
+from reeltalk.review.naming import unit_names
+from reeltalk.review.news import DAYS, list_news, mark_seen
 from reeltalk.review.people import User
 from reeltalk.review.settling import own_dispute
+from reeltalk.review.sheets import CSV, Format, sheet_answer
 from reeltalk.review.tables import UnitRow
-from reeltalk.review.web import FormText, ProjectHere, ShortText, plain_text, require_api, require_form
+from reeltalk.review.web import (
+    FormText,
+    ProjectHere,
+    ShortText,
+    page,
+    plain_text,
+    require,
+    require_api,
+    require_form,
+    spoken_place,
+)
 from reeltalk.schema.record import Json
 
 router = APIRouter()
@@ -71,3 +84,85 @@ def comment_on_unit(
             raise NotFound("there is no such task")
         add_comment(change, person.id, unit, place or None, text)
     return RedirectResponse(f"/units/{unit_id}#comments", status_code=303)
+
+
+class CommentLine(BaseModel):
+    """A comment in the list of all comments."""
+
+    id: str
+    at: str
+    author: str
+    unit: str
+    name: str
+    place: str | None
+    text: str
+
+
+class CommentTable(BaseModel):
+    """Comments, first to last."""
+
+    rows: list[CommentLine]
+
+
+class NewsLine(BaseModel):
+    """Something that happened and concerns you."""
+
+    at: str
+    kind: str
+    says: str
+    text: str
+    link: str
+    is_new: bool
+
+
+class NewsTable(BaseModel):
+    """News, newest first."""
+
+    rows: list[NewsLine]
+
+
+@router.get("/api/comments", response_model=CommentTable, responses=CSV)
+def get_comments(
+    project: ProjectHere, person: Annotated[User, require(Action.ADJUDICATE)], format: Format = "json"
+) -> Response:
+    """All comments that you may read."""
+    with project.database.reading() as session:
+        found = all_comments(session, person.id)
+        names = unit_names(session, {comment.unit_id for comment in found})
+    rows = [
+        {
+            "id": comment.id,
+            "at": comment.at,
+            "author": comment.author,
+            "unit": comment.unit_id,
+            "name": names[comment.unit_id],
+            "place": spoken_place(comment.place) if comment.place is not None and format == "csv" else comment.place,
+            "text": comment.text,
+        }
+        for comment in found
+    ]
+    return sheet_answer("comments", rows, list(CommentLine.model_fields), format)
+
+
+@router.get("/news", response_class=HTMLResponse)
+def show_news(request: Request, project: ProjectHere, person: Annotated[User, require(Action.LOOK)]) -> Response:
+    """Comments for you, returned work, assignments and guidelines that changed."""
+    with project.database.reading() as session:
+        news = list_news(session, person.id)
+        return page(request, "news.html", person, news=news, unread=any(item.is_new for item in news), days=DAYS)
+
+
+@router.post("/news/seen")
+def mark_news(project: ProjectHere, person: Annotated[User, require_form(Action.LOOK)], until: ShortText) -> Response:
+    """Mark the news as read, up to the newest that the page showed."""
+    with transaction(project.database, person.id) as change:
+        mark_seen(change, person.id, until)
+    return RedirectResponse("/news", status_code=303)
+
+
+@router.get("/api/news", response_model=NewsTable, responses=CSV)
+def get_news(project: ProjectHere, person: Annotated[User, require(Action.LOOK)], format: Format = "json") -> Response:
+    """What happened in the last month and concerns you."""
+    with project.database.reading() as session:
+        rows = [dict(vars(item)) for item in list_news(session, person.id)]
+    return sheet_answer("news", rows, list(NewsLine.model_fields), format)

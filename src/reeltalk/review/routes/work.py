@@ -17,11 +17,24 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review import work
 from reeltalk.review.access import Action, may
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, UNFINISHED, give_back, next_unit, open_units, renew_lease
+from reeltalk.review.assigning import (
+    ADJUDICATOR,
+    ANNOTATOR,
+    TEST,
+    UNFINISHED,
+    give_back,
+    known_units,
+    next_unit,
+    open_units,
+    renew_lease,
+)
+from reeltalk.review.collecting import pair_turns
 from reeltalk.review.comments import comments_view
 from reeltalk.review.database import ReviewProject
+from reeltalk.review.duties import duty_of
 from reeltalk.review.errors import NotFound
 from reeltalk.review.events import Transaction, transaction
+from reeltalk.review.guiding import guideline_part, guideline_view, line_of, newest_versions, read_versions
 from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.naming import unit_name, unit_names
 from reeltalk.review.people import User
@@ -39,6 +52,7 @@ from reeltalk.review.settling import (
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import ReviewTask
+from reeltalk.review.training import TRAINEE, feedback, training_state
 from reeltalk.review.web import PlainJson, ProjectHere, page, plain_text, require, require_api, require_form
 from reeltalk.schema.record import Json
 
@@ -89,7 +103,14 @@ def show_work(
         opened = _opened(project, session, assignment, unit, task)
         name = unit_name(session, unit, seen_by=person.id)
         return page(
-            request, task.template, person, assignment=assignment, name=name, task=task, opened=_as_text(opened)
+            request,
+            task.template,
+            person,
+            assignment=assignment,
+            name=name,
+            task=task,
+            opened=_as_text(opened),
+            guideline=guideline_part(session, person.id, unit.queue_id),
         )
 
 
@@ -118,15 +139,15 @@ def _own(session: Session, person_id: str, states: Sequence[str], limit: int | N
         role: unit_names(
             session,
             [row["unit_id"] for row in rows if row["role"] == role],
-            seen_by=person_id if role == ANNOTATOR else None,
+            seen_by=None if role == ADJUDICATOR else person_id,
         )
-        for role in (ANNOTATOR, ADJUDICATOR)
+        for role in (ANNOTATOR, ADJUDICATOR, TRAINEE)
     }
     return [{**row, "name": names[row["role"]][row["unit_id"]]} for row in rows]
 
 
 def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
-    """Queues with how many of their units are complete, and how many are left for this person."""
+    """Queues with how many of their units are complete, and what there is in them for this person."""
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     # Gold is not part of the progress.
     for queue, state, count in session.execute(
@@ -136,16 +157,45 @@ def _queues(session: Session, person: User) -> list[Mapping[str, Any]]:
     ):
         counts[queue][state] = count
     works, now = may(person.role, Action.WORK), moment()
-    return [
-        {
-            "row": row,
-            "total": sum(counts[row.id].values()),
-            "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
-            "left": open_units(session, row.id, person.id, now) if works and row.is_open and row.task in TASKS else 0,
-            "in_pairs": row.task not in TASKS,
-        }
-        for row in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
-    ]
+    begun = _begun_counts(session, person.id) if works else {}
+    read, newest = read_versions(session, person.id), newest_versions(session)
+    pairs = pair_turns(session, person.id) if works else []
+    found: list[Mapping[str, Any]] = []
+    for row in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)):
+        takes = works and row.is_open and row.task in TASKS
+        found.append(
+            {
+                "row": row,
+                "says": line_of(row),
+                "total": sum(counts[row.id].values()),
+                "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
+                "left": open_units(session, row.id, person.id, now) if takes else 0,
+                "begun": begun.get(row.id, 0),
+                "duty": duty_of(session, person.id, row.id) if takes else None,
+                "known": known_units(session, row.id, person.id) if takes and row.task == TEST else 0,
+                "in_pairs": row.task not in TASKS,
+                "pairs": [turn for turn in pairs if turn.queue_id == row.id],
+                "training": training_state(session, row, person.id) if takes else None,
+                "guideline": "new" if row.id not in read else "read",
+                "changed": row.id in read and newest.get(row.id, 0) > read[row.id],
+            }
+        )
+    return found
+
+
+def _begun_counts(session: Session, person_id: str) -> dict[str, int]:
+    """How many units of each queue somebody has begun and not submitted."""
+    query = (
+        select(UnitRow.queue_id, func.count())
+        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
+        .where(
+            AssignmentRow.person_id == person_id,
+            AssignmentRow.role.in_((ANNOTATOR, TRAINEE)),
+            AssignmentRow.state.in_(UNFINISHED),
+        )
+        .group_by(UnitRow.queue_id)
+    )
+    return {queue_id: count for queue_id, count in session.execute(query)}
 
 
 def _disputed(session: Session, person: User) -> int:
@@ -201,7 +251,7 @@ def _work_view(
     *,
     names: bool = True,
 ) -> dict[str, Any]:
-    name = unit_name(session, unit, seen_by=assignment.person_id if assignment.role == ANNOTATOR else None)
+    name = unit_name(session, unit, seen_by=None if assignment.role == ADJUDICATOR else assignment.person_id)
     return {
         "assignment": {
             "id": assignment.id,
@@ -219,6 +269,7 @@ def _work_view(
             "content": content,
         },
         "reasons": offered_reasons(session, task.kind),
+        "guideline": guideline_view(session, assignment.person_id, unit.queue_id),
         "entries": {place: work.entry_view(row) for place, row in work.entries(session, assignment.id).items()},
         **comments_view(session, assignment.person_id, unit, names=names),
     }
@@ -264,8 +315,13 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         assignment, unit, task = work.own_work(change.session, person.id, assignment_id)
         work.submit(change, assignment, unit, task, approval=project.settings.approval)
         change.session.flush()
+        if assignment.role == TRAINEE:
+            return {"next": f"/work/{assignment.id}/feedback"}
+        if assignment.role == ADJUDICATOR:
+            dispute = next_dispute(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
+            return {"next": f"/adjudicate/{dispute.id}" if dispute is not None else None}
         # Begun work of a closed queue can be submitted, but nothing follows it.
-        if assignment.role != ANNOTATOR or not change.session.get_one(QueueRow, unit.queue_id).is_open:
+        if not change.session.get_one(QueueRow, unit.queue_id).is_open:
             return {"next": None}
         found = next_unit(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
         return {"next": f"/work/{found.id}" if found is not None else None}
@@ -273,9 +329,33 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
     return answer_once(project, person, key, request, None, do)
 
 
+@router.get("/work/{assignment_id}/feedback", response_class=HTMLResponse)
+def show_feedback(
+    request: Request, project: ProjectHere, assignment_id: str, person: Annotated[User, require(Action.WORK)]
+) -> Response:
+    """What is right in a training task that you submitted, and why."""
+    with project.database.reading() as session:
+        assignment, unit, _ = work.own_work(session, person.id, assignment_id)
+        if assignment.role != TRAINEE or assignment.state != "submitted":
+            raise NotFound("there is feedback on training tasks that you submitted")
+        queue = session.get_one(QueueRow, unit.queue_id)
+        places = feedback(session, assignment)
+        return page(
+            request,
+            "feedback.html",
+            person,
+            name=unit_name(session, unit, seen_by=person.id),
+            assignment=assignment,
+            queue=queue,
+            places=places,
+            right=sum(place.is_right for place in places),
+            training=training_state(session, queue, person.id),
+        )
+
+
 @router.post("/api/work/{assignment_id}/reopen")
 def reopen(request: Request, project: ProjectHere, assignment_id: str, person: Worker, key: RequestKey) -> JSONResponse:
-    """Take submitted work back while it has not been compared with anybody else's."""
+    """Take submitted work back until it is adjudicated or applied."""
 
     def do(change: Transaction) -> Json:
         assignment, unit, _ = work.own_work(change.session, person.id, assignment_id)
@@ -283,6 +363,32 @@ def reopen(request: Request, project: ProjectHere, assignment_id: str, person: W
         return {"state": assignment.state}
 
     return answer_once(project, person, key, request, None, do)
+
+
+class Note(BaseModel):
+    """Body of a return: what should be done again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
+
+
+@router.post("/api/work/{assignment_id}/return")
+def return_work(
+    request: Request,
+    project: ProjectHere,
+    assignment_id: str,
+    body: Note,
+    person: Annotated[User, require_api(Action.ADJUDICATE)],
+    key: RequestKey,
+) -> JSONResponse:
+    """Return anybody's submitted work to them, with a note, at any time."""
+
+    def do(change: Transaction) -> Json:
+        work.send_back(change, person.id, assignment_id, body.note, approval=project.settings.approval)
+        return {"state": change.session.get_one(AssignmentRow, assignment_id).state}
+
+    return answer_once(project, person, key, request, body.note, do)
 
 
 @router.post("/api/work/{assignment_id}/lease")
@@ -372,18 +478,29 @@ def show_dispute(request: Request, project: ProjectHere, assignment_id: str, per
     """The page on which one unit is decided."""
     with project.database.reading() as session:
         assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of_unit(session, unit)
-        return page(request, "adjudicate.html", person, assignment=assignment, name=unit_name(session, unit), task=task)
+        opened = _as_text(_dispute(project, session, assignment, unit, names=False))
+        name = unit_name(session, unit)
+        guideline = guideline_part(session, person.id, unit.queue_id)
+        return page(
+            request, "adjudicate.html", person, assignment=assignment, name=name, opened=opened, guideline=guideline
+        )
 
 
 @router.get("/api/adjudicate/{assignment_id}")
 def open_dispute(project: ProjectHere, assignment_id: str, person: Adjudicator, names: bool = False) -> dict[str, Any]:
     """Everybody's work on a unit, the draft, and this person's decisions so far."""
     with project.database.reading() as session:
-        assignment, unit = own_dispute(session, person.id, assignment_id)
-        task = work.task_of_unit(session, unit)
-        shown = _work_view(project, session, assignment, unit, task, unit.content, names=names)
-        return shown | dispute_view(session, unit, task, names=names)
+        return _dispute(project, session, *own_dispute(session, person.id, assignment_id), names=names)
+
+
+def _dispute(
+    project: ReviewProject, session: Session, assignment: AssignmentRow, unit: UnitRow, *, names: bool
+) -> dict[str, Any]:
+    """The answer about a unit on which people differ, which its page holds too."""
+    task = work.task_of_unit(session, unit)
+    content = task.visible_content(unit.content, {})
+    shown = _work_view(project, session, assignment, unit, task, content, names=names)
+    return shown | dispute_view(session, unit, task, names=names)
 
 
 @router.post("/api/adjudicate/{assignment_id}/return")
@@ -401,7 +518,7 @@ def send_back(
         _, unit = own_dispute(change.session, person.id, assignment_id)
         if body.assignment not in {row.id for row, _ in submitted_works(change.session, unit.id)}:
             raise NotFound("there is no such work on this task")
-        work.send_back(change, person.id, body.assignment, body.note)
+        work.send_back(change, person.id, body.assignment, body.note, approval=project.settings.approval)
         return {"next": "/adjudicate"}
 
     return answer_once(project, person, key, request, [body.assignment, body.note], do)

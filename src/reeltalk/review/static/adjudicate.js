@@ -1,337 +1,447 @@
 // @ts-check
 /**
- * Adjudication: A and B side by side, place by place, with their changes from the draft. The adjudicator takes A, takes B,
- * writes C, or returns the work of one of them. Everything works from the keyboard.
+ * Adjudication in the editor: the versions A and B of each field side by side, with their changes from the draft. The
+ * adjudicator takes all of A or of B, chooses field by field, or writes C; or returns the work of one of them.
  */
 
-import { EditSession, openWork } from "./edit_session.js";
-import { byId, changes, clock, element, fill, messageOf, sentence } from "./elements.js";
-import { Keys } from "./keys.js";
-import { notify, say } from "./notices.js";
-import { Player } from "./player.js";
+import { clock, messageOf } from "./elements.js";
+import { edit } from "./editor.js";
+import { Act, Answers, Changes, Evidence, Labels, Modal, Text, Time, knownVocabularies, withTime } from "./fields.js";
+import { Said } from "./turns.js";
+import { DECIDED, REASONS, startOf, vocabularyName } from "./turnvalue.js";
+import { html, useState } from "./vendor/preact.js";
 import { ask } from "./workapi.js";
-import { WritingForm } from "./writing.js";
 
+/** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("./editor.js").Action} Action */
 /**
- * @typedef {{value: any, lines: [string, string][]}} Shown
+ * @typedef {{value: any}} Shown
  * @typedef {{draft: Shown, sides: Record<string, Shown>, settled: Shown | null, how: string | null}} Place
  * @typedef {{id: string, letter: string, round: number, name: string | null}} Side
- * @typedef {{take?: string, write?: any, note?: string}} Decision
- * @typedef {object} Dispute
- * @property {import("./workapi.js").Work["assignment"]} assignment
- * @property {{id: string, title: string, content: any, video: {playable: string | null, problem: string | null} | null}} unit
- * @property {Side[]} sides
- * @property {string[]} disputed
- * @property {Record<string, string[]>} choices
- * @property {string[]} fields The fields of a value that come first in the form.
- * @property {Record<string, Place>} places
- * @property {Record<string, {revision: number, value: Decision | null, stale: boolean}>} entries
+ * @typedef {{take?: string, write?: any, from?: Record<string, string>, note?: string}} Decision `from`: the fields that
+ *   are somebody's, by the work.
+ * @typedef {import("./session.js").Reply & {sides: Side[], disputed: string[], choices: Record<string, string[]>,
+ *   fields: string[], shown: Record<string, Place>}} Dispute
+ * @typedef {{name: string, keys: string[], differs: boolean}} Row Fields that are chosen together.
  */
 
-class Adjudication {
-  /** @param {Dispute} dispute */
-  constructor(dispute) {
-    this.dispute = dispute;
-    this.names = Object.keys(dispute.places);
-    this.current = dispute.disputed[0] ?? this.names[0];
+/** Fields that mean something only together. */
+const TOGETHER = [["decision", "reasons"], ["options", "correct_option"], ["question", "method"]];
+/** Fields that are not compared. */
+const LEFT_OUT = ["note", "unsure", "manual"];
+const NAMES = /** @type {Record<string, string>} */ ({ references: "Answer", asked_at_s: "Asked at", fits: "Fits the turns around it" });
+
+export class Adjudicate {
+  /** @param {Editor} editor */
+  constructor(editor) {
+    this.editor = editor;
+    const reply = /** @type {Dispute} */ (editor.reply);
+    this.sides = reply.sides;
+    this.shown = reply.shown;
+    this.disputed = reply.disputed;
+    this.choices = reply.choices;
+    this.order = reply.fields;
+    this.isTurns = /** @type {any} */ (reply.unit).task === "turns";
+    this.turns = editor.content.turns ?? [];
+    this.known = knownVocabularies({ ...editor.content, turns: this.turns });
+    this.reasons = reply.reasons ?? Object.entries(REASONS).map(([name, title]) => ({ name, title }));
+    this.what = "decision";
+    this.places = Object.keys(this.shown);
+    this.stands = true;
+    this.home = "/adjudicate";
     /** True: B is compared with A. False: both are compared with the draft. */
     this.against = false;
-    this.player = new Player(byId("video", HTMLVideoElement));
-    this.work = new EditSession(
-      { ...dispute, places: dispute.disputed },
-      {
-        what: "decision",
-        draftOf: () => null,
-        linesOf: (_, decision) => [["", JSON.stringify(decision)]],
-        nameOf: placeName,
-        // One person decides, in two windows: the decision that was saved last stays.
-        stands: () => true,
-        home: "/adjudicate",
-        spot: () => ({ place: this.current, time_s: null }),
-      },
-    );
-    this.form = new WritingForm(byId("writing", HTMLFormElement), dispute.choices, dispute.fields, (value) =>
-      this.decide({ write: structuredClone(value) }, { now: false }),
-    );
+    this.withNames = false;
+    /** Index of the row whose version the keys 1 and 2 choose. */
+    this.at = 0;
+    /** @type {string | null} The place at which C is written. */
+    this.writing = null;
     /** @type {Side | null} The work that is about to be returned. */
     this.returning = null;
+    this.Fields = Fields;
+    this.Before = Before;
+    this.Head = Head;
   }
 
-  async open() {
-    for (const name of ["changed", "saved"]) this.work.addEventListener(name, () => this.draw());
-    const spot = await this.work.open();
-    if (spot && this.names.includes(spot.place)) this.current = spot.place;
-    this.keys = new Keys(this.actions());
-    byId("show-keys", HTMLButtonElement).addEventListener("click", () => this.keys?.open());
-    this.draw();
-    this.keys.label();
-    this.work.resume(null);
-    await this.openVideo();
+  /** @param {string} place */
+  nameOf(place) {
+    return /^\d+$/.test(place) ? `Turn ${Number(place) + 1}` : place;
   }
 
-  /** @returns {import("./keys.js").Action[]} */
-  actions() {
-    const [a, b] = this.dispute.sides;
-    const open = () => this.work.isOpen && this.isDisputed;
-    /** @type {[string, string, string, string[], () => void, (() => boolean)?][]} */
-    const all = [
-      ["take-a", "Take A", "Decide", ["a"], () => this.take(a), open],
-      ["take-b", "Take B", "Decide", ["b"], () => this.take(b), () => open() && !!b],
-      ["write", "Write C, starting from the chosen work", "Decide", ["c"], () => this.write(), open],
-      ["submit", "Submit", "Decide", ["f", "Ctrl+Enter"], () => void this.submit()],
-      ["return-a", "Return A to its annotator", "Decide", ["Shift+A"], () => this.askReturn(a)],
-      ["return-b", "Return B to its annotator", "Decide", ["Shift+B"], () => this.askReturn(b), () => !!b],
-      ["next", "Next place", "Go", ["ArrowDown", "j"], () => this.go(1)],
-      ["previous", "Previous place", "Go", ["ArrowUp", "k"], () => this.go(-1)],
-      ["leave-text", "Leave the text", "Go", ["Escape"], () => byId("place-title", HTMLElement).focus()],
-      ["against", "Compare A with B, or both with the draft", "Look", ["d"], () => this.turn()],
-      ["play", "Play or stop", "Video", ["Space"], () => void this.player.toggle()],
-      ["step-back", "One frame back", "Video", [","], () => void this.player.step(-1)],
-      ["step-on", "One frame forward", "Video", ["."], () => void this.player.step(1)],
-      ["evidence", "Play the evidence", "Video", ["p"], () => this.playEvidence()],
-      ["keys", "Show the keys", "Go", ["?"], () => this.keys?.open()],
-    ];
-    const made = all.map(([name, label, group, keys, act, when]) => ({ name, label, group, keys, act, when }));
-    for (const { name, act, when } of made) {
-      document.getElementById(name)?.addEventListener("click", () => (when?.() ?? true) && act());
-    }
-    byId("show-names", HTMLButtonElement).addEventListener("click", () => void this.showNames());
-    byId("return-cancel", HTMLButtonElement).addEventListener("click", () => byId("return-dialog", HTMLDialogElement).close());
-    byId("return-form", HTMLFormElement).addEventListener("submit", (event) => {
-      event.preventDefault();
-      void this.sendBack();
-    });
-    return made;
+  /** @param {string} place */
+  shortOf(place) {
+    return /^\d+$/.test(place) ? `${Number(place) + 1}` : place;
   }
 
-  get isDisputed() {
-    return this.dispute.disputed.includes(this.current);
+  draftOf() {
+    return null;
   }
 
-  /** The disputed places without a decision, or with one that must be checked again. */
-  get left() {
-    return this.dispute.disputed.filter((place) => !this.work.has(place) || this.work.isStale(place));
+  /** @param {string} _ @param {Decision} decision @returns {[string, string][]} */
+  linesOf(_, decision) {
+    return [["", JSON.stringify(decision)]];
   }
 
-  /** The decision at the current place, or null. @returns {Decision | null} */
-  get decision() {
-    return this.work.value(this.current) ?? null;
+  /** @param {string} place */
+  isDisputed(place) {
+    return this.disputed.includes(place);
+  }
+
+  /** @param {string} place @param {Decision | null} decision */
+  isDecided(place, decision) {
+    return !this.isDisputed(place) || decision !== null;
+  }
+
+  /** @param {string} place */
+  stateOf(place) {
+    const { how } = this.shown[place];
+    if (!this.isDisputed(place)) return { kind: "skipped", text: how === "agreed" ? "Settled: both agree" : `Settled: ${how ?? "nothing to decide"}`, mark: "=" };
+    const told = this.tellDecision(place);
+    return told ? { kind: "accepted", text: told, mark: told[0] } : { kind: "conflict", text: "They disagree here" };
+  }
+
+  /** As `A, taken`; empty if there is no decision. @param {string} place */
+  tellDecision(place) {
+    const decision = /** @type {Decision | null} */ (this.editor.session.value(place));
+    if (!decision) return "";
+    if (decision.take) return `${this.letterOf(decision.take)}, taken`;
+    const from = [...new Set(Object.values(decision.from ?? {}))].map((id) => this.letterOf(id)).sort();
+    return from.length > 1 ? `C, chosen from ${from.join(" and ")}` : "C, written";
+  }
+
+  /** @param {string} id */
+  letterOf(id) {
+    return this.sides.find((side) => side.id === id)?.letter ?? "?";
+  }
+
+  /** The value that a place has by the decision so far, or null. @param {string} place @returns {any} */
+  decided(place) {
+    const decision = /** @type {Decision | null} */ (this.editor.session.value(place));
+    if (!decision) return this.shown[place].settled?.value ?? null;
+    return decision.take ? (this.shown[place].sides[decision.take]?.value ?? null) : decision.write;
+  }
+
+  /** The turn of a place as it is now: settled or decided, else drafted. @param {string} place */
+  turnOf(place) {
+    const turn = startOf(this.turns[Number(place)] ?? {});
+    return this.isTurns ? (this.decided(place) ?? { ...turn, decision: null }) : turn;
+  }
+
+  /** @param {string} place */
+  timesOf(place) {
+    const values = [this.decided(place), ...this.sides.map(({ id }) => this.shown[place].sides[id]?.value), this.turns[Number(place)]];
+    const found = values.find((value) => value?.evidence?.length);
+    return { asked_at_s: found?.asked_at_s ?? null, evidence: found?.evidence ?? [] };
+  }
+
+  /** @param {string} _ @param {{evidence: import("./player.js").Interval[]}} change */
+  moveEvidence(_, { evidence }) {
+    if (this.canDecide && this.written().write.evidence) this.type({ evidence });
+  }
+
+  placed() {
+    const { editor } = this;
+    this.at = Math.max(0, this.rows.findIndex(({ differs }) => differs));
+    const first = this.timesOf(editor.place).evidence[0];
+    if (first && editor.isOpened) editor.seek(first.start_s);
+  }
+
+  submitting() {
+    const told = this.disputed.map((place) => `${this.nameOf(place)}: ${this.tellDecision(place)}`);
+    return { question: "Submit these decisions?", summary: `${told.join("; ")}.` };
   }
 
   // ---- deciding ----------------------------------------------------------------------------------------------------
 
+  get canDecide() {
+    return this.editor.isOpen && this.isDisputed(this.editor.place);
+  }
+
+  /** @returns {Decision | null} */
+  get decision() {
+    return this.editor.value;
+  }
+
+  /** The fields of the chosen place, grouped. @returns {Row[]} */
+  get rows() {
+    const { draft, sides } = this.shown[this.editor.place];
+    const values = this.sides.map(({ id }) => sides[id]?.value).filter(Boolean);
+    const all = [...new Set([...this.order, ...[...values, draft.value].flatMap((value) => Object.keys(value ?? {}))])];
+    const known = all.filter((key) => !LEFT_OUT.includes(key) && [...values, draft.value].some((value) => value && key in value));
+    const rows = known
+      .filter((key) => !TOGETHER.some(([first, second]) => key === second && known.includes(first)))
+      .map((name) => ({ name, keys: (TOGETHER.find(([first]) => first === name) ?? [name]).filter((key) => known.includes(key)) }));
+    const said = (/** @type {any} */ value, /** @type {string[]} */ keys) => JSON.stringify(keys.map((key) => value?.[key] ?? null));
+    return rows.map((row) => ({ ...row, differs: this.sides.some(({ id }) => said(sides[id]?.value, row.keys) !== said(sides[this.sides[0].id]?.value, row.keys)) }));
+  }
+
+  /** The value that is put together, and whose its fields are; at first the one that was taken, or A's. @returns {{write: any, from: Record<string, string>}} */
+  written() {
+    const { decision } = this;
+    if (decision?.write) return { write: decision.write, from: decision.from ?? {} };
+    const { sides, draft } = this.shown[this.editor.place];
+    const id = decision?.take ?? this.sides.find((side) => sides[side.id]?.value)?.id ?? "";
+    const start = sides[id]?.value ?? draft.value ?? {};
+    return { write: structuredClone(start), from: Object.fromEntries(Object.keys(start).map((key) => [key, id])) };
+  }
+
   /** @param {Decision} decision @param {{now?: boolean}} [options] */
-  decide(decision, { now = true } = {}) {
-    if (!this.work.isOpen || !this.isDisputed) return;
-    this.work.put(this.current, decision, { now });
-    this.drawStates();
+  put(decision, options) {
+    const note = this.decision?.note;
+    this.editor.set(note ? { ...decision, note } : decision, options);
   }
 
   /** @param {Side} side */
   take(side) {
-    this.decide({ take: side.id });
-    say(`${side.letter} taken`);
-    this.draw();
-    const next = this.left[0];
-    if (next !== undefined) this.show(next);
+    if (!this.canDecide) return;
+    const note = this.decision?.note;
+    this.editor.decide({ take: side.id, ...(note ? { note } : {}) }, `${side.letter} taken.`);
+  }
+
+  /** Takes one side's version of the row. @param {Side | undefined} side @param {number} [at] */
+  choose(side, at = this.at) {
+    const theirs = side && this.shown[this.editor.place].sides[side.id]?.value;
+    const row = this.rows[at];
+    if (!this.canDecide || !side || !theirs || !row) return;
+    const { write, from } = this.written();
+    const keys = row.keys.filter((key) => key in theirs);
+    const next = { ...write, ...Object.fromEntries(keys.map((key) => [key, structuredClone(theirs[key])])) };
+    const whose = { ...from, ...Object.fromEntries(keys.map((key) => [key, side.id])) };
+    const differing = this.rows.filter(({ differs }) => differs).flatMap((each) => each.keys);
+    const isWhole = JSON.stringify(next) === JSON.stringify(theirs) || differing.every((key) => whose[key] === side.id && key in next);
+    this.put(isWhole ? { take: side.id } : { write: next, from: whose }, { now: true });
+    this.editor.say(`${this.labelOf(row.name)}: ${side.letter}.`);
+    this.moveRow(1);
+  }
+
+  /** Something of C was typed. @param {Record<string, any>} more */
+  type(more) {
+    const { write, from } = this.written();
+    const rest = Object.fromEntries(Object.entries(from).filter(([key]) => !(key in more)));
+    this.put({ write: { ...write, ...more }, from: rest });
   }
 
   write() {
-    const place = this.dispute.places[this.current];
-    const { decision } = this;
-    const from = decision?.take ?? this.dispute.sides.find(({ id }) => place.sides[id].value)?.id ?? "";
-    const start = decision?.write ?? place.sides[from]?.value ?? place.draft.value;
-    if (!start) return;
-    this.decide({ write: structuredClone(start) });
-    this.draw();
-    this.form.focus();
+    if (!this.canDecide) return;
+    this.writing = this.editor.place;
+    this.put(this.written());
+    this.editor.focus(".row-field.current .own :is(textarea, input, select)", ".own textarea");
   }
 
-  async submit() {
-    const places = this.left;
-    if (places.length && this.work.isOpen) this.show(places[0]);
-    await this.work.submit({ places });
+  /** Keeps the decision, and goes on. */
+  keep() {
+    if (this.decision) this.editor.decide(this.decision, `${this.tellDecision(this.editor.place)}.`);
+    else this.editor.say("Nothing is decided here yet.");
   }
 
-  /** @param {Side} side */
-  askReturn(side) {
-    this.returning = side;
-    byId("return-title", HTMLElement).textContent = `Return ${side.letter}`;
-    byId("return-dialog", HTMLDialogElement).showModal();
-    byId("return-note", HTMLTextAreaElement).focus();
-  }
-
-  async sendBack() {
-    const note = byId("return-note", HTMLTextAreaElement).value;
-    if (!this.returning || !note.trim()) return;
-    try {
-      await this.work.outbox.settle();
-      const body = { assignment: this.returning.id, note };
-      const { next } = await ask(`/api/adjudicate/${this.work.id}/return`, { method: "POST", body });
-      location.assign(next);
-    } catch (error) {
-      byId("return-dialog", HTMLDialogElement).close();
-      notify(messageOf(error));
+  /** To the next field on which they differ. @param {1 | -1} by */
+  moveRow(by) {
+    const { rows } = this;
+    for (let at = this.at + by; at >= 0 && at < rows.length; at += by) {
+      if (!rows[at].differs) continue;
+      this.at = at;
+      this.editor.draw(() => document.querySelector(".row-field.current")?.scrollIntoView({ block: "nearest" }));
+      return;
     }
   }
 
-  // ---- looking -----------------------------------------------------------------------------------------------------
-
-  /** @param {number} by */
-  go(by) {
-    const index = this.names.indexOf(this.current) + by;
-    if (index >= 0 && index < this.names.length) this.show(this.names[index]);
+  /** @param {"start" | "end" | "interval"} what */
+  setTime(what) {
+    const { write } = this.written();
+    if (this.canDecide && write.evidence) this.type({ evidence: withTime(this.editor, write.evidence, what) });
   }
 
-  /** @param {string} place */
-  show(place) {
-    this.work.hurry();
-    this.current = place;
-    this.draw();
-    this.work.moved();
-    byId("place-title", HTMLElement).focus({ preventScroll: true });
-    const at_s = this.evidence[0]?.start_s;
-    if (at_s !== undefined) void this.player.seek(at_s);
+  async showNames() {
+    try {
+      this.withNames = !this.withNames;
+      this.sides = (await ask(`/api/adjudicate/${encodeURIComponent(this.editor.session.id)}?names=${this.withNames}`)).sides;
+      this.editor.draw();
+    } catch (error) {
+      this.editor.notify(messageOf(error));
+    }
+  }
+
+  /** @param {string} note */
+  async sendBack(note) {
+    const { returning, editor } = this;
+    if (!returning || !note.trim()) return;
+    try {
+      await editor.session.outbox.settle();
+      const path = `/api/adjudicate/${encodeURIComponent(editor.session.id)}/return`;
+      const { next } = await ask(path, { method: "POST", body: { assignment: returning.id, note } });
+      location.assign(next);
+    } catch (error) {
+      this.returning = null;
+      editor.notify(messageOf(error));
+    }
+  }
+
+  /** @returns {Action[]} */
+  actions() {
+    const [a, b] = this.sides;
+    const can = () => this.canDecide;
+    const both = () => this.canDecide && this.sides.length > 1;
+    const returns = (/** @type {Side} */ side) => {
+      this.returning = side;
+      this.editor.draw();
+    };
+    const numbers = Array.from({ length: 9 }, (_, n) => `${n + 1}`);
+    return [
+      { name: "take-a", label: "Take all of A, and continue", group: "Decide", keys: ["a"], act: () => this.take(a), when: can, button: "Take A", first: true },
+      { name: "take-b", label: "Take all of B, and continue", group: "Decide", keys: ["b"], act: () => this.take(b), when: both, button: "Take B", first: true },
+      { name: "choose", label: "Take this field from A, B …", group: "Decide", keys: numbers, range: "1–9", act: (key) => this.choose(this.sides[Number(key) - 1]), when: can },
+      { name: "write", label: "Write C, starting from what is chosen", group: "Decide", keys: ["c"], act: () => this.write(), when: can, button: "Write C" },
+      { name: "keep", label: "Keep what is chosen, and continue", group: "Decide", keys: ["n", "Ctrl+Enter"], act: () => this.keep(), when: can },
+      { name: "return-a", label: "Return A to its annotator", group: "Decide", keys: ["Shift+A"], act: () => returns(a) },
+      { name: "return-b", label: "Return B to its annotator", group: "Decide", keys: ["Shift+B"], act: () => returns(b), when: () => !!b },
+      { name: "down", label: "Next field on which they differ", group: "Fields", keys: ["ArrowDown"], act: () => this.moveRow(1) },
+      { name: "up", label: "Previous field on which they differ", group: "Fields", keys: ["ArrowUp"], act: () => this.moveRow(-1) },
+      { name: "against", label: "Compare A with B, or both with the draft", group: "Fields", keys: ["d"], act: () => this.turn() },
+      { name: "start-here", label: "Evidence of C starts here", group: "Fields", keys: ["i"], act: () => this.setTime("start"), when: can },
+      { name: "end-here", label: "Evidence of C ends here", group: "Fields", keys: ["o"], act: () => this.setTime("end"), when: can },
+      { name: "add-interval", label: "Add an interval of evidence to C here", group: "Fields", keys: ["Shift+N"], act: () => this.setTime("interval"), when: can },
+      { name: "zoom", label: "Show the whole video or this part in the bar", group: "Video", keys: ["x"], act: () => this.editor.playback.toggleBar() },
+    ];
   }
 
   turn() {
     this.against = !this.against;
-    byId("against", HTMLElement).setAttribute("aria-pressed", String(this.against));
-    this.draw();
+    this.editor.draw();
   }
 
-  async showNames() {
-    const isOn = byId("show-names", HTMLElement).getAttribute("aria-pressed") !== "true";
-    try {
-      this.dispute.sides = (await ask(`/api/adjudicate/${this.work.id}?names=${isOn}`)).sides;
-      byId("show-names", HTMLElement).setAttribute("aria-pressed", String(isOn));
-      this.draw();
-    } catch (error) {
-      notify(messageOf(error));
+  /** @param {string} name */
+  labelOf(name) {
+    return NAMES[name] ?? `${name[0].toUpperCase()}${name.slice(1).replaceAll("_", " ")}`;
+  }
+
+  /** A row of a value as text. @param {Row} row @param {any} value */
+  textOf({ name, keys }, value) {
+    if (!value) return "";
+    const [first, second] = keys.map((key) => value[key]);
+    if (name === "decision") {
+      const reasons = (second ?? []).map((/** @type {string} */ each) => this.reasons.find((reason) => reason.name === each)?.title ?? each);
+      const said = /** @type {Record<string, string>} */ (DECIDED)[first] ?? `${first ?? "none yet"}`;
+      return reasons.length ? `${said}: ${reasons.join(", ")}` : said;
     }
-  }
-
-  draw() {
-    const place = this.dispute.places[this.current];
-    byId("place-title", HTMLElement).textContent = placeName(this.current);
-    byId("place-state", HTMLElement).textContent = this.isDisputed
-      ? "The annotators disagree here."
-      : `Settled: ${place.how === "agreed" ? "both agree" : place.how ?? "nothing to decide"}.`;
-    fill(byId("sides", HTMLElement), this.table(place));
-    const { decision } = this;
-    const writes = this.isDisputed && decision?.write;
-    const form = byId("writing", HTMLFormElement);
-    // A form in which somebody types is not drawn again.
-    if (!writes) form.hidden = true;
-    else if (form.hidden || form.dataset.place !== this.current || !form.contains(document.activeElement)) {
-      form.hidden = false;
-      form.dataset.place = this.current;
-      this.form.show(decision.write);
-    }
-    for (const id of ["take-a", "take-b", "write"]) byId(id, HTMLButtonElement).disabled = !this.work.isOpen || !this.isDisputed;
-    for (const id of ["take-b", "return-b"]) byId(id, HTMLButtonElement).hidden = this.dispute.sides.length < 2;
-    this.drawStates();
-  }
-
-  drawStates() {
-    const buttons = this.names.map((name) => {
-      const isOpen = this.left.includes(name);
-      const state = isOpen ? "open" : this.dispute.disputed.includes(name) ? "decided" : "agreed";
-      const made = element(
-        "button",
-        { type: "button", "data-state": state, "aria-current": name === this.current && "true" },
-        String(Number.isInteger(Number(name)) ? Number(name) + 1 : name),
-        element("span", { class: "unseen" }, `, ${state === "open" ? "to decide" : state}`),
-      );
-      made.addEventListener("click", () => this.show(name));
-      return made;
-    });
-    fill(byId("places", HTMLElement), ...buttons);
-    const { length } = this.left;
-    byId("left", HTMLElement).textContent = length ? `${length} to decide` : "all decided";
-    byId("submit", HTMLButtonElement).disabled = !this.work.isOpen;
-  }
-
-  /** @param {Place} place */
-  table(place) {
-    const { sides } = this.dispute;
-    const draft = byLabel(place.draft.lines);
-    const shown = sides.map(({ id }) => byLabel(place.sides[id].lines));
-    const labels = [...new Set([...draft.keys(), ...shown.flatMap((lines) => [...lines.keys()])])];
-    const taken = this.decision?.take;
-    const table = element("div", { class: "sides" });
-    // The page's content policy forbids style attributes, but allows properties that a script sets.
-    table.style.setProperty("--columns", String(sides.length));
-    table.append(element("div", { class: "head what corner" }));
-    for (const { id, letter, name, round } of sides) {
-      const again = round > 1 ? ` (submitted ${round} times)` : "";
-      table.append(element("div", { class: `head side${id === taken ? " taken" : ""}` }, `${letter}${name ? `: ${name}` : ""}${again}${id === taken ? ", taken" : ""}`));
-    }
-    for (const label of labels) {
-      const texts = shown.map((lines) => lines.get(label) ?? "");
-      const differs = texts.some((text) => text !== texts[0]);
-      table.append(element("div", { class: "what" }, label.replace(/\u0000\d+$/, "")));
-      texts.forEach((text, column) => {
-        const before = this.against ? texts[0] : draft.get(label) ?? "";
-        const isChoice = label.startsWith("Decision");
-        const plain = isChoice || text === before || (this.against && column === 0) || (!before && !this.against);
-        table.append(element("div", { class: `side${differs ? " differs" : ""}` }, plain ? text : changes(before, text)));
-      });
-    }
-    return table;
-  }
-
-  // ---- the video ---------------------------------------------------------------------------------------------------
-
-  /** The evidence of the first side that has some, else of the draft, else the clips. @returns {{start_s: number, end_s: number}[]} */
-  get evidence() {
-    const { draft, sides } = this.dispute.places[this.current];
-    const values = [...this.dispute.sides.map(({ id }) => sides[id].value), draft.value];
-    return values.find((value) => value?.evidence?.length)?.evidence ?? this.dispute.unit.content.clips ?? [];
-  }
-
-  playEvidence() {
-    if (this.evidence.length) void this.player.playIntervals(this.evidence);
-  }
-
-  async openVideo() {
-    const { video } = this.dispute.unit;
-    const told = byId("video-problem", HTMLElement);
-    const time = byId("video-time", HTMLElement);
-    this.player.addEventListener("frame", () => (time.textContent = clock(this.player.time_s)));
-    this.player.addEventListener("state", () => {
-      byId("play", HTMLElement).firstChild?.replaceWith(this.player.paused ? "Play" : "Stop");
-    });
-    if (!video?.playable) {
-      told.textContent = sentence(video?.problem ?? "there is no video here");
-      return;
-    }
-    try {
-      const { pts_s } = await ask(`${video.playable}/frames`);
-      await this.player.load(video.playable, pts_s);
-      byId("video-frame", HTMLElement).classList.remove("silent");
-      await this.player.seek(this.evidence[0]?.start_s ?? 0);
-    } catch (error) {
-      told.textContent = sentence(error instanceof Error ? error.message : String(error));
-    }
+    if (name === "options") return (first ?? []).map((/** @type {string} */ each, /** @type {number} */ n) => `${n === second ? "✓ " : ""}${each}`).join("\n");
+    if (first === null || first === undefined) return "";
+    if (typeof first === "boolean") return first ? "Yes" : "No";
+    if (typeof first === "number") return name.endsWith("_s") ? `${clock(first)} (${first} s)` : `${first}`;
+    if (Array.isArray(first)) return first.map((each) => (each?.start_s === undefined ? `${each}` : `${each.start_s}–${each.end_s} s`)).join(first.some((each) => `${each}`.length > 24) ? "\n" : ", ");
+    if (typeof first === "object") return Object.entries(first).filter(([, labels]) => /** @type {any} */ (labels).length).map(([key, labels]) => `${vocabularyName(key)}: ${[labels].flat().join(", ")}`).join("\n");
+    return `${first}`;
   }
 }
 
-/** Lines by label. Lines with the same label get a number. @param {[string, string][]} lines */
-function byLabel(lines) {
-  /** @type {Map<string, string>} */
-  const found = new Map();
-  for (const [label, text] of lines) {
-    let key = label;
-    for (let n = 1; found.has(key); n++) key = `${label}\u0000${n}`;
-    found.set(key, text);
-  }
-  return found;
+/** @param {{view: Adjudicate, editor: Editor, place: string}} props */
+function Fields({ view, editor, place }) {
+  const { draft, sides } = view.shown[place];
+  const { decision, against } = view;
+  const writes = view.isDisputed(place) && decision?.write;
+  const text = (/** @type {Row} */ row, /** @type {string} */ id) => view.textOf(row, sides[id]?.value);
+  const head = (/** @type {Side} */ { id, letter, name, round }) => html`<div class=${`head ${decision?.take === id ? "taken" : ""}`} key=${id}>
+    ${letter}${name ? `: ${name}` : ""}${round > 1 ? ` (submitted ${round} times)` : ""}${decision?.take === id ? ", taken" : ""}</div>`;
+  const version = (/** @type {Row} */ row, /** @type {number} */ at, /** @type {Side} */ side, /** @type {number} */ n) => {
+    const said = text(row, side.id);
+    const before = against ? text(row, view.sides[0].id) : view.textOf(row, draft.value);
+    const plain = row.name === "decision" || said === before || (against && n === 0) || (!before && !against) || !draft.value;
+    const shown = !said ? html`<span class="soft">nothing</span>` : plain ? said : html`<${Changes} before=${before} after=${said} />`;
+    const isChosen = decision?.take === side.id || (writes && row.keys.every((key) => decision.from?.[key] === side.id));
+    const act = () => view.choose(side, at);
+    if (!view.isDisputed(place)) return html`<div class="side-version">${shown}</div>`;
+    return html`<button type="button" class="side-version differs" aria-pressed=${isChosen ? "true" : "false"} aria-label=${`${view.labelOf(row.name)} of ${side.letter}: ${said || "nothing"}`}
+      disabled=${!view.canDecide} onClick=${act}><span>${shown}</span></button>`;
+  };
+  return html`
+    <div class="sides">${view.sides.map(head)}</div>
+    ${view.rows.map((row, at) => html`<section key=${row.name} class=${`row-field ${row.differs ? "differs" : ""} ${at === view.at && row.differs ? "current" : ""}`} data-field=${row.name}
+        aria-label=${view.labelOf(row.name)} onFocusIn=${() => row.differs && at !== view.at && ((view.at = at), editor.draw())}>
+      <h3>${view.labelOf(row.name)}</h3>
+      ${row.differs
+        ? html`<div class="sides">${view.sides.map((side, n) => version(row, at, side, n))}</div>`
+        : html`<p class="same">${text(row, view.sides[0].id) || html`<span class="soft">nothing</span>`}</p>`}
+      ${writes && (view.writing === place || !row.keys.every((key) => decision.from?.[key])) && html`<${Own} view=${view} editor=${editor} row=${row} value=${writes} />`}
+    </section>`)}
+    ${view.isDisputed(place) && html`<${Text} label="Note" id="note" value=${decision?.note ?? ""} change=${(/** @type {string} */ note) => decision && editor.set({ ...decision, note })} />`}
+    ${view.returning && html`<${Return} view=${view} />`}
+  `;
 }
 
-/** @param {string} place */
-function placeName(place) {
-  return /^\d+$/.test(place) ? `Turn ${Number(place) + 1}` : place;
+/** The field of C. @param {{view: Adjudicate, editor: Editor, row: Row, value: any}} props */
+function Own({ view, editor, row, value }) {
+  const { name, keys } = row;
+  const mine = value[name];
+  const id = `own-${name}`;
+  const label = `${view.labelOf(name)} of C`;
+  const put = (/** @type {any} */ next) => view.type({ [name]: next });
+  const choices = view.choices[name];
+  const boxes = (/** @type {string} */ key, /** @type {string[]} */ allowed) => html`<div class="boxes" role="group" aria-label=${`${view.labelOf(key)} of C`}>${allowed.map((each) => {
+    const title = view.reasons.find((reason) => reason.name === each)?.title ?? each;
+    const toggle = () => view.type({ [key]: value[key].includes(each) ? value[key].filter((/** @type {string} */ one) => one !== each) : [...value[key], each] });
+    return html`<label key=${each}><input type="checkbox" checked=${value[key].includes(each)} onChange=${toggle} /> ${title}</label>`;
+  })}</div>`;
+  let field = null;
+  if (name === "decision" && choices) {
+    const decide = (/** @type {any} */ { target }) => view.type({ decision: target.value, ...(keys.includes("reasons") && target.value !== "reject" ? { reasons: [] } : {}) });
+    field = html`<select id=${id} aria-label=${label} onChange=${decide}>${choices.map((each) => html`<option value=${each} selected=${each === mine}>${/** @type {any} */ (DECIDED)[each] ?? each}</option>`)}</select>
+      ${mine === "reject" && keys.includes("reasons") && boxes("reasons", view.reasons.map((reason) => reason.name))}`;
+  } else if (choices && Array.isArray(mine)) field = boxes(name, choices);
+  else if (typeof mine === "string" || (mine === null && name === "question")) field = html`<${Text} id=${id} name=${label} value=${mine ?? ""} change=${put} />`;
+  else if (name.endsWith("_s")) field = html`<${Time} id=${id} name=${label} value=${mine} change=${put} />`;
+  else if (typeof mine === "boolean") field = html`<label><input type="checkbox" id=${id} checked=${mine} onChange=${(/** @type {any} */ { target }) => put(target.checked)} /> ${view.labelOf(name)}</label>`;
+  else if (name === "evidence") field = html`<${Evidence} editor=${editor} value=${mine} change=${put} />`;
+  else if (name === "references") field = html`<${Answers} value=${mine ?? []} change=${put} />`;
+  else if (Array.isArray(mine)) field = html`<${Text} id=${id} name=${label} value=${mine.join("\n")} change=${(/** @type {string} */ text) => put(text.split("\n").filter((line) => line.trim()))} />`;
+  else if (mine && typeof mine === "object") field = html`<${Labels} known=${view.known} value=${mine} change=${put} />`;
+  return field && html`<div class="own"><span class="own-letter" aria-hidden="true">C</span><div>${field}</div></div>`;
 }
 
-openWork((reply) => new Adjudication(reply).open(), "/api/adjudicate/");
+/** @param {{view: Adjudicate}} props */
+function Return({ view }) {
+  const [note, setNote] = useState("");
+  const close = () => {
+    view.returning = null;
+    view.editor.draw();
+  };
+  const send = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void view.sendBack(note);
+  };
+  return html`<${Modal} id="return-dialog" labelled="return-title" onClose=${close}>
+    <form method="dialog" onSubmit=${send}>
+      <h2 id="return-title">Return ${view.returning?.letter}</h2>
+      <p>What should be done again? The annotator reads this note. Nobody else gets the task meanwhile.</p>
+      <label for="return-note">Note</label>
+      <textarea id="return-note" rows="4" maxlength="2000" required autofocus value=${note} onInput=${(/** @type {any} */ { target }) => setNote(target.value)}></textarea>
+      <p class="actions"><button type="submit">Return it</button><button type="button" class="second" onClick=${close}>Cancel</button></p>
+    </form>
+  <//>`;
+}
+
+/** The dialogue so far, with what is settled; of tasks that have no words of their own, also the turn itself. @param {{view: Adjudicate, editor: Editor, place: string}} props */
+function Before({ view, editor, place }) {
+  if (!view.turns.length || !/^\d+$/.test(place)) return null;
+  const n = Number(place) + (view.isTurns ? 0 : 1);
+  const places = view.places.filter((each) => Number(each) < n);
+  return html`<section class="dialogue" aria-labelledby="dialogue-title">
+    <details id="dialogue-fold" open=${!matchMedia("(max-width: 60rem)").matches}>
+      <summary><h2 id="dialogue-title">Dialogue so far${places.length ? ` (${places.length})` : ""}</h2></summary>
+      <${Said} places=${places} valueOf=${(/** @type {string} */ each) => view.turnOf(each)} view=${view} editor=${editor} />
+    </details>
+  </section>`;
+}
+
+/** @param {{view: Adjudicate, editor: Editor}} props */
+function Head({ view, editor }) {
+  return html`<span class="head-buttons">
+    <${Act} editor=${editor} name="against" class="quiet" text=${view.against ? "A against B" : "Against the draft"} />
+    <button type="button" class="quiet" id="show-names" aria-pressed=${view.withNames ? "true" : "false"} onClick=${() => void view.showNames()}>Names</button>
+    <${Act} editor=${editor} name="return-a" class="quiet" text="Return A" />
+    ${view.sides.length > 1 && html`<${Act} editor=${editor} name="return-b" class="quiet" text="Return B" />`}
+  </span>`;
+}
+
+export function start() {
+  // The session saves at the disputed places; the page shows all of them.
+  edit(Adjudicate, { path: "/api/adjudicate/", prepare: (reply) => ({ ...reply, shown: reply.places, places: reply.disputed }) });
+}

@@ -53,6 +53,7 @@ import { ask } from "./workapi.js";
  * @property {(place: string, value: any) => Lines} linesOf To compare the versions of two windows.
  * @property {(props: {view: any, editor: Editor, place: string, value: any}) => any} Fields Component with the fields of a place.
  * @property {() => Action[]} actions Keys and buttons of the task; the editor adds those of the video, of undo and so on.
+ * @property {Record<string, string[]>} [keys] Other keys for actions that the editor adds, by their names.
  * @property {string[]} [places] The places of the strip, in order. By default those that the server names and those that were made.
  * @property {(place: string) => string} [titleOf] The heading. By default `Turn 2 of 8`.
  * @property {(place: string) => PlaceState} [stateOf] By default undecided or the decision.
@@ -100,7 +101,8 @@ export class Editor extends Component {
     const at = this.spot && this.places.includes(this.spot.place) ? this.spot.place : null;
     /** The chosen place. */
     this.place = at ?? this.session.openPlaces[0] ?? this.places[0] ?? "";
-    this._opened = false;
+    /** True once the video shows the place where this person was. */
+    this.isOpened = false;
     this._said = "";
     this._notice = "";
     this._handed_in = takeHandedIn();
@@ -131,7 +133,7 @@ export class Editor extends Component {
 
   /** The time of the video in seconds. */
   get time_s() {
-    return this._opened ? this.playback.time_s : (this.spot?.time_s ?? 0);
+    return this.isOpened ? this.playback.time_s : (this.spot?.time_s ?? 0);
   }
 
   /** Draws again. @param {() => void} [done] */
@@ -213,6 +215,14 @@ export class Editor extends Component {
     void this.playback.seek(time_s);
   }
 
+  /** Goes to the first of some parts of the video, or to the one after the one that is shown. @param {Interval[]} parts @param {string} none Said if there are none. */
+  toPart(parts, none) {
+    const at = parts.findIndex(({ start_s }) => Math.abs(this.time_s - start_s) < 0.1);
+    const part = parts[(at + 1) % parts.length];
+    if (part) this.seek(part.start_s);
+    else this.say(none);
+  }
+
   /** @param {string} text Spoken by screen readers. */
   say(text) {
     this._said = text;
@@ -225,10 +235,10 @@ export class Editor extends Component {
     this.draw();
   }
 
-  /** Moves the focus to a field, with the caret at the end of its text. @param {string} selector */
-  focus(selector) {
+  /** Moves the focus to a field, with the caret at the end of its text. @param {...string} selectors The first that is there. */
+  focus(...selectors) {
     this.draw(() => {
-      const found = document.querySelector(selector);
+      const found = selectors.map((each) => document.querySelector(each)).find(Boolean);
       if (found instanceof HTMLElement) found.focus();
       if (found instanceof HTMLTextAreaElement) found.setSelectionRange(found.value.length, found.value.length);
     });
@@ -297,16 +307,12 @@ export class Editor extends Component {
   // ---- submitting --------------------------------------------------------------------------------------------------
 
   /** Asks if the unit is to be submitted; if something is open, says what. */
-  async submit() {
+  submit() {
     if (!this.isOpen || this._asking) return;
     this.session.hurry();
     const lacking = this.session.openPlaces;
     if (lacking.length) {
       this._sayLacking(lacking);
-      return;
-    }
-    if (!(await this.session.outbox.settle())) {
-      this.notify("Not all is saved yet. Submit again when the server has everything.");
       return;
     }
     this._asking = true;
@@ -345,7 +351,7 @@ export class Editor extends Component {
     const common = [
       { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => this.session.step("undo"), typing: false },
       { name: "redo", label: "Redo", group: "Decide", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => this.session.step("redo"), typing: false },
-      { name: "submit", label: "Submit", group: "Decide", keys: ["f"], act: () => void this.submit(), when: () => !view.panelOpen },
+      { name: "submit", label: "Submit", group: "Decide", keys: ["f"], act: () => this.submit(), when: () => !view.panelOpen },
       { name: "take-back", label: "Take back what was submitted last, or this task", group: "Decide", keys: ["Shift+F"], act: () => this._takeBack() },
       { name: "next", label: `Next ${view.what}`, group: "Go", keys: ["j"], act: () => this.goBy(1) },
       { name: "previous", label: `Previous ${view.what}`, group: "Go", keys: ["k"], act: () => this.goBy(-1) },
@@ -358,7 +364,8 @@ export class Editor extends Component {
       { name: "play-scenes", label: "Play the evidence, scene after scene", group: "Video", keys: ["p"], act: () => this._play(), video: "Play evidence" },
       { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
     ];
-    return [...own, ...common.filter(({ name }) => !has.has(name)), ...videoActions(this.playback).filter(({ name }) => !has.has(name))];
+    const others = [...common, ...videoActions(this.playback)].filter(({ name }) => !has.has(name));
+    return [...own, ...others.map((action) => ({ ...action, keys: view.keys?.[action.name] ?? action.keys }))];
   }
 
   _goToOpen() {
@@ -380,8 +387,7 @@ export class Editor extends Component {
   }
 
   _takeBack() {
-    const { role, state } = this.reply.assignment;
-    const back = state === "submitted" && role === "annotator" ? this.session.reopen() : this._handed_in ? takeBack(this._handed_in.id) : null;
+    const back = this.reply.assignment.state === "submitted" ? this.session.reopen() : this._handed_in ? takeBack(this._handed_in.id) : null;
     back?.catch((error) => this.notify(messageOf(error)));
   }
 
@@ -408,7 +414,7 @@ export class Editor extends Component {
     await this.session.open();
     view.placed?.(null);
     await opening;
-    this._opened = true;
+    this.isOpened = true;
     this.draw(() => {
       if (spot && this.places.includes(spot.place)) putCaret(spot);
       document.documentElement.dataset.ready = "true";
@@ -441,10 +447,10 @@ export class Editor extends Component {
           question=${value?.question} buttons=${this._videoButtons()} onEvidence=${view.moveEvidence && this.isOpen && this._moveEvidence} />
         <div class="side">
           <header class="work-head">
-            <h1>${unit.name ?? unit.title}</h1>
+            <h1>${unit.name}</h1>
             ${this._drawSaveState()}
             <span class="help">
-              ${document.getElementById("guideline") && html`<${Act} editor=${this} name="guideline" class="quiet" text="Guideline" />`}
+              ${document.getElementById("guideline") && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
               <${Act} editor=${this} name="keys" id="show-keys" class="quiet" text="Keys" />
             </span>
           </header>
@@ -512,12 +518,12 @@ export class Editor extends Component {
   }
 
   _drawNotices() {
-    const { role, state, note, round } = this.reply.assignment;
+    const { state, note, round } = this.reply.assignment;
     return html`
       ${this._handed_in && html`<p class="note handed-in">Submitted: ${this._handed_in.name}. <${Act} editor=${this} name="take-back" class="second" text="Take it back" /></p>`}
       ${note && round > 1 && html`<div class="note"><strong>Returned to you: </strong>${note}</div>`}
       ${!this.isOpen && html`<div class="note">This work is ${state}: it can be read, not changed. ${" "}
-        ${state === "submitted" && role === "annotator" && html`<${Act} editor=${this} name="take-back" class="second" text="Take it back" />`}</div>`}
+        ${state === "submitted" && html`<${Act} editor=${this} name="take-back" class="second" text="Take it back" />`}</div>`}
       ${this._notice && html`<p class="note passing">${this._notice}</p>`}
     `;
   }
@@ -625,16 +631,16 @@ function Comments({ editor, place }) {
 /**
  * Opens the work that the page is about.
  * @param {new (editor: Editor) => View} View
- * @param {string} [path] Of the answer about the work, if the page does not hold it.
+ * @param {{path?: string, prepare?: (reply: any) => Reply}} [options] `path` of the answer about the work, if the page does not hold it.
  */
-export function edit(View, path = "/api/work/") {
+export function edit(View, { path = "/api/work/", prepare = (reply) => reply } = {}) {
   const root = /** @type {HTMLElement} */ (document.getElementById("work"));
   const held = document.getElementById("opened");
-  const reply = held instanceof HTMLTemplateElement ? Promise.resolve(JSON.parse(held.content.textContent ?? "")) : ask(path + encodeURIComponent(root.dataset.assignment ?? ""));
-  reply
-    .then((found) => {
+  const asked = held instanceof HTMLTemplateElement ? Promise.resolve(JSON.parse(held.content.textContent ?? "")) : ask(path + encodeURIComponent(root.dataset.assignment ?? ""));
+  asked
+    .then((reply) => {
       root.replaceChildren();
-      render(html`<${Editor} reply=${found} View=${View} />`, root);
+      render(html`<${Editor} reply=${prepare(reply)} View=${View} />`, root);
     })
     .catch((error) => {
       root.textContent = `This work cannot be opened. ${messageOf(error)} Reload the page to try again.`;

@@ -54,13 +54,13 @@ export class Keys {
     window.addEventListener("keydown", (event) => this._hear(event), { capture: true });
     // A button that was clicked keeps the focus and would get Space and Enter, and a box that was ticked would keep the keys
     // from the page, so both are blurred.
-    document.addEventListener("pointerup", ({ target }) => {
-      if (!(target instanceof Element) || target.closest("dialog")) return;
-      const pressed = target.closest("label")?.control ?? target.closest("button, summary, input");
-      setTimeout(() => {
-        const isBox = pressed instanceof HTMLElement && pressed.matches("button, summary, [type=checkbox], [type=radio]");
-        if (isBox && pressed === document.activeElement) pressed.blur();
-      });
+    let byPointer = false;
+    for (const name of ["pointerdown", "keydown"]) {
+      document.addEventListener(name, () => (byPointer = name === "pointerdown"), { capture: true });
+    }
+    document.addEventListener("click", ({ target }) => {
+      const pressed = target instanceof Element ? target.closest("button, summary, [type=checkbox], [type=radio]") : null;
+      if (byPointer && pressed instanceof HTMLElement && pressed === document.activeElement && !pressed.closest("dialog")) pressed.blur();
     });
     this.label();
   }

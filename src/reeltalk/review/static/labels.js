@@ -1,357 +1,233 @@
 // @ts-check
-/** The screen to label the turns of a chain or a dialogue, with any vocabularies. */
+/**
+ * Labels of the turns of a chain or a dialogue, in closed vocabularies: each label has a key, what a machine proposed is
+ * ticked, and the manual is one key away.
+ */
 
-import { button, byId, clock, element, fill, grow } from "./elements.js";
-import { Keys } from "./keys.js";
-import { labelActions } from "./labelkeys.js";
-import { DECIDED, isDoubtful, lackOf, linesOf, startOf } from "./labelvalue.js";
-import { say } from "./notices.js";
-import { Playback } from "./playback.js";
-import { lastSpot } from "./resuming.js";
+import { edit } from "./editor.js";
+import { Note } from "./fields.js";
+import { Said } from "./turns.js";
 import { countDecided } from "./turnvalue.js";
-import { EditSession, openWork } from "./edit_session.js";
+import { html } from "./vendor/preact.js";
 
-/** @typedef {import("./labelvalue.js").LabelsValue} LabelsValue */
-/** @typedef {import("./labelvalue.js").Turn} Turn */
-/** @typedef {import("./labelvalue.js").Vocabulary} Vocabulary */
-/** @typedef {import("./labelvalue.js").Proposal} Proposal */
+/** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("./editor.js").Action} Action */
+/** @typedef {import("./player.js").Interval} Interval */
+/** @typedef {{decision: "accept" | "edit" | "skip" | null, labels: Record<string, string[]>, note: string, unsure: boolean}} LabelsValue */
+/** @typedef {{name: string, title: string, labels: string[], least: number, most: number, keys: string[], says: Record<string, string>}} Vocabulary */
+/** @typedef {{tags: string[], probabilities: Record<string, number>, margin: number | null, needs_review: boolean, reason: string | null}} Proposal */
+/**
+ * @typedef {{question: string, references?: string[], options?: string[], correct_option?: number, asked_at_s?: number | null,
+ *   evidence?: Interval[], labels?: Record<string, string[]>}} Turn
+ */
 
-const MARKS = Object.freeze({ accept: "✓", edit: "✓", skip: "–" });
-/** Decisions in the form of the strip of turns. */
-const KINDS = Object.freeze({ accept: "accepted", edit: "edited", skip: "skipped", none: "undecided" });
+const DECIDED = Object.freeze({ accept: "As proposed", edit: "Labelled", skip: "Skipped" });
+const KINDS = Object.freeze({ accept: "accepted", edit: "edited", skip: "skipped" });
+/** Proposals that are closer are a close call. */
+const CLOSE = 0.1;
 
 export class Labels {
-  /** @param {import("./edit_session.js").Reply} reply */
-  constructor(reply) {
-    this._places = reply.places;
-    /** @type {Turn[]} */
-    this._turns = reply.unit.content.turns;
-    /** @type {Record<string, Record<string, Proposal>>} By turn and vocabulary. */
-    this._proposals = reply.unit.content.proposals;
-    this._fields = [...document.querySelectorAll("[data-vocabulary]")].map((field) => /** @type {HTMLElement} */ (field));
-    this.vocabularies = this._fields.map(vocabularyOf);
-    /** Index of the shown turn. */
-    this.current = 0;
-    /** The last position of this person, until the page is ready. */
-    this._was = lastSpot(reply.assignment.id);
-    this.work = new EditSession(reply, {
-      what: "turn",
-      draftOf: (place) => startOf(this._turns[Number(place)], this._proposals[place] ?? {}, this.vocabularies),
-      linesOf: (_, value) => linesOf(value, this.vocabularies),
-      nameOf: (place) => `Turn ${Number(place) + 1}`,
-      spot: () => (this._was ?? { place: this.place, time_s: this.playback.time_s }),
-    });
-    const view = { ...reply, unit: { ...reply.unit, content: { ...reply.unit.content, links: [] } } };
-    this._view = /** @type {import("./workapi.js").Work} */ (/** @type {unknown} */ (view));
-    this.playback = new Playback(
-      this._view,
-      this._turns.map(({ asked_at_s, evidence }) => ({ asked_at_s: asked_at_s ?? null, evidence: evidence ?? [] })),
-    );
-    this._note = byId("note", HTMLTextAreaElement);
-    this.keys = new Keys(labelActions(this, byId("manual", HTMLElement).dataset.keys ?? ""), () => "labels");
+  /** @param {Editor} editor */
+  constructor(editor) {
+    this.editor = editor;
+    this.what = "turn";
+    /** @type {Vocabulary[]} */
+    this.vocabularies = Object.entries(editor.content.vocabularies).map(([name, found]) => ({ name, .../** @type {any} */ (found) }));
+    // Letters that the editor gives to other actions are keys of labels here.
+    this.keys = { "take-back": ["Shift+B"], undecided: ["o"], note: ["n"] };
+    this.lack = "";
+    this.manualOpen = false;
+    this.Fields = Fields;
+    this.Before = Before;
   }
 
-  /** The shown place. */
-  get place() {
-    return this._places[this.current];
+  /** @param {string} place @returns {Turn} */
+  turn(place) {
+    return this.editor.content.turns[Number(place)];
   }
 
-  /** Continues at the last position. */
-  async open() {
-    this._listen();
-    const spot = await this.work.open();
-    for (const name of ["fields", "decisions"]) byId(name, HTMLFieldSetElement).disabled = !this.work.isOpen;
-    byId("dialogue-fold", HTMLDetailsElement).open = !matchMedia("(max-width: 60rem)").matches;
-    const at = this._places.indexOf(spot?.place ?? "");
-    this.show(at >= 0 ? at : Math.max(0, this._places.findIndex((place) => this.work.needs(place))));
-    const first = this._turns[this.current]?.evidence?.[0] ?? this._view.unit.content.clips[0];
-    await this.playback.open(this._view, spot?.time_s ?? first?.start_s ?? 0);
-    this._was = null;
-    this.work.resume(spot);
+  /** What a machine proposed for a turn, by vocabulary. @param {string} place @returns {Record<string, Proposal>} */
+  proposals(place) {
+    return this.editor.content.proposals[place] ?? {};
   }
 
-  // ---- navigation ------------------------------------------------------------------------------------------------
-
-  /** @param {number} n */
-  go(n) {
-    if (n < 0 || n >= this._places.length || n === this.current) return;
-    this.work.hurry();
-    this.show(n);
-    this._focusTitle();
-    say(`Turn ${n + 1} of ${this._places.length}: ${this._turns[n].question}`);
+  /** @param {string} place */
+  nameOf(place) {
+    return `Turn ${Number(place) + 1}`;
   }
 
-  goToUndecided() {
-    const next = this._nextUndecided();
-    if (next === null) say("All turns are decided.");
-    else this.go(next);
-  }
-
-  _nextUndecided() {
-    const { length } = this._places;
-    for (let step = 1; step <= length; step++) {
-      const n = (this.current + step) % length;
-      if (this.work.needs(this._places[n])) return n;
-    }
-    return null;
-  }
-
-  /** @param {number} n */
-  show(n) {
-    this.current = n;
-    byId("lack", HTMLElement).hidden = true;
-    const turn = this._turns[n];
-    const answer = turn.references?.[0] ?? turn.options?.[turn.correct_option ?? -1] ?? "";
-    fill(
-      byId("asked", HTMLElement),
-      element("p", { class: "asked-text" }, turn.question),
-      element("p", { class: "answer-text" }, answer || element("span", { class: "soft" }, "The answer is not known.")),
-    );
-    const value = this.work.value(this.place);
-    this._note.value = value.note;
-    grow(this._note);
-    this._drawProposals();
-    this._drawDialogue();
-    this.playback.bar.mark(n);
-    this._draw();
-    this.work.moved();
-  }
-
-  _drawDialogue() {
-    byId("dialogue-title", HTMLElement).textContent = `Turns before${this.current ? ` (${this.current})` : ""}`;
-    const place = byId("dialogue", HTMLElement);
-    fill(
-      place,
-      this.current === 0 && element("p", { class: "soft" }, "This is the first turn. There are no turns before it."),
-      element(
-        "ol",
-        { class: "said-before" },
-        ...this._turns.slice(0, this.current).map((turn, n) =>
-          element(
-            "li",
-            {},
-            element("p", { class: "about" }, button(`Turn ${n + 1}`, () => this.go(n), { class: "quiet" }), typeof turn.asked_at_s === "number" && element("span", {}, clock(turn.asked_at_s))),
-            element("p", { class: "asked-text" }, turn.question),
-            element("p", { class: "answer-text" }, turn.references?.[0] ?? ""),
-          ),
-        ),
-      ),
-    );
-    place.scrollTop = place.scrollHeight;
-  }
-
-  /** The tagger's probability of each label, or the reason why there is none. */
-  _drawProposals() {
-    const proposals = this._proposals[this.place] ?? {};
-    for (const field of this._fields) {
-      const proposal = proposals[field.dataset.vocabulary ?? ""];
-      const said = field.querySelector("[data-proposed]");
-      const margin = proposal?.margin;
-      let told = "";
-      if (proposal?.reason) told = `nothing was proposed: ${proposal.reason}`;
-      else if (proposal) told = typeof margin === "number" && margin < 0.1 ? "proposed; a close call" : "proposed";
-      if (said) said.textContent = told && `· ${told}`;
-      for (const chance of field.querySelectorAll("[data-chance]")) {
-        const label = chance.parentElement?.querySelector("input")?.value ?? "";
-        const probability = proposal?.probabilities[label];
-        chance.textContent = probability === undefined ? "" : `${Math.round(probability * 100)} %`;
-        chance.classList.toggle("likely", (probability ?? 0) >= 0.5);
-      }
-    }
-  }
-
-  /** Draws the parts that change with every key: the ticks, the decision, the numbers of the turns. */
-  _draw() {
-    const value = /** @type {LabelsValue} */ (this.work.value(this.place));
-    for (const field of this._fields) {
-      const given = value.labels[field.dataset.vocabulary ?? ""] ?? [];
-      for (const box of field.querySelectorAll("input")) box.checked = given.includes(box.value);
-      const { least, most } = field.dataset;
-      field.classList.toggle("lacks", given.length < Number(least) || given.length > Number(most));
-    }
-    byId("turn-title", HTMLElement).textContent = `Turn ${this.current + 1} of ${this._places.length}`;
-    const state = byId("turn-state", HTMLElement);
-    state.textContent = value.decision ? DECIDED[value.decision] : "Undecided";
-    state.className = `turn-state ${KINDS[value.decision ?? "none"]}`;
-    const left = this._places.filter((place) => this.work.needs(place)).length;
-    byId("submit", HTMLButtonElement).classList.toggle("second", left > 0);
-    byId("submit", HTMLButtonElement).title = left ? `${left} of ${this._places.length} turns need a decision` : "";
-    this._drawStrip();
-    this.keys?.label();
-  }
-
-  _drawStrip() {
-    const strip = byId("strip", HTMLElement);
-    const hadFocus = strip.contains(document.activeElement);
-    fill(
-      strip,
-      ...this._places.map((place, n) => {
-        const { decision } = /** @type {LabelsValue} */ (this.work.value(place));
-        const isClose = !decision && isDoubtful(this._proposals[place] ?? {});
-        const told = `Turn ${n + 1}: ${decision ? DECIDED[decision].toLowerCase() : "undecided"}${isClose ? ", a close call" : ""}`;
-        const made = button(`${n + 1}`, () => this.go(n), {
-          class: `turn-number ${KINDS[decision ?? "none"]} ${isClose ? "close-call" : ""}`,
-          "aria-current": n === this.current ? "step" : undefined,
-          "aria-label": told,
-          title: told,
-        });
-        made.append(element("span", { class: "mark", "aria-hidden": "true" }, decision ? MARKS[decision] : isClose ? "?" : ""));
-        return element("li", {}, made);
+  /** The labels that a turn has or that were proposed, undecided. @param {string} place @returns {LabelsValue} */
+  draftOf(place) {
+    const proposals = this.proposals(place);
+    const labels = Object.fromEntries(
+      this.vocabularies.map(({ name, labels: known }) => {
+        const has = this.turn(place).labels?.[name] ?? [];
+        const start = has.length ? has : (proposals[name]?.tags ?? []);
+        return [name, known.filter((label) => start.includes(label))];
       }),
     );
-    if (hadFocus) strip.querySelector("[aria-current]")?.closest("button")?.focus();
+    return { decision: null, labels, note: "", unsure: false };
+  }
+
+  /** @param {string} _ @param {LabelsValue} value @returns {[string, string][]} */
+  linesOf(_, value) {
+    return [
+      ["Decision", value.decision ? DECIDED[value.decision] : "None yet"],
+      ...this.vocabularies.map(({ name, title }) => /** @type {[string, string]} */ ([short(title), (value.labels[name] ?? []).join(", ")])),
+      ["Note", value.note],
+      ["Unsure", value.unsure ? "Yes" : ""],
+    ];
+  }
+
+  /** @param {string} place */
+  stateOf(place) {
+    const { decision } = /** @type {LabelsValue} */ (this.editor.session.value(place));
+    if (decision) return { kind: KINDS[decision], text: DECIDED[decision], mark: decision === "skip" ? "–" : "✓" };
+    const isClose = Object.values(this.proposals(place)).some(({ needs_review, margin }) => needs_review || margin === null);
+    return { kind: isClose ? "undecided close-call" : "undecided", text: "Undecided", mark: isClose ? "?" : "", more: isClose ? ["a close call"] : [] };
+  }
+
+  /** @param {string} place */
+  timesOf(place) {
+    const { asked_at_s = null, evidence = [] } = this.turn(place);
+    return { asked_at_s, evidence };
+  }
+
+  submitting() {
+    const { places, session, content } = this.editor;
+    return { question: `Submit this ${content.unit}?`, summary: countDecided(places.map((place) => session.value(place)), DECIDED) };
+  }
+
+  placed() {
+    this.lack = "";
   }
 
   // ---- changing ----------------------------------------------------------------------------------------------------
 
-  /** Ticks the n-th label of the page, or removes the tick. @param {number} n */
-  toggle(n) {
-    if (!this.work.isOpen) return;
-    const boxes = this._fields.flatMap((field) => [...field.querySelectorAll("input")]);
-    const box = boxes[n];
-    if (!box) return;
-    box.checked = !box.checked;
-    this._ticked(box);
-    say(`${box.value}: ${box.checked ? "added" : "removed"}.`);
-  }
-
-  /** @param {HTMLInputElement} box */
-  _ticked(box) {
-    const at = this._fields.findIndex((field) => field.contains(box));
-    const { name, most } = this.vocabularies[at];
-    // If exactly one label is allowed, the new one replaces it.
-    if (most === 1 && box.checked) {
-      for (const other of this._fields[at].querySelectorAll("input")) other.checked = other === box;
-    }
-    const value = /** @type {LabelsValue} */ (this.work.value(this.place));
-    const given = [...this._fields[at].querySelectorAll("input")].filter(({ checked }) => checked).map((each) => each.value);
-    this._put({ ...value, labels: { ...value.labels, [name]: given }, decision: null }, true);
-  }
-
-  /** @param {LabelsValue} value @param {boolean} now */
-  _put(value, now) {
-    byId("lack", HTMLElement).hidden = true;
-    this.work.put(this.place, value, { now });
-    this._draw();
+  /** Ticks a label, or removes the tick. In a vocabulary of which exactly one is given, it replaces the other. @param {Vocabulary} vocabulary @param {string} label */
+  toggle({ name, labels: known, least, most }, label) {
+    const { editor } = this;
+    if (!editor.isOpen) return;
+    const { labels, ...value } = /** @type {LabelsValue} */ (editor.value);
+    const has = labels[name] ?? [];
+    const isOne = least === 1 && most === 1;
+    const given = isOne ? [label] : known.filter((each) => (each === label) !== has.includes(each));
+    this.lack = "";
+    editor.set({ ...value, labels: { ...labels, [name]: given }, decision: null }, { now: true });
+    editor.say(`${label}: ${given.includes(label) ? "added" : "removed"}.`);
   }
 
   /** @param {"accept" | "skip"} decision */
   decide(decision) {
-    if (!this.work.isOpen) return;
-    const value = /** @type {LabelsValue} */ (this.work.value(this.place));
-    const lack = decision === "accept" ? lackOf(value, this.vocabularies) : null;
-    if (lack !== null) {
-      fill(byId("lack", HTMLElement), element("p", {}, lack));
-      byId("lack", HTMLElement).hidden = false;
-      say(lack);
-      return;
-    }
-    const turn = this.current;
-    this._put({ ...value, decision }, true);
-    const told = `Turn ${turn + 1}: ${decision === "skip" ? "skipped" : "labelled"}.`;
-    const next = this._nextUndecided();
-    this.show(next ?? turn);
-    window.scrollTo({ top: 0 });
-    if (next === null) byId("submit", HTMLButtonElement).focus({ preventScroll: true });
-    else this._focusTitle();
-    say(next === null ? `${told} All turns are decided; submit them.` : `${told} Turn ${next + 1}: ${this._turns[next].question}`);
-  }
-
-  async submit() {
-    const values = this._places.map((place) => this.work.value(place));
-    await this.work.submit({
-      question: `Submit this ${this._view.unit.content.unit}?`,
-      summary: countDecided(values, DECIDED),
-      places: this._places.filter((place) => this.work.needs(place)),
-    });
-  }
-
-  // ---- looking -----------------------------------------------------------------------------------------------------
-
-  focusNote() {
-    this._note.focus();
-    this._note.setSelectionRange(this._note.value.length, this._note.value.length);
+    const { editor } = this;
+    if (!editor.isOpen) return;
+    const value = /** @type {LabelsValue} */ (editor.value);
+    this.lack = decision === "accept" ? lackOf(value, this.vocabularies) : "";
+    if (this.lack) editor.draw(() => document.getElementById("lack")?.scrollIntoView({ block: "nearest" }));
+    else editor.decide({ ...value, decision }, `${this.nameOf(editor.place)}: ${decision === "skip" ? "skipped" : "labelled"}.`);
   }
 
   toggleManual() {
-    const manual = byId("manual", HTMLDetailsElement);
-    manual.open = !manual.open;
-    if (manual.open) manual.scrollIntoView({ block: "start" });
-    else window.scrollTo({ top: 0 });
-    say(manual.open ? "The manual is open." : "The manual is closed.");
+    this.manualOpen = !this.manualOpen;
+    const to = this.manualOpen ? "manual" : "strip";
+    this.editor.draw(() => document.getElementById(to)?.scrollIntoView({ block: "start" }));
+    this.editor.say(`The manual is ${this.manualOpen ? "open" : "closed"}.`);
   }
 
-  leave() {
-    this.work.hurry();
-    this._focusTitle();
-  }
-
-  _focusTitle() {
-    byId("turn-title", HTMLElement).focus({ preventScroll: true });
-  }
-
-  get _evidence() {
-    return this._turns[this.current].evidence ?? [];
-  }
-
-  toEvidence() {
-    const parts = this._evidence;
-    const at = parts.findIndex(({ start_s }) => Math.abs(this.playback.time_s - start_s) < 0.1);
-    const part = parts[(at + 1) % parts.length];
-    if (part) void this.playback.seek(part.start_s);
-    else say("This turn has no evidence.");
-  }
-
-  /** Plays the turn's evidence part by part; without evidence, the scenes of its unit. */
-  playScenes() {
-    const parts = this._evidence.filter(({ start_s, end_s }) => end_s > start_s);
-    this.playback.playParts(parts.length ? parts : this.playback.clips);
-  }
-
-  // ---- listening ---------------------------------------------------------------------------------------------------
-
-  _listen() {
-    for (const field of this._fields) {
-      field.addEventListener("change", ({ target }) => {
-        if (target instanceof HTMLInputElement) this._ticked(target);
-      });
-    }
-    // A ticked box has the focus. Enter has its usual meaning there too.
-    byId("fields", HTMLElement).addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement)) return;
-      event.preventDefault();
-      this.decide("accept");
-    });
-    this._note.addEventListener("input", () => {
-      grow(this._note);
-      const value = /** @type {LabelsValue} */ (this.work.value(this.place));
-      // A note does not change the labels, so the decision stays.
-      this._put({ ...value, note: this._note.value }, false);
-    });
-    this._note.addEventListener("focusout", () => this.work.hurry());
-    this.work.addEventListener("changed", (event) => {
-      const at = this._places.indexOf(/** @type {CustomEvent} */ (event).detail.place);
-      this.show(at < 0 ? this.current : at);
-    });
-    this.work.addEventListener("saved", () => this._draw());
-    this.playback.addEventListener("moved", () => this.work.moved());
-    byId("show-keys", HTMLElement).addEventListener("click", () => this.keys.open());
-    for (const act of this.keys.actions) {
-      const found = document.getElementById(act.name);
-      if (found instanceof HTMLButtonElement) found.addEventListener("click", () => act.act(""));
-    }
+  /** @returns {Action[]} */
+  actions() {
+    const { editor } = this;
+    return [
+      { name: "accept", label: "Done with the turn, and continue", group: "Decide", keys: ["Enter", "Ctrl+Enter"], act: () => this.decide("accept"), button: "Done", first: true },
+      { name: "skip", label: "Cannot be labelled: skip, and continue", group: "Decide", keys: ["x"], act: () => this.decide("skip"), button: "Skip" },
+      { name: "submit", label: "Submit", group: "Decide", keys: ["Shift+F"], act: () => void editor.submit() },
+      { name: "manual", label: "Open or close the manual", group: "Go", keys: ["m"], act: () => this.toggleManual() },
+      ...this.vocabularies.flatMap((vocabulary) =>
+        vocabulary.labels.map((label, n) => ({ name: `${vocabulary.name}.${label}`, label, group: short(vocabulary.title), keys: [vocabulary.keys[n]], act: () => this.toggle(vocabulary, label) })),
+      ),
+      { name: "to-evidence", label: "Go to the evidence, then to the next interval", group: "Video", keys: ["v"], act: () => editor.toPart(this.timesOf(editor.place).evidence, "This turn has no evidence."), video: "To evidence" },
+    ];
   }
 }
 
-/** @param {HTMLElement} field @returns {Vocabulary} */
-function vocabularyOf(field) {
-  return {
-    name: field.dataset.vocabulary ?? "",
-    title: field.querySelector(".vocabulary-title")?.textContent ?? "",
-    least: Number(field.dataset.least),
-    most: Number(field.dataset.most),
-    labels: [...field.querySelectorAll("input")].map(({ value }) => value),
-  };
+/** A title without what it asks. @param {string} title */
+function short(title) {
+  return title.replace(/:.*/, "");
 }
 
-openWork((reply) => new Labels(reply).open());
+/** The problem with the number of labels, or nothing. @param {LabelsValue} value @param {Vocabulary[]} vocabularies */
+function lackOf({ labels }, vocabularies) {
+  for (const { name, title, least, most } of vocabularies) {
+    const { length } = labels[name] ?? [];
+    if (length >= least && length <= most) continue;
+    const wanted = least === most ? "exactly one" : length < least ? "at least one" : `at most ${most}`;
+    return `${short(title)} takes ${wanted}, and has ${length || "none"}.`;
+  }
+  return "";
+}
+
+/** The turns before. @param {{view: Labels, editor: Editor, place: string}} props */
+function Before({ view, editor, place }) {
+  const before = editor.places.slice(0, editor.places.indexOf(place));
+  const valueOf = (/** @type {string} */ each) => ({ references: [], ...view.turn(each), asked_at_s: view.timesOf(each).asked_at_s, decision: editor.session.value(each).decision });
+  return html`<section class="dialogue" aria-labelledby="dialogue-title">
+    <details id="dialogue-fold" open=${!matchMedia("(max-width: 60rem)").matches}>
+      <summary><h2 id="dialogue-title">Turns before${before.length ? ` (${before.length})` : ""}</h2></summary>
+      <${Said} places=${before} valueOf=${valueOf} view=${view} editor=${editor} />
+    </details>
+  </section>`;
+}
+
+/** @param {{view: Labels, editor: Editor, place: string, value: LabelsValue}} props */
+function Fields({ view, editor, place, value }) {
+  const { question, references, options, correct_option } = view.turn(place);
+  const answer = references?.[0] ?? options?.[correct_option ?? -1];
+  return html`
+    <div id="asked" class="asked-turn">
+      <p class="asked-text">${question}</p>
+      <p class="answer-text">${answer || html`<span class="soft">The answer is not known.</span>`}</p>
+    </div>
+    <div id="lack" class="note" role="alert" hidden=${!view.lack}>${view.lack}</div>
+    ${view.vocabularies.map((vocabulary) => html`<${Choices} key=${vocabulary.name} view=${view} vocabulary=${vocabulary} given=${value.labels[vocabulary.name] ?? []} proposal=${view.proposals(place)[vocabulary.name]} />`)}
+    <${Note} value=${value} change=${(/** @type {any} */ more) => editor.set({ ...value, ...more })} />
+    <${Manual} view=${view} manual=${editor.content.manual} />
+  `;
+}
+
+/** The labels of a vocabulary, with keys, meanings and chances. @param {{view: Labels, vocabulary: Vocabulary, given: string[], proposal?: Proposal}} props */
+function Choices({ view, vocabulary, given, proposal }) {
+  const { name, title, labels, least, most, says } = vocabulary;
+  const isOne = least === 1 && most === 1;
+  const bounds = isOne ? "exactly one" : most === labels.length ? "one or more" : `${least} to ${most}`;
+  const isClose = typeof proposal?.margin === "number" && proposal.margin < CLOSE;
+  const told = proposal && `· ${proposal.reason ? `nothing was proposed: ${proposal.reason}` : isClose ? "proposed; a close call" : "proposed"}`;
+  const lacks = given.length < least || given.length > most;
+  return html`<fieldset class=${`group vocabulary-labels ${lacks ? "lacks" : ""}`} data-vocabulary=${name}>
+    <legend><span class="vocabulary-title">${title}</span> <span class="soft">${bounds}</span> <span class="proposed soft" data-proposed>${told}</span></legend>
+    ${labels.map((label) => {
+      const chance = proposal?.probabilities[label];
+      const key = view.editor.keys.shown(`${name}.${label}`);
+      return html`<label class="choice" key=${label} title=${says[label]}>
+        <input type=${isOne ? "radio" : "checkbox"} name=${name} value=${label} data-label=${label} checked=${given.includes(label)} aria-keyshortcuts=${key?.aria} onChange=${() => view.toggle(vocabulary, label)} />
+        <kbd aria-hidden="true">${key?.text}</kbd><span class="name">${label}</span><span class="says">${says[label]}</span>
+        <span class=${`chance ${(chance ?? 0) >= 0.5 ? "likely" : ""}`}>${chance !== undefined && `${Math.round(chance * 100)} %`}</span>
+      </label>`;
+    })}
+  </fieldset>`;
+}
+
+/** @param {{view: Labels, manual: {version: string, signature: string, sections: {title: string, blocks: string[][]}[]}}} props */
+function Manual({ view, manual }) {
+  const block = (/** @type {string[]} */ lines) =>
+    lines[0].startsWith("- ") ? html`<ul>${lines.map((line) => html`<li>${line.slice(2)}</li>`)}</ul>` : html`<p>${lines.join("\n")}</p>`;
+  const key = view.editor.keys.shown("manual");
+  return html`<details id="manual" class="manual" open=${view.manualOpen} onToggle=${(/** @type {any} */ { target }) => (view.manualOpen = target.open)}>
+    <summary aria-keyshortcuts=${key?.aria}>Manual, ${manual.version} ${key && html`<kbd aria-hidden="true">${key.text}</kbd>`}</summary>
+    ${manual.sections.map(({ title, blocks }) => html`${title && html`<h3>${title}</h3>`}${blocks.map(block)}`)}
+    <p class="small soft mono">${manual.signature}</p>
+  </details>`;
+}
+
+export function start() {
+  edit(Labels);
+}

@@ -25,7 +25,6 @@ export function linkActions(screen) {
     { name: "keep", label: "Keep the link, and continue", group: "Links", keys: ["a", "Ctrl+Enter"], act: () => screen.decide("keep"), mode: LINK },
     { name: "delete", label: "Delete the link, and continue", group: "Links", keys: ["x", "Delete"], act: () => screen.decide("delete"), mode: LINK },
     { name: "relation", label: "Its relation", group: "Links", keys: numbers.slice(0, 6), range: "1–6", act: (key) => panel.setRelation(Number(key) - 1), mode: LINK },
-    { name: "relation-other", label: "Another relation", group: "Links", keys: ["e"], act: () => panel.focus("relation"), mode: LINK },
     { name: "skills", label: "Skills", group: "Links", keys: ["g"], act: () => panel.focus("skills"), mode: LINK },
     { name: "next", label: "Next link", group: "Links", keys: ["j"], act: () => screen.go(1) },
     { name: "previous", label: "Previous link", group: "Links", keys: ["k"], act: () => screen.go(-1) },

@@ -83,7 +83,7 @@ export class LinkPanel extends EventTarget {
     this._change({ fits: !this._value.fits });
   }
 
-  /** @param {"question" | "answer" | "note" | "fits" | "skills" | "methods" | "relation"} what */
+  /** @param {"question" | "answer" | "note" | "fits" | "skills" | "methods"} what */
   focus(what) {
     if (what === "skills") {
       byId("skills-fold", HTMLDetailsElement).open = true;
@@ -93,7 +93,7 @@ export class LinkPanel extends EventTarget {
       const radios = [...byId("methods", HTMLElement).querySelectorAll("input")];
       (radios.find(({ checked }) => checked) ?? radios[0])?.focus();
     } else {
-      const id = { question: "question", answer: "reference-0", note: "note", fits: "fits", relation: "relation-other" }[what];
+      const id = { question: "question", answer: "reference-0", note: "note", fits: "fits" }[what];
       const field = document.getElementById(id);
       field?.focus();
       if (field instanceof HTMLTextAreaElement) field.setSelectionRange(field.value.length, field.value.length);

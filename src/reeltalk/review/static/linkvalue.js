@@ -92,7 +92,7 @@ export function linesOf(place, value) {
 /** The task to do before a link can be kept, or null. @param {LinkValue} link */
 export function lackOf(link) {
   if (!link.relations.length) return "Say how the two turns are related: press the number of a relation.";
-  if (link.question === null) return null;
+  if (link.question === null) return link.method === null ? null : "Write the later question anew, or choose no method.";
   if (!link.question.trim()) return "The later question has no words.";
   if (!(link.references ?? []).some((text) => text.trim())) return "A question that is rewritten needs its answer.";
   if (!link.fits) return "Look at the turns around the rewritten question, and confirm that it fits them.";

@@ -13,7 +13,7 @@ import { RefusedError, ask } from "./workapi.js";
 /**
  * @typedef {object} Reply The server's answer about the work.
  * @property {import("./workapi.js").Work["assignment"]} assignment
- * @property {{id: string, name?: string, title: string, content: any, video: any}} unit
+ * @property {{id: string, name: string, content: any, video: any}} unit
  * @property {string[]} places Those that must be decided.
  * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
  * @property {{name: string, title: string}[]} [reasons] For rejecting, in this project.
@@ -146,7 +146,7 @@ export class Session {
     try {
       const { next } = await ask(`${this._path}/submit`, { method: "POST" });
       forgetSpot(this.id);
-      putHandedIn(this.id, this.reply.unit.name ?? this.reply.unit.title);
+      putHandedIn(this.id, this.reply.unit.name);
       location.assign(next ?? this._editor.view.home ?? "/");
       return null;
     } catch (error) {

@@ -43,6 +43,11 @@ export class Thumbnails extends EventTarget {
     }
   }
 
+  /** How many sheets are here. */
+  get sheets() {
+    return this._loaded.length;
+  }
+
   /** Width of a picture divided by its height; 0 while there is none. */
   get ratio() {
     const [first] = this._loaded;

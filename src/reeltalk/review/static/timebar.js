@@ -215,7 +215,7 @@ function Strip({ thumbnails, start_s, end_s }) {
     const watched = new ResizeObserver(draw);
     watched.observe(canvas.current);
     return () => watched.disconnect();
-  });
+  }, [start_s, end_s, thumbnails.sheets]);
   return html`<canvas class="strip-pictures" ref=${canvas} aria-hidden="true"></canvas>`;
 }
 

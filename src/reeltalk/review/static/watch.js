@@ -17,7 +17,7 @@
  *     onEvidence   called with (index, {start_s, end_s}) when an edge of the current turn's evidence was moved;
  *                  without it, edges cannot be moved
  *     buttons      further buttons: [{name, label, act, disabled?}]
- *     question     the current question, shown over the picture in full screen
+ *     question     the current question, shown over the picture in full screen; a focused field leaves full screen
  *
  * A `Playback` has
  *
@@ -335,9 +335,10 @@ export class Playback extends EventTarget {
   }
 
   toggleFullScreen() {
-    const place = this.element.closest(".watch");
+    // The whole page, covered by the video: outside of an element in full screen no field and no dialog would get keys.
+    const root = document.documentElement;
     if (document.fullscreenElement) void document.exitFullscreen();
-    else if (place?.requestFullscreen) place.requestFullscreen().catch(() => this.toggleTheatre());
+    else if (root.requestFullscreen) root.requestFullscreen().catch(() => this.toggleTheatre());
     else this.toggleTheatre();
   }
 
@@ -433,16 +434,17 @@ const SHAPES = {
  */
 export function Watch({ playback, turns = [], current = 0, links = [], buttons = [], question = "", onEvidence }) {
   useTold(playback, "changed");
-  useLeaveFullScreen();
-  playback.turns = turns;
+  const area = useRef(/** @type {any} */ (null));
   const place = useRef(/** @type {any} */ (null));
+  useFullScreen(area);
+  playback.turns = turns;
   useEffect(() => place.current.prepend(playback.element), [playback]);
   const { plays, player, sound, problem } = playback;
   /** @param {string} name @param {string} label @param {unknown} content @param {() => void} act @param {object} [more] */
   const small = (name, label, content, act, more = {}) => html`<button type="button" class="second" id=${name}
     data-key=${name} data-quiet aria-label=${label} title=${label} onClick=${act} ...${more}>${content}</button>`;
   const needs = { disabled: !plays };
-  return html`<section class="watch" aria-label="Video">
+  return html`<section class="watch" aria-label="Video" ref=${area}>
     <div id="video-frame" class=${`video-frame${plays ? "" : " silent"}`} ref=${place}>
       <p id="video-problem" class="video-problem">${problem === null ? "Opening the video…" : problem && html`<strong>The video cannot be
         shown.</strong><span>${problem}</span><span class="soft">The dialogue can still be judged.</span>`}</p>
@@ -487,17 +489,20 @@ function Time({ playback }) {
   return html`<span id="video-time" class="video-time">${clock(playback.time_s)} / ${clock(playback.duration_s)}</span>`;
 }
 
-/** Whoever goes to a field leaves full screen, which does not show it. */
-function useLeaveFullScreen() {
+/** Marks the page in full screen. Whoever goes to a field leaves it, since the video covers the fields. @param {{current: HTMLElement}} area */
+function useFullScreen(area) {
   useEffect(() => {
+    const mark = () => document.documentElement.toggleAttribute("data-full", document.fullscreenElement === document.documentElement);
     /** @param {FocusEvent} event */
     const leave = ({ target }) => {
-      const { fullscreenElement } = document;
-      if (fullscreenElement && target instanceof Element && target.matches("input, select, textarea") && !fullscreenElement.contains(target)) {
-        void document.exitFullscreen();
-      }
+      const isCovered = target instanceof HTMLElement && target.tabIndex >= 0 && !area.current.contains(target) && !target.closest("dialog");
+      if (document.fullscreenElement && isCovered) void document.exitFullscreen();
     };
+    document.addEventListener("fullscreenchange", mark);
     document.addEventListener("focusin", leave);
-    return () => document.removeEventListener("focusin", leave);
+    return () => {
+      document.removeEventListener("fullscreenchange", mark);
+      document.removeEventListener("focusin", leave);
+    };
   }, []);
 }

@@ -39,7 +39,7 @@
  * @property {Partial<TurnValue>[]} turns
  * @property {Record<string, Check[]>} checks By turn; `unit` has the checks of the whole unit.
  * @property {Link[]} links
- * @property {Record<string, string[]>} [vocabularies] Known labels.
+ * @property {Record<string, {labels: string[], closed: boolean, least: number, most: number | null}>} [vocabularies]
  */
 
 /**

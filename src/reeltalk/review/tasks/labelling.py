@@ -24,7 +24,8 @@ from reeltalk.llm import Prompt
 from reeltalk.review.errors import InvalidValue
 from reeltalk.review.tasks.task import Code, CodeScale, Draft, ReviewTask, remark_lines, turn_at
 from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
-from reeltalk.schema.labels import VOCABULARIES, TagProposal
+from reeltalk.review.tasks.vocabularies import known_labels, spoken_count
+from reeltalk.schema.labels import TagProposal
 from reeltalk.schema.record import Json, Name
 from reeltalk.schema.review import Decision
 from reeltalk.store.content import Content
@@ -48,7 +49,7 @@ class Vocabulary:
     @property
     def labels(self) -> tuple[str, ...]:
         """All labels, in order."""
-        return tuple(label.value for label in VOCABULARIES[self.name])
+        return tuple(known_labels(self.name))
 
     @property
     def scale(self) -> CodeScale:
@@ -139,6 +140,33 @@ class LabelsTask(ReviewTask):
             )
         yield from (draft for _, draft in sorted(found, key=lambda item: item[0]))
 
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Everything, with the vocabularies and the manual."""
+        return {
+            **content,
+            "vocabularies": {
+                vocabulary.name: {
+                    "title": vocabulary.title,
+                    "labels": list(vocabulary.labels),
+                    "closed": True,
+                    "least": vocabulary.least,
+                    "most": vocabulary.most,
+                    "keys": list(vocabulary.keys),
+                    # Examples are in the manual.
+                    "says": {label: self.manual.says[label].partition(' "')[0] for label in vocabulary.labels},
+                }
+                for vocabulary in self.vocabularies
+            },
+            "manual": {
+                "version": self.manual.version,
+                "signature": self.manual.signature,
+                "sections": [
+                    {"title": section.title, "blocks": [list(block) for block in section.blocks]}
+                    for section in self.manual.sections
+                ],
+            },
+        }
+
     def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """The value as it is stored: labels in the vocabularies' order, marked as accepted or edited.
 
@@ -159,7 +187,8 @@ class LabelsTask(ReviewTask):
             ordered[vocabulary.name] = tuple(label for label in vocabulary.labels if label in labels)
             count = len(ordered[vocabulary.name])
             if found.decision in (Decision.ACCEPT, Decision.EDIT) and not vocabulary.least <= count <= vocabulary.most:
-                raise InvalidValue(f"{vocabulary.title} takes {_many(vocabulary)}, not {count}", field=field)
+                many = spoken_count(vocabulary.least, vocabulary.most)
+                raise InvalidValue(f"{vocabulary.title} takes {many}, not {count}", field=field)
         if found.decision is Decision.REJECT:
             raise InvalidValue("accept or edit the labels, or skip the turn", field="decision")
         stored = found.model_copy(update={"labels": ordered, "manual": self.manual.signature}).model_dump(mode="json")
@@ -210,9 +239,3 @@ def _proposal(row: TagProposal) -> dict[str, Json]:
         "tagger": row.tagger,
         "reason": row.reason,
     }
-
-
-def _many(vocabulary: Vocabulary) -> str:
-    if vocabulary.least == vocabulary.most:
-        return f"exactly {vocabulary.least}"
-    return f"{vocabulary.least} to {vocabulary.most}"

@@ -8,8 +8,8 @@ confirms that no link is missing.
 The value of a link, as results hold it (None if nobody has it, as after taking the side of somebody who drew none):
 
     {"decision": "keep" | "delete" | null,
-     "relations": ["Events", …],             one or more; each is one `Linkage` of the benchmark
-     "skills": ["STS", …],                   SVBench's nine, or others
+     "relations": ["Events", …],             one or more of SVBench's six; each is one `Linkage` of the benchmark
+     "skills": ["STS", …],                   of SVBench's nine
      "method": "Events/sequence" | null,     from the rewriting catalogue
      "question": "…" | null,                 wording of the later turn after this link; null for its own wording
      "references": ["…", …] | null,          its answers in that wording
@@ -31,6 +31,7 @@ from reeltalk.review.errors import InvalidValue
 from reeltalk.review.naming import ContentNames
 from reeltalk.review.tasks.task import Code, Draft, ReviewTask, remark_lines
 from reeltalk.review.tasks.turns import Text, TurnsTask, parse_value
+from reeltalk.review.tasks.vocabularies import check_chosen, closed_vocabulary
 from reeltalk.schema.dialogue import Linkage, QAChain
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, Name
@@ -155,17 +156,40 @@ class LinksTask(ReviewTask):
         if place == BOARD:
             return parse_value(BoardValue, value).model_dump(mode="json")
         _, target = self._turns(content, place)
-        found = parse_value(LinkValue, value)
+        found, drafted = parse_value(LinkValue, value), self.draft_value(content, place)["relations"]
+        is_kept = found.decision == "keep"
+        for field, title, allowed, before in (
+            ("relations", "SVBench relation", self.relations, drafted),
+            ("skills", "SVBench skill", list(self.skills), ()),
+        ):
+            check_chosen(title, allowed, getattr(found, field), before, is_decided=is_kept, field=field)
+        same = found.question == target["question"] and list(found.references or ()) == target.get("references", [])
+        is_unfinished = found.method is not None or (found.question is None and found.references is not None)
+        if is_kept and (same or found.question is None) and is_unfinished:
+            raise InvalidValue(
+                "the rewriting of the later question is not finished: write the question, or take the rewriting away",
+                field="question",
+            )
         if found.decision is not None:
-            same = found.question == target["question"] and list(found.references or ()) == target.get("references", [])
             if same or found.question is None:
                 found = found.model_copy(update={"question": None, "references": None, "method": None, "fits": False})
             unique = {name: tuple(dict.fromkeys(getattr(found, name))) for name in ("relations", "skills")}
             found = found.model_copy(update=unique)
         return found.model_dump(mode="json")
 
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Everything, with the vocabularies of a link's fields."""
+        return {
+            **content,
+            "vocabularies": {
+                "relations": closed_vocabulary(self.relations, 1, None),
+                "skills": closed_vocabulary(self.skills, 0, None),
+                "method": closed_vocabulary(self.methods, 0, 1),
+            },
+        }
+
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """Relations, skills and wording; None for a link that is deleted, as for one that nobody drew."""
+        """Relations, skills, wording and its method; None for a link that is deleted, as for one that nobody drew."""
         if place == BOARD:
             # People differ about single links, each at its own place.
             return {}
@@ -176,6 +200,7 @@ class LinksTask(ReviewTask):
             "skills": sorted(value["skills"]),
             "question": value["question"],
             "references": value["references"],
+            "method": value["method"],
         }
 
     def affects_others(self, before: Json, after: Json) -> bool:

@@ -8,15 +8,15 @@ from reeltalk.review.tasks.links import LinksTask
 from reeltalk.review.tasks.rating import RatingTask
 from reeltalk.review.tasks.task import ReviewTask
 from reeltalk.review.tasks.turns import TurnsTask
-from reeltalk.schema.labels import TAGGING_MANUAL
+from reeltalk.schema.labels import LABEL_COUNTS, TAGGING_MANUAL
 
 TAGGING: Final = LabelsTask(
     "tagging",
     "Tag turns (CogME)",
     (
-        Vocabulary("cogme.target", "TARGET: what is it about?", 1, 3, "12345678"),
-        Vocabulary("cogme.content", "CONTENT: what about it is asked?", 1, 3, "qwertyui"),
-        Vocabulary("cogme.thinking", "THINKING: the highest that is needed", 1, 1, "asd"),
+        Vocabulary("cogme.target", "TARGET: what is it about?", *LABEL_COUNTS["cogme.target"], "12345678"),
+        Vocabulary("cogme.content", "CONTENT: what about it is asked?", *LABEL_COUNTS["cogme.content"], "qwertyui"),
+        Vocabulary("cogme.thinking", "THINKING: the highest that is needed", *LABEL_COUNTS["cogme.thinking"], "asd"),
     ),
     TAGGING_MANUAL,
 )
@@ -27,7 +27,7 @@ Tags belong to a turn on its clip: the same words may get other tags on another 
 TYPES: Final = LabelsTask(
     "types",
     "Type questions (VDAct)",
-    (Vocabulary("vdact.question_type", "Question types", 1, 13, "12345qwerasdf"),),
+    (Vocabulary("vdact.question_type", "Question types", *LABEL_COUNTS["vdact.question_type"], "12345qwerasdf"),),
     TAGGING_MANUAL,
 )
 """VDAct's question types: one or more of thirteen for every turn."""

@@ -148,3 +148,13 @@ def turn_at(content: Mapping[str, Json], place: str) -> Json:
     if not (place.isascii() and place.isdigit() and place == str(int(place)) and int(place) < len(turns)):
         raise InvalidValue(f"there are turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
     return turns[int(place)]
+
+
+def spoken_place(place: str) -> str:
+    """A place for people, who count from 1: `turn 1` for `0`, `the link from turn 3 to turn 1` for `2-0`."""
+    if place.isdigit():
+        return f"turn {int(place) + 1}"
+    source, _, target = place.partition("-")
+    if source.isdigit() and target.isdigit():
+        return f"the link from turn {int(source) + 1} to turn {int(target) + 1}"
+    return {"board": "all links", "whole": "the whole dialogue"}.get(place, place)

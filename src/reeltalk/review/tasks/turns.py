@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from reeltalk.review.errors import InvalidValue
 from reeltalk.review.naming import ContentNames
 from reeltalk.review.tasks.task import Code, Draft, ReviewTask, remark_lines, turn_at
+from reeltalk.review.tasks.vocabularies import check_turn_labels, turn_vocabularies
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateResult, turn_gates
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.labels import VOCABULARIES
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Json, Name, Seconds
 from reeltalk.schema.review import Decision, Reason
@@ -47,7 +47,9 @@ class TurnValue(BaseModel):
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         if self.correct_option is not None and self.correct_option >= len(self.options or ()):
-            raise ValueError(f"option {self.correct_option} is marked as right, of {len(self.options or ())} options")
+            raise ValueError(
+                f"option {self.correct_option + 1} is marked as right, of {len(self.options or ())} options"
+            )
         if self.decision in (Decision.ACCEPT, Decision.EDIT):
             if not self.question.strip():
                 raise ValueError("a turn that is accepted needs a question")
@@ -124,21 +126,24 @@ class TurnsTask(ReviewTask):
             InvalidValue: It cannot be stored; names the field.
         """
         turn_at(content, place)
-        found = parse_value(TurnValue, value)
-        if found.decision in (Decision.ACCEPT, Decision.EDIT):
-            draft = self.draft_value(content, place)
+        found, draft = parse_value(TurnValue, value), self.draft_value(content, place)
+        is_kept = found.decision in (Decision.ACCEPT, Decision.EDIT)
+        check_turn_labels(found.labels, draft["labels"], is_decided=is_kept)
+        if is_kept:
             stored = found.model_dump(mode="json")
             same = all(stored[name] == draft[name] for name in EDITABLE)
             found = found.model_copy(update={"decision": Decision.ACCEPT if same else Decision.EDIT})
         return found.model_dump(mode="json")
 
     def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Everything, with the known labels."""
-        return {**content, "vocabularies": {name: list(known) for name, known in VOCABULARIES.items()}}
+        """Everything, with the vocabularies of labels."""
+        return {**content, "vocabularies": turn_vocabularies(content["turns"])}
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
-        """The decision and what the turn becomes; for a rejected or skipped turn the decision alone."""
-        if value["decision"] in (Decision.REJECT, Decision.SKIP):
+        """The decision and what the turn becomes: its fields, the reasons for rejecting it, or nothing if skipped."""
+        if value["decision"] == Decision.REJECT:
+            return {"decision": value["decision"], "reasons": sorted(set(value["reasons"]))}
+        if value["decision"] == Decision.SKIP:
             return {"decision": value["decision"]}
         return {name: value[name] for name in EDITABLE}
 

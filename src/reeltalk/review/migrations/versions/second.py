@@ -26,6 +26,7 @@ def upgrade() -> None:
     _mark_noted()
     listed = ("queue_id", "position", "id", "state", "submitted", "turns", "flags", "disputed", "video_id")
     _index_some("units_listed", "units", listed, "gold IS NULL", "gold IS NULL")
+    _index_some("units_set_aside", "units", ("queue_id",), "set_aside IS NOT NULL", "set_aside IS NOT NULL")
     _index_some("units_of_gold", "units", ("queue_id",), "gold IS NOT NULL", "gold IS NOT NULL")
     _index_some("entries_noted", "entries", ("assignment_id",), "noted = 1", "noted")
     _index_some("entries_unsure", "entries", ("assignment_id",), "unsure = 1", "unsure")
