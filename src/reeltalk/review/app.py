@@ -208,6 +208,8 @@ def _title(status: int) -> str:
     }.get(status, "That does not work")
 
 
+SWITCH_S: Final = 0.0005
+"""Seconds after which a thread that computes lets others go on."""
 FIRST_OWNER: Final = "the first owner"
 
 
@@ -282,6 +284,9 @@ def run_server(
             server_header=False,
             timeout_graceful_shutdown=10,
         )
+        # Whoever saves waits for the database a dozen times while others wait for them. Each time they must get the
+        # interpreter back at once, not after the 5 ms that Python gives to threads that compute.
+        sys.setswitchinterval(SWITCH_S)
         # uvicorn raises the signal again after it has closed everything.
         with contextlib.suppress(KeyboardInterrupt):
             BoundedServer(config, ConnectionPool(shared, address.is_proxy)).run(sockets=[listening])
