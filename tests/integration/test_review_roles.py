@@ -16,8 +16,8 @@ from sqlalchemy import select
 from team import PASSWORD, Browser, make_team
 
 from reeltalk.review.assigning import give_back
-from reeltalk.review.guiding import guideline_of
 from reeltalk.review.backups import make_backup
+from reeltalk.review.guiding import guideline_of
 from reeltalk.review.people import make_reset
 from reeltalk.review.tables import (
     AssignmentRow,
