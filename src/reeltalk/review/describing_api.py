@@ -255,6 +255,7 @@ ANSWERS: Final[dict[tuple[str, str], type[BaseModel]]] = {
     ("post", f"{_WORK}/redo"): SteppedAnswer,
     ("post", f"{_WORK}/submit"): NextAnswer,
     ("post", f"{_WORK}/reopen"): StateAnswer,
+    ("post", f"{_WORK}/return"): StateAnswer,
     ("post", f"{_WORK}/lease"): LeaseAnswer,
     ("post", f"{_WORK}/release"): NextAnswer,
     ("get", f"{_WORK}/history/{{place}}"): VersionsAnswer,
