@@ -159,6 +159,7 @@ def test_the_original_of_a_training_task_never_reaches_who_trained_on_it(team: T
     with transaction(team.project.database, judge.id) as change:
         work = change.session.scalars(select(AssignmentRow).where(AssignmentRow.unit_id == original.id)).one()
         send_back(change, judge.id, work.id, "Look again.")
+    assert name is not None
     assert any_of(team, "Cy", name), "it reaches who did not train on it"
     browser = team.member("Ada", "annotator")
     do(browser, browser.next("turns"), at_0=["ambiguous"])
