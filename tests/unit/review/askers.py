@@ -172,7 +172,7 @@ class World:
             return take_unit(change, row, browser.id, ADJUDICATOR, lease_minutes=30).id, works[0]
 
     def training(self) -> str:
-        """The id of a fresh training task of the queue of turns, which nobody has begun; a settled unit is its source."""
+        """The id of a fresh training task of the queue of turns, which nobody has begun."""
         unit = self.unit()
         with self.changing() as change:
             source = change.session.get_one(UnitRow, unit)
@@ -194,7 +194,7 @@ class World:
             add_training(change, source.queue_id, [unit])
             change.session.flush()
             query = select(UnitRow).where(UnitRow.queue_id == source.queue_id, is_training())
-            return next(row.id for row in change.session.scalars(query) if row.gold["source"] == unit)
+            return str(next(row.id for row in change.session.scalars(query) if row.gold["source"] == unit))
 
     def trained(self, whose: str | Browser, *, submitted: bool = True) -> str:
         """The id of somebody's work on a fresh training task, which they submitted."""
