@@ -14,8 +14,8 @@ from team import Browser, Team, client_of, small_content
 
 from reeltalk.review import people
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take_unit
-from reeltalk.review.captions import speech_file
 from reeltalk.review.backups import list_backups
+from reeltalk.review.captions import speech_file
 from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.database import PLAYABLE
 from reeltalk.review.duties import assign_units, put_group, unit_duties
