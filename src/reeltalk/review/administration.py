@@ -258,7 +258,8 @@ TEAM_EVENTS: Final = frozenset(
 UNIT_EVENTS: Final = frozenset(
     {
         *("take", "give_back", "save", "undo", "redo", "active", "submit", "reopen", "return", "lapse", "regain"),
-        *("wait", "resume", "complete", "result", "settle", "unsettle", "gold", "training", "set_aside", "comment"),
+        *("wait", "resume", "complete", "result", "settle", "unsettle", "reconsider", "gold", "training", "set_aside"),
+        "comment",
         *("begin", "say", "finish", "judge"),
     }
 )
