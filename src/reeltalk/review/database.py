@@ -19,7 +19,15 @@ from alembic import command
 from alembic.config import Config
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import URL, Engine, create_engine, event, make_url, select, text
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, ProgrammingError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    DisconnectionError,
+    IntegrityError,
+    NoSuchModuleError,
+    ProgrammingError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
@@ -34,6 +42,10 @@ POOL: Final = 48
 MOST_OF_SERVER: Final = 80
 """Most connections of all processes of a server together; PostgreSQL takes a hundred by default."""
 MOST_PROCESSES: Final = 16
+IDLE_S: Final = 1.0
+"""A connection that was unused for longer is tried before it is used, since the server may have ended it."""
+FRESH_S: Final = 1.0
+"""Another process may have changed the project's settings this long ago without this one having noticed."""
 BUSY_MS: Final = 30_000
 """How long to wait for a writer of another process."""
 JOURNAL_POLL_S: Final = 0.02
@@ -97,9 +109,7 @@ class Database:
             elif parsed.get_backend_name() == "postgresql":
                 parsed = parsed.set(drivername="postgresql+psycopg")
                 pool = min(POOL, MOST_OF_SERVER // processes)
-                self.engine = create_engine(
-                    parsed, pool_size=pool, max_overflow=0, pool_pre_ping=True, connect_args=_POSTGRES_ARGUMENTS
-                )
+                self.engine = create_engine(parsed, pool_size=pool, max_overflow=0, connect_args=_POSTGRES_ARGUMENTS)
             else:
                 raise wrong
         except ModuleNotFoundError:
@@ -109,11 +119,14 @@ class Database:
         if self.is_sqlite:
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
-            self._reader = self.engine
+            self._reader = self._glance = self.engine
         else:
             event.listen(self.engine, "connect", _prepare_postgres)
+            event.listen(self.engine, "checkout", _try_idle)
+            event.listen(self.engine, "checkin", _note_use)
             event.listen(self.engine, "begin", _begin_postgres)
             self._reader = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            self._glance = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._writer = self.engine.execution_options(reeltalk_writes=True)
         if not self.is_sqlite:
             # A stricter level would take its snapshot before this writer's turn comes and see old data.
@@ -129,6 +142,16 @@ class Database:
             BenchmarkError: The database cannot be reached.
         """
         with self._errors(), Session(self._reader) as session:
+            yield session
+
+    @contextlib.contextmanager
+    def glancing(self) -> Iterator[Session]:
+        """A session for one query. Where there are several, they may see different moments.
+
+        Raises:
+            BenchmarkError: The database cannot be reached.
+        """
+        with self._errors(), Session(self._glance) as session:
             yield session
 
     @contextlib.contextmanager
@@ -248,6 +271,21 @@ def _prepare_postgres(connection: Any, _: Any) -> None:
     connection.commit()
 
 
+def _note_use(_: Any, record: Any) -> None:
+    record.info["used"] = time.monotonic()
+
+
+def _try_idle(connection: Any, record: Any, _: Any) -> None:
+    # Trying each connection each time would cost a busy server as much as its queries.
+    if time.monotonic() - record.info.get("used", time.monotonic()) <= IDLE_S:
+        return
+    try:
+        connection.execute("")
+        connection.rollback()
+    except Exception as error:
+        raise DisconnectionError from error
+
+
 def _begin_postgres(connection: Any) -> None:
     if connection.get_execution_options().get("reeltalk_writes", False):
         # Locking the chain's row is not enough: while there is none yet, two writers could both make it.
@@ -303,6 +341,15 @@ class ReviewProject:
     database: Database
     secret: bytes = field(repr=False)
     settings: ProjectSettings = field(default_factory=ProjectSettings)
+    _renewed: float = field(default=float("-inf"), init=False, repr=False)
+
+    def renew_settings(self, session: Session) -> None:
+        """Take over settings that another process changed. They are read at most once in `FRESH_S` seconds."""
+        now = time.monotonic()
+        if now - self._renewed >= FRESH_S:
+            self._renewed = now
+            stored = session.scalars(select(ProjectRow.settings)).one_or_none()
+            self.settings = ProjectSettings.model_validate(stored) if stored is not None else self.settings
 
     @classmethod
     def open(

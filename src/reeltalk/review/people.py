@@ -254,25 +254,32 @@ def end_session(change: Transaction, secret: bytes, token: str) -> None:
 
 def person_of_session(session: Session, secret: bytes, token: str) -> User | None:
     """The person of a session; None if nobody is signed in."""
-    row = session.get(SessionRow, keyed_hash(secret, token))
     now = datetime.now(UTC)
-    if row is None or row.expires_at < moment(now):
+    query = select(
+        SessionRow.csrf, SessionRow.created_at, SessionRow.expires_at, PersonRow.id, PersonRow.name, PersonRow.role
+    ).join(PersonRow, PersonRow.id == SessionRow.person_id)
+    row = session.execute(
+        query.where(
+            SessionRow.token == keyed_hash(secret, token),
+            SessionRow.expires_at >= moment(now),
+            PersonRow.disabled_at.is_(None),
+        )
+    ).one_or_none()
+    if row is None:
         return None
-    person = session.get(PersonRow, row.person_id)
-    if person is None or person.disabled_at is not None:
-        return None
-    return User(person.id, person.name, person.role, row.csrf, slides=_slid(row, now)[:10] > row.expires_at[:10])
+    slides = _slid(row.created_at, now)[:10] > row.expires_at[:10]
+    return User(row.id, row.name, row.role, row.csrf, slides=slides)
 
 
 def slide_session(session: Session, secret: bytes, token: str) -> None:
     """Extend a session that is in use, up to its longest duration. This adds no event."""
     row = session.get(SessionRow, keyed_hash(secret, token))
     if row is not None:
-        row.expires_at = max(row.expires_at, _slid(row, datetime.now(UTC)))
+        row.expires_at = max(row.expires_at, _slid(row.created_at, datetime.now(UTC)))
 
 
-def _slid(row: SessionRow, now: datetime) -> str:
-    longest = datetime.fromisoformat(row.created_at) + timedelta(days=LONGEST_SESSION_DAYS)
+def _slid(created_at: str, now: datetime) -> str:
+    longest = datetime.fromisoformat(created_at) + timedelta(days=LONGEST_SESSION_DAYS)
     return moment(min(now + timedelta(days=SESSION_DAYS), longest))
 
 

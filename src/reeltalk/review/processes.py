@@ -20,7 +20,7 @@ from multiprocessing import connection, get_context
 from multiprocessing.managers import BaseManager
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from fastapi import FastAPI
 
@@ -116,7 +116,7 @@ class Processes:
             started += [self._started(self._answer, address) for _ in range(self._count)]
             self._watch(started, address)
         finally:
-            shared.listener.close()
+            cast(Any, shared).listener.close()
             for process in started:
                 process.terminate()
             end = time.monotonic() + ENDING_S
@@ -166,8 +166,8 @@ class Processes:
         shared = _SharedState(address, self._key)
         shared.connect()
         # `register` made these methods.
-        self._app.state.login_limiter = SharedLimiter(getattr(shared, "limiter")())  # noqa: B009
-        self._app.state.one_time_secrets = getattr(shared, "secrets")()  # noqa: B009
+        made = cast(Any, shared)
+        self._app.state.login_limiter, self._app.state.one_time_secrets = SharedLimiter(made.limiter()), made.secrets()
         self._serve()
 
 

@@ -47,6 +47,10 @@ NAVIGATION: Final = (
 """Pages in the navigation, with the action that a person must be allowed to see them."""
 
 
+NEEDED: Final = "needed_action"
+"""Name of the attribute of a dependency with the action that it needs."""
+
+
 @cache
 def template_environment() -> Environment:
     """The Jinja environment of the templates."""
@@ -226,7 +230,8 @@ def current_user(request: Request, project: ProjectHere) -> User | None:
 
 def _somebody(request: Request, project: ReviewProject) -> User | None:
     authorization = request.headers.get("authorization", "")
-    with project.database.reading() as session:
+    with project.database.glancing() as session:
+        project.renew_settings(session)
         if authorization:
             # A request with a token is never treated as the cookie's person, even if the token is no longer valid.
             scheme, _, token = authorization.partition(" ")
@@ -256,6 +261,7 @@ def require(action: Action) -> Any:
         check_role(person.role, action)
         return person
 
+    setattr(see, NEEDED, action)
     return Depends(see)
 
 

@@ -54,13 +54,18 @@ def own_work(session: Session, person_id: str, assignment_id: str) -> tuple[Assi
     Raises:
         NotFound: There is none with this id, or it belongs to somebody else. The answer is the same in both cases.
     """
-    assignment = session.get(AssignmentRow, assignment_id)
-    if assignment is None or assignment.person_id != person_id:
+    found = session.execute(
+        select(AssignmentRow, UnitRow, QueueRow)
+        .outerjoin(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .outerjoin(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .where(AssignmentRow.id == assignment_id, AssignmentRow.person_id == person_id)
+    ).one_or_none()
+    if found is None:
         raise NotFound("you have no such work")
-    unit = session.get(UnitRow, assignment.unit_id)
+    assignment, unit, queue = found
     if unit is None:
         raise NotFound("this task was taken out of the project; what you did in it is in the history")
-    return assignment, unit, task_of_unit(session, unit)
+    return assignment, unit, TASKS[queue.task]
 
 
 def task_of_unit(session: Session, unit: UnitRow) -> ReviewTask:
@@ -283,7 +288,8 @@ def _newly_stale(
 
 def stale_places(session: Session, assignment_id: str) -> list[str]:
     """The places of an assignment that must be looked at again."""
-    return [place for place, row in entries(session, assignment_id).items() if row.stale]
+    query = select(EntryRow.place).where(EntryRow.assignment_id == assignment_id, EntryRow.stale)
+    return list(session.scalars(query.order_by(EntryRow.place)))
 
 
 def submit(change: Transaction, assignment: AssignmentRow, unit: UnitRow, task: ReviewTask, *, approval: bool) -> None:

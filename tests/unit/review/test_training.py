@@ -8,10 +8,12 @@ import pytest
 from sqlalchemy import select
 from team import Browser, Team, make_team, small_content
 
+from reeltalk.review.administration import members
 from reeltalk.review.applying.stage import apply_reviews
 from reeltalk.review.assigning import ANNOTATOR, take_unit
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.gold import count_gold, gold_results, plant_gold
+from reeltalk.review.pay import months_of_work
 from reeltalk.review.tables import AssignmentRow, EventRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.turns import TurnsTask
 from reeltalk.review.team_stats import TeamStatsCache, people_progress, queue_progress
@@ -109,6 +111,8 @@ def test_nothing_of_the_training_counts(team: Team) -> None:
         (progress,) = people_progress(session, only=browser.id)
         assert (progress.done, progress.turns, progress.open) == (0, 0, 0)
         assert gold_results(session) == {}
+        assert months_of_work(session, {}, only=browser.id) == []
+        assert next(member.submitted for member in members(session) if member.row.id == browser.id) == 0
         assert count_gold(session) == 0
         assert len(session.scalars(select(ResultRow)).all()) == results
         assert set(session.scalars(select(AssignmentRow.role).where(AssignmentRow.person_id == browser.id))) == {

@@ -428,11 +428,6 @@ export class Editor extends Component {
     });
   }
 
-  /** @param {Error} error */
-  componentDidCatch(error) {
-    throw error;
-  }
-
   componentDidUpdate() {
     this.keys.label();
   }

@@ -1,5 +1,8 @@
 // @ts-check
-/** Parts of the editor: buttons with keys, dialogs, and fields: texts with their changes, times, evidence, labels, answers and options, a note, and unsure. */
+/**
+ * Parts of the editor: buttons with keys, dialogs, and fields: texts with their changes, times, evidence, labels, answers
+ * and options, a note, and unsure.
+ */
 
 import { clock } from "./elements.js";
 import { vocabularyName } from "./turnvalue.js";
@@ -38,6 +41,9 @@ export function Modal({ id, labelled, class: kind = "", onClose, children }) {
   };
   return html`<dialog id=${id} class=${kind} aria-labelledby=${labelled} ref=${place} onCancel=${cancel}>${children}</dialog>`;
 }
+
+/** As the server has it: the length of a video and the time of its last frame differ by up to a frame. */
+const TOLERANCE_S = 0.05;
 
 /** The changes from one text to another. @param {{before: string, after: string}} props */
 export function Changes({ before, after }) {
@@ -96,14 +102,22 @@ export function rounded(time_s) {
  * @param {{editor: Editor, value: number | null, change: (time_s: number | null) => void}} props
  */
 export function AskedAt({ editor, value, change }) {
+  const wrong = value === null ? "" : tooLate(editor, value);
   return html`<div class="field asked-at">
     <label for="asked-at">Asked at (seconds)</label>
     <div class="row">
-      <${Time} id="asked-at" value=${value} change=${change} />
+      <${Time} id="asked-at" value=${value} invalid=${wrong !== ""} change=${change} />
       <${Act} editor=${editor} name="asked-here" class="second" text="Now" />
       ${value !== null && html`<button type="button" class="quiet" aria-label="Go to the time of the question" onClick=${() => editor.seek(value)}>${clock(value)}</button>`}
     </div>
+    ${wrong && html`<p class="warn small" role="alert">${wrong}</p>`}
   </div>`;
+}
+
+/** Says that a time is after the end of the video; empty if it is not. @param {Editor} editor @param {number} time_s */
+function tooLate(editor, time_s) {
+  const last_s = editor.playback.video?.duration_s ?? Infinity;
+  return time_s > last_s + TOLERANCE_S ? `The video ends at ${rounded(last_s)} s.` : "";
 }
 
 /**
@@ -120,13 +134,15 @@ export function Evidence({ editor, value, change }) {
   return html`<fieldset class="group evidence-fields">
     <legend>Evidence (seconds)</legend>
     ${value.map(({ start_s, end_s }, n) => {
-      const invalid = end_s < start_s;
+      const wrong = end_s < start_s ? "It ends before it starts." : tooLate(editor, end_s);
+      const invalid = wrong !== "";
       return html`<div class=${`row interval ${n === chosen ? "chosen" : ""}`} data-interval=${n} aria-current=${n === chosen ? "true" : undefined} onFocusIn=${() => choose(n)}>
         <button type="button" class="quiet" aria-label=${`Go to evidence ${n + 1}`} onClick=${() => (choose(n), editor.seek(start_s))}>${n + 1}</button>
         <${Time} id=${`start-${n}`} value=${start_s} required invalid=${invalid} name=${`Evidence ${n + 1} starts`} change=${(/** @type {number} */ time_s) => put(n, { start_s: time_s })} />
         <span aria-hidden="true">–</span>
         <${Time} id=${`end-${n}`} value=${end_s} required invalid=${invalid} name=${`Evidence ${n + 1} ends`} change=${(/** @type {number} */ time_s) => put(n, { end_s: time_s })} />
         <${Remove} label=${`Remove evidence ${n + 1}`} act=${() => change(value.filter((_, at) => at !== n))} />
+        ${wrong && html`<p class="warn small" role="alert">${wrong}</p>`}
       </div>`;
     })}
     <div class="row">
