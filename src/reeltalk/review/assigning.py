@@ -11,6 +11,7 @@ import secrets
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true
@@ -21,7 +22,7 @@ from reeltalk.review.collecting import hidden_videos, known_videos
 from reeltalk.review.duties import Reach, reach_of, units_of_person
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
-from reeltalk.review.gold import has_held_gold, is_training, may_get
+from reeltalk.review.gold import gold_rules, is_training
 from reeltalk.review.tables import AssignmentRow, CommentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.training import TRAINEE, training_of, training_state, was_not_trained_on
@@ -209,8 +210,11 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     What holds for all units of the queue is looked up here, so that no unit is checked for it.
     """
     person = session.get_one(PersonRow, person_id)
-    rules = [may_get(person_id, has_held_gold(session, person_id)), may_know(person_id, queue.id)]
-    rules.append(was_not_trained_on(person_id, queue.id))
+    rules = [
+        *gold_rules(session, queue.id, person_id),
+        may_know(person_id, queue.id),
+        was_not_trained_on(person_id, queue.id),
+    ]
     if queue.task == TEST:
         rules.append(may_answer(person_id, queue.id))
     if may(person.role, Action.ADJUDICATE):
@@ -218,6 +222,7 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     return and_(*rules)
 
 
+@lru_cache(maxsize=1024)
 def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[bool]:
     """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now.
 
@@ -245,6 +250,7 @@ def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[
     )
 
 
+@lru_cache(maxsize=1024)
 def may_answer(person_id: str, queue_id: str) -> ColumnElement[bool]:
     """As SQL about a unit of a test: this person has not worked on its video in another queue."""
     return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known_videos(person_id, queue_id)))
