@@ -29,7 +29,8 @@ from reeltalk.review.tables import (
     VideoRow,
 )
 from reeltalk.review.unit_changes import give_units, put_deadline, return_units, take_units_away
-from reeltalk.review.unit_detail import UnitDetail, spoken_place, unit_detail
+from reeltalk.review.tasks.task import spoken_place
+from reeltalk.review.unit_detail import UnitDetail, unit_detail
 from reeltalk.review.units import Sight, UnitPage, UnitQuery, find_units, matching_ids, sight_of
 from reeltalk.review.verifying import verify_history
 
@@ -403,8 +404,8 @@ def test_what_is_flagged_and_which_words_count() -> None:
 
 
 def test_places_for_people() -> None:
-    assert [spoken_place(place) for place in ("0", "1-2", "board", "whole", "x")] == [
-        "Turn 1", "Turn 2 → turn 3", "All links", "The whole dialogue", "x",
+    assert [spoken_place(place) for place in ("0", "1-2", "board", "whole", "x", "²")] == [
+        "turn 1", "the link from turn 2 to turn 3", "all links", "the whole dialogue", "x", "²",
     ]  # fmt: skip
 
 
