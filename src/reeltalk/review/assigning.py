@@ -115,8 +115,9 @@ def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> U
     assigned = _first_free(session, queue, person_id, now, reach.is_assigned())
     if assigned is not None:
         is_gold = UnitRow.gold.is_not(None)
-        due = is_due(*_shares(session, person_id, queue.id)) and _first_free(session, queue, person_id, now, is_gold)
-        return due or assigned
+        if is_gold_due(*_shares(session, person_id, queue.id)):
+            return _first_free(session, queue, person_id, now, is_gold) or assigned
+        return assigned
     return _first_free(session, queue, person_id, now, reach.is_general()) if _left(session, reach) else None
 
 
@@ -192,7 +193,7 @@ def _shares(session: Session, person_id: str, queue_id: str) -> tuple[int, int, 
     return held, gold, session.scalar(units) or 0 if golds else 0, golds
 
 
-def is_due(held: int, gold: int, total: int, golds: int) -> bool:
+def is_gold_due(held: int, gold: int, total: int, golds: int) -> bool:
     """True if somebody to whom units are assigned gets gold next, as often as it is among the units of the queue.
 
     Args:
@@ -465,7 +466,7 @@ def _gold_between(shares: tuple[int, int, int, int], free: int, assigned: int) -
     held, gold, total, golds = shares
     found = 0
     while free and assigned:
-        if is_due(held, gold, total, golds):
+        if is_gold_due(held, gold, total, golds):
             gold, found, free = gold + 1, found + 1, free - 1
         else:
             assigned -= 1
