@@ -30,6 +30,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     for state in ("fresh", "decided", "submitted", "complete"):
         for who in (*ASKERS, "other"):
             found.work(who, state)
+    for who in ASKERS:
+        found.trained(who)
     found.dispute("owner")
     found.dialogue("owner", "annotator", said=1)
     found.video()

@@ -16,8 +16,8 @@ from sqlalchemy import select
 from team import PASSWORD, Browser, make_team
 
 from reeltalk.review.assigning import give_back
-from reeltalk.review.guiding import guideline_of
 from reeltalk.review.backups import make_backup
+from reeltalk.review.guiding import guideline_of
 from reeltalk.review.people import make_reset
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -295,6 +295,7 @@ LINES: Final[tuple[Line, ...]] = (
     get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
     get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
     get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
+    get("/api/units", "table as CSV", LOOKERS, lambda w, b: "/api/units?format=csv&queue=turns"),
     get("/api/comments", "table", JUDGES, lambda w, b: "/api/comments"),
     get("/api/comments", "table as CSV", JUDGES, lambda w, b: "/api/comments?format=csv"),
     get("/api/openapi.json", "description", ALL, lambda w, b: "/api/openapi.json"),

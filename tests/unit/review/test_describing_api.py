@@ -87,6 +87,8 @@ def test_answers_are_what_the_models_say(world: World) -> None:
         ask(browser, "post", f"{WORK}/{step}", **mine)
     ask(browser, "get", f"{WORK}/history/{{place}}", place="0", **mine)
     ask(browser, "post", f"{WORK}/release", assignment_id=world.work("annotator", "fresh"))
+    body = {"note": "Look again."}
+    ask(judge, "post", f"{WORK}/return", body, assignment_id=world.work("annotator", "submitted"))
     dispute, work = world.dispute("adjudicator")
     ask(judge, "get", "/api/adjudicate/{assignment_id}", assignment_id=dispute)
     body = {"assignment": work, "note": "Look again."}
@@ -106,10 +108,13 @@ def test_a_token_reads_all_tables_and_csv(world: World) -> None:
     unit = world.unit()
     for who in ("annotator", "other"):
         world.work(who, "submitted", unit)
-    for name in ("quality", "progress", "pay", "comments", "news", "events"):
+    for name in ("quality", "progress", "pay", "comments", "news", "events", "units"):
         answer = script.get(f"/api/{name}")
         assert (name, answer.status_code) == (name, 200)
         text = script.get(f"/api/{name}?format=csv")
         assert text.headers["content-type"] == "text/csv; charset=utf-8", name
         assert text.headers["content-disposition"].startswith("attachment"), name
         assert script.get(f"/api/{name}?format=xls").status_code == 422
+    lines = script.get("/api/units?format=csv").text.splitlines()
+    assert len(lines) == 1 + script.get("/api/units").json()["total"]
+    assert any("Another annotator (submitted); The annotator (submitted)" in line for line in lines)

@@ -1,6 +1,6 @@
 """The table of units, the page of one unit, and what is done to many units at once: pages and JSON API."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request
@@ -20,6 +20,7 @@ from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.people import User
 from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import next_dispute
+from reeltalk.review.sheets import CSV, Format, stream_csv
 from reeltalk.review.tables import PersonRow, QueueRow, VideoRow
 from reeltalk.review.unit_changes import Outcome
 from reeltalk.review.unit_detail import UnitDetail, unit_detail
@@ -304,11 +305,38 @@ class DeadlineOfUnits(UnitIds):
     """The last day, as `2026-12-31`; null for none."""
 
 
-@router.get("/api/units")
-def list_units(project: ProjectHere, person: Viewer, query: Annotated[UnitQuery, Query()]) -> UnitPage:
-    """A page of the units that match."""
+class ListQuery(UnitQuery):
+    """What of the table to list, and how."""
+
+    format: Format = "json"
+
+
+@router.get("/api/units", response_model=UnitPage, responses=CSV)
+def list_units(project: ProjectHere, person: Viewer, query: Annotated[ListQuery, Query()]) -> Any:
+    """A page of the units that match. As CSV you get all of them at once."""
     with project.database.reading() as session:
-        return units.find_units(session, _sight(session, project, person), query)
+        sight = _sight(session, project, person)
+        if query.format == "json":
+            return units.find_units(session, sight, query)
+        unit_ids = units.matching_ids(session, sight, query)
+    return stream_csv("tasks", _lines(project, person, unit_ids), _COLUMNS)
+
+
+_COLUMNS: Final = (
+    *("id", "name", "queue_title", "task", "video", "state", "people", "assigned"),
+    *("turns", "flags", "disputed", "notes", "unsure", "aside", "gold"),
+)
+
+
+def _lines(project: ReviewProject, person: User, unit_ids: Sequence[str]) -> Iterator[dict[str, Json]]:
+    for start in range(0, len(unit_ids), units.ON_A_PAGE):
+        with project.database.reading() as session:
+            sight = _sight(session, project, person)
+            for row in units.summaries(session, sight, unit_ids[start : start + units.ON_A_PAGE]):
+                line = {name: getattr(row, name) for name in _COLUMNS}
+                line["people"] = "; ".join(f"{one.name} ({one.state})" for one in row.people)
+                line["assigned"] = "; ".join(one.name for one in row.assigned)
+                yield line
 
 
 @router.get("/api/units/{unit_id}")

@@ -29,11 +29,13 @@ export function Board({ view, editor }) {
   const spots = useSpots(place);
   const { picking } = view;
   return html`<section class=${`board ${picking ? "drawing" : ""}`} aria-labelledby="board-title" tabindex="0">
-    <div class="turn-head">
-      <h2 id="board-title" tabindex="-1">Two chains</h2>
-      <${Act} editor=${editor} name="draw" class="second" text="Draw a link" disabled=${!editor.isOpen} />
+    <div class="board-head">
+      <div class="turn-head">
+        <h2 id="board-title" tabindex="-1">Two chains</h2>
+        <${Act} editor=${editor} name="draw" class="second" text="Draw a link" disabled=${!editor.isOpen} />
+      </div>
+      <p id="picking" class="picking" role="status" hidden=${!picking}>${picking && pickingText(view, picking)}</p>
     </div>
-    <p id="picking" class="picking" role="status" hidden=${!picking}>${picking && pickingText(view, picking)}</p>
     ${!view.places.length && !picking && html`<p id="no-link" class="soft">There is no link yet. Draw one: pick a turn of the earlier chain, then one of the later chain.</p>`}
     <div id="chains" class="chains" ref=${place}>
       ${SIDES.map((side) => html`<${Chain} view=${view} editor=${editor} side=${side} />`)}
@@ -63,11 +65,12 @@ function Chain({ view, editor, side }) {
       const start_s = turn.evidence?.[0]?.start_s;
       // The mouse can click the whole turn; the keyboard uses its button.
       const click = (/** @type {Event} */ { target }) => target instanceof Element && !target.closest(".time") && view.pickTurn(side, n);
-      return html`<li class=${kinds.filter(Boolean).join(" ")} onClick=${click}>
+      const answer = turn.references?.[0] ?? "";
+      return html`<li class=${kinds.filter(Boolean).join(" ")} title=${`${turn.question} ${answer}`} onClick=${click}>
         <button type="button" class="pick second" aria-pressed=${String(picked === n)} aria-label=${`Turn ${n + 1} of the ${NAMES[side]} chain: ${turn.question}`}>${n + 1}</button>
         <div class="said">
           <p class="asked-text">${turn.question}</p>
-          <p class="answer-text">${turn.references?.[0]} ${start_s !== undefined && html`<button type="button" class="quiet time" aria-label=${`Go to ${clock(start_s)}`} onClick=${() => editor.seek(start_s)}>${clock(start_s)}</button>`}</p>
+          <p class="answer-text"><span>${answer}</span> ${start_s !== undefined && html`<button type="button" class="quiet time" aria-label=${`Go to ${clock(start_s)}`} onClick=${() => editor.seek(start_s)}>${clock(start_s)}</button>`}</p>
         </div>
       </li>`;
     })}</ol>
