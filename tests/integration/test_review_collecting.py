@@ -1,7 +1,8 @@
-"""Collection in pairs in real browsers: whose turn it is, a lost connection, the video's size, small screens, approval."""
+"""Collection in pairs in real browsers: whose turn it is, a lost connection, the video's size, phones, approval."""
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 from driven_screen import READY_MS, picture_share, press, reach_buttons, ready
@@ -125,7 +126,7 @@ def test_the_video_is_large_and_every_button_is_within_reach(
 
     def look(who: str, path: str, button: str) -> None:
         for width, height in SIZES:
-            scheme = "dark" if width == 390 else "light"
+            scheme: Any = "dark" if width == 390 else "light"
             with closing(browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)) as each:
                 page = opened(review, each, f"{name} {who}", path)
                 if width > 390 and who != "asks":

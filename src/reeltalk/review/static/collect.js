@@ -3,6 +3,7 @@
 
 import { messageOf } from "./elements.js";
 import { Act, Text } from "./fields.js";
+import { guideline, openGuideline } from "./guideline.js";
 import { Keys } from "./keys.js";
 import { Component, html, render } from "./vendor/preact.js";
 import { Playback, Watch, videoActions } from "./watch.js";
@@ -59,7 +60,7 @@ class Dialogue extends Component {
         { name: "speak", label: "Send", group: "Write", keys: ["Ctrl+Enter"], act: () => void this.speak() },
         { name: "write", label: "Write", group: "Write", keys: ["w"], act: () => this._write() },
         { name: "leave", label: "Leave the field", group: "Write", keys: ["Escape"], act: () => document.getElementById("talk-title")?.focus({ preventScroll: true }) },
-        { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: openGuideline, when: hasGuideline },
+        { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: openGuideline, when: () => guideline !== null },
         { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
       ],
       undefined,
@@ -265,7 +266,7 @@ class Dialogue extends Component {
           <h1>${name}: you ${asks ? "ask" : "answer"}</h1>
           ${this._drawConnection()}
           <span class="help">
-            ${hasGuideline() && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
+            ${guideline && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
             <${Act} editor=${this} name="keys" id="show-keys" class="quiet" text="Keys" />
           </span>
         </header>
@@ -315,15 +316,6 @@ class Dialogue extends Component {
       </fieldset>
     </form>`;
   }
-}
-
-function hasGuideline() {
-  return document.getElementById("guideline") !== null;
-}
-
-function openGuideline() {
-  const found = document.getElementById("guideline");
-  if (found instanceof HTMLDialogElement && !found.open) found.showModal();
 }
 
 /** Text that the page holds in its template. @param {{class: string, label: string, open?: boolean, children?: any}} props `open`: its folded parts are open. */

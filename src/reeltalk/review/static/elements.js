@@ -1,41 +1,5 @@
 // @ts-check
-/** Builds elements from untrusted text. Every text is inserted as text, never as markup. */
-
-/** @typedef {Node | string | null | false | undefined} Child */
-
-/**
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} name
- * @param {Record<string, string | number | boolean | undefined>} [attributes] Names as in HTML; true gives an
- *   empty attribute, false and undefined give none.
- * @param {...Child} children
- * @returns {HTMLElementTagNameMap[T]}
- */
-export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value !== false && value !== undefined) made.setAttribute(key, value === true ? "" : String(value));
-  }
-  made.append(...children.filter(isChild));
-  return made;
-}
-
-/** @param {Child} child @returns {child is Node | string} */
-function isChild(child) {
-  return child !== null && child !== undefined && child !== false;
-}
-
-/**
- * A button with a click handler.
- * @param {string} text
- * @param {() => void} act
- * @param {Record<string, string | number | boolean | undefined>} [attributes]
- */
-export function button(text, act, attributes = {}) {
-  const made = element("button", { type: "button", ...attributes }, text);
-  made.addEventListener("click", act);
-  return made;
-}
+/** Times and messages as text for people. */
 
 /**
  * A time of a video as text: `0:12.3`, `1:02:03.4`.
