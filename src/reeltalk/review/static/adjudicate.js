@@ -8,7 +8,7 @@ import { clock, messageOf } from "./elements.js";
 import { edit } from "./editor.js";
 import { Act, Answers, Changes, Evidence, Labels, Modal, Text, Time, knownVocabularies, withTime } from "./fields.js";
 import { Said } from "./turns.js";
-import { DECIDED, REASONS, startOf, vocabularyName } from "./turnvalue.js";
+import { DECIDED, startOf, vocabularyName } from "./turnvalue.js";
 import { html, useState } from "./vendor/preact.js";
 import { ask } from "./workapi.js";
 
@@ -44,7 +44,7 @@ export class Adjudicate {
     this.isTurns = /** @type {any} */ (reply.unit).task === "turns";
     this.turns = editor.content.turns ?? [];
     this.known = knownVocabularies({ ...editor.content, turns: this.turns });
-    this.reasons = reply.reasons ?? Object.entries(REASONS).map(([name, title]) => ({ name, title }));
+    this.reasons = reply.reasons;
     this.what = "decision";
     this.places = Object.keys(this.shown);
     this.stands = () => true;

@@ -3,6 +3,7 @@
 
 import { messageOf } from "./elements.js";
 import { Act, Text } from "./fields.js";
+import { guideline, openGuideline } from "./guideline.js";
 import { Keys } from "./keys.js";
 import { Component, html, render } from "./vendor/preact.js";
 import { Playback, Watch, videoActions } from "./watch.js";
@@ -48,6 +49,8 @@ class Dialogue extends Component {
     this._isLooking = false;
     this._waitUntil_ms = 0;
     this._notice = "";
+    /** @type {Promise<void> | null} Until the video can be played. */
+    this._opening = null;
     /** @type {"" | "saved" | "signed-out" | "offline"} */
     this._connection = "";
     this._recall();
@@ -57,7 +60,7 @@ class Dialogue extends Component {
         { name: "speak", label: "Send", group: "Write", keys: ["Ctrl+Enter"], act: () => void this.speak() },
         { name: "write", label: "Write", group: "Write", keys: ["w"], act: () => this._write() },
         { name: "leave", label: "Leave the field", group: "Write", keys: ["Escape"], act: () => document.getElementById("talk-title")?.focus({ preventScroll: true }) },
-        { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: openGuideline, when: hasGuideline },
+        { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: openGuideline, when: () => guideline !== null },
         { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
       ],
       undefined,
@@ -78,8 +81,9 @@ class Dialogue extends Component {
     window.addEventListener("online", hurry);
     window.addEventListener("focus", hurry);
     document.addEventListener("visibilitychange", hurry);
-    document.documentElement.dataset.ready = "true";
     this._write();
+    await this._opening;
+    document.documentElement.dataset.ready = "true";
   }
 
   componentDidUpdate() {
@@ -157,7 +161,7 @@ class Dialogue extends Component {
     if (!this.asks && !this.playback) {
       this.playback = new Playback(found.video ?? null);
       this.keys.actions.push(...videoActions(this.playback));
-      void this.playback.open();
+      this._opening = this.playback.open();
     }
     this.forceUpdate(() => {
       if (isNew) document.querySelector("#messages > :last-child")?.scrollIntoView({ block: "nearest" });
@@ -248,11 +252,13 @@ class Dialogue extends Component {
     const { name } = this.props;
     const { asks, found } = this;
     const notice = this._notice || (found?.note ? `It was sent back: ${found.note}` : "");
-    // The examples are folded where the dialogue comes first.
-    const guide = html`<${Held} class="guide" label="How it goes" open=${asks && !matchMedia("(max-width: 60rem)").matches}>
-      ${asks && html`<p>These activities happen in the video, <strong>in an order that you do not know</strong>:</p>
-        <ul id="activities" class="activities">${found?.activities.map((one) => html`<li>${one}</li>`)}</ul>`}
-    <//>`;
+    const guide = asks
+      ? html`<${Held} class="guide" label="How it goes" open=${!matchMedia("(max-width: 60rem)").matches}>
+          ${found && found.activities.length > 0 && html`<h2>What you know</h2>
+            <p>These activities happen in the video, <strong>in an order that you do not know</strong>:</p>
+            <ul id="activities" class="activities">${found.activities.map((one) => html`<li>${one}</li>`)}</ul>`}
+        <//>`
+      : html`<details open=${found?.messages.length === 0}><summary>How to answer</summary><${Held} class="guide" label="How it goes" /></details>`;
     return html`<div class="editor">
       ${asks ? guide : this.playback ? html`<${Watch} playback=${this.playback} />` : html`<div class="watch"></div>`}
       <div class="side">
@@ -260,7 +266,7 @@ class Dialogue extends Component {
           <h1>${name}: you ${asks ? "ask" : "answer"}</h1>
           ${this._drawConnection()}
           <span class="help">
-            ${hasGuideline() && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
+            ${guideline && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
             <${Act} editor=${this} name="keys" id="show-keys" class="quiet" text="Keys" />
           </span>
         </header>
@@ -312,15 +318,6 @@ class Dialogue extends Component {
   }
 }
 
-function hasGuideline() {
-  return document.getElementById("guideline") !== null;
-}
-
-function openGuideline() {
-  const found = document.getElementById("guideline");
-  if (found instanceof HTMLDialogElement && !found.open) found.showModal();
-}
-
 /** Text that the page holds in its template. @param {{class: string, label: string, open?: boolean, children?: any}} props `open`: its folded parts are open. */
 function Held({ class: kind, label, open = false, children }) {
   const put = (/** @type {HTMLElement | null} */ place) => {
@@ -340,12 +337,15 @@ function Held({ class: kind, label, open = false, children }) {
 function look({ video }) {
   const playback = new Playback(video);
   const keys = new Keys([...videoActions(playback), { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => keys.open() }]);
-  void playback.open().then(() => (document.documentElement.dataset.ready = "true"));
+  void playback.open().then(() => {
+    keys.label();
+    document.documentElement.dataset.ready = "true";
+  });
   return html`<div class="editor"><${Watch} playback=${playback} /><${Held} class="side fields-scroll" label="The dialogue" /></div>`;
 }
 
 export function start() {
-  const root = /** @type {HTMLElement} */ (document.getElementById("dialogue-work"));
+  const root = /** @type {HTMLElement} */ (document.getElementById("work"));
   const { dialogue, name = "", role, video } = root.dataset;
   root.replaceChildren();
   if (dialogue) render(html`<${Dialogue} dialogue=${dialogue} name=${name} role=${role} />`, root);

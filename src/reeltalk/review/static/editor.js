@@ -22,6 +22,7 @@
 
 import { Act, Changes, Modal } from "./fields.js";
 import { messageOf, sentence } from "./elements.js";
+import { guideline, openGuideline } from "./guideline.js";
 import { takeBack, takeHandedIn } from "./handed_in.js";
 import { Keys } from "./keys.js";
 import { SpotKeeper, lastSpot, putCaret } from "./resuming.js";
@@ -365,7 +366,7 @@ export class Editor extends Component {
       { name: "unsure", label: "Unsure, or sure", group: "Fields", keys: ["Shift+U"], act: () => document.getElementById("unsure")?.click() },
       { name: "leave", label: "Leave a field; close", group: "Go", keys: ["Escape"], act: () => this._leave() },
       { name: "comments", label: "Comments", group: "Go", keys: ["Shift+E"], act: () => this._openComments(), when: () => "comments" in this.reply },
-      { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: () => this._openGuideline(), when: () => !!document.getElementById("guideline") },
+      { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: openGuideline, when: () => guideline !== null },
       { name: "play-scenes", label: "Play the evidence, scene after scene", group: "Video", keys: ["p"], act: () => this._play(), video: "Play evidence" },
       { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
     ];
@@ -394,11 +395,6 @@ export class Editor extends Component {
   _takeBack() {
     const back = this.reply.assignment.state === "submitted" ? this.session.reopen() : this._handed_in ? takeBack(this._handed_in.id) : null;
     back?.catch((error) => this.notify(messageOf(error)));
-  }
-
-  _openGuideline() {
-    const found = document.getElementById("guideline");
-    if (found instanceof HTMLDialogElement && !found.open) found.showModal();
   }
 
   _openComments() {
@@ -452,7 +448,7 @@ export class Editor extends Component {
             <h1>${unit.name}</h1>
             ${this._drawSaveState()}
             <span class="help">
-              ${document.getElementById("guideline") && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
+              ${guideline && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
               <${Act} editor=${this} name="keys" id="show-keys" class="quiet" text="Keys" />
             </span>
           </header>

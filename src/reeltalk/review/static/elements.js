@@ -1,81 +1,5 @@
 // @ts-check
-/** Builds elements from untrusted text. Every text is inserted as text, never as markup. */
-
-import { diffWords } from "./worddiff.js";
-
-/** @typedef {Node | string | null | false | undefined} Child */
-
-/**
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} name
- * @param {Record<string, string | number | boolean | undefined>} [attributes] Names as in HTML; true gives an
- *   empty attribute, false and undefined give none.
- * @param {...Child} children
- * @returns {HTMLElementTagNameMap[T]}
- */
-export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value !== false && value !== undefined) made.setAttribute(key, value === true ? "" : String(value));
-  }
-  made.append(...children.filter(isChild));
-  return made;
-}
-
-/** @param {Child} child @returns {child is Node | string} */
-function isChild(child) {
-  return child !== null && child !== undefined && child !== false;
-}
-
-/**
- * A button with a click handler.
- * @param {string} text
- * @param {() => void} act
- * @param {Record<string, string | number | boolean | undefined>} [attributes]
- */
-export function button(text, act, attributes = {}) {
-  const made = element("button", { type: "button", ...attributes }, text);
-  made.addEventListener("click", act);
-  return made;
-}
-
-/**
- * An element that the page must have.
- * @template {HTMLElement} T
- * @param {string} id
- * @param {new () => T} kind
- * @returns {T}
- */
-export function byId(id, kind) {
-  const found = document.getElementById(id);
-  if (!(found instanceof kind)) throw new Error(`this page has no ${kind.name} called ${id}`);
-  return found;
-}
-
-/** @param {Element} place @param {...Child} children */
-export function fill(place, ...children) {
-  place.replaceChildren(...children.filter(isChild));
-}
-
-/**
- * The changes from one text to another, with removed and added words marked.
- * @param {string} before
- * @param {string} after
- * @returns {HTMLElement}
- */
-export function changes(before, after) {
-  const shown = element("span", { class: "changes" });
-  for (const { kind, text } of diffWords(before, after)) {
-    if (kind === "same") shown.append(text);
-    else {
-      const mark = element(kind === "gone" ? "del" : "ins", {}, text);
-      // Some screen readers do not announce these elements.
-      mark.prepend(element("span", { class: "unseen" }, kind === "gone" ? " gone: " : " new: "));
-      shown.append(mark);
-    }
-  }
-  return shown;
-}
+/** Times and messages as text for people. */
 
 /**
  * A time of a video as text: `0:12.3`, `1:02:03.4`.
@@ -97,10 +21,4 @@ export function sentence(message) {
 /** The message of an error as a sentence. @param {unknown} error */
 export function messageOf(error) {
   return sentence(error instanceof Error ? error.message : String(error));
-}
-
-/** Fits the height to the text. @param {HTMLTextAreaElement} area */
-export function grow(area) {
-  area.style.height = "auto";
-  area.style.height = `${area.scrollHeight + 2}px`;
 }

@@ -304,13 +304,11 @@ function Chips({ n, name, vocabulary, has, put }) {
 
 /**
  * The vocabularies of a unit: those that the server names, and others whose labels its turns have.
- * @param {{vocabularies?: Record<string, Vocabulary | string[]>, turns: {labels?: Record<string, string[]>}[]}} content
+ * @param {{vocabularies?: Vocabularies, turns: {labels?: Record<string, string[]>}[]}} content
  * @returns {Vocabularies}
  */
 export function knownVocabularies({ vocabularies = {}, turns }) {
-  /** @type {Vocabularies} */
-  const known = {};
-  for (const [name, found] of Object.entries(vocabularies)) known[name] = Array.isArray(found) ? { labels: found, closed: false } : found;
+  const known = { ...vocabularies };
   for (const { labels } of turns) {
     for (const [name, found] of Object.entries(labels ?? {})) {
       known[name] ??= { labels: [], closed: false };

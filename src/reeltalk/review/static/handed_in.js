@@ -1,7 +1,8 @@
 // @ts-check
 /** After a unit was submitted, the next page says so, and the unit can be taken back from there. */
 
-import { button, element, messageOf } from "./elements.js";
+import { messageOf } from "./elements.js";
+import { html, render } from "./vendor/preact.js";
 import { ask } from "./workapi.js";
 
 const STORE = "reeltalk.handed-in";
@@ -38,7 +39,9 @@ export async function takeBack(id) {
 export function showHandedIn() {
   const found = document.getElementById("work") ? null : takeHandedIn();
   if (!found) return;
-  const said = element("p", { class: "note", role: "status" }, `Submitted: ${found.name}. `);
-  said.append(button("Take it back", () => takeBack(found.id).catch((error) => (said.textContent = messageOf(error)))));
-  document.getElementById("content")?.prepend(said);
+  const place = document.createElement("div");
+  const say = (/** @type {any} */ what) => render(html`<p class="note" role="status">${what}</p>`, place);
+  const back = () => takeBack(found.id).catch((error) => say(messageOf(error)));
+  say(html`Submitted: ${found.name}. <button type="button" onClick=${back}>Take it back</button>`);
+  document.getElementById("content")?.prepend(place);
 }

@@ -10,7 +10,6 @@
  * focus is, since the page handles them before any element.
  */
 
-import { element } from "./elements.js";
 import { html, render } from "./vendor/preact.js";
 
 /**
@@ -47,7 +46,9 @@ export class Keys {
     this._own = { changed: {}, off: false, ...readOwn() };
     /** @type {Action | null} The action that waits for a new key. */
     this._asking = null;
-    this.dialog = element("dialog", { class: "keys-page", "aria-labelledby": "keys-title" });
+    this.dialog = document.createElement("dialog");
+    this.dialog.className = "keys-page";
+    this.dialog.setAttribute("aria-labelledby", "keys-title");
     document.body.append(this.dialog);
     this.dialog.addEventListener("close", () => {
       this._asking = null;
@@ -91,7 +92,10 @@ export class Keys {
       let shown = place.querySelector("kbd");
       if (!key) shown?.remove();
       else {
-        if (!shown && !place.hasAttribute("data-quiet")) place.append((shown = element("kbd", { "aria-hidden": "true" })));
+        if (!shown && !place.hasAttribute("data-quiet")) {
+          shown = place.appendChild(document.createElement("kbd"));
+          shown.setAttribute("aria-hidden", "true");
+        }
         if (shown) shown.textContent = key.text;
         place.setAttribute("aria-keyshortcuts", key.aria);
       }

@@ -187,12 +187,14 @@ function Rated({ view, editor, place, is, children }) {
 function Marks({ view, place, criterion, value: { marks }, isNext }) {
   const { name, title, levels, may_not_apply } = criterion;
   const offered = [...marksOf(criterion), ...(may_not_apply ? [null] : [])];
+  // As `1–3` between `0` and `10`.
+  const means = Object.entries(levels).sort(([one], [other]) => Number.parseFloat(one) - Number.parseFloat(other));
   return html`<fieldset class=${`criterion ${isNext ? "next" : ""}`}>
     <legend>${title}</legend>
     <div class="marks">${offered.map((mark) => html`<label key=${mark}>
       <input type="radio" name=${`${place} ${name}`} value=${String(mark)} checked=${name in marks && marks[name] === mark} onChange=${() => view.give(place, criterion, mark)} />${markText(mark)}
     </label>`)}</div>
-    ${Object.keys(levels).length > 0 && html`<dl class="levels">${Object.entries(levels).map(([mark, means]) => html`<dt>${mark}</dt><dd>${means}</dd>`)}</dl>`}
+    ${means.length > 0 && html`<dl class="levels">${means.map(([mark, text]) => html`<dt>${mark}</dt><dd>${text}</dd>`)}</dl>`}
   </fieldset>`;
 }
 

@@ -16,7 +16,7 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {{id: string, name: string, content: any, video: any}} unit
  * @property {string[]} places Those that must be decided.
  * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
- * @property {{name: string, title: string}[]} [reasons] For rejecting, in this project.
+ * @property {{name: string, title: string}[]} reasons For rejecting, in this project.
  * @property {{version: string, read: boolean} | null} [guideline]
  * @property {Comment[]} [comments]
  * @property {{people: string[], read_by: string}} [commenting] Who can be mentioned, and who reads, as a sentence.

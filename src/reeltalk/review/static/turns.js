@@ -5,7 +5,7 @@ import { About, isFlagged } from "./checks.js";
 import { clock, messageOf } from "./elements.js";
 import { edit } from "./editor.js";
 import { Act, Answers, AskedAt, Evidence, Labels, Note, Options, Text, knownVocabularies, withTime } from "./fields.js";
-import { DECIDED, REASONS, countDecided, isSameWork, kindOf, linesOf, startOf } from "./turnvalue.js";
+import { DECIDED, countDecided, isSameWork, kindOf, linesOf, startOf } from "./turnvalue.js";
 import { html } from "./vendor/preact.js";
 
 /** @typedef {import("./workapi.js").TurnValue} TurnValue */
@@ -31,7 +31,7 @@ export class Turns {
     /** @type {TurnValue | null} The version with which the fields are compared. */
     this.against = null;
     this.known = knownVocabularies(editor.content);
-    this.reasons = editor.reply.reasons ?? Object.entries(REASONS).map(([name, title]) => ({ name, title }));
+    this.reasons = editor.reply.reasons;
     this.Fields = Fields;
     this.Before = Before;
     this.Head = Compare;

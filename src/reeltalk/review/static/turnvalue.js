@@ -5,19 +5,6 @@ import { clock } from "./elements.js";
 
 /** @typedef {import("./workapi.js").TurnValue} TurnValue */
 
-/** Reasons for a rejection: the server's name and the text for people. */
-export const REASONS = Object.freeze({
-  not_in_video: "Not in the video",
-  ambiguous: "Ambiguous",
-  leaks: "Leaks: known without the video",
-  ability_mismatch: "Tests another ability",
-  too_easy: "Too easy",
-  wrong_time: "Wrong time",
-  wrong_answer: "Wrong answer",
-  language: "Language",
-  other: "Other (say which in the note)",
-});
-
 /** Decisions as text for people. */
 export const DECIDED = Object.freeze({
   accept: "Accepted",

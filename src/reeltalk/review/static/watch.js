@@ -229,8 +229,9 @@ export class Playback extends EventTarget {
   /** The unit's part of the video, with a margin. @returns {Interval} */
   get part() {
     const times = this._times;
-    if (!times.length) return { start_s: 0, end_s: this.length_s };
     const [from, to] = [Math.min(...times), Math.max(...times)];
+    // One time alone is no part.
+    if (!(to - from >= LEAST_S)) return { start_s: 0, end_s: this.length_s };
     const margin = Math.max((to - from) * MARGIN, LEAST_S / 2);
     return { start_s: Math.max(0, from - margin), end_s: Math.min(this.length_s, to + margin) };
   }
