@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 ISSUE: Final = "the review's second edition"
 DISPUTES: Final = 12
+FREE: Final = "chain-15"
+"""A chain on which nobody else works."""
 SIZES: Final = ((1366, 768), (1920, 1080))
 LATENCY_MS: Final = 100
 OPENINGS: Final = 5
@@ -120,7 +122,7 @@ def saved_and(page: "Page", title: str) -> Callable[[], None]:
     def wait() -> None:
         until(
             page,
-            "(title) => document.querySelector('#turn-title, #link-title')?.textContent.startsWith(title) && "
+            "(title) => document.querySelector('#turn-title')?.textContent.startsWith(title) && "
             + GONE_ON,
             arg=title,
         )
@@ -168,10 +170,12 @@ def review_links(review: ServedReview, browser: "Browser", jobs: Jobs, pairs: in
     page.goto(review.work("Ana", "chain-00/chain-01", "links"))
     for number in range(pairs):
         ready(page)
-        for place in (2, 3):
-            jobs.do("keep a link", ("a",), saved_and(page, f"Link {place} → {place}"))
-        page.keyboard.press("a")
-        until(page, GONE_ON)
+        # Neighbouring chains without a drafted link have a task too.
+        if page.locator("#turn-title").count():
+            for place in (2, 3):
+                jobs.do("keep a link", ("a",), saved_and(page, f"Link {place} → {place}"))
+            page.keyboard.press("a")
+            until(page, GONE_ON)
         mouse += page.evaluate("mouseEvents")
         if number < pairs - 1:
             before = page.url
@@ -208,11 +212,11 @@ def settle(review: ServedReview, browser: "Browser", jobs: Jobs) -> tuple[float,
     begun = time.perf_counter()
     for number in range(DISPUTES):
         for _ in range(9):
-            left = page.evaluate("document.querySelectorAll('#strip [data-open]').length")
+            left = page.evaluate("document.querySelectorAll('#strip .conflict').length")
             if not left:
                 break
             jobs.do("settle a turn", ("b" if places % 2 else "a",), lambda left=left: until(page, # type: ignore[misc]
-                "(left) => document.querySelectorAll('#strip [data-open]').length < left", left
+                "(left) => document.querySelectorAll('#strip .conflict').length < left", left
             ))  # fmt: skip
             places += 1
         mouse += page.evaluate("mouseEvents")
@@ -240,7 +244,7 @@ def open_slowly(review: ServedReview, browser: "Browser") -> tuple[list[float], 
             "Network.emulateNetworkConditions",
             {"offline": False, "latency": LATENCY_MS, "downloadThroughput": -1, "uploadThroughput": -1},
         )
-        address = review.work("Cleo", "chain-03")
+        address = review.work("Cleo", FREE)
         begun = time.perf_counter()
         page.goto(address, wait_until="commit")
         page.wait_for_selector("#question", state="visible")
@@ -255,7 +259,7 @@ def open_slowly(review: ServedReview, browser: "Browser") -> tuple[list[float], 
 def shares(review: ServedReview, browser: "Browser") -> dict[str, float]:
     """Share of the screen that the video takes, by screen and kind of work."""
     found = {}
-    places = {"review of turns": ("turns", "chain-03"), "links": ("links", "chain-04/chain-05")}
+    places = {"review of turns": ("turns", FREE), "links": ("links", "chain-04/chain-05")}
     places |= {"labels": ("tagging", "chain-03")}
     for width, height in SIZES:
         context = browser.new_context(viewport={"width": width, "height": height})

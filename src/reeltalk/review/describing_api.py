@@ -173,7 +173,7 @@ class SideAnswer(BaseModel):
     name: str | None
 
 
-class ShownAnswer(BaseModel):
+class ShownValue(BaseModel):
     """A value, also as labelled lines."""
 
     value: Any
@@ -183,9 +183,9 @@ class ShownAnswer(BaseModel):
 class DisputedPlaceAnswer(BaseModel):
     """What was drafted, said and settled at a place."""
 
-    draft: ShownAnswer
-    sides: dict[str, ShownAnswer]
-    settled: ShownAnswer | None
+    draft: ShownValue
+    sides: dict[str, ShownValue]
+    settled: ShownValue | None
     how: str | None
 
 

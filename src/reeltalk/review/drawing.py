@@ -68,7 +68,7 @@ class BarChart:
     height: int = BAR_HEIGHT
 
 
-def line_chart(queue: QueueOverTime) -> LineChart:
+def draw_line(queue: QueueOverTime) -> LineChart:
     """The chart of what was submitted so far; the queue has at least one day."""
     first, today = queue.days[0][0], queue.days[-1][0]
     goal = queue.submitted + queue.needed
@@ -99,7 +99,7 @@ def line_chart(queue: QueueOverTime) -> LineChart:
     return LineChart(" ".join(points), y(goal), band, ahead, _dates(first, last, x), _amounts(top, LINE_HEIGHT))
 
 
-def bar_chart(queue: QueueOverTime) -> BarChart:
+def draw_bars(queue: QueueOverTime) -> BarChart:
     """The chart of the work of each day; the queue has at least one day."""
     weekly = len(queue.days) > MOST_BARS
     step = 7 if weekly else 1

@@ -14,6 +14,7 @@ from team import Browser, Team, client_of, small_content
 
 from reeltalk.review import people
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take_unit
+from reeltalk.review.backups import list_backups
 from reeltalk.review.captions import speech_file
 from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.database import PLAYABLE
@@ -343,6 +344,7 @@ def known(world: World) -> dict[str, list[str]]:
     found["start_s"], found["length_s"] = ["0"], ["30"]
     found["path"] = ["review.css"]
     found["token"] = ["nothing"]
+    found["name"] = [backup.name for backup in list_backups(world.team.project)] or ["nothing"]
     found["first"] = found["second"] = found["person_id"]
     return found
 

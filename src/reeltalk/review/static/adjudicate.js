@@ -49,7 +49,7 @@ export class Adjudicate {
     this.reasons = reply.reasons ?? Object.entries(REASONS).map(([name, title]) => ({ name, title }));
     this.what = "decision";
     this.places = Object.keys(this.shown);
-    this.stands = true;
+    this.stands = () => true;
     this.home = "/adjudicate";
     // B takes B here.
     this.keys = { zoom: ["x"] };

@@ -53,6 +53,7 @@ import { ask } from "./workapi.js";
  * @property {(place: string, value: any) => Lines} linesOf To compare the versions of two windows.
  * @property {(props: {view: any, editor: Editor, place: string, value: any}) => any} Fields Component with the fields of a place.
  * @property {() => Action[]} actions Keys and buttons of the task; the editor adds those of the video, of undo and so on.
+ * @property {string[]} [without] Names of actions of the editor that the task does not have.
  * @property {Record<string, string[]>} [keys] Other keys for actions that the editor adds, by their names.
  * @property {string[]} [places] The places of the strip, in order. By default those that the server names and those that were made.
  * @property {(place: string) => string} [titleOf] The heading. By default `Turn 2 of 8`.
@@ -75,7 +76,7 @@ import { ask } from "./workapi.js";
  * @property {(from: string | null) => void} [placed] Another place was chosen.
  * @property {(place: string) => void} [saved] The server has another revision of a place.
  * @property {(theirs: any) => void} [editOn] Shows the other version when a person chooses to edit their own.
- * @property {boolean} [stands] True: the version of the other window stays, without a question.
+ * @property {(theirs: any) => boolean} [stands] True: the version of the other window stays, without a question.
  * @property {() => void} [leave] Escape was pressed outside of a field.
  * @property {boolean} [strip] False: no strip of places.
  * @property {string} [submitText] Of the button; "Submit" by default.
@@ -349,7 +350,7 @@ export class Editor extends Component {
   _actions() {
     const { view } = this;
     const own = view.actions();
-    const has = new Set(own.map(({ name }) => name));
+    const has = new Set([...own.map(({ name }) => name), ...(view.without ?? [])]);
     /** @type {Action[]} */
     const common = [
       { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => this.session.step("undo"), typing: false },
@@ -512,8 +513,7 @@ export class Editor extends Component {
     const told = left ? `${left} of ${this.places.length} ${this.view.what}s need a decision` : "";
     return html`<div class="actions" id="decide">
       ${shown.map(({ name, button, first, when }) => html`<${Act} editor=${this} key=${name} name=${name} class=${first ? "" : "second"} text=${button} disabled=${when && !when()} />`)}
-      <${Act} editor=${this} name="undo" class="quiet" text="Undo" />
-      <${Act} editor=${this} name="redo" class="quiet" text="Redo" />
+      ${[["undo", "Undo"], ["redo", "Redo"]].map(([name, text]) => this.keys.action(name) && html`<${Act} editor=${this} key=${name} name=${name} class="quiet" text=${text} />`)}
       <${Act} editor=${this} name="submit" class=${`submit ${left ? "second" : ""}`} text=${this.view.submitText ?? "Submit"} title=${told} />
     </div>`;
   }

@@ -11,9 +11,10 @@ import { diffWords } from "./worddiff.js";
 
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("./keys.js").Keys} Keys */
 /** @typedef {{target: HTMLInputElement & HTMLTextAreaElement, key: string, isComposing: boolean, preventDefault(): void}} FieldEvent */
 
-/** A button for an action, with its key. @param {{editor: Editor, name: string, id?: string, text: any, class?: string, title?: string, disabled?: boolean}} props */
+/** A button for an action, with its key. @param {{editor: {keys: Keys}, name: string, id?: string, text: any, class?: string, title?: string, disabled?: boolean}} props */
 export function Act({ editor, name, id = name, text, class: kind = "", title, disabled = false }) {
   const action = editor.keys.action(name);
   const key = editor.keys.shown(name);
@@ -55,10 +56,10 @@ export function Changes({ before, after }) {
 
 /**
  * A text that grows with its lines, with its changes from another version below.
- * @param {{label: any, id: string, value: string, change: (text: string) => void, before?: string | null, rows?: number, name?: string}} props
- *   `before`: the text of the other version; null or undefined if nothing is compared. `name`: for screen readers.
+ * @param {{label: any, id: string, value: string, change: (text: string) => void, before?: string | null, rows?: number, most?: number, name?: string}} props
+ *   `before`: the text of the other version; null or undefined if nothing is compared. `most`: characters. `name`: for screen readers.
  */
-export function Text({ label, id, value, change, before = null, rows = 1, name }) {
+export function Text({ label, id, value, change, before = null, rows = 1, most, name }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useLayoutEffect(() => {
     const { current } = area;
@@ -69,7 +70,7 @@ export function Text({ label, id, value, change, before = null, rows = 1, name }
   const differs = before !== null && before !== value;
   return html`<div class="field">
     ${label && html`<label for=${id}>${label}</label>`}
-    <textarea id=${id} ref=${area} rows=${rows} aria-label=${name} value=${value} onInput=${(/** @type {FieldEvent} */ { target }) => change(target.value)}></textarea>
+    <textarea id=${id} ref=${area} rows=${rows} maxlength=${most} aria-label=${name} value=${value} onInput=${(/** @type {FieldEvent} */ { target }) => change(target.value)}></textarea>
     <p class="difference" data-difference=${id} hidden=${!differs}>${differs && html`<${Changes} before=${before} after=${value} />`}</p>
   </div>`;
 }
