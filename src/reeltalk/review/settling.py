@@ -214,7 +214,9 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         there = works.get(source, {}).get(place)
         if there is None or name not in there or there[name] != value["write"].get(name):
             raise InvalidValue(f"{name[:80]!r} is not as in the work that it is said to be from", field="from")
-    return {"write": written, "note": note, "unsure": unsure} | ({"from": sources} if sources else {})
+    # The task may store a field otherwise than it was sent, as an accepted turn with changes.
+    kept = {name: source for name, source in sources.items() if written.get(name) == works[source][place][name]}
+    return {"write": written, "note": note, "unsure": unsure} | ({"from": kept} if kept else {})
 
 
 def undecided_disputes(

@@ -228,9 +228,15 @@ def test_a_written_value_says_whose_its_fields_are_and_the_next_dispute_follows(
         answer = saved({"write": mixed, "from": sources})
         assert (answer.status, answer.json()["error"]["field"]) == (422, "from"), sources
     assert saved({"take": a, "from": {"references": a}}).status == 422
-    answer = saved({"write": mixed, "from": {"references": a, "evidence": b}})
-    assert answer.status == 200
-    assert answer.json()["value"]["from"] == {"references": a, "evidence": b}
+    # A decision that the server stores otherwise is nobody's, and what is stored can be saved again.
+    drafted = opened["places"]["1"]["draft"]["value"] | {"decision": "edit"}
+    answer = saved({"write": drafted, "from": {"references": a, "evidence": b, "decision": a}})
+    assert answer.status == 200, answer.text
+    stored = answer.json()["value"]
+    assert stored["from"] == {"references": a, "evidence": b}
+    assert stored["write"]["decision"] == "accept"
+    again = {"revision": 1, "value": stored | {"note": "Both are right."}}
+    assert jo.ask("PUT", f"/api/work/{first}/entries/1", again).status == 200
     following = jo.ask("POST", f"/api/work/{first}/submit").json()["next"]
     assert re.fullmatch(r"/adjudicate/\w+", following)
     assert jo.get(following).status == 200

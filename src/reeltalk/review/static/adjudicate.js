@@ -27,6 +27,8 @@ import { ask } from "./workapi.js";
 
 /** Fields that mean something only together. */
 const TOGETHER = [["decision", "reasons"], ["options", "correct_option"], ["question", "method"]];
+/** A place that is a link between two turns. */
+const LINK = /^(\d+)-(\d+)$/;
 /** Fields that are not compared. */
 const LEFT_OUT = ["note", "unsure", "manual"];
 const NAMES = /** @type {Record<string, string>} */ ({ references: "Answer", asked_at_s: "Asked at", fits: "Fits the turns around it" });
@@ -49,6 +51,8 @@ export class Adjudicate {
     this.places = Object.keys(this.shown);
     this.stands = () => true;
     this.home = "/adjudicate";
+    // B takes B here.
+    this.keys = { zoom: ["x"] };
     /** True: B is compared with A. False: both are compared with the draft. */
     this.against = false;
     this.withNames = false;
@@ -65,12 +69,14 @@ export class Adjudicate {
 
   /** @param {string} place */
   nameOf(place) {
-    return /^\d+$/.test(place) ? `Turn ${Number(place) + 1}` : place;
+    const [, from, to] = LINK.exec(place) ?? [];
+    if (from) return `Link ${Number(from) + 1} → ${Number(to) + 1}`;
+    return /^\d+$/.test(place) ? `Turn ${Number(place) + 1}` : place === "board" ? "All links" : place;
   }
 
   /** @param {string} place */
   shortOf(place) {
-    return /^\d+$/.test(place) ? `${Number(place) + 1}` : place;
+    return this.nameOf(place).replace(/^(Turn|Link|All) /, "");
   }
 
   draftOf() {
@@ -127,8 +133,17 @@ export class Adjudicate {
     return this.isTurns ? (this.decided(place) ?? { ...turn, decision: null }) : turn;
   }
 
+  /** The two turns of a link; empty if the place is none. @param {string} place @returns {any[]} */
+  linked(place) {
+    const [, from, to] = LINK.exec(place) ?? [];
+    const { before, after } = this.editor.content;
+    return from && before && after ? [before.turns[Number(from)], after.turns[Number(to)]].filter(Boolean) : [];
+  }
+
   /** @param {string} place */
   timesOf(place) {
+    const parts = this.linked(place).flatMap(({ evidence }) => evidence ?? []);
+    if (parts.length) return { asked_at_s: null, evidence: parts };
     const values = [this.decided(place), ...this.sides.map(({ id }) => this.shown[place].sides[id]?.value), this.turns[Number(place)]];
     const found = values.find((value) => value?.evidence?.length);
     return { asked_at_s: found?.asked_at_s ?? null, evidence: found?.evidence ?? [] };
@@ -300,7 +315,6 @@ export class Adjudicate {
       { name: "start-here", label: "Evidence of C starts here", group: "Fields", keys: ["i"], act: () => this.setTime("start"), when: can },
       { name: "end-here", label: "Evidence of C ends here", group: "Fields", keys: ["o"], act: () => this.setTime("end"), when: can },
       { name: "add-interval", label: "Add an interval of evidence to C here", group: "Fields", keys: ["Shift+N"], act: () => this.setTime("interval"), when: can },
-      { name: "zoom", label: "Show the whole video or this part in the bar", group: "Video", keys: ["x"], act: () => this.editor.playback.toggleBar() },
     ];
   }
 
@@ -320,7 +334,7 @@ export class Adjudicate {
     const [first, second] = keys.map((key) => value[key]);
     if (name === "decision") {
       const reasons = (second ?? []).map((/** @type {string} */ each) => this.reasons.find((reason) => reason.name === each)?.title ?? each);
-      const said = /** @type {Record<string, string>} */ (DECIDED)[first] ?? `${first ?? "none yet"}`;
+      const said = decided(first ?? "none yet");
       return reasons.length ? `${said}: ${reasons.join(", ")}` : said;
     }
     if (name === "options") return (first ?? []).map((/** @type {string} */ each, /** @type {number} */ n) => `${n === second ? "✓ " : ""}${each}`).join("\n");
@@ -331,6 +345,11 @@ export class Adjudicate {
     if (typeof first === "object") return Object.entries(first).filter(([, labels]) => /** @type {any} */ (labels).length).map(([key, labels]) => `${vocabularyName(key)}: ${[labels].flat().join(", ")}`).join("\n");
     return `${first}`;
   }
+}
+
+/** A decision for people. @param {string} name */
+function decided(name) {
+  return /** @type {Record<string, string>} */ (DECIDED)[name] ?? `${name[0].toUpperCase()}${name.slice(1)}`;
 }
 
 /** @param {{view: Adjudicate, editor: Editor, place: string}} props */
@@ -374,7 +393,7 @@ function Own({ view, editor, row, value }) {
   const id = `own-${name}`;
   const label = `${view.labelOf(name)} of C`;
   const put = (/** @type {any} */ next) => view.type({ [name]: next });
-  const choices = view.choices[name];
+  const choices = view.choices[name] ?? (Array.isArray(mine) ? editor.content.vocabularies?.[name]?.labels : undefined);
   const boxes = (/** @type {string} */ key, /** @type {string[]} */ allowed) => html`<div class="boxes" role="group" aria-label=${`${view.labelOf(key)} of C`}>${allowed.map((each) => {
     const title = view.reasons.find((reason) => reason.name === each)?.title ?? each;
     const toggle = () => view.type({ [key]: value[key].includes(each) ? value[key].filter((/** @type {string} */ one) => one !== each) : [...value[key], each] });
@@ -383,7 +402,7 @@ function Own({ view, editor, row, value }) {
   let field = null;
   if (name === "decision" && choices) {
     const decide = (/** @type {any} */ { target }) => view.type({ decision: target.value, ...(keys.includes("reasons") && target.value !== "reject" ? { reasons: [] } : {}) });
-    field = html`<select id=${id} aria-label=${label} onChange=${decide}>${choices.map((each) => html`<option value=${each} selected=${each === mine}>${/** @type {any} */ (DECIDED)[each] ?? each}</option>`)}</select>
+    field = html`<select id=${id} aria-label=${label} onChange=${decide}>${choices.map((each) => html`<option value=${each} selected=${each === mine}>${decided(each)}</option>`)}</select>
       ${mine === "reject" && keys.includes("reasons") && boxes("reasons", view.reasons.map((reason) => reason.name))}`;
   } else if (choices && Array.isArray(mine)) field = boxes(name, choices);
   else if (typeof mine === "string" || (mine === null && name === "question")) field = html`<${Text} id=${id} name=${label} value=${mine ?? ""} change=${put} />`;
@@ -420,6 +439,12 @@ function Return({ view }) {
 
 /** The dialogue so far, with what is settled; of tasks that have no words of their own, also the turn itself. @param {{view: Adjudicate, editor: Editor, place: string}} props */
 function Before({ view, editor, place }) {
+  const linked = view.linked(place);
+  if (linked.length) {
+    return html`<ol class="said-before">${linked.map(({ question, references = [] }, n) => html`<li>
+      <p class="about">${n ? "Later turn" : "Earlier turn"}</p><p class="asked-text">${question}</p>${references.slice(0, 1).map((/** @type {string} */ text) => html`<p class="answer-text">${text}</p>`)}
+    </li>`)}</ol>`;
+  }
   if (!view.turns.length || !/^\d+$/.test(place)) return null;
   const n = Number(place) + (view.isTurns ? 0 : 1);
   const places = view.places.filter((each) => Number(each) < n);

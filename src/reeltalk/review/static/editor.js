@@ -79,7 +79,6 @@ import { ask } from "./workapi.js";
  * @property {(theirs: any) => void} [editOn] Shows the other version when a person chooses to edit their own.
  * @property {(theirs: any) => boolean} [stands] True: the version of the other window stays, without a question.
  * @property {() => void} [leave] Escape was pressed outside of a field.
- * @property {() => string[]} [toNameWhenSubmitting] Places to be named in the question, beside what `submitting` says.
  * @property {boolean} [strip] False: no strip of places.
  * @property {string} [submitText] Of the button; "Submit" by default.
  * @property {string} [home] The page after the last unit; `/` by default.
