@@ -7,17 +7,18 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from askers import LOST, NOBODY, ROLES, World, past, routes_of
 from reliability_page import Reliability
 from sqlalchemy import select
-from team import PASSWORD, Browser, make_team
+from team import PASSWORD, Browser, Team
 
 from reeltalk.review.assigning import give_back
-from reeltalk.review.guiding import guideline_of
 from reeltalk.review.backups import make_backup
+from reeltalk.review.guiding import guideline_of
 from reeltalk.review.people import make_reset
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -649,8 +650,8 @@ def last(world: World) -> str:
 
 
 @pytest.fixture(scope="module")
-def the_world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World(make_team(tmp_path_factory.mktemp("roles"), overlap=2))
+def the_world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Path], Team]) -> World:
+    return World(make_any_team(tmp_path_factory.mktemp("roles")))
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from reeltalk.video.serving import REFUSED, UNWRITABLE
 
 ORIGINAL: Final = "original"
 """Stands for a proxy's name: the benchmark's own file is served."""
-RULES: Final = 2
+RULES: Final = 3
 """Raised when other files count as playable or proxies are made differently. Earlier decisions are then made again."""
 LOOK: Final = Limits(wall_s=600.0, memory_bytes=1 << 30)
 PROXY_MEMORY_BYTES: Final = 2 << 30
