@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from driven_screen import COUNT_MOUSE, ready
+from driven_screen import COUNT_MOUSE, READY_MS, ready
 from served_review import ServedReview, content, served
 from walk_report import ARGUMENTS, find_chromium
 
@@ -32,9 +32,12 @@ if TYPE_CHECKING:
 
 ISSUE: Final = "the review's second edition"
 DISPUTES: Final = 12
+FREE: Final = "chain-15"
+"""A chain on which nobody else works."""
 SIZES: Final = ((1366, 768), (1920, 1080))
 LATENCY_MS: Final = 100
 OPENINGS: Final = 5
+POLL_S: Final = 0.005
 GONE_ON: Final = "document.querySelector('#save-state').textContent.includes('All saved')"
 
 
@@ -56,7 +59,10 @@ def filled(chains: int) -> Content:
         found.chains.append(
             QAChain(id=f"chain-{number:02d}", video_id="kitchen", clip_id=f"scene-{number % 4 + 1}", turns=turns)
         )
-    for first, second in zip(found.chains, found.chains[1:], strict=False):
+    for number, (first, second) in enumerate(zip(found.chains, found.chains[1:], strict=False), 1):
+        # A link leads forward in time; every fourth chain begins again with the first scene.
+        if number % 4 == 0:
+            continue
         for place in range(3):
             found.linkages.append(
                 Linkage(
@@ -97,12 +103,26 @@ class Jobs:
         self.strokes[job] = (sum(1 for key in keys if key) + len(typed), shown)
 
 
+def until(page: "Page", condition: str, arg: object = None) -> None:
+    """Waits for a condition, as JavaScript. The page's content policy forbids Playwright's own `wait_for_function`.
+
+    Raises:
+        TimeoutError: It does not hold after 30 seconds.
+    """
+    latest = time.perf_counter() + READY_MS / 1000
+    while not page.evaluate(condition, arg):
+        if time.perf_counter() > latest:
+            raise TimeoutError(f"{page.url}: {condition} with {arg!r} does not hold")
+        time.sleep(POLL_S)
+
+
 def saved_and(page: "Page", title: str) -> Callable[[], None]:
     """Waits until everything is saved and the page shows a title."""
 
     def wait() -> None:
-        page.wait_for_function(
-            "(title) => document.querySelector('#turn-title, #link-title')?.textContent.startsWith(title) && "
+        until(
+            page,
+            "(title) => document.querySelector('#turn-title')?.textContent.startsWith(title) && "
             + GONE_ON,
             arg=title,
         )
@@ -124,10 +144,9 @@ def review_turns(review: ServedReview, browser: "Browser", chains: int) -> tuple
         jobs.do("edit an answer", ("w", "", "Control+Enter"), saved_and(page, "Turn 3"), typed=" It is red.")
         keys = ("ArrowRight", "i", "ArrowRight", "o", "a")
         jobs.do("correct the evidence", keys, saved_and(page, "Turn 4"))
-        page.wait_for_function("document.querySelector('#turn-state').textContent === 'Undecided'")
-        jobs.do("reject a turn", ("r", "1", "Enter"), lambda: page.wait_for_function(
-            "document.querySelector('#turn-state').textContent === 'Rejected' && " + GONE_ON
-        ))  # fmt: skip
+        until(page, "document.querySelector('#turn-state').textContent === 'Undecided'")
+        rejected = "document.querySelector('#turn-state').textContent === 'Rejected' && " + GONE_ON
+        jobs.do("reject a turn", ("r", "1", "Enter"), lambda rejected=rejected: until(page, rejected))  # type: ignore[misc]
         mouse += page.evaluate("mouseEvents")
         if number < chains - 1:
             before = page.url
@@ -151,10 +170,12 @@ def review_links(review: ServedReview, browser: "Browser", jobs: Jobs, pairs: in
     page.goto(review.work("Ana", "chain-00/chain-01", "links"))
     for number in range(pairs):
         ready(page)
-        for place in (2, 3):
-            jobs.do("keep a link", ("a",), saved_and(page, f"Link {place} → {place}"))
-        page.keyboard.press("a")
-        page.wait_for_function(GONE_ON)
+        # Neighbouring chains without a drafted link have a task too.
+        if page.locator("#turn-title").count():
+            for place in (2, 3):
+                jobs.do("keep a link", ("a",), saved_and(page, f"Link {place} → {place}"))
+            page.keyboard.press("a")
+            until(page, GONE_ON)
         mouse += page.evaluate("mouseEvents")
         if number < pairs - 1:
             before = page.url
@@ -191,11 +212,11 @@ def settle(review: ServedReview, browser: "Browser", jobs: Jobs) -> tuple[float,
     begun = time.perf_counter()
     for number in range(DISPUTES):
         for _ in range(9):
-            left = page.evaluate("document.querySelectorAll('#strip [data-open]').length")
+            left = page.evaluate("document.querySelectorAll('#strip .conflict').length")
             if not left:
                 break
-            jobs.do("settle a turn", ("b" if places % 2 else "a",), lambda left=left: page.wait_for_function(  # type: ignore[misc]
-                "(left) => document.querySelectorAll('#strip [data-open]').length < left", arg=left
+            jobs.do("settle a turn", ("b" if places % 2 else "a",), lambda left=left: until(page, # type: ignore[misc]
+                "(left) => document.querySelectorAll('#strip .conflict').length < left", left
             ))  # fmt: skip
             places += 1
         mouse += page.evaluate("mouseEvents")
@@ -223,7 +244,7 @@ def open_slowly(review: ServedReview, browser: "Browser") -> tuple[list[float], 
             "Network.emulateNetworkConditions",
             {"offline": False, "latency": LATENCY_MS, "downloadThroughput": -1, "uploadThroughput": -1},
         )
-        address = review.work("Cleo", "chain-03")
+        address = review.work("Cleo", FREE)
         begun = time.perf_counter()
         page.goto(address, wait_until="commit")
         page.wait_for_selector("#question", state="visible")
@@ -238,7 +259,7 @@ def open_slowly(review: ServedReview, browser: "Browser") -> tuple[list[float], 
 def shares(review: ServedReview, browser: "Browser") -> dict[str, float]:
     """Share of the screen that the video takes, by screen and kind of work."""
     found = {}
-    places = {"review of turns": ("turns", "chain-03"), "links": ("links", "chain-04/chain-05")}
+    places = {"review of turns": ("turns", FREE), "links": ("links", "chain-04/chain-05")}
     places |= {"labels": ("tagging", "chain-03")}
     for width, height in SIZES:
         context = browser.new_context(viewport={"width": width, "height": height})

@@ -42,3 +42,19 @@ def picture_share(page: "Page") -> float:
         return shown * shown * 9 / 16 / (innerWidth * innerHeight); }"""
     )
     return share
+
+
+def reach_buttons(page: "Page") -> None:
+    """Scrolls to each button, and asks the browser whether a click would reach it.
+
+    Raises:
+        AssertionError: A button is beside the window.
+        playwright.sync_api.TimeoutError: Something lies over a button.
+    """
+    width: int = page.evaluate("innerWidth")
+    for button in page.locator("button:visible:enabled").all():
+        button.scroll_into_view_if_needed()
+        box = button.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= width, button.inner_text()
+        button.click(trial=True)

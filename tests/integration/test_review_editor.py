@@ -7,6 +7,11 @@ import pytest
 from driven_screen import press, ready, saved
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ACROSS, CHAIN, ServedReview, served
+from walk_report import find_axe_problems
+
+from reeltalk.review.events import transaction
+from reeltalk.review.settling import next_dispute
+from reeltalk.review.work import own_work, save_value, submit
 
 pytestmark = pytest.mark.browser
 
@@ -102,6 +107,59 @@ def test_the_video_takes_nearly_half_of_the_screen(
     # Whatever the form needs, its decision stays in view.
     for selector in ("#accept", "#submit", "#question", "#play"):
         expect(page.locator(selector)).to_be_in_viewport(ratio=1)
+    context.close()
+
+
+def hand_in(review: ServedReview, name: str, question: str) -> None:
+    """Accept every turn of the chain, the second with another question."""
+    review.join(name)
+    copy = review.assignment(name, CHAIN)
+    with transaction(review.project.database, review.team[name]) as change:
+        assignment, unit, task = own_work(change.session, review.team[name], copy)
+        for place in task.places(unit.content):
+            value = {**task.draft_value(unit.content, place), "decision": "accept"}
+            if place == "1":
+                value |= {"question": question, "evidence": [{"start_s": 9.0, "end_s": 10.4}]}
+            save_value(change, assignment, unit, task, place, 0, value)
+        submit(change, assignment, unit, task, approval=False)
+
+
+@pytest.fixture(scope="module")
+def disputed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServedReview, str]]:
+    """A review in which two people differ on one turn, and the address at which Jo decides."""
+    with served(tmp_path_factory.mktemp("disputed"), overlap=2) as found:
+        hand_in(found, "Ann", "Where does she carry the bottle?")
+        hand_in(found, "Ben", "Where to?")
+        person = found.join("Jo", "adjudicator")
+        with transaction(found.project.database, person) as change:
+            copy = next_dispute(change, person, "turns", lease_minutes=30)
+            assert copy is not None
+            address = f"{found.address}/adjudicate/{copy.id}"
+        yield found, address
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (1920, 1080), (390, 844)])
+def test_adjudication_has_the_same_video_with_the_evidence_of_the_turn(
+    disputed: tuple[ServedReview, str], browser: Browser, width: int, height: int
+) -> None:
+    review, address = disputed
+    context = browser.new_context(viewport={"width": width, "height": height})
+    review.sign_in(context, "Jo")
+    page = context.new_page()
+    page.goto(address)
+    ready(page)
+    expect(page.locator("#turn-title")).to_have_text("Turn 2 of 8")
+    expect(page.locator("#video-time")).to_contain_text("0:09.0 ")
+    expect(page.locator("#dialogue")).to_contain_text("What does the person take from the fridge?")
+    box = page.locator("#video").bounding_box()
+    assert box is not None
+    if width > 1000:
+        assert box["width"] * box["height"] / (width * height) >= LEAST_SHARE
+        expect(page.locator(".side-version").first).to_be_in_viewport()
+    for selector in ("#take-a", "#take-b", "#write", "#submit"):
+        expect(page.locator(selector)).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert find_axe_problems(page) == []
     context.close()
 
 
@@ -202,3 +260,53 @@ def test_edges_of_evidence_are_moved_by_keys_and_by_dragging(
     page.mouse.up()
     saved(page)
     assert review.entries(name, ACROSS)["0"]["evidence"][0]["end_s"] > after["end_s"] + 0.5
+
+
+def test_the_guideline_and_comments_are_a_key_away(review: ServedReview, context: BrowserContext, name: str) -> None:
+    page = opened(review, context, name)
+    press(page, "h")
+    expect(page.locator("#guideline")).to_be_visible()
+    # Keys of the page do nothing below the dialog.
+    press(page, "a", "Escape")
+    expect(page.locator("#guideline")).to_be_hidden()
+    expect(page.locator("#turn-state")).to_have_text("Undecided")
+    press(page, "Shift+E")
+    page.keyboard.type("Is <b>this</b> a pot?")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#comments li")).to_contain_text("Is <b>this</b> a pot?")
+    expect(page.locator("#comments summary")).to_have_text("Comments (1)")
+    expect(page.locator("#comment")).to_have_value("")
+    page.reload()
+    ready(page)
+    expect(page.locator("#comments li")).to_contain_text(name.strip())
+
+
+def test_a_note_and_unsure_belong_to_every_decision(review: ServedReview, context: BrowserContext, name: str) -> None:
+    page = opened(review, context, name)
+    press(page, "a")
+    expect(page.locator("#turn-title")).to_have_text("Turn 2 of 8")
+    press(page, "1", "e")
+    page.keyboard.type("Seen twice.")
+    press(page, "Escape", "Shift+U")
+    saved(page)
+    found = review.entries(name)["0"]
+    assert (found["decision"], found["note"], found["unsure"]) == ("accept", "Seen twice.", True)
+
+
+def test_a_time_after_the_end_is_told_while_one_types_and_not_saved(
+    review: ServedReview, context: BrowserContext, name: str
+) -> None:
+    page = opened(review, context, name)
+    page.fill("#end-0", "5000")
+    expect(page.locator(".interval [role=alert]")).to_have_text("The video ends at 40 s.")
+    expect(page.locator("#end-0")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#save-state")).to_contain_text("Not saved")
+    page.fill("#end-0", "9.1")
+    expect(page.locator(".interval [role=alert]")).to_have_count(0)
+    saved(page)
+    page.fill("#asked-at", "41")
+    expect(page.locator(".asked-at [role=alert]")).to_have_text("The video ends at 40 s.")
+    page.fill("#asked-at", "")
+    saved(page)
+    found = review.entries(name)["0"]
+    assert (found["evidence"][0]["end_s"], found["asked_at_s"]) == (9.1, None)

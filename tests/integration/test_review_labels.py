@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driven_screen import COUNT_MOUSE, READY_MS, picture_share, press, ready, saved
+from driven_screen import COUNT_MOUSE, READY_MS, picture_share, press, reach_buttons, ready, saved
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ServedReview, served
 from served_review import content as kitchen
@@ -202,6 +202,15 @@ def test_the_video_has_nearly_half_of_the_screen(
     page = opened(review, context, name, queue)
     page.set_viewport_size({"width": size[0], "height": size[1]})
     assert picture_share(page) >= 0.45
+
+
+def test_on_a_phone_every_button_can_be_reached(review: ServedReview, browser: Browser, name: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = opened(review, context, name)
+    reach_buttons(page)
+    page.locator("label", has_text="Reasoning").tap()
+    assert ticked(page) == ["Object", "Identity", "Reasoning"]
+    context.close()
 
 
 def test_two_windows_that_tag_one_turn_meet_in_a_merge_view(

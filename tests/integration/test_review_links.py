@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driven_screen import COUNT_MOUSE, READY_MS, press, ready, saved
+from driven_screen import COUNT_MOUSE, READY_MS, picture_share, press, reach_buttons, ready, saved
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ServedReview, served
 from served_review import content as kitchen
@@ -107,7 +107,7 @@ def entries(review: ServedReview, name: str) -> dict[str, Any]:
 
 
 def on_link(page: Page, name: str) -> None:
-    expect(page.locator("#link-title")).to_have_text(f"Link {name}")
+    expect(page.locator("#turn-title")).to_have_text(f"Link {name}")
 
 
 def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
@@ -125,7 +125,7 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     expect(page.locator("#wording .difference ins").first).to_contain_text("Does")
     press(page, "a")
     expect(page.locator("#lack")).to_contain_text("confirm that it fits")
-    press(page, "Escape", "c", "a")
+    press(page, "c", "a")
     on_link(page, "2 → 2")
     expect(page.locator("#drafts")).to_contain_text("Not checked against the video.")
     # Deleted; and a link that nobody drafted is drawn, its two turns picked by number and by arrow.
@@ -133,12 +133,12 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     expect(page.locator("#picking")).to_contain_text("Pick a turn of the later chain: 1–4")
     press(page, "ArrowDown", "ArrowDown", "ArrowDown", "Enter")
     on_link(page, "3 → 4")
-    expect(page.locator("#link-state")).to_have_text("New, undecided")
+    expect(page.locator("#turn-state")).to_have_text("New, undecided")
     press(page, "a")
     expect(page.locator("#lack")).to_contain_text("how the two turns are related")
     press(page, "1")
     expect(page.locator("#relations input[value=People]")).to_be_checked()
-    expect(page.locator("#methods .method:visible")).to_have_count(1 + 6)
+    expect(page.locator("#methods .method")).to_have_count(1 + 6)
     press(page, "3")
     expect(page.locator("#relations input[value=People]")).not_to_be_checked()
     press(page, "v", "v", ".", ".")
@@ -158,14 +158,18 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     expect(page.locator("#said")).to_contain_text("All links are decided")
     # Undo works as far as one likes, also across the reload.
     press(page, "z")
-    expect(page.locator("#link-state")).to_have_text("New, undecided")
+    expect(page.locator("#turn-state")).to_have_text("New, undecided")
     press(page, "Shift+Z")
-    expect(page.locator("#link-state")).to_have_text("Kept")
+    expect(page.locator("#turn-state")).to_have_text("Kept")
     saved(page)
     press(page, "f")
     expect(page.locator("#confirm-submit")).to_contain_text(
         "2 links kept, 2 of them with a rewritten question; 1 deleted."
     )
+    press(page, "Shift+Tab", "Shift+Tab")
+    assert page.evaluate("document.activeElement.id") == "board-note"
+    page.keyboard.type("Few of them.")
+    press(page, "Tab", "Tab")
     mouse += page.evaluate("mouseEvents")
     press(page, "Enter")
     page.wait_for_url(re.compile(r"/$"))
@@ -177,7 +181,7 @@ def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     drawn = values["2-3"]
     assert (drawn["decision"], drawn["relations"], drawn["fits"]) == ("keep", ["Actions"], True)
     assert drawn["question"] == "Who joins her after she has cut the bread?"
-    assert values["board"] == {"decision": "complete", "links": ["0-0", "2-3"], "note": ""}
+    assert values["board"] == {"decision": "complete", "links": ["0-0", "2-3"], "note": "Few of them.", "unsure": False}
     assert review.state(name, PAIR, "links") == "submitted"
 
 
@@ -201,6 +205,78 @@ def test_the_mouse_draws_selects_and_deletes_a_link(review: ServedReview, contex
     expect(page.locator("#strip li")).to_have_count(2)
     page.locator("#undo").click()
     expect(page.locator("#strip li")).to_have_count(3)
+
+
+def test_an_unfinished_rewriting_is_neither_kept_nor_dropped_without_a_word(
+    review: ServedReview, context: BrowserContext, name: str
+) -> None:
+    page = opened(review, context, name)
+    # A draft that nobody used, a way that nobody followed, and a text that nobody confirmed.
+    press(page, "a")
+    expect(page.locator("#lack")).to_contain_text("There is a draft of a rewriting")
+    press(page, "m", "ArrowDown", "Escape", "a")
+    expect(page.locator("#lack")).to_contain_text("A way to rewrite the later question is chosen")
+    press(page, "q", "Control+a")
+    page.keyboard.type("Where does she sit after that?")
+    press(page, "Control+Enter")
+    expect(page.locator("#lack")).to_contain_text("confirm that it fits")
+    on_link(page, "1 → 1")
+    saved(page)
+    value = entries(review, name)["0-0"]
+    assert (value["decision"], value["question"]) == (None, "Where does she sit after that?")
+    # A person can say that the link stays in its original words, and take that back.
+    press(page, "Escape", "Shift+A")
+    on_link(page, "2 → 2")
+    saved(page)
+    value = entries(review, name)["0-0"]
+    assert (value["decision"], value["question"], value["method"]) == ("keep", None, None)
+    press(page, "z")
+    on_link(page, "1 → 1")
+    expect(page.locator("#question")).to_have_value("Where does she sit after that?")
+
+
+def test_a_letter_in_a_field_is_no_key_and_whoever_is_unsure_says_so(
+    review: ServedReview, context: BrowserContext, name: str
+) -> None:
+    page = opened(review, context, name)
+    press(page, "g", "f", "x", "a", "n", "1")
+    on_link(page, "1 → 1")
+    expect(page.locator("#confirm-submit")).to_have_count(0)
+    expect(page.locator("#picking")).to_be_hidden()
+    press(page, "Escape", "Shift+U", "e")
+    page.keyboard.type("fax")
+    press(page, "Escape", "Shift+A", "f")
+    expect(page.locator("#notices")).to_contain_text("Still to be decided: Link 2 → 2.")
+    saved(page)
+    value = entries(review, name)["0-0"]
+    assert (value["decision"], value["note"], value["unsure"]) == ("keep", "fax", True)
+    assert value["relations"] == ["Events"]
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (1920, 1080)], ids=str)
+def test_the_video_has_nearly_half_of_the_screen_and_the_bar_the_evidence_of_both_turns(
+    review: ServedReview, context: BrowserContext, name: str, size: tuple[int, int]
+) -> None:
+    page = opened(review, context, name)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    assert picture_share(page) >= 0.45
+    shown = page.locator(".evidence.current")
+    expect(shown).to_have_count(2)
+    scenes = page.locator(".scene.own")
+    for n in range(2):
+        scene, evidence = scenes.nth(n).bounding_box(), shown.nth(n).bounding_box()
+        assert scene
+        assert evidence
+        assert scene["x"] - 1 <= evidence["x"] < evidence["x"] + evidence["width"] <= scene["x"] + scene["width"] + 1
+
+
+def test_on_a_phone_every_button_can_be_reached(review: ServedReview, browser: Browser, name: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = opened(review, context, name)
+    reach_buttons(page)
+    press(page, "d", "a", "n")
+    reach_buttons(page)
+    context.close()
 
 
 def test_a_link_that_is_drawn_offline_survives_a_reload_and_is_saved_once(
@@ -245,7 +321,7 @@ def test_a_link_that_comes_after_the_board_was_closed_opens_it_again(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
     page = opened(review, context, name)
-    press(page, "a", "a", "f")
+    press(page, "Shift+A", "Shift+A", "f")
     expect(page.locator("#confirm-submit")).to_be_visible()
     press(page, "Enter")
     page.wait_for_url(re.compile(r"/$"))

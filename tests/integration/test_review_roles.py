@@ -252,7 +252,7 @@ LINES: Final[tuple[Line, ...]] = (
     *work_of(API + "/undo", "POST", None, {"in hand": "working"}, {**NO_MORE, "without a save": "fresh"}),
     *work_of(API + "/redo", "POST", None, {}, {**NO_MORE, "without an undo": "working"}),
     *work_of(API + "/submit", "POST", None, {"decided": "decided"}, NO_MORE),
-    *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working", "complete": "complete"}),
+    *work_of(API + "/reopen", "POST", None, {"submitted": "submitted"}, {"in hand": "working"}),
     *work_of(API + "/release", "POST", None, {"without a save": "fresh"}, {"in hand": "working", **NO_MORE}),
     *work_of(API + "/comments", "POST", {"place": "0", "text": "Is she Ana?"}, ANY_STATE, {}),
     *work_of(API + "/lease", "POST", None, {"in hand": "working"}, {}),
@@ -296,8 +296,10 @@ LINES: Final[tuple[Line, ...]] = (
     get("/progress", "page", LOOKERS, lambda w, b: "/progress"),
     get("/api/progress", "table", LOOKERS, lambda w, b: "/api/progress"),
     get("/api/progress", "table as CSV", LOOKERS, lambda w, b: "/api/progress?format=csv"),
+    get("/api/units", "table as CSV", LOOKERS, lambda w, b: "/api/units?format=csv&queue=turns"),
     get("/api/comments", "table", JUDGES, lambda w, b: "/api/comments"),
     get("/api/comments", "table as CSV", JUDGES, lambda w, b: "/api/comments?format=csv"),
+    get("/api/openapi.json", "description", ALL, lambda w, b: "/api/openapi.json"),
     get("/news", "page", ALL, lambda w, b: "/news"),
     get("/api/news", "list", ALL, lambda w, b: "/api/news"),
     form("/news/seen", "own", ALL, lambda w, b: Ask("/news/seen", {"until": "2026-11-26T06:00:00.000Z"})),
@@ -305,7 +307,7 @@ LINES: Final[tuple[Line, ...]] = (
     form("/backup", "new", OWNER, lambda w, b: Ask("/backup", {})),
     get("/backup/{name}", "while work is hidden", OWNER, lambda w, b: f"/backup/{backed_up(w)}", 409),
     get("/backup/{name}", "none", OWNER, lambda w, b: "/backup/2026-11-26T055300.000Z.zip", 404),
-    get("/backup/{name}", "another file", OWNER, lambda w, b: "/backup/..%2Fsecret", 404),
+    get("/backup/{name}", "another file", OWNER, lambda w, b: "/backup/secret", 404),
     get("/pay", "page", OWNER, lambda w, b: "/pay"),
     get("/api/pay", "table", OWNER, lambda w, b: "/api/pay"),
     get("/api/pay", "table as CSV", OWNER, lambda w, b: "/api/pay?format=csv"),
@@ -381,6 +383,10 @@ LINES: Final[tuple[Line, ...]] = (
     get(DISPUTE, "another's", JUDGES, lambda w, b: f"/api/adjudicate/{strange_dispute(w, b)[0]}", 404),
     get(DISPUTE, "annotator's own", JUDGES, lambda w, b: f"/api/adjudicate/{w.work(b)}", 404),
     get(DISPUTE, "of an open unit", JUDGES, lambda w, b: f"/api/adjudicate/{reopened(w, b)}", 409),
+    Line("POST", API + "/return", "of an open unit", JUDGES, lambda w, b: giving_back(w.work("other", "submitted"))),
+    Line("POST", API + "/return", "of a complete unit", JUDGES, lambda w, b: giving_back(w.work("other", "complete"))),
+    Line("POST", API + "/return", "in hand", JUDGES, lambda w, b: giving_back(w.work("other")), 409),
+    Line("POST", API + "/return", "none", JUDGES, lambda w, b: giving_back("0" * 16), 404),
     Line("POST", f"{DISPUTE}/return", "own", JUDGES, lambda w, b: returning(*w.dispute(b))),
     Line("POST", f"{DISPUTE}/return", "another's", JUDGES, lambda w, b: returning(*strange_dispute(w, b)), 404),
     Line("POST", f"{DISPUTE}/return", "other unit's", JUDGES, lambda w, b: returning(w.dispute(b)[0], w.work(b)), 404),
@@ -502,6 +508,10 @@ def two(world: World) -> str:
 def planting(queue_id: str) -> dict[str, str]:
     world_seed = str(secrets.randbelow(10**9))
     return {"queue": queue_id, "count": "1", "trusted": "drafts", "seed": world_seed}
+
+
+def giving_back(work: str) -> Ask:
+    return Ask(f"/api/work/{work}/return", body={"note": "Look again."})
 
 
 def returning(assignment_id: str, work: str) -> Ask:

@@ -1,4 +1,4 @@
-"""The table of tasks, a task's page and the page of assignment in Chromium: wide and narrow, light and dark, with axe."""
+"""The table of tasks, a task's page and the page of assignment in Chromium: wide, narrow, light and dark, with axe."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from walk_report import ARGUMENTS, _listen, _overflow, _picture, find_axe_proble
 
 from reeltalk.review.web import cookie_name
 
-VIEWS = ((1366, "light"), (1366, "dark"), (390, "light"), (390, "dark"))
+VIEWS: tuple[tuple[int, Any], ...] = ((1366, "light"), (1366, "dark"), (390, "light"), (390, "dark"))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         "/api/units/assign",
         {"units": units[6:9], "people": [found.browsers["other"].id], "groups": [group], "deadline": "2030-01-31"},
     )
-    terms = {"people": [found.browsers["other"].id], "groups": [group], "least": 5, "most": 40, "deadline": "2020-05-01"}
+    terms = {
+        "people": [found.browsers["other"].id],
+        "groups": [group],
+        "least": 5,
+        "most": 40,
+        "deadline": "2020-05-01",
+    }
     owner.api("POST", "/api/duties", {"queue": found.other_queue(), **terms})
     owner.form(f"/units/{units[3]}/comments", text="Is this the red cup?")
     return found
@@ -74,7 +80,8 @@ def test_every_page_at_every_width_and_scheme(world: World, chromium: str) -> No
                 wrong += [f"{page} at {width} px, {scheme}: {what}" for what in found]
                 heard.clear()
                 if shots is not None:
-                    _picture(tab, shots / f"{number:02d}-{page.strip('/').split('?')[0].replace('/', '-')}-{width}-{scheme}.png")
+                    what = page.strip("/").split("?")[0].replace("/", "-")
+                    _picture(tab, shots / f"{number:02d}-{what}-{width}-{scheme}.png")
             context.close()
         browser.close()
     assert wrong == []

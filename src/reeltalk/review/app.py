@@ -41,6 +41,7 @@ from reeltalk.review.routes import (
     board,
     collecting,
     comments,
+    description,
     guidelines,
     media,
     pay,
@@ -52,6 +53,25 @@ from reeltalk.review.routes import (
 from reeltalk.review.tables import InvitationRow, PersonRow
 from reeltalk.review.thumbnails import ThumbnailMaker
 from reeltalk.review.web import page
+
+AREAS: Final = (
+    accounts,
+    work,
+    media,
+    board,
+    quality,
+    pay,
+    units,
+    comments,
+    collecting,
+    assignment,
+    guidelines,
+    backups,
+    training,
+    administration,
+    description,
+)
+"""The modules of all routes."""
 
 
 def create_app(project: ReviewProject, address: Address | None = None) -> FastAPI:
@@ -66,27 +86,12 @@ def create_app(project: ReviewProject, address: Address | None = None) -> FastAP
     app.state.project, app.state.address = project, address
     app.state.login_limiter, app.state.one_time_secrets = LoginLimiter(), OneTimeSecrets()
     app.state.thumbnails = ThumbnailMaker()
-    areas = (
-        accounts,
-        work,
-        media,
-        board,
-        quality,
-        pay,
-        units,
-        comments,
-        collecting,
-        assignment,
-        guidelines,
-        backups,
-        training,
-        administration,
-    )
-    for area in areas:
-        app.include_router(area.router)
+    app.state.routers = tuple(area.router for area in AREAS)
+    for router in app.state.routers:
+        app.include_router(router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
     app.state.paths = frozenset(
-        route.path for area in areas for route in area.router.routes if isinstance(route, Route)
+        route.path for router in app.state.routers for route in router.routes if isinstance(route, Route)
     )
     app.add_exception_handler(ApiError, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)

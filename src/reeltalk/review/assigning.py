@@ -85,6 +85,8 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
             regain_place(change, own, session.get_one(UnitRow, own.unit_id))
         renew_lease(own, lease_minutes=lease_minutes, now=change.at)
         return own
+    if not reach_of(session, person_id, queue_id).works:
+        return None
     training = training_state(session, queue, person_id)
     if training is not None and training.is_due:
         return _train(change, queue, person_id, lease_minutes=lease_minutes)
@@ -149,7 +151,7 @@ def _first_free(
     return None
 
 
-def order_of(queue: QueueRow, person_id: str) -> tuple[ColumnElement[Any], ...]:
+def order_of(queue: QueueRow, person_id: str) -> tuple[Any, ...]:
     """As SQL: the order in which a person gets the units of a queue, as its setting `order` says.
 
     `given` is the order of the benchmark, `video` that of the names of videos, and `random` an order of each person's
@@ -415,13 +417,13 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
         .having(func.count() >= queue.overlap)
     )
     has_room = or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None))
-    training = training_state(session, queue, person_id)
+    reach = reach_of(session, person_id, queue_id)
+    training = training_state(session, queue, person_id) if reach.works else None
     if training is not None and training.is_due:
         return training.tasks - training.submitted
     if training is not None and training.has_failed:
         return 0
     free = and_(UnitRow.id.not_in(own), ~is_training(), has_room, may_take(person_id))
-    reach = reach_of(session, person_id, queue_id)
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
     if not reach.has_units and reach.general and reach.most is None:
         return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0

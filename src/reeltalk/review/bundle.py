@@ -145,7 +145,7 @@ def _refuse_circles(needs: Mapping[str, list[str]]) -> None:
 def bundled_style(folder: Path) -> str:
     """All style sheets of a folder as one."""
     sheets = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.css"))}
-    order = [name for name in _FIRST_SHEETS if name in sheets]
+    order: list[str] = [name for name in _FIRST_SHEETS if name in sheets]
     order += [name for name in sheets if name not in order]
     # `:where` adds nothing to the weight of the selectors within.
     return "".join(

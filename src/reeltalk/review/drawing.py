@@ -1,6 +1,6 @@
 """Geometry of the charts of progress, which a template draws as SVG. Lengths are in the units of the picture."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
@@ -68,7 +68,7 @@ class BarChart:
     height: int = BAR_HEIGHT
 
 
-def line_chart(queue: QueueOverTime) -> LineChart:
+def draw_line(queue: QueueOverTime) -> LineChart:
     """The chart of what was submitted so far; the queue has at least one day."""
     first, today = queue.days[0][0], queue.days[-1][0]
     goal = queue.submitted + queue.needed
@@ -99,7 +99,7 @@ def line_chart(queue: QueueOverTime) -> LineChart:
     return LineChart(" ".join(points), y(goal), band, ahead, _dates(first, last, x), _amounts(top, LINE_HEIGHT))
 
 
-def bar_chart(queue: QueueOverTime) -> BarChart:
+def draw_bars(queue: QueueOverTime) -> BarChart:
     """The chart of the work of each day; the queue has at least one day."""
     weekly = len(queue.days) > MOST_BARS
     step = 7 if weekly else 1
@@ -165,9 +165,9 @@ def _amounts(top: int, height: int) -> tuple[Tick, ...]:
 
 def _dates(first: date, last: date, x: Callable[[date], float], most: int = DATES) -> tuple[Tick, ...]:
     days = (last - first).days
-    count = min(most, days)
-    if count < 1:
-        return (Tick(x(first), f"{first:%d %b}"),)
-    chosen: Sequence[date] = [first + timedelta(days=round(days * number / count)) for number in range(count + 1)]
+    step = max(1, -(-days // most))
     long = days > 300
-    return tuple(Tick(x(day), f"{day:%b %Y}" if long else f"{day.day} {day:%b}") for day in chosen)
+    return tuple(
+        Tick(x(day), f"{day:%b %Y}" if long else f"{day.day} {day:%b}")
+        for day in (first + timedelta(days=number) for number in range(0, days + 1, step))
+    )

@@ -245,7 +245,8 @@ def drop_duties(change: Transaction, unit_ids: Iterable[str]) -> None:
 
 def unit_duties(session: Session, unit_ids: Iterable[str]) -> list[DutyRow]:
     """All duties of some units."""
-    wanted, found = list(unit_ids), []
+    wanted = list(unit_ids)
+    found: list[DutyRow] = []
     for start in range(0, len(wanted), _BATCH):
         query = select(DutyRow).where(DutyRow.unit_id.in_(wanted[start : start + _BATCH]))
         found += session.scalars(query.order_by(DutyRow.created_at, DutyRow.id)).all()
@@ -329,6 +330,8 @@ class Reach:
     """Most units of the queue that they get without a duty for the unit itself."""
     has_units: bool
     """Some units of the queue have duties of their own."""
+    works: bool
+    """They may take some units of the queue, or could."""
 
     @property
     def taken(self) -> Any:
@@ -348,10 +351,11 @@ def reach_of(session: Session, person_id: str, queue_id: str) -> Reach:
     """Which units of a queue somebody may take."""
     every = queue_duties(session, queue_id)
     own = _own(session, person_id, every)
-    has_units = session.scalars(
-        select(DutyRow.id).where(DutyRow.queue_id == queue_id, DutyRow.unit_id.is_not(None)).limit(1)
-    ).first()
-    return Reach(person_id, queue_id, not every or bool(own), _most(own), has_units is not None)
+    units = select(DutyRow.id).where(DutyRow.queue_id == queue_id, DutyRow.unit_id.is_not(None)).limit(1)
+    has_units = session.scalars(units).first() is not None
+    general = not every or bool(own)
+    works = general or (has_units and session.scalars(units.where(of_person(person_id))).first() is not None)
+    return Reach(person_id, queue_id, general, _most(own), has_units, works)
 
 
 def _own(session: Session, person_id: str, duties: Sequence[DutyRow]) -> list[DutyRow]:
@@ -494,13 +498,8 @@ def queue_assignments(session: Session) -> list[QueueAssignment]:
         name = group.name if group is not None else names.get(row.person_id or "", "")
         terms = Terms(row.deadline, row.least, row.most)
         duties.setdefault(row.queue_id, []).append(QueueDuty(row.id, name, group is not None, terms, found))
-    units: dict[str, int] = dict(
-        session.execute(
-            select(DutyRow.queue_id, func.count(DutyRow.unit_id.distinct()))
-            .where(DutyRow.unit_id.is_not(None))
-            .group_by(DutyRow.queue_id)
-        ).all()  # type: ignore[arg-type]
-    )
+    counted = select(DutyRow.queue_id, func.count(DutyRow.unit_id.distinct())).where(DutyRow.unit_id.is_not(None))
+    units = {queue_id: count for queue_id, count in session.execute(counted.group_by(DutyRow.queue_id))}
     queues = session.scalars(select(QueueRow).where(QueueRow.task.in_(TASKS)).order_by(QueueRow.position, QueueRow.id))
     return [
         QueueAssignment(row.id, row.title, row.overlap, tuple(duties.get(row.id, ())), units.get(row.id, 0))

@@ -533,6 +533,8 @@ def may_get(person_id: str) -> ColumnElement[bool]:
     held_gold = exists().where(
         held.person_id == person_id,
         held.unit_id == gold.id,
+        # Training says openly what it is, and keeps nobody from other work on its turns.
+        held.role == "annotator",
         gold.gold.is_not(None),
         gold.id != UnitRow.id,
         _shows(UnitRow, gold),

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from reeltalk.review.assigning import ANNOTATOR
 from reeltalk.review.database import Pay
 from reeltalk.review.tables import AssignmentRow, EntryRow, UnitRow
+from reeltalk.review.training import TRAINEE
 
 CENT: Final = Decimal("0.01")
 BASES: Final = {"unit": "task", "turn": "turn", "hour": "hour"}
@@ -47,7 +48,7 @@ class MonthOfWork:
 def months_of_work(
     session: Session, turn_seconds: Mapping[tuple[str, str], float], *, only: str | None = None
 ) -> list[MonthOfWork]:
-    """Everybody's work by month, newest month first, then by person.
+    """Everybody's work by month, newest month first, then by person. Training is no work.
 
     Args:
         session: The database.
@@ -59,11 +60,13 @@ def months_of_work(
     submitted = (
         select(AssignmentRow.person_id, month, func.count(), func.sum(places))
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
-        .where(AssignmentRow.submitted_at.is_not(None))
+        .where(AssignmentRow.submitted_at.is_not(None), AssignmentRow.role != TRAINEE)
         .group_by(AssignmentRow.person_id, month)
     )
-    saved = select(EntryRow.assignment_id, EntryRow.place, AssignmentRow.person_id, EntryRow.at).join(
-        AssignmentRow, AssignmentRow.id == EntryRow.assignment_id
+    saved = (
+        select(EntryRow.assignment_id, EntryRow.place, AssignmentRow.person_id, EntryRow.at)
+        .join(AssignmentRow, AssignmentRow.id == EntryRow.assignment_id)
+        .where(AssignmentRow.role != TRAINEE)
     )
     if only is not None:
         submitted = submitted.where(AssignmentRow.person_id == only)

@@ -183,8 +183,8 @@ def check_settlement(session: Session, unit: UnitRow, task: ReviewTask, place: s
         unit: A complete unit.
         task: Its task.
         place: The place.
-        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`. A written value may
-            say whose its fields are: `"from": {FIELD: ASSIGNMENT}`.
+        value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`, with an optional `"note"` and `"unsure"`. A written value
+            may say whose its fields are: `"from": {FIELD: ASSIGNMENT}`.
 
     Raises:
         InvalidValue: It is neither, the place is settled, or a field is not as in the work that it is said to be from.

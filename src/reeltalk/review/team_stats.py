@@ -369,7 +369,7 @@ class Speeds:
         return {turn: seconds for worked in self._seconds.values() for turn, seconds in worked.items()}
 
 
-def read_activity(session: Session) -> dict[tuple[str, str], float]:
+def measured_activity(session: Session) -> dict[tuple[str, str], float]:
     """Seconds of activity that browsers measured, by assignment and place."""
     rows = session.execute(
         select(EntryRow.assignment_id, EntryRow.place, EntryRow.active_s).where(EntryRow.active_s > 0)
@@ -545,7 +545,7 @@ class TeamStatsCache:
                 changed = self._read_on(session)
                 self._speeds.read_on(session)
                 gold = gold_results(session)
-                gaps, active = self._speeds.of_turns(), read_activity(session)
+                gaps, active = self._speeds.of_turns(), measured_activity(session)
                 times = times_by_person(session, gaps, active)
                 gold_measures, handed = read_gold(session), read_handed(session)
                 queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position)).all()

@@ -114,7 +114,7 @@ def _tasks_for(session: Session, queue: QueueRow, person_id: str) -> list[UnitRo
 
 
 def was_not_trained_on(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: this person has done no training task that is a copy of it, and does not know its answers."""
+    """As SQL about a unit: this person has not trained on a copy of it, whose answers they know."""
     copy, held = aliased(UnitRow), aliased(AssignmentRow)
     return ~exists().where(
         held.unit_id == copy.id,
@@ -190,17 +190,17 @@ def is_as_known(task: ReviewTask, content: Mapping[str, Json], place: str, given
         given: What somebody answered; None if nothing.
         known: What is right; None if there should be nothing, such as no link.
     """
-    if given is None or known is None:
-        essences = [task.essence(content, place, value) if value is not None else None for value in (given, known)]
-        return essences[0] == essences[1]
-    if task.kind == "turns":
-        if (given["decision"] in _GONE) or (known["decision"] in _GONE):
-            return bool(given["decision"] == known["decision"])
-        changed = [_changed(task, content, place, value) for value in (given, known)]
-        return bool(changed[0] & changed[1]) if changed[1] else not changed[0]
-    essences: list[Any] = [task.essence(content, place, value) for value in (given, known)]
-    if task.kind == "links" and all(isinstance(found, dict) and found for found in essences):
-        return all(essences[0][name] == essences[1][name] for name in ("relations", "skills"))
+    essences: list[Any] = [
+        task.essence(content, place, value) if value is not None else None for value in (given, known)
+    ]
+    if given is not None and known is not None:
+        if task.kind == "turns":
+            if given["decision"] in _GONE or known["decision"] in _GONE:
+                return bool(given["decision"] == known["decision"])
+            changed = [_changed(task, content, place, value) for value in (given, known)]
+            return bool(changed[0] & changed[1]) if changed[1] else not changed[0]
+        if task.kind == "links" and all(isinstance(found, dict) and found for found in essences):
+            return all(essences[0][name] == essences[1][name] for name in ("relations", "skills"))
     return bool(essences[0] == essences[1])
 
 

@@ -251,7 +251,7 @@ class _History:
                     unit.results = {at: row for at, row in unit.results.items() if row[1] not in BY_ADJUDICATOR}
                 if kind in ("unsettle", "reconsider"):
                     unit.set_aside = _digest(None)
-            case "aside":
+            case "set_aside":
                 self._unit(subject).set_aside = _digest(canonical_json(after["problems"]))
             case "result":
                 value, people = _digest(canonical_json(after["value"])), canonical_json(after["people"])

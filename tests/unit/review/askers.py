@@ -14,6 +14,7 @@ from team import Browser, Team, client_of, small_content
 
 from reeltalk.review import people
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take_unit
+from reeltalk.review.backups import list_backups
 from reeltalk.review.captions import speech_file
 from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.database import PLAYABLE
@@ -172,7 +173,7 @@ class World:
             return take_unit(change, row, browser.id, ADJUDICATOR, lease_minutes=30).id, works[0]
 
     def training(self) -> str:
-        """The id of a fresh training task of the queue of turns, which nobody has begun; a settled unit is its source."""
+        """The id of a fresh training task of the queue of turns, which nobody has begun."""
         unit = self.unit()
         with self.changing() as change:
             source = change.session.get_one(UnitRow, unit)
@@ -194,7 +195,7 @@ class World:
             add_training(change, source.queue_id, [unit])
             change.session.flush()
             query = select(UnitRow).where(UnitRow.queue_id == source.queue_id, is_training())
-            return next(row.id for row in change.session.scalars(query) if row.gold["source"] == unit)
+            return str(next(row.id for row in change.session.scalars(query) if row.gold["source"] == unit))
 
     def trained(self, whose: str | Browser, *, submitted: bool = True) -> str:
         """The id of somebody's work on a fresh training task, which they submitted."""
@@ -343,6 +344,7 @@ def known(world: World) -> dict[str, list[str]]:
     found["start_s"], found["length_s"] = ["0"], ["30"]
     found["path"] = ["review.css"]
     found["token"] = ["nothing"]
+    found["name"] = [backup.name for backup in list_backups(world.team.project)] or ["nothing"]
     found["first"] = found["second"] = found["person_id"]
     return found
 

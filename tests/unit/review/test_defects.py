@@ -351,8 +351,7 @@ def test_1_apply_sets_a_bad_task_aside_says_which_and_applies_the_rest(team: Tea
     (aside,) = applied.aside
     assert (aside.unit_id, aside.place, aside.field) == (unit_of(team, bad).id, "1", "evidence.0.end_s")
     told = "\n".join(applied.lines(team.project.benchmark, dry_run=False))
-    name = unit_of(team, bad).title
-    assert f"set aside: {name}, turn 2: the end of evidence 1 is 5000 s, but the video lasts only 20 s" in told
+    assert f"set aside: {aside.title}, turn 2: the end of evidence 1 is 5000 s, but the video lasts only 20 s" in told
     assert "1 task was left out; return the work" in told
     assert unit_of(team, bad).set_aside == [{"place": "1", "field": "evidence.0.end_s", "problem": aside.problem}]
     # It is still in review: its author takes it back, or a lead returns it, and then it is applied.

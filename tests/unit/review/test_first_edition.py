@@ -81,6 +81,8 @@ def within(before: Any, now: Any, where: str = "") -> None:
             assert name in now, f"{where}/{name}"
             within(value, now[name], f"{where}/{name}")
     elif isinstance(before, list):
+        # A vocabulary was the list of its labels.
+        now = now["labels"] if "/vocabularies/" in where and isinstance(now, dict) else now
         assert isinstance(now, list), where
         assert len(before) == len(now), where
         for number, (old, new) in enumerate(zip(before, now, strict=True)):

@@ -208,3 +208,13 @@ def test_people_and_models_tag_by_the_same_manual() -> None:
     assert model.heard[0].text == Prompt.load(TAGGING_MANUAL).text
     titles = [section.title.split(":")[0] for section in TAGGING.manual.sections]
     assert titles == ["", "TARGET", "CONTENT", "THINKING", "TYPES", "Examples"]
+
+
+@pytest.mark.parametrize("task", [TAGGING, TYPES], ids=lambda task: task.kind)
+def test_the_screen_gets_closed_vocabularies_with_keys_and_the_manual(task: LabelsTask) -> None:
+    shown = task.visible_content({"turns": []}, {})
+    assert list(shown["vocabularies"]) == [vocabulary.name for vocabulary in task.vocabularies]
+    for known in shown["vocabularies"].values():
+        assert known["closed"]
+        assert len(known["labels"]) == len(set(known["keys"])) == len(known["says"])
+    assert shown["manual"]["signature"] == task.manual.signature

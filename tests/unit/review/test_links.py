@@ -195,4 +195,7 @@ def test_lines_tell_a_link_in_words(unit: Any) -> None:
 
 def test_the_page_names_all_nine_skills() -> None:
     assert set(TASK.skills) == {skill.value for skill in Skill}
-    assert {method.relation for method in TASK.methods.values()} <= set(TASK.relations)
+    shown = TASK.visible_content({"unit": "pair"}, {})
+    assert {method["relation"] for method in shown["methods"]} <= set(TASK.relations)
+    assert shown["vocabularies"]["skills"]["says"]["II"] == "intention inference"
+    assert all(known["closed"] for known in shown["vocabularies"].values())

@@ -9,7 +9,7 @@ import pytest
 from askers import World
 from team import make_team
 
-from reeltalk.review.drawing import LEFT, LINE_HEIGHT, RIGHT, WIDTH, bar_chart, line_chart
+from reeltalk.review.drawing import LEFT, LINE_HEIGHT, RIGHT, WIDTH, draw_bars, draw_line
 from reeltalk.review.progress import FARTHEST, forecast_of, progress_over_time, queue_over_time
 from reeltalk.review.tables import AssignmentRow
 
@@ -87,7 +87,7 @@ def test_turns_are_counted_once_for_each_person_and_without_today_in_the_forecas
 )
 def test_charts_stay_in_their_frame(turns: dict[date, int], needed: int) -> None:
     queue = queue_over_time("turns", "Turns", turns, needed, TODAY)
-    lines, bars = line_chart(queue), bar_chart(queue)
+    lines, bars = draw_line(queue), draw_bars(queue)
     points = re.findall(r"([-\d.]+),([-\d.]+)", f"{lines.line} {lines.band} {lines.ahead}")
     assert points
     for x, y in points:

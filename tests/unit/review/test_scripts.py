@@ -77,7 +77,7 @@ def documented_keys(page: str, section: str) -> dict[str, list[str]]:
     ("page", "section", "scripts", "least"),
     [
         ("review.md", "Review a task", ("turns.js", "editor.js", "watch.js"), 10),
-        ("review-team.md", "Link chains", ("linkkeys.js",), 6),
+        ("review-team.md", "Link chains", ("editor.js", "links.js"), 6),
         ("review-team.md", "Tag turns", ("editor.js", "labels.js"), 4),
     ],
 )

@@ -149,7 +149,7 @@ def test_pictures_are_made_when_they_are_asked_for(team: Team) -> None:
     answer = pictures(ann, whole["address"])
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
     assert answer.headers["cache-control"].startswith("private")
-    picture = cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)
+    picture: Any = cv2.imdecode(np.frombuffer(answer.content, np.uint8), cv2.IMREAD_COLOR)
     height, width = picture.shape[0] // 4, picture.shape[1] // whole["columns"]
     tiles = [picture[n // 10 * height :][:height, n % 10 * width : (n % 10 + 1) * width] for n in range(whole["count"])]
     assert [number_of(cv2.resize(tile, (320, 96))) for tile in tiles] == [5 + 10 * n for n in range(40)]

@@ -8,11 +8,15 @@ import pytest
 from sqlalchemy import select
 from team import Browser, Team, make_team, small_content
 
+from reeltalk.review.administration import members
 from reeltalk.review.applying.stage import apply_reviews
-from reeltalk.review.assigning import ANNOTATOR, take_unit
+from reeltalk.review.assigning import ANNOTATOR, open_units, take_unit
 from reeltalk.review.events import OPERATOR, transaction
-from reeltalk.review.gold import count_gold, gold_results, plant_gold
-from reeltalk.review.tables import AssignmentRow, EventRow, QueueRow, ResultRow, UnitRow
+from reeltalk.review.gold import count_gold, gold_results
+from reeltalk.review.importing import add_queue
+from reeltalk.review.pay import months_of_work
+from reeltalk.review.tables import AssignmentRow, EventRow, QueueRow, ResultRow, UnitRow, moment
+from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.turns import TurnsTask
 from reeltalk.review.team_stats import TeamStatsCache, people_progress, queue_progress
 from reeltalk.review.training import TRAINEE, is_as_known, training_state
@@ -109,6 +113,8 @@ def test_nothing_of_the_training_counts(team: Team) -> None:
         (progress,) = people_progress(session, only=browser.id)
         assert (progress.done, progress.turns, progress.open) == (0, 0, 0)
         assert gold_results(session) == {}
+        assert months_of_work(session, {}, only=browser.id) == []
+        assert next(member.submitted for member in members(session) if member.row.id == browser.id) == 0
         assert count_gold(session) == 0
         assert len(session.scalars(select(ResultRow)).all()) == results
         assert set(session.scalars(select(AssignmentRow.role).where(AssignmentRow.person_id == browser.id))) == {
@@ -148,12 +154,12 @@ def test_the_original_of_a_training_task_never_reaches_who_trained_on_it(team: T
         change.record("overlap", "turns", before={"overlap": 1}, after={"overlap": 2})
         original = change.session.scalars(select(UnitRow).where(UnitRow.state == "done")).one()
         name = original.target_id
-        plant_gold(change, "turns", count=2, seed=1, trusted="drafts")
     # The original is open again, and has a place for a second person.
     judge = team.member("Judith", "adjudicator")
     with transaction(team.project.database, judge.id) as change:
         work = change.session.scalars(select(AssignmentRow).where(AssignmentRow.unit_id == original.id)).one()
         send_back(change, judge.id, work.id, "Look again.")
+    assert name is not None
     assert any_of(team, "Cy", name), "it reaches who did not train on it"
     browser = team.member("Ada", "annotator")
     do(browser, browser.next("turns"), at_0=["ambiguous"])
@@ -166,7 +172,18 @@ def test_the_original_of_a_training_task_never_reaches_who_trained_on_it(team: T
             .where(AssignmentRow.person_id == browser.id)
         ).all()
     assert [role for target, role in held if target == name] == [TRAINEE]
-    assert len(held) >= 5
+    assert len(held) == 4
+
+
+def test_other_work_on_what_was_trained_on_is_open_to_everybody(team: Team) -> None:
+    with_round(team, tasks=1)
+    with transaction(team.project.database, OPERATOR) as change:
+        drafts = list(TASKS["tagging"].drafts(small_content(5)))
+        add_queue(change, "tagging", "tagging", drafts, title="Tag")
+    browser = team.member("Ada", "annotator")
+    do(browser, browser.next("turns"))
+    with team.project.database.reading() as session:
+        assert open_units(session, "tagging", browser.id, moment()) == 5
 
 
 def test_submitted_training_cannot_be_taken_back(team: Team) -> None:

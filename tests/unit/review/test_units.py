@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from askers import World
 from review_projects import QUEUE, decide, small_project, submit
-from sqlalchemy import event, select, update
+from sqlalchemy import delete, event, select, update
 from team import Browser, make_team
 
 from reeltalk.review.assigning import ANNOTATOR, take_unit
@@ -28,21 +28,9 @@ from reeltalk.review.tables import (
     UnitWordsRow,
     VideoRow,
 )
-from reeltalk.review.units import (
-    Sight,
-    UnitDetail,
-    UnitPage,
-    UnitQuery,
-    find_units,
-    give_units,
-    matching_ids,
-    put_deadline,
-    return_units,
-    sight_of,
-    spoken_place,
-    take_units_away,
-    unit_detail,
-)
+from reeltalk.review.unit_changes import give_units, put_deadline, return_units, take_units_away
+from reeltalk.review.unit_detail import UnitDetail, spoken_place, unit_detail
+from reeltalk.review.units import Sight, UnitPage, UnitQuery, find_units, matching_ids, sight_of
 from reeltalk.review.verifying import verify_history
 
 GIVEN = [f"u{number}" for number in range(8)]
@@ -140,7 +128,7 @@ def test_words_names_people_videos_and_tasks(project: ReviewProject) -> None:
 def test_words_in_every_script_are_found_without_case(project: ReviewProject) -> None:
     with transaction(project.database, OPERATOR) as change:
         change.session.execute(update(UnitRow).where(UnitRow.id == "u1").values(title='Кухня "утро" 厨房 🎬 \\ %'))
-        change.session.execute(UnitWordsRow.__table__.delete())
+        change.session.execute(delete(UnitWordsRow))
     describe_all(project.database)
     for words in ("кухня", "КУХНЯ УТРО", "厨房", "🎬", '"утро"', "\\", "%"):
         assert ids(project, q=words) == ["u1"], words
@@ -506,3 +494,11 @@ def test_who_could_see_all_work_on_a_unit_does_not_work_on_it_when_it_is_open_ag
             assert unit is not None
             found[person] = (unit.unit_id, left)
     assert found == {"jo": ("u1", 7), "olga": ("u1", 7), "cai": ("u0", 7)}
+
+
+def test_training_is_only_for_those_who_may_work_in_its_queue(world: World) -> None:
+    world.training()
+    owner, other, third = (world.browsers[name] for name in ("owner", "other", "third"))
+    assert owner.api("POST", "/api/duties", {"queue": "turns", "people": [other.id]}).status_code == 200
+    assert third.form("/queues/turns/next").headers["location"] == "/?nothing=1"
+    assert other.form("/queues/turns/next").headers["location"].startswith("/work/")

@@ -273,13 +273,13 @@ def _note_aside(change: Transaction, made: NextRevision) -> None:
     session = change.session
     for unit in session.scalars(select(UnitRow).where(UnitRow.set_aside.is_not(None))).all():
         if unit.id not in made.aside:
-            change.record("aside", unit.id, before={"problems": unit.set_aside}, after={"problems": None})
+            change.record("set_aside", unit.id, before={"problems": unit.set_aside}, after={"problems": None})
             unit.set_aside = None
     for unit_id, found in made.aside.items():
         unit = session.get_one(UnitRow, unit_id)
         problems = [{"place": one.place, "field": one.field, "problem": one.problem} for one in found]
         if unit.state == DONE and unit.set_aside != problems:
-            change.record("aside", unit_id, before={"problems": unit.set_aside}, after={"problems": problems})
+            change.record("set_aside", unit_id, before={"problems": unit.set_aside}, after={"problems": problems})
             unit.set_aside = problems
 
 

@@ -289,7 +289,7 @@ async def event_filter(
 Filter = Annotated[EventFilter, Depends(event_filter)]
 
 
-class Event(BaseModel):
+class HistoryEvent(BaseModel):
     """A change. Place and values are withheld until all work on the unit is in."""
 
     seq: int
@@ -305,10 +305,10 @@ class Event(BaseModel):
     withheld: bool
 
 
-class Events(BaseModel):
+class HistoryPage(BaseModel):
     """Events, first to last."""
 
-    events: list[Event]
+    events: list[HistoryEvent]
     last: int
     """Ask for the events after this one next."""
 
@@ -346,7 +346,7 @@ def show_history(
         )
 
 
-@router.get("/api/events", response_model=Events, responses=CSV)
+@router.get("/api/events", response_model=HistoryPage, responses=CSV)
 def pull_events(
     project: ProjectHere,
     person: Owner,

@@ -1,5 +1,6 @@
 """Pairs and their dialogues: pairing people, the dialogue itself, and approval by adjudicators."""
 
+import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -140,7 +141,7 @@ def look(
             name=dialogue_name(row.number, session.get_one(PairRow, row.pair_id).goal),
             turns=turns,
             own=own,
-            video=video,
+            video_text=json.dumps(video, ensure_ascii=False),
             activities=unit.content["activities"],
         )
 

@@ -75,7 +75,7 @@ def read_guideline(
     return RedirectResponse("/", status_code=303)
 
 
-class Reading(BaseModel):
+class GuidelineRead(BaseModel):
     """Body of a reading."""
 
     model_config = ConfigDict(extra="forbid")
@@ -88,7 +88,7 @@ def read_in_editor(
     request: Request,
     project: ProjectHere,
     queue_id: str,
-    body: Reading,
+    body: GuidelineRead,
     person: Annotated[User, require_api(Action.LOOK)],
     key: RequestKey,
 ) -> JSONResponse:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from pydantic import BaseModel
 
 from reeltalk.review.access import Action
-from reeltalk.review.drawing import bar_chart, line_chart
+from reeltalk.review.drawing import draw_bars, draw_line
 from reeltalk.review.people import User, names_by_id
 from reeltalk.review.progress import FEWEST_DAYS, WINDOW, progress_over_time
 from reeltalk.review.quality import FEW, PersonQuality
@@ -132,7 +132,7 @@ def show_progress(request: Request, project: ProjectHere, person: Viewer) -> Res
     """Turns submitted over time, and when the rest will be in."""
     with project.database.reading() as session:
         queues = progress_over_time(session, datetime.now(UTC).date())
-    drawn = [(queue, line_chart(queue), bar_chart(queue)) if queue.days else (queue, None, None) for queue in queues]
+    drawn = [(queue, draw_line(queue), draw_bars(queue)) if queue.days else (queue, None, None) for queue in queues]
     return page(request, "progress.html", person, drawn=drawn, window=WINDOW, fewest=FEWEST_DAYS)
 
 

@@ -1,6 +1,6 @@
 """The table of units, the page of one unit, and what is done to many units at once: pages and JSON API."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from reeltalk.review import units
+from reeltalk.review import unit_changes, units
 from reeltalk.review.access import Action, may
 from reeltalk.review.comments import comments_view
 from reeltalk.review.database import ReviewProject
@@ -20,8 +20,11 @@ from reeltalk.review.idempotency import RequestKey, answer_once
 from reeltalk.review.people import User
 from reeltalk.review.routes.media import video_view
 from reeltalk.review.settling import next_dispute
+from reeltalk.review.sheets import CSV, Format, stream_csv
 from reeltalk.review.tables import PersonRow, QueueRow, VideoRow
-from reeltalk.review.units import Outcome, Sight, UnitDetail, UnitPage, UnitQuery, sight_of
+from reeltalk.review.unit_changes import Outcome
+from reeltalk.review.unit_detail import UnitDetail, unit_detail
+from reeltalk.review.units import Sight, UnitPage, UnitQuery, sight_of
 from reeltalk.review.web import ProjectHere, ShortText, page, plain_text, require, require_api, require_form
 from reeltalk.schema.record import Json
 
@@ -116,7 +119,7 @@ def confirm_change(
 def show_unit(request: Request, project: ProjectHere, unit_id: str, person: Viewer) -> Response:
     """One unit, read-only."""
     with project.database.reading() as session:
-        detail, row = units.unit_detail(session, _sight(session, project, person), unit_id)
+        detail, row = unit_detail(session, _sight(session, project, person), unit_id)
         comments: dict[str, Json] | None = None
         if may(person.role, Action.ADJUDICATE):
             comments = comments_view(session, person.id, row, names=detail.unit.state != "adjudication")
@@ -135,7 +138,7 @@ def show_unit(request: Request, project: ProjectHere, unit_id: str, person: View
 def adjudicate_now(project: ProjectHere, unit_id: str, person: Returner) -> Response:
     """Settle this unit now, if nobody else does."""
     with transaction(project.database, person.id) as change:
-        _, row = units.unit_detail(change.session, _sight(change.session, project, person), unit_id)
+        _, row = unit_detail(change.session, _sight(change.session, project, person), unit_id)
         minutes = project.settings.lease_minutes
         found = next_dispute(change, person.id, row.queue_id, lease_minutes=minutes, unit_id=row.id)
         if found is None:
@@ -162,7 +165,7 @@ def return_chosen(
     with transaction(project.database, person.id) as change:
         sight = _sight(change.session, project, person)
         chosen = _chosen(change.session, sight, unit, match, count)
-        outcome = units.return_units(change, sight, chosen, note, person_id=whose or None)
+        outcome = unit_changes.return_units(change, sight, chosen, note, person_id=whose or None)
     return _done(request, person, outcome, "returned", match)
 
 
@@ -183,7 +186,7 @@ def assign_chosen(
     """Assign the chosen units to people and groups."""
     with transaction(project.database, person.id) as change:
         sight = _sight(change.session, project, person)
-        outcome = units.give_units(
+        outcome = unit_changes.give_units(
             change,
             sight,
             _chosen(change.session, sight, unit, match, count),
@@ -211,7 +214,7 @@ def unassign_chosen(
     with transaction(project.database, person.id) as change:
         sight = _sight(change.session, project, person)
         chosen = _chosen(change.session, sight, unit, match, count)
-        outcome = units.take_units_away(
+        outcome = unit_changes.take_units_away(
             change, sight, chosen, release=release == "yes", approval=project.settings.approval
         )
     return _done(request, person, outcome, "taken back", match)
@@ -231,7 +234,7 @@ def set_deadline_of_chosen(
     with transaction(project.database, person.id) as change:
         sight = _sight(change.session, project, person)
         chosen = _chosen(change.session, sight, unit, match, count)
-        outcome = units.put_deadline(change, sight, chosen, deadline.strip() or None)
+        outcome = unit_changes.put_deadline(change, sight, chosen, deadline.strip() or None)
     return _done(request, person, outcome, "given this deadline", match)
 
 
@@ -240,7 +243,7 @@ def _chosen(session: Session, sight: Sight, unit_ids: Sequence[str], match: str,
     if unit_ids:
         return unit_ids
     found = units.matching_ids(session, sight, UnitQuery.of_address(match))
-    units.check_same_count(found, count)
+    unit_changes.check_same_count(found, count)
     return found
 
 
@@ -263,7 +266,7 @@ class UnitIds(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    units: Annotated[list[Id], Field(min_length=1, max_length=units.MOST_ASSIGNED)]
+    units: Annotated[list[Id], Field(min_length=1, max_length=unit_changes.MOST_ASSIGNED)]
 
 
 class ReturnUnits(UnitIds):
@@ -302,18 +305,45 @@ class DeadlineOfUnits(UnitIds):
     """The last day, as `2026-12-31`; null for none."""
 
 
-@router.get("/api/units")
-def list_units(project: ProjectHere, person: Viewer, query: Annotated[UnitQuery, Query()]) -> UnitPage:
-    """A page of the units that match."""
+class ListQuery(UnitQuery):
+    """What of the table to list, and how."""
+
+    format: Format = "json"
+
+
+@router.get("/api/units", response_model=UnitPage, responses=CSV)
+def list_units(project: ProjectHere, person: Viewer, query: Annotated[ListQuery, Query()]) -> Any:
+    """A page of the units that match. As CSV you get all of them at once."""
     with project.database.reading() as session:
-        return units.find_units(session, _sight(session, project, person), query)
+        sight = _sight(session, project, person)
+        if query.format == "json":
+            return units.find_units(session, sight, query)
+        unit_ids = units.matching_ids(session, sight, query)
+    return stream_csv("tasks", _lines(project, person, unit_ids), _COLUMNS)
+
+
+_COLUMNS: Final = (
+    *("id", "name", "queue_title", "task", "video", "state", "people", "assigned"),
+    *("turns", "flags", "disputed", "notes", "unsure", "aside", "gold"),
+)
+
+
+def _lines(project: ReviewProject, person: User, unit_ids: Sequence[str]) -> Iterator[dict[str, Json]]:
+    for start in range(0, len(unit_ids), units.ON_A_PAGE):
+        with project.database.reading() as session:
+            sight = _sight(session, project, person)
+            for row in units.summaries(session, sight, unit_ids[start : start + units.ON_A_PAGE]):
+                line = {name: getattr(row, name) for name in _COLUMNS}
+                line["people"] = "; ".join(f"{one.name} ({one.state})" for one in row.people)
+                line["assigned"] = "; ".join(one.name for one in row.assigned)
+                yield line
 
 
 @router.get("/api/units/{unit_id}")
 def read_unit(project: ProjectHere, unit_id: str, person: Viewer) -> UnitDetail:
     """One unit: its turns, who works on it, its history, and once all work is in its settled values."""
     with project.database.reading() as session:
-        return units.unit_detail(session, _sight(session, project, person), unit_id)[0]
+        return unit_detail(session, _sight(session, project, person), unit_id)[0]
 
 
 @router.post("/api/units/return", response_model=OutcomeView)
@@ -327,7 +357,7 @@ def return_by_script(
     """Return submitted work on units to its annotators, with a note."""
 
     def do(change: Transaction, sight: Sight) -> Outcome:
-        return units.return_units(change, sight, body.units, body.note, person_id=body.person)
+        return unit_changes.return_units(change, sight, body.units, body.note, person_id=body.person)
 
     return _answer(request, project, body, person, key, do)
 
@@ -343,7 +373,7 @@ def assign_by_script(
     """Assign units to people and groups."""
 
     def do(change: Transaction, sight: Sight) -> Outcome:
-        return units.give_units(
+        return unit_changes.give_units(
             change,
             sight,
             body.units,
@@ -369,7 +399,7 @@ def unassign_by_script(
     """End all assignments of units."""
 
     def do(change: Transaction, sight: Sight) -> Outcome:
-        return units.take_units_away(
+        return unit_changes.take_units_away(
             change, sight, body.units, release=body.release, approval=project.settings.approval
         )
 
@@ -387,7 +417,7 @@ def set_deadline_by_script(
     """Set the deadline of assigned units."""
 
     def do(change: Transaction, sight: Sight) -> Outcome:
-        return units.put_deadline(change, sight, body.units, body.deadline)
+        return unit_changes.put_deadline(change, sight, body.units, body.deadline)
 
     return _answer(request, project, body, person, key, do)
 

@@ -47,7 +47,7 @@ export class Adjudicate {
     this.reasons = reply.reasons ?? Object.entries(REASONS).map(([name, title]) => ({ name, title }));
     this.what = "decision";
     this.places = Object.keys(this.shown);
-    this.stands = true;
+    this.stands = () => true;
     this.home = "/adjudicate";
     /** True: B is compared with A. False: both are compared with the draft. */
     this.against = false;

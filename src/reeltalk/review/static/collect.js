@@ -1,237 +1,353 @@
 // @ts-check
 /** A live dialogue: one person asks without the video, the other answers with it. Unsent text is kept in this browser. */
 
-import { byId, element, fill, sentence } from "./elements.js";
+import { messageOf } from "./elements.js";
+import { Act, Text } from "./fields.js";
 import { Keys } from "./keys.js";
-import { notify } from "./notices.js";
-import { videoActions } from "./videokeys.js";
-import { bindButtons, watch } from "./watching.js";
+import { Component, html, render } from "./vendor/preact.js";
+import { Playback, Watch, videoActions } from "./watch.js";
 import { RefusedError, SignedOutError, ask, makeKey } from "./workapi.js";
+
+/**
+ * @typedef {object} Found The dialogue as the server tells it.
+ * @property {"live" | "awaiting" | "approved" | "dropped"} state
+ * @property {string | null} note Why it was sent back.
+ * @property {number} least_turns
+ * @property {{position: number, text: string}[]} messages The investigator's have even positions.
+ * @property {boolean} your_turn
+ * @property {string[]} activities
+ * @property {import("./watch.js").Video | null} [video] Only for the correspondent.
+ */
+/** @typedef {{dialogue: string, name: string, role: "investigator" | "correspondent"}} Props */
 
 const POLL_MS = 1500;
 /** Pause between retries after the session has ended. The person must sign in again. */
 const SIGNED_OUT_MS = 15_000;
-const root = byId("dialogue-work", HTMLElement);
-const role = root.dataset.role ?? "";
-const path = `/api/dialogues/${root.dataset.dialogue ?? ""}`;
-const store = `reeltalk.dialogue.${root.dataset.dialogue ?? ""}`;
-const text = byId("text", HTMLTextAreaElement);
-const send = byId("send", HTMLButtonElement);
-const correct = byId("correct", HTMLButtonElement);
-/** @type {any} */
-let now = null;
-/** Position of the own message that is being corrected, or null. @type {number | null} */
-let correcting = null;
-/**
- * A message keeps its key in every retry, also after a reload.
- * @type {{key: string, position: number, text: string} | null}
- */
-let pending = null;
-let isSending = false;
-let isLooking = false;
-let waitUntil_ms = 0;
 
-/** @param {any} found */
-function show(found) {
-  const fresh = !now || now.messages.length !== found.messages.length || now.state !== found.state;
-  const changed = fresh || JSON.stringify(now.messages) !== JSON.stringify(found.messages);
-  now = found;
-  if (!changed) return;
-  const own = role === "investigator" ? 0 : 1;
-  fill(
-    byId("messages", HTMLElement),
-    ...found.messages.map((/** @type {any} */ message) => {
-      const mine = message.position % 2 === own;
-      const who = mine ? "You" : role === "investigator" ? "Correspondent" : "Investigator";
-      return element("li", mine ? { class: "own" } : {}, element("span", { class: "who-said" }, who), message.text);
-    }),
-  );
-  const asked = Math.ceil(found.messages.length / 2);
-  const left = found.least_turns - Math.floor(found.messages.length / 2);
-  const need = left > 0 ? `, at least ${left} more to go` : "";
-  const turn = found.state !== "live" ? "The dialogue is finished." : found.your_turn ? "It is your turn." : "The other person is writing.";
-  fill(byId("progress", HTMLElement), `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${need}.`);
-  if (found.note) notify(`It was sent back: ${found.note}`);
-  const live = found.state === "live";
-  draw();
-  text.disabled = !live;
-  const last = found.messages.at(-1);
-  correct.hidden = !live || !last || last.position % 2 !== own;
-  correct.textContent = correcting === null ? "Correct my last message" : "Cancel the correction";
-  const finish = document.getElementById("finish");
-  if (finish instanceof HTMLButtonElement) finish.disabled = !live || found.messages.length % 2 === 1 || left > 0;
-  const activities = document.getElementById("activities");
-  if (activities) fill(activities, ...found.activities.map((/** @type {string} */ one) => element("li", {}, one)));
-  byId("messages", HTMLElement).lastElementChild?.scrollIntoView({ block: "nearest" });
-}
-
-function draw() {
-  const live = now?.state === "live";
-  send.disabled = isSending || !live || !(now.your_turn || correcting !== null);
-}
-
-/** @param {string} state @param {string} message @param {...Element} more */
-function tellState(state, message, ...more) {
-  const place = byId("save-state", HTMLElement);
-  // A link that is replaced at every retry cannot be clicked.
-  if (place.dataset.told === message) return;
-  place.dataset.told = message;
-  place.className = `save-state ${state}`;
-  fill(place, element("span", { class: "state-dot", "aria-hidden": "true" }), message, " ", ...more);
-}
-
-/** @param {unknown} error @returns {boolean} True if a retry cannot help. */
-function tell(error) {
-  if (error instanceof SignedOutError) {
-    waitUntil_ms = Date.now() + SIGNED_OUT_MS;
-    const signIn = element("a", { href: "/sign-in", target: "_blank", rel: "opener" }, "Sign in in a new tab");
-    tellState("signed-out", "Signed out: what you type stays in this browser.", signIn);
-    return false;
+/** @extends {Component<Props>} */
+class Dialogue extends Component {
+  /** @param {Props} props */
+  constructor(props) {
+    super(props);
+    this.asks = props.role === "investigator";
+    this._path = `/api/dialogues/${props.dialogue}`;
+    this._store = `reeltalk.dialogue.${props.dialogue}`;
+    /** @type {Found | null} */
+    this.found = null;
+    /** @type {Playback | null} */
+    this.playback = null;
+    this.text = "";
+    /** Position of the own message that is being corrected, or null. @type {number | null} */
+    this.correcting = null;
+    /**
+     * A message keeps its key in every retry, also after a reload.
+     * @type {{key: string, position: number, text: string} | null}
+     */
+    this._pending = null;
+    this._isSending = false;
+    this._isLooking = false;
+    this._waitUntil_ms = 0;
+    this._notice = "";
+    /** @type {"" | "saved" | "signed-out" | "offline"} */
+    this._connection = "";
+    this._recall();
+    /** @type {Keys} */
+    this.keys = new Keys(
+      [
+        { name: "speak", label: "Send", group: "Write", keys: ["Ctrl+Enter"], act: () => void this.speak() },
+        { name: "write", label: "Write", group: "Write", keys: ["w"], act: () => this._write() },
+        { name: "leave", label: "Leave the field", group: "Write", keys: ["Escape"], act: () => document.getElementById("talk-title")?.focus({ preventScroll: true }) },
+        { name: "guideline", label: "Show the guideline", group: "Go", keys: ["h"], act: openGuideline, when: hasGuideline },
+        { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => this.keys.open() },
+      ],
+      undefined,
+      () => this.forceUpdate(),
+    );
   }
-  if (error instanceof RefusedError) {
-    notify(sentence(error.message));
-    return true;
+
+  async componentDidMount() {
+    await this._look();
+    const poll = () => {
+      if (!document.hidden && Date.now() >= this._waitUntil_ms) void this._look();
+    };
+    const hurry = () => {
+      this._waitUntil_ms = 0;
+      poll();
+    };
+    setInterval(poll, POLL_MS);
+    window.addEventListener("online", hurry);
+    window.addEventListener("focus", hurry);
+    document.addEventListener("visibilitychange", hurry);
+    document.documentElement.dataset.ready = "true";
+    this._write();
   }
-  tellState("offline", `Offline: what you type stays in this browser${pending ? " and is sent as soon as the server is reached" : ""}`);
-  return false;
-}
 
-/** Keeps the typed text and the unsent message for the page after a reload. */
-function keep() {
-  try {
-    if (text.value || pending) localStorage.setItem(store, JSON.stringify({ text: text.value, pending }));
-    else localStorage.removeItem(store);
-  } catch {
-    // The browser stores nothing; the text is still on the page.
+  componentDidUpdate() {
+    this.keys.label();
   }
-}
 
-function recall() {
-  try {
-    const kept = JSON.parse(localStorage.getItem(store) ?? "{}");
-    text.value = typeof kept.text === "string" ? kept.text : "";
-    pending = kept.pending ?? null;
-  } catch {
-    text.value = "";
+  get isLive() {
+    return this.found?.state === "live";
   }
-}
 
-/** The server has the message. */
-function landed() {
-  if (text.value.trim() === pending?.text) text.value = "";
-  pending = null;
-  correcting = null;
-  keep();
-  notify("");
-}
-
-async function look() {
-  if (isLooking || isSending) return;
-  isLooking = true;
-  try {
-    const found = await ask(path);
-    waitUntil_ms = 0;
-    // Only the server's answer was lost: it has the message.
-    if (pending && found.messages[pending.position]?.text === pending.text) landed();
-    show(found);
-    tellState("saved", "Connected");
-  } catch (error) {
-    tell(error);
-  } finally {
-    isLooking = false;
+  /** The own message that can be corrected. */
+  get _last() {
+    const last = this.found?.messages.at(-1);
+    return this.isLive && last && this._isOwn(last) ? last : null;
   }
-  if (pending && !waitUntil_ms && byId("save-state", HTMLElement).className.endsWith("saved")) await post();
-}
 
-async function speak() {
-  const said = text.value.trim();
-  if (!said || !now || send.disabled) return;
-  const position = correcting ?? now.messages.length;
-  if (!pending || pending.position !== position || pending.text !== said) pending = { key: makeKey(), position, text: said };
-  await post();
-  text.focus();
-}
+  /** @param {{position: number}} message */
+  _isOwn({ position }) {
+    return position % 2 === (this.asks ? 0 : 1);
+  }
 
-async function post() {
-  if (!pending || isSending) return;
-  isSending = true;
-  draw();
-  keep();
-  const { key, position, text: said } = pending;
-  let isRefused = false;
-  try {
-    const found = await ask(`${path}/messages`, { method: "POST", body: { position, text: said }, key });
-    landed();
-    show(found);
-  } catch (error) {
-    isRefused = tell(error);
-    if (isRefused) {
-      pending = null;
-      correcting = null;
-      keep();
+  get _canSend() {
+    return !this._isSending && this.isLive && (this.found?.your_turn || this.correcting !== null);
+  }
+
+  _write() {
+    this.forceUpdate(() => document.getElementById("text")?.focus());
+  }
+
+  /** @param {string} text */
+  _type(text) {
+    this.text = text;
+    this._keep();
+    this.forceUpdate();
+  }
+
+  // ---- talking to the server ---------------------------------------------------------------------------------------
+
+  /** Keeps the typed text and the unsent message for the page after a reload. */
+  _keep() {
+    const { text, _pending: pending } = this;
+    try {
+      if (text || pending) localStorage.setItem(this._store, JSON.stringify({ text, pending }));
+      else localStorage.removeItem(this._store);
+    } catch {
+      // The browser stores nothing; the text is still on the page.
     }
-  } finally {
-    isSending = false;
-    draw();
   }
-  if (isRefused) await look();
-}
 
-// On a small screen the dialogue comes first, and the examples are folded.
-if (matchMedia("(max-width: 60rem)").matches) byId("kinds-fold", HTMLDetailsElement).open = false;
-recall();
-text.addEventListener("input", keep);
-byId("say", HTMLFormElement).addEventListener("submit", (event) => {
-  event.preventDefault();
-  void speak();
-});
-correct.addEventListener("click", () => {
-  const last = now?.messages.at(-1);
-  if (!last) return;
-  const isOn = correcting === null;
-  correcting = isOn ? last.position : null;
-  text.value = isOn ? last.text : "";
-  correct.textContent = isOn ? "Cancel the correction" : "Correct my last message";
-  keep();
-  draw();
-  text.focus();
-});
-document.getElementById("finish")?.addEventListener("click", async () => {
-  try {
-    await ask(`${path}/finish`, { method: "POST" });
-    location.assign("/pairs");
-  } catch (error) {
-    tell(error);
+  _recall() {
+    try {
+      const kept = JSON.parse(localStorage.getItem(this._store) ?? "{}");
+      this.text = typeof kept.text === "string" ? kept.text : "";
+      this._pending = kept.pending ?? null;
+    } catch {
+      this.text = "";
+    }
   }
-});
 
-function poll() {
-  if (!document.hidden && Date.now() >= waitUntil_ms) void look();
+  /** @param {unknown} error @returns {boolean} True if a retry cannot help. */
+  _tell(error) {
+    const isRefused = error instanceof RefusedError && !(error instanceof SignedOutError);
+    if (isRefused) this._notice = messageOf(error);
+    else this._connection = error instanceof SignedOutError ? "signed-out" : "offline";
+    if (error instanceof SignedOutError) this._waitUntil_ms = Date.now() + SIGNED_OUT_MS;
+    this.forceUpdate();
+    return isRefused;
+  }
+
+  /** @param {Found} found */
+  _show(found) {
+    const isNew = this.found?.messages.length !== found.messages.length;
+    this.found = found;
+    // A page that was opened offline loads its video as soon as it knows which one.
+    if (!this.asks && !this.playback) {
+      this.playback = new Playback(found.video ?? null);
+      this.keys.actions.push(...videoActions(this.playback));
+      void this.playback.open();
+    }
+    this.forceUpdate(() => {
+      if (isNew) document.querySelector("#messages > :last-child")?.scrollIntoView({ block: "nearest" });
+    });
+  }
+
+  /** The server has the message. */
+  _landed() {
+    if (this.text.trim() === this._pending?.text) this.text = "";
+    this._forget();
+    this._notice = "";
+  }
+
+  _forget() {
+    this._pending = null;
+    this.correcting = null;
+    this._keep();
+  }
+
+  async _look() {
+    if (this._isLooking || this._isSending) return;
+    this._isLooking = true;
+    try {
+      /** @type {Found} */
+      const found = await ask(this._path);
+      this._waitUntil_ms = 0;
+      this._connection = "saved";
+      // Only the server's answer was lost: it has the message.
+      if (this._pending && found.messages[this._pending.position]?.text === this._pending.text) this._landed();
+      this._show(found);
+    } catch (error) {
+      this._tell(error);
+    } finally {
+      this._isLooking = false;
+    }
+    if (this._pending && this._connection === "saved") await this._post();
+  }
+
+  async speak() {
+    const text = this.text.trim();
+    if (!text || !this.found || !this._canSend) return;
+    const position = this.correcting ?? this.found.messages.length;
+    if (this._pending?.position !== position || this._pending.text !== text) this._pending = { key: makeKey(), position, text };
+    await this._post();
+    this._write();
+  }
+
+  async _post() {
+    if (!this._pending || this._isSending) return;
+    this._isSending = true;
+    this._keep();
+    this.forceUpdate();
+    const { key, position, text } = this._pending;
+    let isRefused = false;
+    try {
+      const found = await ask(`${this._path}/messages`, { method: "POST", body: { position, text }, key });
+      this._landed();
+      this._show(found);
+    } catch (error) {
+      isRefused = this._tell(error);
+      if (isRefused) this._forget();
+    } finally {
+      this._isSending = false;
+      this.forceUpdate();
+    }
+    if (isRefused) await this._look();
+  }
+
+  _correct() {
+    const isOn = this.correcting === null && this._last !== null;
+    this.correcting = isOn ? (this._last?.position ?? null) : null;
+    this._type(isOn ? (this._last?.text ?? "") : "");
+    this._write();
+  }
+
+  async _finish() {
+    try {
+      await ask(`${this._path}/finish`, { method: "POST" });
+      location.assign("/pairs");
+    } catch (error) {
+      this._tell(error);
+    }
+  }
+
+  // ---- drawing -----------------------------------------------------------------------------------------------------
+
+  render() {
+    const { name } = this.props;
+    const { asks, found } = this;
+    const notice = this._notice || (found?.note ? `It was sent back: ${found.note}` : "");
+    // The examples are folded where the dialogue comes first.
+    const guide = html`<${Held} class="guide" label="How it goes" open=${asks && !matchMedia("(max-width: 60rem)").matches}>
+      ${asks && html`<p>These activities happen in the video, <strong>in an order that you do not know</strong>:</p>
+        <ul id="activities" class="activities">${found?.activities.map((one) => html`<li>${one}</li>`)}</ul>`}
+    <//>`;
+    return html`<div class="editor">
+      ${asks ? guide : this.playback ? html`<${Watch} playback=${this.playback} />` : html`<div class="watch"></div>`}
+      <div class="side">
+        <header class="work-head">
+          <h1>${name}: you ${asks ? "ask" : "answer"}</h1>
+          ${this._drawConnection()}
+          <span class="help">
+            ${hasGuideline() && html`<${Act} editor=${this} name="guideline" id="show-guideline" class="quiet" text="Guideline" />`}
+            <${Act} editor=${this} name="keys" id="show-keys" class="quiet" text="Keys" />
+          </span>
+        </header>
+        <div id="fields-scroll" class="fields-scroll" tabindex="0" role="region" aria-labelledby="talk-title">
+          <div id="notices" role="alert">${notice && html`<p class="note">${notice}</p>`}</div>
+          ${!asks && guide}
+          <h2 id="talk-title" class="task-title" tabindex="-1">Dialogue</h2>
+          <ol id="messages" class="messages" aria-live="polite">${found?.messages.map((message) => {
+            const isOwn = this._isOwn(message);
+            return html`<li key=${message.position} class=${isOwn ? "own" : undefined}><span class="who-said">${isOwn ? "You" : asks ? "Correspondent" : "Investigator"}</span>${message.text}</li>`;
+          })}</ol>
+        </div>
+        ${this._drawForm()}
+      </div>
+    </div>`;
+  }
+
+  _drawConnection() {
+    const stays = "what you type stays in this browser";
+    const texts = {
+      "": "Opening…",
+      saved: "Connected",
+      offline: `Offline: ${stays}${this._pending ? " and is sent as soon as the server is reached" : ""}`,
+      "signed-out": `Signed out: ${stays}.`,
+    };
+    return html`<p id="save-state" class=${`save-state ${this._connection}`} role="status">
+      <span class="state-dot" aria-hidden="true"></span>${texts[this._connection]}${" "}
+      ${this._connection === "signed-out" && html`<a href="/sign-in" target="_blank" rel="opener">Sign in in a new tab</a>`}
+    </p>`;
+  }
+
+  _drawForm() {
+    const { asks, found, isLive } = this;
+    const said = found?.messages.length ?? 0;
+    const asked = Math.ceil(said / 2);
+    const left = (found?.least_turns ?? 0) - Math.floor(said / 2);
+    const turn = !isLive ? "The dialogue is finished." : found?.your_turn ? "It is your turn." : "The other person is writing.";
+    return html`<form id="say" class="decisions" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), void this.speak())}>
+      <p id="progress" class="soft small" role="status">${found && `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${left > 0 ? `, at least ${left} more to go` : ""}.`}</p>
+      <fieldset class="bare" disabled=${found !== null && !isLive}>
+        <${Text} id="text" label=${`Your ${asks ? "question" : "answer"}`} rows=${2} most=${2000} value=${this.text} change=${(/** @type {string} */ text) => this._type(text)} />
+        <div class="actions" id="decide">
+          <button id="send" data-key="speak" disabled=${!this._canSend}>${asks ? "Ask" : "Answer"} </button>
+          ${this._last && html`<button type="button" class="second" id="correct" onClick=${() => this._correct()}>${this.correcting === null ? "Correct my last message" : "Cancel the correction"}</button>`}
+          ${asks && html`<button type="button" class="second submit" id="finish" disabled=${!isLive || said % 2 === 1 || left > 0} onClick=${() => void this._finish()}>Finish the dialogue</button>`}
+        </div>
+      </fieldset>
+    </form>`;
+  }
 }
 
-/** Runs now, without waiting for the timer. */
-function hurry() {
-  waitUntil_ms = 0;
-  poll();
+function hasGuideline() {
+  return document.getElementById("guideline") !== null;
 }
 
-void (async () => {
-  await look();
-  setInterval(poll, POLL_MS);
-  window.addEventListener("online", hurry);
-  window.addEventListener("focus", hurry);
-  document.addEventListener("visibilitychange", hurry);
-  // A page that was opened offline loads its video as soon as it knows which one.
-  while (!now) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  const playback = role === "correspondent" ? watch(now.video ?? null).playback : null;
-  const keys = new Keys([
-    { name: "speak", label: "Send", group: "Write", keys: ["Ctrl+Enter"], act: () => void speak() },
-    { name: "write", label: "Write", group: "Write", keys: ["w"], act: () => text.focus() },
-    { name: "leave", label: "Leave the field", group: "Write", keys: ["Escape"], act: () => text.blur() },
-    ...(playback ? videoActions(playback) : []),
-    { name: "keys", label: "Show the keys", group: playback ? "Video" : "Write", keys: ["?"], act: () => keys.open() },
-  ]);
-  bindButtons(keys);
-  document.documentElement.dataset.ready = "true";
-  text.focus();
-})();
+function openGuideline() {
+  const found = document.getElementById("guideline");
+  if (found instanceof HTMLDialogElement && !found.open) found.showModal();
+}
+
+/** Text that the page holds in its template. @param {{class: string, label: string, open?: boolean, children?: any}} props `open`: its folded parts are open. */
+function Held({ class: kind, label, open = false, children }) {
+  const put = (/** @type {HTMLElement | null} */ place) => {
+    const held = document.getElementById("held");
+    if (!place || place.lastElementChild?.hasAttribute("data-held") || !(held instanceof HTMLTemplateElement)) return;
+    const text = document.createElement("div");
+    text.dataset.held = "";
+    text.append(held.content.cloneNode(true));
+    const kinds = text.querySelector("#kinds-fold");
+    if (kinds instanceof HTMLDetailsElement) kinds.open = open;
+    place.append(text);
+  };
+  return html`<section class=${kind} aria-label=${label} tabindex="0" ref=${put}>${children}</section>`;
+}
+
+/** A finished dialogue with its video, for somebody outside the pair. @param {{video: import("./watch.js").Video | null}} props */
+function look({ video }) {
+  const playback = new Playback(video);
+  const keys = new Keys([...videoActions(playback), { name: "keys", label: "Show the keys", group: "Go", keys: ["?"], act: () => keys.open() }]);
+  void playback.open().then(() => (document.documentElement.dataset.ready = "true"));
+  return html`<div class="editor"><${Watch} playback=${playback} /><${Held} class="side fields-scroll" label="The dialogue" /></div>`;
+}
+
+export function start() {
+  const root = /** @type {HTMLElement} */ (document.getElementById("dialogue-work"));
+  const { dialogue, name = "", role, video } = root.dataset;
+  root.replaceChildren();
+  if (dialogue) render(html`<${Dialogue} dialogue=${dialogue} name=${name} role=${role} />`, root);
+  else render(look({ video: JSON.parse(video ?? "null") }), root);
+}

@@ -53,26 +53,30 @@ import { ask } from "./workapi.js";
  * @property {(place: string, value: any) => Lines} linesOf To compare the versions of two windows.
  * @property {(props: {view: any, editor: Editor, place: string, value: any}) => any} Fields Component with the fields of a place.
  * @property {() => Action[]} actions Keys and buttons of the task; the editor adds those of the video, of undo and so on.
+ * @property {string[]} [without] Names of actions of the editor that the task does not have.
  * @property {Record<string, string[]>} [keys] Other keys for actions that the editor adds, by their names.
  * @property {string[]} [places] The places of the strip, in order. By default those that the server names and those that were made.
  * @property {(place: string) => string} [titleOf] The heading. By default `Turn 2 of 8`.
  * @property {(place: string) => PlaceState} [stateOf] By default undecided or the decision.
- * @property {(place: string) => string} [shortOf] The place in the strip. By default its number.
+ * @property {(place: string) => any} [shortOf] What the strip shows of the place. By default its number.
  * @property {(place: string, value: any) => boolean} [isDecided] By default: its `decision` is not null.
  * @property {(place: string, value: any) => string | null} [lacks] What a decided value lacks, as a sentence: it stays open.
  * @property {(place: string) => {asked_at_s: number | null, evidence: Interval[]}} [timesOf] Its times on the bar.
  * @property {(place: string, change: {evidence: Interval[]}) => void} [moveEvidence] Somebody dragged an edge on the bar.
+ * @property {(place: string) => string} [questionOf] What full screen shows; by default the `question` of the value.
  * @property {(place: string) => Interval[]} [partsOf] What is played by the key P; by default the evidence, or the clips.
+ * @property {(props: {view: any, editor: Editor}) => any} [Top] What is above the strip and does not scroll with the fields, as a board.
  * @property {(props: {view: any, editor: Editor, place: string}) => any} [Before] What is above the fields, as the dialogue so far.
  * @property {(props: {view: any, editor: Editor, place: string}) => any} [Head] Beside the heading, as a choice of comparison.
  * @property {(props: {view: any, editor: Editor}) => any} [Panel] In place of the decision bar while `panelOpen`.
  * @property {boolean} [panelOpen]
  * @property {() => string} [mode] The mode of the keys; by default "".
- * @property {() => {question?: string, summary?: string}} [submitting] What is asked before the unit is submitted.
+ * @property {() => {question?: string, summary?: string, more?: any}} [submitting] What is asked before the unit is submitted; `more`: fields.
+ * @property {() => void} [beforeSubmit] Saves what submitting says.
  * @property {(from: string | null) => void} [placed] Another place was chosen.
  * @property {(place: string) => void} [saved] The server has another revision of a place.
  * @property {(theirs: any) => void} [editOn] Shows the other version when a person chooses to edit their own.
- * @property {boolean} [stands] True: the version of the other window stays, without a question.
+ * @property {(theirs: any) => boolean} [stands] True: the version of the other window stays, without a question.
  * @property {() => void} [leave] Escape was pressed outside of a field.
  * @property {() => string[]} [toNameWhenSubmitting] Places to be named in the question, beside what `submitting` says.
  * @property {boolean} [strip] False: no strip of places.
@@ -321,6 +325,7 @@ export class Editor extends Component {
 
   async _submit() {
     this._asking = false;
+    this.view.beforeSubmit?.();
     this.draw();
     try {
       const lacking = await this.session.submit();
@@ -346,7 +351,7 @@ export class Editor extends Component {
   _actions() {
     const { view } = this;
     const own = view.actions();
-    const has = new Set(own.map(({ name }) => name));
+    const has = new Set([...own.map(({ name }) => name), ...(view.without ?? [])]);
     /** @type {Action[]} */
     const common = [
       { name: "undo", label: "Undo", group: "Decide", keys: ["z", "Ctrl+z"], act: () => this.session.step("undo"), typing: false },
@@ -412,6 +417,8 @@ export class Editor extends Component {
     this.keys.label();
     const opening = playback.open(start_s);
     await this.session.open();
+    // A place that somebody made is known when the outbox is open.
+    if (spot && this.places.includes(spot.place)) this.place = spot.place;
     view.placed?.(null);
     await opening;
     this.isOpened = true;
@@ -419,11 +426,6 @@ export class Editor extends Component {
       if (spot && this.places.includes(spot.place)) putCaret(spot);
       document.documentElement.dataset.ready = "true";
     });
-  }
-
-  /** @param {Error} error */
-  componentDidCatch(error) {
-    throw error;
   }
 
   componentDidUpdate() {
@@ -444,7 +446,7 @@ export class Editor extends Component {
     return html`
       <div class="editor">
         <${Watch} playback=${this.playback} turns=${this.places.map((each) => this._times(each))} current=${this.places.indexOf(place)} links=${this.content.links ?? []}
-          question=${value?.question} buttons=${this._videoButtons()} onEvidence=${view.moveEvidence && this.isOpen && this._moveEvidence} />
+          question=${(place && view.questionOf?.(place)) ?? value?.question} buttons=${this._videoButtons()} onEvidence=${view.moveEvidence && this.isOpen && this._moveEvidence} />
         <div class="side">
           <header class="work-head">
             <h1>${unit.name}</h1>
@@ -455,6 +457,7 @@ export class Editor extends Component {
             </span>
           </header>
           <p id="said" class="unseen" role="status">${this._said}</p>
+          ${view.Top && html`<${view.Top} view=${view} editor=${this} />`}
           <div id="fields-scroll" class="fields-scroll" tabindex="0" role="region" aria-label=${`The ${view.what}s of this task`}>
             <div id="notices" role="alert">${this._drawNotices()}</div>
             ${view.strip !== false && html`<nav aria-label=${`${view.what}s`}><ol id="strip" class="strip">${this.places.map((each, n) => this._drawNumber(each, n))}</ol></nav>`}
@@ -511,8 +514,7 @@ export class Editor extends Component {
     const told = left ? `${left} of ${this.places.length} ${this.view.what}s need a decision` : "";
     return html`<div class="actions" id="decide">
       ${shown.map(({ name, button, first, when }) => html`<${Act} editor=${this} key=${name} name=${name} class=${first ? "" : "second"} text=${button} disabled=${when && !when()} />`)}
-      <${Act} editor=${this} name="undo" class="quiet" text="Undo" />
-      <${Act} editor=${this} name="redo" class="quiet" text="Redo" />
+      ${[["undo", "Undo"], ["redo", "Redo"]].map(([name, text]) => this.keys.action(name) && html`<${Act} editor=${this} key=${name} name=${name} class="quiet" text=${text} />`)}
       <${Act} editor=${this} name="submit" class=${`submit ${left ? "second" : ""}`} text=${this.view.submitText ?? "Submit"} title=${told} />
     </div>`;
   }
@@ -558,10 +560,11 @@ export class Editor extends Component {
       this._asking = false;
       this.draw();
     };
-    const { question = "Submit this task?", summary = "" } = this.view.submitting?.() ?? {};
+    const { question = "Submit this task?", summary = "", more } = this.view.submitting?.() ?? {};
     return html`<${Modal} id="confirm-submit" labelled="submit-title" onClose=${close}>
       <h2 id="submit-title">${question}</h2>
       <p>${summary}</p>
+      ${more}
       <p class="actions">
         <button type="button" autofocus onClick=${() => void this._submit()}>Submit</button>
         <button type="button" class="second" onClick=${close}>Not yet</button>
@@ -622,6 +625,7 @@ function Comments({ editor, place }) {
         <p class="said-text">${said}</p>
       </li>`,
     )}</ul>
+    ${editor.reply.commenting && html`<p class="about">${editor.reply.commenting.read_by}</p>`}
     <label for="comment">New comment; @Name tells somebody</label>
     <textarea id="comment" rows="2" maxlength="2000" value=${text} onInput=${(/** @type {any} */ { target }) => setText(target.value)}></textarea>
     <p class="actions"><button type="button" class="second" onClick=${send}>Send</button><span class="warn" role="alert">${problem}</span></p>

@@ -1,5 +1,8 @@
 // @ts-check
-/** Parts of the editor: buttons with keys, dialogs, and fields: texts with their changes, times, evidence, labels, answers and options, a note, and unsure. */
+/**
+ * Parts of the editor: buttons with keys, dialogs, and fields: texts with their changes, times, evidence, labels, answers
+ * and options, a note, and unsure.
+ */
 
 import { clock } from "./elements.js";
 import { vocabularyName } from "./turnvalue.js";
@@ -8,9 +11,10 @@ import { diffWords } from "./worddiff.js";
 
 /** @typedef {import("./player.js").Interval} Interval */
 /** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("./keys.js").Keys} Keys */
 /** @typedef {{target: HTMLInputElement & HTMLTextAreaElement, key: string, isComposing: boolean, preventDefault(): void}} FieldEvent */
 
-/** A button for an action, with its key. @param {{editor: Editor, name: string, id?: string, text: any, class?: string, title?: string, disabled?: boolean}} props */
+/** A button for an action, with its key. @param {{editor: {keys: Keys}, name: string, id?: string, text: any, class?: string, title?: string, disabled?: boolean}} props */
 export function Act({ editor, name, id = name, text, class: kind = "", title, disabled = false }) {
   const action = editor.keys.action(name);
   const key = editor.keys.shown(name);
@@ -38,6 +42,9 @@ export function Modal({ id, labelled, class: kind = "", onClose, children }) {
   return html`<dialog id=${id} class=${kind} aria-labelledby=${labelled} ref=${place} onCancel=${cancel}>${children}</dialog>`;
 }
 
+/** As the server has it: the length of a video and the time of its last frame differ by up to a frame. */
+const TOLERANCE_S = 0.05;
+
 /** The changes from one text to another. @param {{before: string, after: string}} props */
 export function Changes({ before, after }) {
   return html`<span class="changes">${diffWords(before, after).map(({ kind, text }) => {
@@ -49,10 +56,10 @@ export function Changes({ before, after }) {
 
 /**
  * A text that grows with its lines, with its changes from another version below.
- * @param {{label: any, id: string, value: string, change: (text: string) => void, before?: string | null, rows?: number, name?: string}} props
- *   `before`: the text of the other version; null or undefined if nothing is compared. `name`: for screen readers.
+ * @param {{label: any, id: string, value: string, change: (text: string) => void, before?: string | null, rows?: number, most?: number, name?: string}} props
+ *   `before`: the text of the other version; null or undefined if nothing is compared. `most`: characters. `name`: for screen readers.
  */
-export function Text({ label, id, value, change, before = null, rows = 1, name }) {
+export function Text({ label, id, value, change, before = null, rows = 1, most, name }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useLayoutEffect(() => {
     const { current } = area;
@@ -63,7 +70,7 @@ export function Text({ label, id, value, change, before = null, rows = 1, name }
   const differs = before !== null && before !== value;
   return html`<div class="field">
     ${label && html`<label for=${id}>${label}</label>`}
-    <textarea id=${id} ref=${area} rows=${rows} aria-label=${name} value=${value} onInput=${(/** @type {FieldEvent} */ { target }) => change(target.value)}></textarea>
+    <textarea id=${id} ref=${area} rows=${rows} maxlength=${most} aria-label=${name} value=${value} onInput=${(/** @type {FieldEvent} */ { target }) => change(target.value)}></textarea>
     <p class="difference" data-difference=${id} hidden=${!differs}>${differs && html`<${Changes} before=${before} after=${value} />`}</p>
   </div>`;
 }
@@ -95,14 +102,22 @@ export function rounded(time_s) {
  * @param {{editor: Editor, value: number | null, change: (time_s: number | null) => void}} props
  */
 export function AskedAt({ editor, value, change }) {
+  const wrong = value === null ? "" : tooLate(editor, value);
   return html`<div class="field asked-at">
     <label for="asked-at">Asked at (seconds)</label>
     <div class="row">
-      <${Time} id="asked-at" value=${value} change=${change} />
+      <${Time} id="asked-at" value=${value} invalid=${wrong !== ""} change=${change} />
       <${Act} editor=${editor} name="asked-here" class="second" text="Now" />
       ${value !== null && html`<button type="button" class="quiet" aria-label="Go to the time of the question" onClick=${() => editor.seek(value)}>${clock(value)}</button>`}
     </div>
+    ${wrong && html`<p class="warn small" role="alert">${wrong}</p>`}
   </div>`;
+}
+
+/** Says that a time is after the end of the video; empty if it is not. @param {Editor} editor @param {number} time_s */
+function tooLate(editor, time_s) {
+  const last_s = editor.playback.video?.duration_s ?? Infinity;
+  return time_s > last_s + TOLERANCE_S ? `The video ends at ${rounded(last_s)} s.` : "";
 }
 
 /**
@@ -119,13 +134,15 @@ export function Evidence({ editor, value, change }) {
   return html`<fieldset class="group evidence-fields">
     <legend>Evidence (seconds)</legend>
     ${value.map(({ start_s, end_s }, n) => {
-      const invalid = end_s < start_s;
+      const wrong = end_s < start_s ? "It ends before it starts." : tooLate(editor, end_s);
+      const invalid = wrong !== "";
       return html`<div class=${`row interval ${n === chosen ? "chosen" : ""}`} data-interval=${n} aria-current=${n === chosen ? "true" : undefined} onFocusIn=${() => choose(n)}>
         <button type="button" class="quiet" aria-label=${`Go to evidence ${n + 1}`} onClick=${() => (choose(n), editor.seek(start_s))}>${n + 1}</button>
         <${Time} id=${`start-${n}`} value=${start_s} required invalid=${invalid} name=${`Evidence ${n + 1} starts`} change=${(/** @type {number} */ time_s) => put(n, { start_s: time_s })} />
         <span aria-hidden="true">–</span>
         <${Time} id=${`end-${n}`} value=${end_s} required invalid=${invalid} name=${`Evidence ${n + 1} ends`} change=${(/** @type {number} */ time_s) => put(n, { end_s: time_s })} />
         <${Remove} label=${`Remove evidence ${n + 1}`} act=${() => change(value.filter((_, at) => at !== n))} />
+        ${wrong && html`<p class="warn small" role="alert">${wrong}</p>`}
       </div>`;
     })}
     <div class="row">
@@ -303,10 +320,10 @@ export function knownVocabularies({ vocabularies = {}, turns }) {
   return known;
 }
 
-/** A note, and that the person is unsure. @param {{value: {note: string, unsure?: boolean}, change: (more: {note?: string, unsure?: boolean}) => void}} props */
-export function Note({ value, change }) {
+/** A note, and that the person is unsure. @param {{value: {note: string, unsure?: boolean}, change: (more: {note?: string, unsure?: boolean}) => void, prefix?: string}} props `prefix` of ids. */
+export function Note({ value, change, prefix = "" }) {
   return html`<div class="note-field">
-    <${Text} label="Note" id="note" value=${value.note} change=${(/** @type {string} */ note) => change({ note })} />
-    <label class="unsure"><input type="checkbox" id="unsure" checked=${value.unsure ?? false} onChange=${(/** @type {FieldEvent} */ { target }) => change({ unsure: target.checked })} /> I am unsure</label>
+    <${Text} label="Note" id=${`${prefix}note`} value=${value.note} change=${(/** @type {string} */ note) => change({ note })} />
+    <label class="unsure"><input type="checkbox" id=${`${prefix}unsure`} checked=${value.unsure ?? false} onChange=${(/** @type {FieldEvent} */ { target }) => change({ unsure: target.checked })} /> I am unsure</label>
   </div>`;
 }

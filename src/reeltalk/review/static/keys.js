@@ -10,7 +10,8 @@
  * focus is, since the page handles them before any element.
  */
 
-import { button, element, fill } from "./elements.js";
+import { element } from "./elements.js";
+import { html, render } from "./vendor/preact.js";
 
 /**
  * @typedef {object} Action
@@ -86,14 +87,13 @@ export class Keys {
   /** Writes the key into every element with `data-key`, the name of an action. */
   label() {
     for (const place of document.querySelectorAll("[data-key]")) {
-      const action = this.actions.find(({ name }) => name === place.getAttribute("data-key"));
-      const key = action && this.keysOf(action)[0];
+      const key = this.shown(place.getAttribute("data-key") ?? "");
       let shown = place.querySelector("kbd");
-      if (!key || this._own.off) shown?.remove();
+      if (!key) shown?.remove();
       else {
         if (!shown && !place.hasAttribute("data-quiet")) place.append((shown = element("kbd", { "aria-hidden": "true" })));
-        if (shown) shown.textContent = spell(key).replace("Shift+", "⇧");
-        place.setAttribute("aria-keyshortcuts", key.replace("Ctrl", IS_MAC ? "Meta" : "Control"));
+        if (shown) shown.textContent = key.text;
+        place.setAttribute("aria-keyshortcuts", key.aria);
       }
     }
   }
@@ -185,81 +185,36 @@ export class Keys {
   /** @param {string} [said] @param {string} [focused] Name of the action whose button gets the focus. */
   _draw(said = "", focused) {
     const groups = [...new Set(this.actions.map(({ group }) => group))];
-    const status = element("p", { role: "status", class: "small" }, said);
-    const off = element("input", { type: "checkbox", id: "keys-off", checked: this._own.off });
-    off.addEventListener("change", () => {
-      this._own.off = off.checked;
+    const ask = (/** @type {Action} */ action) => {
+      this._asking = action;
+      this._draw();
+    };
+    const own = (/** @type {Partial<typeof this._own>} */ change, told = "") => {
+      Object.assign(this._own, change);
       this._keep();
-    });
-    fill(
+      this._draw(told);
+    };
+    const row = (/** @type {Action} */ action) => html`<tr key=${action.name}>
+      <th scope="row">${action.label}</th>
+      <td>${(action.range ? [action.range] : this.keysOf(action).map(spell)).map((key) => html`<kbd>${key}</kbd>`)}</td>
+      <td>${!action.range && html`<button type="button" class="quiet" data-changes=${action.name} aria-label=${`Change the key of: ${action.label}`}
+        onClick=${() => ask(action)}>${this._asking === action ? "Press a key" : "Change"}</button>`}</td>
+    </tr>`;
+    render(
+      html`<div class="dialog-head"><h2 id="keys-title">Keys</h2><button type="button" class="quiet" onClick=${() => this.dialog.close()}>Close</button></div>
+        <p class="small soft">While you type, hold ${IS_MAC ? "Control" : "Alt"} with a key, or press Esc first.</p>
+        <p role="status" class="small">${said}</p>
+        <div class="key-groups">${groups.map((group) => html`<table key=${group}>
+          <caption>${group}</caption>
+          <tbody>${this.actions.filter((action) => action.group === group).map(row)}</tbody>
+        </table>`)}</div>
+        <p class="key-options">
+          <label for="keys-off"><input type="checkbox" id="keys-off" checked=${this._own.off} onChange=${(/** @type {any} */ { target }) => own({ off: target.checked })} /> Only keys with Ctrl or Alt</label>
+          <button type="button" class="quiet" onClick=${() => own({ changed: {}, off: false }, "All keys have their default again.")}>Reset all keys</button>
+        </p>`,
       this.dialog,
-      element(
-        "div",
-        { class: "dialog-head" },
-        element("h2", { id: "keys-title" }, "Keys"),
-        button("Close", () => this.dialog.close(), { class: "quiet" }),
-      ),
-      element(
-        "p",
-        { class: "small soft" },
-        `While you type, hold ${IS_MAC ? "Control" : "Alt"} with a key, or press Esc first.`,
-      ),
-      status,
-      element("div", { class: "key-groups" }, ...groups.map((group) => this._table(group))),
-      element(
-        "p",
-        { class: "key-options" },
-        element("label", { for: "keys-off" }, off, " Only keys with Ctrl or Alt"),
-        button("Reset all keys", () => this._reset(), { class: "quiet" }),
-      ),
     );
     /** @type {HTMLElement | null} */ (this.dialog.querySelector(`[data-changes="${focused}"]`))?.focus();
-  }
-
-  /** @param {string} group */
-  _table(group) {
-    const rows = this.actions.filter((action) => action.group === group);
-    return element(
-      "table",
-      {},
-      element("caption", {}, group),
-      element(
-        "tbody",
-        {},
-        ...rows.map((action) =>
-          element(
-            "tr",
-            {},
-            element("th", { scope: "row" }, action.label),
-            element("td", {}, ...this._shownKeys(action).map((key) => element("kbd", {}, key))),
-            element("td", {}, !action.range && this._changer(action)),
-          ),
-        ),
-      ),
-    );
-  }
-
-  /** @param {Action} action */
-  _shownKeys(action) {
-    return action.range ? [action.range] : this.keysOf(action).map(spell);
-  }
-
-  /** @param {Action} action */
-  _changer(action) {
-    const change = button("Change", () => {
-      this._asking = action;
-      change.textContent = "Press a key";
-    });
-    change.className = "quiet";
-    change.dataset.changes = action.name;
-    change.setAttribute("aria-label", `Change the key of: ${action.label}`);
-    return change;
-  }
-
-  _reset() {
-    this._own = { changed: {}, off: false };
-    this._keep();
-    this._draw("All keys have their default again.");
   }
 }
 

@@ -93,6 +93,11 @@ export class Labels {
     return { asked_at_s, evidence };
   }
 
+  /** @param {string} place */
+  questionOf(place) {
+    return this.turn(place).question;
+  }
+
   submitting() {
     const { places, session, content } = this.editor;
     return { question: `Submit this ${content.unit}?`, summary: countDecided(places.map((place) => session.value(place)), DECIDED) };
@@ -140,7 +145,7 @@ export class Labels {
     return [
       { name: "accept", label: "Done with the turn, and continue", group: "Decide", keys: ["Enter", "Ctrl+Enter"], act: () => this.decide("accept"), button: "Done", first: true },
       { name: "skip", label: "Cannot be labelled: skip, and continue", group: "Decide", keys: ["x"], act: () => this.decide("skip"), button: "Skip" },
-      { name: "submit", label: "Submit", group: "Decide", keys: ["Shift+F"], act: () => void editor.submit() },
+      { name: "submit", label: "Submit", group: "Decide", keys: ["Shift+F"], act: () => editor.submit() },
       { name: "manual", label: "Open or close the manual", group: "Go", keys: ["m"], act: () => this.toggleManual() },
       ...this.vocabularies.flatMap((vocabulary) =>
         vocabulary.labels.map((label, n) => ({ name: `${vocabulary.name}.${label}`, label, group: short(vocabulary.title), keys: [vocabulary.keys[n]], act: () => this.toggle(vocabulary, label) })),

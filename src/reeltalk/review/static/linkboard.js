@@ -1,170 +1,123 @@
 // @ts-check
 /**
- * Two chains side by side with lines for their links. On a narrow screen one chain is below the other, and the list of
- * links replaces the lines.
- *
- *     const board = new LinkBoard(place, pair, relations);
- *     board.addEventListener("pick", ({detail}) => …);     // {side, turn}
- *     board.addEventListener("select", ({detail}) => …);   // {place}
- *     board.draw({links: [{place, value}], current: "2-0", picking: null});
+ * Two chains side by side with lines for their links; a link is drawn by choosing a turn of each. On a narrow screen one
+ * chain is below the other, and the strip of links replaces the lines.
  */
 
-import { button, clock, element, fill } from "./elements.js";
-import { endsOf } from "./linkvalue.js";
+import { clock } from "./elements.js";
+import { Act } from "./fields.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 
-/** @typedef {import("./linkvalue.js").Pair} Pair */
-/** @typedef {import("./linkvalue.js").Chain} Chain */
-/** @typedef {import("./linkvalue.js").LinkValue} LinkValue */
+/** @typedef {import("./links.js").Links} Links */
+/** @typedef {import("./links.js").Turn} Turn */
+/** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {"before" | "after"} Side */
 /** @typedef {{side: Side, at: number, source: number | null, target: number | null}} Picking The side of the next turn, and the turns that were picked. */
-/** @typedef {{place: string, value: LinkValue}} Drawn */
 
-const SVG = "http://www.w3.org/2000/svg";
 const SIDES = /** @type {const} */ (["before", "after"]);
+const NAMES = Object.freeze({ before: "earlier", after: "later" });
 
-export class LinkBoard extends EventTarget {
-  /** @param {HTMLElement} place @param {Pair} pair @param {string[]} relations In the order of their colours. */
-  constructor(place, pair, relations) {
-    super();
-    this._place = place;
-    this._pair = pair;
-    this._relations = relations;
-    /** @type {{links: Drawn[], current: string | null, picking: Picking | null}} */
-    this._shown = { links: [], current: null, picking: null };
-    this._lines = document.createElementNS(SVG, "svg");
-    this._lines.setAttribute("class", "lines");
-    this._lines.setAttribute("aria-hidden", "true");
-    fill(place, this._chain("before"), this._chain("after"), this._lines);
-    new ResizeObserver(() => this._drawLines()).observe(place);
-  }
-
-  /** @param {{links: Drawn[], current: string | null, picking: Picking | null}} shown */
-  draw(shown) {
-    this._shown = shown;
-    const ends = shown.current ? endsOf(shown.current) : null;
-    SIDES.forEach((side, n) => {
-      this._turns(side).forEach((turn, index) => {
-        const { picking } = shown;
-        const picked = picking && (side === "before" ? picking.source : picking.target) === index;
-        turn.classList.toggle("current", !picking && ends?.[n] === index);
-        turn.classList.toggle("picked", Boolean(picked));
-        turn.classList.toggle("at", picking?.side === side && picking.at === index);
-        turn.classList.toggle("open", picking?.side === side);
-        turn.querySelector(".pick")?.setAttribute("aria-pressed", String(Boolean(picked)));
-      });
-    });
-    this._drawLines();
-  }
-
-  /**
-   * Scrolls to a turn. If one chain is below the other, the page does not scroll, since people look at the link.
-   * @param {Side} side @param {number} index @param {boolean} [always]
-   */
-  reveal(side, index, always = false) {
-    if (!always && this._lines.getBoundingClientRect().width === 0) return;
-    this._turns(side)[index]?.scrollIntoView({ block: "nearest" });
-  }
-
-  /** @param {Side} side @returns {Element[]} */
-  _turns(side) {
-    return [...this._place.querySelectorAll(`.chain.${side} > ol > li`)];
-  }
-
-  /** @param {Side} side */
-  _chain(side) {
-    const chain = this._pair[side];
-    const [clip] = chain.clips;
-    const name = side === "before" ? "Earlier chain" : "Later chain";
-    const title = element("h3", { id: `chain-${side}` }, name, " ");
-    if (clip) title.append(element("span", { class: "soft small" }, `${clock(clip.start_s)}–${clock(clip.end_s)}`));
-    return element(
-      "section",
-      { class: `chain ${side}`, "aria-labelledby": `chain-${side}` },
-      title,
-      element("ol", {}, ...chain.turns.map((turn, n) => this._turn(side, turn, n))),
-    );
-  }
-
-  /** @param {Side} side @param {import("./linkvalue.js").Turn} turn @param {number} n */
-  _turn(side, turn, n) {
-    const pick = button(`${n + 1}`, () => this._pick(side, n), {
-      class: "pick second",
-      "aria-pressed": "false",
-      "aria-label": `Turn ${n + 1} of the ${side === "before" ? "earlier" : "later"} chain: ${turn.question}`,
-    });
-    const start_s = turn.evidence?.[0]?.start_s;
-    const time =
-      start_s !== undefined &&
-      button(clock(start_s), () => this.dispatchEvent(new CustomEvent("seek", { detail: { time_s: start_s } })), {
-        class: "quiet time",
-        "aria-label": `Go to ${clock(start_s)}`,
-      });
-    const made = element(
-      "li",
-      {},
-      pick,
-      element(
-        "div",
-        { class: "said" },
-        element("p", { class: "asked-text" }, turn.question),
-        element("p", { class: "answer-text" }, turn.references?.[0] ?? "", " ", time),
-      ),
-    );
-    // The mouse can click the whole turn; the keyboard uses its button.
-    made.addEventListener("click", ({ target }) => {
-      if (!(target instanceof Element && target.closest("button"))) this._pick(side, n);
-    });
-    return made;
-  }
-
-  /** @param {Side} side @param {number} turn */
-  _pick(side, turn) {
-    this.dispatchEvent(new CustomEvent("pick", { detail: { side, turn } }));
-  }
-
-  _drawLines() {
-    const { links, current, picking } = this._shown;
-    const box = this._place.getBoundingClientRect();
-    this._lines.setAttribute("width", String(box.width));
-    this._lines.setAttribute("height", String(box.height));
-    // The shown link is drawn last, above all others.
-    const order = [...links].sort((one, other) => Number(one.place === current) - Number(other.place === current));
-    const drawn = order.flatMap((link) => this._line(link, link.place === current && !picking, box));
-    this._lines.replaceChildren(...drawn);
-  }
-
-  /** @param {Drawn} link @param {boolean} isCurrent @param {DOMRect} box */
-  _line({ place, value }, isCurrent, box) {
-    const [source, target] = endsOf(place);
-    const from = this._turns("before")[source]?.querySelector(".pick")?.getBoundingClientRect();
-    const to = this._turns("after")[target]?.querySelector(".pick")?.getBoundingClientRect();
-    if (!from || !to) return [];
-    const [x1, x2] = [from.right - box.left, to.left - box.left];
-    const [y1, y2] = [(from.top + from.bottom) / 2 - box.top, (to.top + to.bottom) / 2 - box.top];
-    const bend = (x2 - x1) / 2;
-    const d = `M ${x1} ${y1} C ${x1 + bend} ${y1}, ${x2 - bend} ${y2}, ${x2} ${y2}`;
-    const kind = `r${this._relations.indexOf(value.relations[0]) + 1}`;
-    const parts = [kind, value.decision ?? "undecided", isCurrent ? "current" : ""];
-    const line = path(d, `line ${parts.join(" ")}`);
-    const hit = path(d, "hit");
-    const title = document.createElementNS(SVG, "title");
-    title.textContent = `${source + 1} → ${target + 1}: ${value.relations.join(", ") || "no relation yet"}`;
-    hit.append(title);
-    hit.addEventListener("click", () => this.dispatchEvent(new CustomEvent("select", { detail: { place } })));
-    if (!isCurrent || !value.relations.length) return [line, hit];
-    const text = document.createElementNS(SVG, "text");
-    text.setAttribute("x", String((x1 + x2) / 2));
-    text.setAttribute("y", String((y1 + y2) / 2 - 7));
-    text.setAttribute("class", `relation-name ${kind}`);
-    text.textContent = value.relations.join(", ");
-    return [line, hit, text];
-  }
+/** Scrolls to a turn. Where one chain is below the other, only if it is picked. @param {Side} side @param {number} index @param {boolean} [always] */
+export function reveal(side, index, always = false) {
+  if (!always && !document.querySelector(".lines")?.getBoundingClientRect().width) return;
+  document.querySelectorAll(`.chain.${side} > ol > li`)[index]?.scrollIntoView({ block: "nearest" });
 }
 
-/** @param {string} d @param {string} kind */
-function path(d, kind) {
-  const made = document.createElementNS(SVG, "path");
-  made.setAttribute("d", d);
-  made.setAttribute("class", kind);
-  return made;
+/** @param {{view: Links, editor: Editor}} props */
+export function Board({ view, editor }) {
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const spots = useSpots(place);
+  const { picking } = view;
+  return html`<section class=${`board ${picking ? "drawing" : ""}`} aria-labelledby="board-title" tabindex="0">
+    <div class="board-head">
+      <div class="turn-head">
+        <h2 id="board-title" tabindex="-1">Two chains</h2>
+        <${Act} editor=${editor} name="draw" class="second" text="Draw a link" disabled=${!editor.isOpen} />
+      </div>
+      <p id="picking" class="picking" role="status" hidden=${!picking}>${picking && pickingText(view, picking)}</p>
+    </div>
+    ${!view.places.length && !picking && html`<p id="no-link" class="soft">There is no link yet. Draw one: pick a turn of the earlier chain, then one of the later chain.</p>`}
+    <div id="chains" class="chains" ref=${place}>
+      ${SIDES.map((side) => html`<${Chain} view=${view} editor=${editor} side=${side} />`)}
+      <${Lines} view=${view} editor=${editor} spots=${spots} />
+    </div>
+  </section>`;
+}
+
+/** @param {Links} view @param {Picking} picking */
+function pickingText({ pair }, { side, at }) {
+  const { turns } = pair[side];
+  return html`Pick a turn of the ${NAMES[side]} chain: 1–${turns.length}, or ↑ ↓ and Enter. Esc stops.
+    <span class="unseen"> Now: ${at + 1}, ${turns[at]?.question}</span>`;
+}
+
+/** @param {{view: Links, editor: Editor, side: Side}} props */
+function Chain({ view, editor, side }) {
+  const { clips, turns } = view.pair[side];
+  const [clip] = clips;
+  const { picking } = view;
+  const end = editor.place ? view.endsOf(editor.place)[side === "before" ? 0 : 1] : null;
+  const picked = picking && (side === "before" ? picking.source : picking.target);
+  return html`<section class=${`chain ${side}`} aria-labelledby=${`chain-${side}`}>
+    <h3 id=${`chain-${side}`}>${side === "before" ? "Earlier" : "Later"} chain ${clip && html`<span class="soft small">${clock(clip.start_s)}–${clock(clip.end_s)}</span>`}</h3>
+    <ol>${turns.map((turn, n) => {
+      const kinds = [!picking && end === n && "current", picked === n && "picked", picking?.side === side && "open", picking?.side === side && picking.at === n && "at"];
+      const start_s = turn.evidence?.[0]?.start_s;
+      // The mouse can click the whole turn; the keyboard uses its button.
+      const click = (/** @type {Event} */ { target }) => target instanceof Element && !target.closest(".time") && view.pickTurn(side, n);
+      const answer = turn.references?.[0] ?? "";
+      return html`<li class=${kinds.filter(Boolean).join(" ")} title=${`${turn.question} ${answer}`} onClick=${click}>
+        <button type="button" class="pick second" aria-pressed=${String(picked === n)} aria-label=${`Turn ${n + 1} of the ${NAMES[side]} chain: ${turn.question}`}>${n + 1}</button>
+        <div class="said">
+          <p class="asked-text">${turn.question}</p>
+          <p class="answer-text"><span>${answer}</span> ${start_s !== undefined && html`<button type="button" class="quiet time" aria-label=${`Go to ${clock(start_s)}`} onClick=${() => editor.seek(start_s)}>${clock(start_s)}</button>`}</p>
+        </div>
+      </li>`;
+    })}</ol>
+  </section>`;
+}
+
+/** The ends of lines at the turns of both chains, in the board's own coordinates. @param {{current: HTMLElement | null}} place @returns {[number, number][][]} */
+function useSpots(place) {
+  const [spots, setSpots] = useState("[[], []]");
+  const measure = () => {
+    const board = /** @type {HTMLElement} */ (place.current);
+    const { left, top } = board.getBoundingClientRect();
+    const found = SIDES.map((side) =>
+      [...board.querySelectorAll(`.${side} .pick`)].map((pick) => {
+        const box = pick.getBoundingClientRect();
+        return [(side === "before" ? box.right : box.left) - left, (box.top + box.bottom) / 2 - top];
+      }),
+    );
+    setSpots(JSON.stringify(found));
+  };
+  useLayoutEffect(measure);
+  useEffect(() => {
+    const observer = new ResizeObserver(measure);
+    observer.observe(/** @type {HTMLElement} */ (place.current));
+    return () => observer.disconnect();
+  }, []);
+  return JSON.parse(spots);
+}
+
+/** @param {{view: Links, editor: Editor, spots: [number, number][][]}} props */
+function Lines({ view, editor, spots }) {
+  const { place: current, session } = editor;
+  // The shown link is drawn last, above all others.
+  const order = view.places.sort((one, other) => Number(one === current) - Number(other === current));
+  return html`<svg class="lines" aria-hidden="true">${order.map((place) => {
+    const [source, target] = view.endsOf(place);
+    const [from, to] = [spots[0][source], spots[1][target]];
+    if (!from || !to) return null;
+    const { relations, decision } = session.value(place);
+    const bend = (to[0] - from[0]) / 2;
+    const d = `M ${from[0]} ${from[1]} C ${from[0] + bend} ${from[1]}, ${to[0] - bend} ${to[1]}, ${to[0]} ${to[1]}`;
+    const isCurrent = place === current && !view.picking;
+    const kind = view.colour(relations);
+    return html`<g key=${place}>
+      <path d=${d} class=${`line ${kind} ${decision ?? "undecided"} ${isCurrent ? "current" : ""}`} />
+      <path d=${d} class="hit" onClick=${() => editor.go(place)}><title>${view.nameOf(place)}: ${relations.join(", ") || "no relation yet"}</title></path>
+      ${isCurrent && html`<text class="relation-name" x=${(from[0] + to[0]) / 2} y=${(from[1] + to[1]) / 2 - 7}>${relations.join(", ")}</text>`}
+    </g>`;
+  })}</svg>`;
 }

@@ -1,304 +1,335 @@
 // @ts-check
-/** The link board: a person draws, relabels, rewrites or deletes links between two chains. */
+/** Links between two chains: people draw, relabel, rewrite, keep or delete them. */
 
-import { button, byId, element, fill } from "./elements.js";
-import { Keys } from "./keys.js";
-import { LinkBoard } from "./linkboard.js";
-import { EMPTY, LINK, PICKING, linkActions } from "./linkkeys.js";
-import { LinkPanel } from "./linkpanel.js";
-import { BOARD, DECIDED, endsOf, lackOf, linesOf, nameOf, startOf } from "./linkvalue.js";
-import { say } from "./notices.js";
-import { Playback } from "./playback.js";
-import { lastSpot } from "./resuming.js";
-import { EditSession, openWork } from "./edit_session.js";
+import { problemsOf } from "./coherence.js";
+import { edit } from "./editor.js";
+import { Act, Answers, Note, Text } from "./fields.js";
+import { Board, reveal } from "./linkboard.js";
+import { html } from "./vendor/preact.js";
 
-/** @typedef {import("./linkvalue.js").LinkValue} LinkValue */
-/** @typedef {import("./linkvalue.js").Pair} Pair */
-/** @typedef {import("./linkboard.js").Picking} Picking */
+/** @typedef {import("./editor.js").Editor} Editor */
+/** @typedef {import("./editor.js").Action} Action */
+/** @typedef {import("./player.js").Interval} Interval */
+/** @typedef {import("./workapi.js").Scene} Scene */
 /** @typedef {import("./linkboard.js").Side} Side */
+/**
+ * @typedef {object} LinkValue
+ * @property {"keep" | "delete" | null} decision Null without a decision.
+ * @property {string[]} relations
+ * @property {string[]} skills
+ * @property {string | null} method Of the rewriting catalogue.
+ * @property {string | null} question The later question in the words of this link; null for its original words.
+ * @property {string[] | null} references
+ * @property {boolean} fits
+ * @property {string} note
+ * @property {boolean} unsure
+ */
+/**
+ * @typedef {{question: string, references?: string[], evidence?: Interval[]}} Turn
+ * @typedef {{id: string, clips: Scene[], turns: Turn[]}} Chain
+ * @typedef {{relation: string, method: string, skill: string, question: string, references: string[], problems: string[], checked?: boolean}} Draft
+ * @typedef {{name: string, relation: string, case: string | null, ask: string, deeper: string | null, skill: string, ours: boolean}} Method
+ */
+/**
+ * @typedef {object} Pair The content of a unit.
+ * @property {Chain} before
+ * @property {Chain} after
+ * @property {{place: string, relations: string[]}[]} linkages Drafted links.
+ * @property {Record<string, Draft[]>} rewrites
+ * @property {Record<string, {labels: string[], says?: Record<string, string>}>} vocabularies
+ * @property {Method[]} methods
+ */
 
-const MARKS = Object.freeze({ keep: "✓", delete: "✕" });
+/** The place for the statement that all links are there. */
+const BOARD = "board";
+const DECIDED = Object.freeze({ keep: "Kept", delete: "Deleted" });
+/** Mode of the keys while a link is drawn. */
+const PICKING = "picking";
+/** Mode while a link is shown. */
+const LINK = "link";
+/** Mode without a link. */
+const EMPTY = "empty";
 
-export class Board {
-  /** @param {import("./edit_session.js").Reply} reply */
-  constructor(reply) {
+export class Links {
+  /** @param {Editor} editor */
+  constructor(editor) {
+    this.editor = editor;
+    this.what = "link";
     /** @type {Pair} */
-    this.pair = reply.unit.content;
-    /** @type {string | null} The shown link. */
-    this.current = null;
-    /** @type {Picking | null} */
+    this.pair = editor.content;
+    this.relations = this.pair.vocabularies.relations.labels;
+    this.drafted = new Set(this.pair.linkages.map(({ place }) => place));
+    /** @type {import("./linkboard.js").Picking | null} */
     this.picking = null;
-    this.work = new EditSession(reply, {
-      what: "link",
-      draftOf: (place) => startOf(this.pair, place),
-      linesOf,
-      nameOf,
-      spot: () => (this._was ?? { place: this.current ?? BOARD, time_s: this.playback.time_s }),
-    });
-    /** The last position of this person, until the page is ready. */
-    this._was = lastSpot(reply.assignment.id);
-    this._drafted = new Set(this.pair.linkages.map(({ place }) => place));
-    this._relations = [...byId("relations", HTMLElement).querySelectorAll("input[type=checkbox]")].map(
-      (box) => /** @type {HTMLInputElement} */ (box).value,
-    );
-    const { clips, scenes } = this.pair;
-    const view = { ...reply, unit: { ...reply.unit, content: { clips, scenes, links: [], turns: [] } } };
-    this._view = /** @type {import("./workapi.js").Work} */ (/** @type {unknown} */ (view));
-    this.playback = new Playback(this._view, []);
-    this.board = new LinkBoard(byId("chains", HTMLElement), this.pair, this._relations);
-    this.panel = new LinkPanel(this.pair);
-    this.keys = new Keys(linkActions(this), () => (this.picking ? PICKING : this.current === null ? EMPTY : LINK));
-  }
-
-  /** Continues at the last position. */
-  async open() {
-    this._listen();
-    const spot = await this.work.open();
-    for (const name of ["fields", "decisions"]) byId(name, HTMLFieldSetElement).disabled = !this.work.isOpen;
-    byId("draw", HTMLButtonElement).disabled = !this.work.isOpen;
-    const { links } = this;
-    const undecided = links.find((place) => this.work.needs(place));
-    this.show(spot && links.includes(spot.place) ? spot.place : (undecided ?? links[0] ?? null));
-    await this.playback.open(this._view, spot?.time_s ?? this.pair.clips[0]?.start_s ?? 0);
-    this._was = null;
-    this.work.resume(spot);
+    /** What the link lacks before it can be kept. */
+    this.lack = "";
+    /** Index of the next draft. */
+    this.nextDraft = 0;
+    this.Top = Board;
+    this.Fields = Fields;
   }
 
   /** The links in the order of their turns, without those that a person drew and deleted. */
-  get links() {
-    return this.work.places
-      .filter((place) => place !== BOARD)
-      .filter((place) => this._drafted.has(place) || (this.work.has(place) && this.work.value(place).decision !== "delete"))
-      .sort((one, other) => endsOf(one)[0] - endsOf(other)[0] || endsOf(one)[1] - endsOf(other)[1]);
+  get places() {
+    const { session, reply } = this.editor;
+    return (session?.places ?? reply.places)
+      .filter((place) => this.drafted.has(place) || (place !== BOARD && session?.has(place) && session.value(place).decision !== "delete"))
+      .sort((one, other) => this.compare(one, other));
   }
 
-  // ---- navigation ------------------------------------------------------------------------------------------------
-
-  /** @param {number} step */
-  go(step) {
-    const { links } = this;
-    const at = links.indexOf(this.current ?? "");
-    const to = links[at + step];
-    if (to) this._turnTo(to);
+  /** @param {string} one @param {string} other */
+  compare(one, other) {
+    const [ends, others] = [this.endsOf(one), this.endsOf(other)];
+    return ends[0] - others[0] || ends[1] - others[1];
   }
 
-  goToUndecided() {
-    const next = this._nextUndecided();
-    if (next) this._turnTo(next);
-    else say("All links are decided.");
+  /** @param {string} place @returns {[number, number]} Indices of the earlier and the later turn. */
+  endsOf(place) {
+    const [source, target] = place.split("-").map(Number);
+    return [source, target];
   }
 
-  _nextUndecided() {
-    const { links } = this;
-    const at = links.indexOf(this.current ?? "");
-    return [...links.slice(at + 1), ...links.slice(0, at + 1)].find((place) => this.work.needs(place)) ?? null;
+  /** @param {string} place @returns {[Turn, Turn]} */
+  turnsOf(place) {
+    const [source, target] = this.endsOf(place);
+    return [this.pair.before.turns[source], this.pair.after.turns[target]];
+  }
+
+  /** The colour of a link, as a CSS class. @param {string[]} relations */
+  colour([first]) {
+    return `r${this.relations.indexOf(first) + 1}`;
   }
 
   /** @param {string} place */
-  _turnTo(place) {
-    this.work.hurry();
-    this.show(place);
-    byId("link-title", HTMLElement).focus({ preventScroll: true });
-    say(`${nameOf(place)}: ${this.work.value(place).relations.join(", ") || "no relation yet"}.`);
+  nameOf(place) {
+    if (place === BOARD) return "All links";
+    const [source, target] = this.endsOf(place);
+    return `Link ${source + 1} → ${target + 1}`;
   }
 
-  /** @param {string | null} place */
-  show(place) {
-    this.current = place;
+  /** @param {string} place */
+  titleOf(place) {
+    return this.nameOf(place);
+  }
+
+  /** @param {string} place */
+  shortOf(place) {
+    const [source, target] = this.endsOf(place);
+    return html`${source + 1} → ${target + 1} <span class="relation-told">${this.editor.session.value(place).relations.join(", ") || "?"}</span>`;
+  }
+
+  /** @param {string} place */
+  draftOf(place) {
+    if (place === BOARD) return { decision: null, links: [], note: "", unsure: false };
+    const relations = this.pair.linkages.find((link) => link.place === place)?.relations ?? [];
+    return { decision: null, relations: [...relations], skills: [], method: null, question: null, references: null, fits: false, note: "", unsure: false };
+  }
+
+  /** @param {string} place @param {any} value @returns {[string, string][]} */
+  linesOf(place, value) {
+    /** @type {[string, string][]} */
+    const lines =
+      place === BOARD
+        ? [["Decision", value.decision ? "All links are there" : "None yet"], ["Links", value.links.map((/** @type {string} */ each) => this.nameOf(each)).join(", ")]]
+        : [
+            ["Decision", value.decision ? DECIDED[/** @type {LinkValue} */ (value).decision ?? "keep"] : "None yet"],
+            ["Relations", value.relations.join(", ")],
+            ["Skills", value.skills.join(", ")],
+            ["Method", value.method ?? ""],
+            ["Question", value.question ?? "In its original words"],
+            ["Answer", (value.references ?? []).join("\n")],
+            ["Fits", value.fits ? "Yes" : ""],
+          ];
+    return [...lines, ["Note", value.note], ["Unsure", value.unsure ? "Yes" : ""]];
+  }
+
+  /** @param {string} place */
+  stateOf(place) {
+    const { decision, relations, question } = /** @type {LinkValue} */ (this.editor.session.value(place));
+    const more = [relations.join(", ") || "no relation yet", question === null ? "" : "rewritten"];
+    const kind = { keep: "accepted", delete: "rejected", none: "undecided" }[decision ?? "none"];
+    const text = decision ? DECIDED[decision] : this.drafted.has(place) ? "Undecided" : "New, undecided";
+    return { kind: `${kind} ${this.colour(relations)}`, text, mark: { keep: "✓", delete: "✕", none: "" }[decision ?? "none"], more };
+  }
+
+  /** The evidence of both turns. @param {string} place */
+  timesOf(place) {
+    return { asked_at_s: null, evidence: this.turnsOf(place).flatMap((turn) => turn?.evidence ?? []) };
+  }
+
+  /** @param {string} place */
+  questionOf(place) {
+    return this.editor.session.value(place).question ?? this.turnsOf(place)[1].question;
+  }
+
+  mode() {
+    return this.picking ? PICKING : this.editor.place ? LINK : EMPTY;
+  }
+
+  submitting() {
+    const { places } = this;
+    const kept = this._kept();
+    const board = this.editor.session.value(BOARD);
+    const rewritten = kept.filter((place) => this.editor.session.value(place).question !== null).length;
+    const links = `${kept.length} ${kept.length === 1 ? "link" : "links"}`;
+    return {
+      question: "Are all links between the two chains there?",
+      summary: `${links} kept, ${rewritten} of them with a rewritten question; ${places.length - kept.length} deleted.`,
+      more: html`<${Note} prefix="board-" value=${board} change=${(/** @type {any} */ more) => this.editor.set({ ...board, ...more }, { place: BOARD })} />`,
+    };
+  }
+
+  beforeSubmit() {
+    this.editor.set({ ...this.editor.session.value(BOARD), decision: "complete", links: this._kept() }, { now: true, place: BOARD });
+  }
+
+  _kept() {
+    return this.places.filter((place) => this.editor.session.value(place).decision === "keep");
+  }
+
+  /** @param {string | null} from */
+  placed(from) {
+    const { editor, places } = this;
+    const { place } = editor;
+    // What was undone or deleted may be no link any more.
+    if (!places.includes(place)) editor.place = from !== null && places.includes(from) ? from : (places.find((each) => this.compare(each, place) > 0) ?? places.at(-1) ?? "");
     this.picking = null;
-    byId("link", HTMLElement).hidden = place === null;
-    byId("no-link", HTMLElement).hidden = place !== null;
-    if (place !== null) {
-      this.panel.show(place, this.work.value(place), this._others(place));
-      const [source, target] = endsOf(place);
-      const turns = [this.pair.before.turns[source], this.pair.after.turns[target]];
-      this.playback.bar.update(turns.map(({ evidence }) => ({ asked_at_s: null, evidence: evidence ?? [] })));
-      this.board.reveal("after", target);
-      this.board.reveal("before", source);
-    }
-    this._draw();
-    this.keys.label();
-    this.work.moved();
+    this.lack = "";
+    this.nextDraft = 0;
+    if (!editor.place) return;
+    const [source, target] = this.endsOf(editor.place);
+    editor.draw(() => {
+      reveal("after", target);
+      reveal("before", source);
+    });
   }
 
-  /** The questions of other links to the same later turn. @param {string} place */
-  _others(place) {
-    return this.links
-      .filter((other) => other !== place && endsOf(other)[1] === endsOf(place)[1])
-      .map((other) => ({ name: nameOf(other), value: this.work.value(other) }))
-      .filter(({ value }) => value.decision !== "delete" && value.question !== null)
-      .map(({ name, value }) => ({ name, question: value.question }));
-  }
-
-  /** Draws everything but the fields. */
-  _draw() {
-    const shown = this.links.map((place) => ({ place, value: /** @type {LinkValue} */ (this.work.value(place)) }));
-    this.board.draw({ links: shown, current: this.current, picking: this.picking });
-    this._drawStrip(shown);
-    this._drawPicking();
-    const left = shown.filter(({ place }) => this.work.needs(place)).length;
-    const submit = byId("submit", HTMLButtonElement);
-    submit.classList.toggle("second", left > 0);
-    submit.title = left ? `${left} of ${shown.length} links need a decision` : "";
-    for (const name of ["keep", "delete"]) byId(name, HTMLButtonElement).disabled = this.current === null;
-    const state = byId("link-state", HTMLElement);
-    const decision = this.current ? /** @type {LinkValue} */ (this.work.value(this.current)).decision : null;
-    state.textContent = decision ? DECIDED[decision] : this.current && !this._drafted.has(this.current) ? "New, undecided" : "Undecided";
-    state.className = `turn-state ${decision === "keep" ? "accepted" : decision === "delete" ? "rejected" : ""}`;
-  }
-
-  /** @param {import("./linkboard.js").Drawn[]} links */
-  _drawStrip(links) {
-    const place = byId("strip", HTMLElement);
-    const hadFocus = place.contains(document.activeElement);
-    fill(
-      place,
-      ...links.map(({ place: name, value }) => {
-        const decision = value.decision ? DECIDED[value.decision].toLowerCase() : "undecided";
-        const [source, target] = endsOf(name);
-        const made = button(`${source + 1} → ${target + 1}`, () => this._turnTo(name), {
-          class: `link-name r${this._relations.indexOf(value.relations[0]) + 1} ${value.decision ?? "undecided"}`,
-          "aria-current": name === this.current ? "step" : undefined,
-          "aria-label": `${nameOf(name)}, ${value.relations.join(", ") || "no relation yet"}, ${decision}${value.question === null ? "" : ", rewritten"}`,
-        });
-        made.append(
-          element("span", { class: "relation-told", "aria-hidden": "true" }, value.relations.join(", ") || "?"),
-          element("span", { class: "mark", "aria-hidden": "true" }, value.decision ? MARKS[value.decision] : ""),
-        );
-        return element("li", {}, made);
-      }),
-    );
-    if (hadFocus) place.querySelector("[aria-current]")?.closest("button")?.focus();
+  leave() {
+    if (this.picking) this.editor.say("Nothing was drawn.");
+    this.picking = null;
   }
 
   // ---- drawing a link ----------------------------------------------------------------------------------------------
 
   startPicking() {
-    if (!this.work.isOpen) return;
-    this.leaveField();
-    this.picking = { side: "before", at: 0, source: null, target: null };
-    this.board.reveal("before", 0, true);
-    this._draw();
+    if (!this.editor.isOpen) return;
+    this.editor.session.hurry();
+    this._pick({ side: "before", at: 0, source: null, target: null });
+    document.getElementById("board-title")?.focus({ preventScroll: true });
+  }
+
+  /** @param {import("./linkboard.js").Picking} picking */
+  _pick(picking) {
+    this.picking = picking;
+    this.editor.draw(() => reveal(picking.side, picking.at, true));
   }
 
   /** @param {number} step */
   movePick(step) {
-    if (!this.picking) return;
-    const { length } = this.pair[this.picking.side].turns;
-    this.picking.at = Math.min(Math.max(this.picking.at + step, 0), length - 1);
-    this.board.reveal(this.picking.side, this.picking.at, true);
-    this._draw();
+    const { picking } = this;
+    if (!picking) return;
+    const { length } = this.pair[picking.side].turns;
+    this._pick({ ...picking, at: Math.min(Math.max(picking.at + step, 0), length - 1) });
   }
 
   /** Picks a turn of the next chain: the selected one, or the one with an index. @param {number} [turn] */
   pick(turn) {
-    if (this.picking) this._picked(this.picking.side, turn ?? this.picking.at);
+    if (this.picking) this.pickTurn(this.picking.side, turn ?? this.picking.at);
   }
 
   /** @param {Side} side @param {number} turn */
-  _picked(side, turn) {
-    if (!this.work.isOpen || turn >= this.pair[side].turns.length) return;
-    /** @type {Picking} */
-    const picking = this.picking ?? { side, at: 0, source: null, target: null };
-    if (side === "before") picking.source = turn;
-    else picking.target = turn;
-    if (picking.source !== null && picking.target !== null) {
-      this._link(picking.source, picking.target);
-      return;
-    }
-    const next = side === "before" ? "after" : "before";
-    this.picking = { ...picking, side: next, at: 0 };
-    this.board.reveal(next, 0, true);
-    this._draw();
+  pickTurn(side, turn) {
+    if (!this.editor.isOpen || turn >= this.pair[side].turns.length) return;
+    const [source, target] = side === "before" ? [turn, this.picking?.target ?? null] : [this.picking?.source ?? null, turn];
+    if (source !== null && target !== null) this._link(`${source}-${target}`);
+    else this._pick({ side: side === "before" ? "after" : "before", at: 0, source, target });
   }
 
-  /** @param {number} source @param {number} target */
-  _link(source, target) {
-    const place = `${source}-${target}`;
-    const isNew = !this.links.includes(place);
-    if (isNew) this.work.put(place, startOf(this.pair, place), { now: true });
-    this._turnTo(place);
-    say(isNew ? `${nameOf(place)} is drawn. Give its relation: 1 to 6.` : `${nameOf(place)} is there already.`);
-  }
-
-  _drawPicking() {
-    const place = byId("picking", HTMLElement);
-    place.hidden = this.picking === null;
-    if (!this.picking) {
-      place.textContent = "";
-      return;
-    }
-    const { side, at } = this.picking;
-    const which = side === "before" ? "earlier" : "later";
-    const { turns } = this.pair[side];
-    fill(
-      place,
-      `Pick a turn of the ${which} chain: 1–${turns.length}, or ↑ ↓ and Enter. Esc stops.`,
-      element("span", { class: "unseen" }, ` Now: ${at + 1}, ${turns[at]?.question ?? ""}`),
-    );
+  /** @param {string} place */
+  _link(place) {
+    const { editor } = this;
+    const isNew = !this.places.includes(place);
+    if (isNew) editor.set(this.draftOf(place), { now: true, place });
+    editor.show(place);
+    editor.focusTitle();
+    editor.say(isNew ? `${this.nameOf(place)} is drawn. Give its relation: 1 to ${this.relations.length}.` : `${this.nameOf(place)} is there already.`);
   }
 
   // ---- changing ----------------------------------------------------------------------------------------------------
 
-  takeDraft() {
-    if (!this.panel.takeDraft()) say("Nobody drafted a rewriting of this link.");
+  /** @param {Partial<LinkValue>} more @param {boolean} [now] False while somebody types. */
+  change(more, now = true) {
+    this.lack = "";
+    this.editor.set({ ...this.editor.value, decision: null, ...more }, { now });
   }
 
-  /** @param {"keep" | "delete"} decision */
-  decide(decision) {
-    const { current } = this;
-    if (!this.work.isOpen || current === null) return;
-    const value = this.work.value(current);
-    const lack = decision === "keep" ? lackOf(value) : null;
-    if (lack !== null) {
-      say(lack);
-      fill(byId("lack", HTMLElement), element("p", {}, lack));
-      byId("lack", HTMLElement).hidden = false;
-      if (value.relations.length) this.panel.focus(value.question?.trim() ? (value.references?.some((/** @type {string} */ text) => text.trim()) ? "fits" : "answer") : "question");
+  /** @param {string} question @param {string[]} references */
+  reword(question, references) {
+    const [, target] = this.turnsOf(this.editor.place);
+    const isOwn = question === target.question && JSON.stringify(references) === JSON.stringify(answersOf(target));
+    this.change(isOwn ? { question: null, references: null, fits: false } : { question, references, fits: false }, false);
+  }
+
+  /** Drafts of the link's relations; all drafts if none match. @returns {Draft[]} */
+  get drafts() {
+    const all = this.pair.rewrites[this.editor.place] ?? [];
+    const fitting = all.filter(({ relation }) => this.editor.value.relations.includes(relation));
+    return fitting.length ? fitting : all;
+  }
+
+  /** @param {Draft | undefined} [draft] The next one by default. */
+  takeDraft(draft = this.drafts[this.nextDraft++ % this.drafts.length]) {
+    if (!draft) {
+      this.editor.say("Nobody drafted a rewriting of this link.");
       return;
     }
-    const told = `${nameOf(current)}: ${DECIDED[decision].toLowerCase()}.`;
-    const at = this.links.indexOf(current);
-    this.work.put(current, { ...value, decision }, { now: true });
-    const next = this._nextUndecided() ?? (this.links.includes(current) ? current : (this.links[at] ?? this.links[at - 1] ?? null));
-    this.show(next);
-    window.scrollTo({ top: 0 });
-    const isDone = !this.links.some((place) => this.work.needs(place));
-    if (isDone) byId("submit", HTMLButtonElement).focus({ preventScroll: true });
-    else byId("link-title", HTMLElement).focus({ preventScroll: true });
-    say(isDone ? `${told} All links are decided: draw more, or submit.` : `${told} ${nameOf(next ?? "")}.`);
+    const { question, references, method, skill } = draft;
+    this.change({ question, references: [...references], method, skills: [...new Set([...this.editor.value.skills, skill])], fits: false });
   }
 
-  async submit() {
-    const { links } = this;
-    const stands = links.filter((place) => this.work.value(place).decision === "keep");
-    const rewritten = stands.filter((place) => this.work.value(place).question !== null).length;
-    const summary = `${count(stands.length, "link")} kept, ${rewritten} of them with a rewritten question; ${links.length - stands.length} deleted.`;
-    await this.work.submit({
-      question: "Are all links between the two chains there?",
-      summary,
-      places: links.filter((place) => this.work.needs(place)),
-      last: () => this.work.put(BOARD, { ...this.work.value(BOARD), decision: "complete", links: stands }, { now: true }),
-    });
+  useOwnWords() {
+    this.change({ question: null, references: null, method: null, fits: false });
   }
 
-  leave() {
-    if (this.picking) {
-      this.picking = null;
-      this._draw();
-      say("Nothing was drawn.");
+  toggleFits() {
+    if (this.editor.value.question === null) this.editor.say("The later question has its original words.");
+    else this.change({ fits: !this.editor.value.fits });
+  }
+
+  /** @param {"keep" | "delete"} decision @param {boolean} [plain] Keeps it in the original words of the later question. */
+  decide(decision, plain = false) {
+    const { editor } = this;
+    if (!editor.isOpen || !editor.place) return;
+    const value = { ...editor.value, ...(plain && { question: null, references: null, method: null, fits: false }) };
+    this.lack = decision === "keep" ? this._lackOf(value, plain) : "";
+    if (this.lack) editor.draw(() => document.getElementById("lack")?.scrollIntoView({ block: "nearest" }));
+    else editor.decide({ ...value, decision }, `${this.nameOf(editor.place)}: ${DECIDED[decision].toLowerCase()}.`);
+  }
+
+  /** What to do before a link can be kept, or nothing. @param {LinkValue} link @param {boolean} plain */
+  _lackOf({ relations, question, references, fits, method }, plain) {
+    if (!relations.length) return "Say how the two turns are related: press the number of a relation.";
+    const unknown = relations.find((each) => !this.relations.includes(each));
+    if (unknown) return `There is no relation “${unknown}”: choose from the list.`;
+    if (plain) return "";
+    if (question === null) {
+      if (method !== null) return "A way to rewrite the later question is chosen, and the question has its original words.";
+      return this.drafts.length ? "There is a draft of a rewriting. Start from it, or keep the link in its original words." : "";
     }
-    this.leaveField();
+    if (!question.trim()) return "The later question has no words.";
+    if (!references?.some((text) => text.trim())) return "A question that is rewritten needs its answer.";
+    return fits ? "" : "Look at the turns around the rewritten question, and confirm that it fits them.";
   }
 
-  leaveField() {
-    this.work.hurry();
-    const title = byId(this.current === null ? "board-title" : "link-title", HTMLElement);
-    title.focus({ preventScroll: true });
-    if (document.activeElement !== title) /** @type {HTMLElement | null} */ (document.activeElement)?.blur();
-  }
+  // ---- looking -----------------------------------------------------------------------------------------------------
 
-  // ---- the video ---------------------------------------------------------------------------------------------------
+  /** Opens a fold and moves the focus to its ticked box. @param {"skills" | "methods"} name */
+  focusFold(name) {
+    const fold = document.getElementById(`${name}-fold`);
+    if (fold instanceof HTMLDetailsElement) fold.open = true;
+    const boxes = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(`#${name} .choice input`));
+    ([...boxes].find((box) => box.matches(":checked")) ?? boxes[0])?.focus();
+  }
 
   /** Plays the scene of the earlier chain, then of the later one; the evidence of the turns if there are no scenes. */
   playScenes() {
@@ -307,59 +338,146 @@ export class Board {
       const shown = turns.flatMap(({ evidence }) => evidence ?? []);
       return shown.length ? [{ start_s: Math.min(...shown.map((each) => each.start_s)), end_s: Math.max(...shown.map((each) => each.end_s)) }] : [];
     });
-    if (parts.length) this.playback.playParts(parts);
-    else say("The times of the two scenes are not known.");
+    if (parts.length) this.editor.playback.playParts(parts);
+    else this.editor.say("The times of the two scenes are not known.");
   }
 
-  toEvidence() {
-    if (this.current === null) return;
-    const [source, target] = endsOf(this.current);
-    const parts = [this.pair.before.turns[source], this.pair.after.turns[target]].flatMap(({ evidence }) => evidence ?? []);
-    const at = parts.findIndex(({ start_s }) => Math.abs(this.playback.time_s - start_s) < 0.1);
-    const part = parts[(at + 1) % parts.length];
-    if (part) void this.playback.seek(part.start_s);
-    else say("Neither turn has evidence.");
-  }
-
-  // ---- listening ---------------------------------------------------------------------------------------------------
-
-  _listen() {
-    this.board.addEventListener("pick", (event) => {
-      const { side, turn } = /** @type {CustomEvent} */ (event).detail;
-      this._picked(side, turn);
-    });
-    this.board.addEventListener("select", (event) => this._turnTo(/** @type {CustomEvent} */ (event).detail.place));
-    this.board.addEventListener("seek", (event) => void this.playback.seek(/** @type {CustomEvent} */ (event).detail.time_s));
-    this.panel.addEventListener("typed", (event) => {
-      const { value, now } = /** @type {CustomEvent} */ (event).detail;
-      if (this.current === null) return;
-      byId("lack", HTMLElement).hidden = true;
-      this.work.put(this.current, value, { now });
-      this._draw();
-      this.keys.label();
-    });
-    this.panel.addEventListener("drawn", () => this.keys?.label());
-    this.work.addEventListener("changed", (event) => {
-      const { place } = /** @type {CustomEvent} */ (event).detail;
-      const { links } = this;
-      byId("lack", HTMLElement).hidden = true;
-      this.show(links.includes(place) ? place : links.includes(this.current ?? "") ? this.current : (links[0] ?? null));
-    });
-    this.work.addEventListener("saved", () => this._draw());
-    this.playback.addEventListener("moved", () => this.work.moved());
-    byId("link", HTMLElement).addEventListener("focusout", () => this.work.hurry());
-    byId("show-keys", HTMLElement).addEventListener("click", () => this.keys.open());
-    for (const act of this.keys.actions) {
-      if (act.range) continue;
-      const found = document.getElementById(act.name);
-      if (found instanceof HTMLButtonElement) found.addEventListener("click", () => act.act(""));
-    }
+  /** @returns {Action[]} */
+  actions() {
+    const { editor } = this;
+    const numbers = Array.from({ length: 9 }, (_, n) => `${n + 1}`);
+    const hasLink = () => this.mode() === LINK;
+    return [
+      { name: "pick", label: "Select a turn by its number", group: "While drawing", keys: numbers, range: "1–9", act: (key) => this.pick(Number(key) - 1), mode: PICKING },
+      { name: "pick-up", label: "The turn above", group: "While drawing", keys: ["ArrowUp", "k"], act: () => this.movePick(-1), mode: PICKING, repeats: true },
+      { name: "pick-down", label: "The turn below", group: "While drawing", keys: ["ArrowDown", "j"], act: () => this.movePick(1), mode: PICKING, repeats: true },
+      { name: "pick-this", label: "Select it", group: "While drawing", keys: ["Enter"], act: () => this.pick(), mode: PICKING },
+      { name: "keep", label: "Keep the link, and continue", group: "Links", keys: ["a", "Ctrl+Enter"], act: () => this.decide("keep"), mode: LINK, button: "Keep", first: true, when: hasLink },
+      { name: "keep-plain", label: "Keep it in its original words, and continue", group: "Links", keys: ["Shift+A"], act: () => this.decide("keep", true), mode: LINK },
+      { name: "delete", label: "Delete the link, and continue", group: "Links", keys: ["x", "Delete"], act: () => this.decide("delete"), mode: LINK, button: "Delete", when: hasLink },
+      { name: "draw", label: "Draw a link", group: "Links", keys: ["n"], act: () => this.startPicking() },
+      { name: "relation", label: "Its relation", group: "Links", keys: numbers.slice(0, 6), range: "1–6", act: (key) => this.change({ relations: [this.relations[Number(key) - 1]] }), mode: LINK },
+      { name: "skills", label: "Skills", group: "Links", keys: ["g"], act: () => this.focusFold("skills"), mode: LINK },
+      { name: "submit", label: "All links are there: submit", group: "Links", keys: ["f"], act: () => editor.submit() },
+      { name: "draft", label: "Start from the draft, then from the next", group: "The later question", keys: ["d"], act: () => this.takeDraft(), mode: LINK },
+      { name: "methods", label: "Ways to rewrite it", group: "The later question", keys: ["m"], act: () => this.focusFold("methods"), mode: LINK },
+      { name: "question", label: "Rewrite the question", group: "The later question", keys: ["q"], act: () => editor.focus("#question"), mode: LINK },
+      { name: "answer", label: "Rewrite the answer", group: "The later question", keys: ["w"], act: () => editor.focus("#reference-0"), mode: LINK },
+      { name: "own-words", label: "Restore the original words", group: "The later question", keys: ["r"], act: () => this.useOwnWords(), mode: LINK },
+      { name: "fits", label: "It fits the turns around it", group: "The later question", keys: ["c"], act: () => this.toggleFits(), mode: LINK },
+      { name: "play-scenes", label: "Play the earlier scene, then the later one", group: "Video", keys: ["p"], act: () => this.playScenes(), video: "Play both scenes" },
+      { name: "to-evidence", label: "Go to the earlier turn's evidence, then to the later one's", group: "Video", keys: ["v"], act: () => editor.place && editor.toPart(this.timesOf(editor.place).evidence, "Neither turn has evidence."), video: "To evidence" },
+    ];
   }
 }
 
-/** @param {number} n @param {string} what */
-function count(n, what) {
-  return `${n} ${what}${n === 1 ? "" : "s"}`;
+/** The answers of a turn; an empty one if it has none. @param {Turn} turn */
+function answersOf({ references }) {
+  return references?.length ? references : [""];
 }
 
-openWork((reply) => new Board(reply).open());
+/** @param {{view: Links, editor: Editor, place: string, value: LinkValue}} props */
+function Fields({ view, editor, place, value }) {
+  const { relations, skills, question, references, fits } = value;
+  const [source, target] = view.turnsOf(place);
+  const isRewritten = question !== null;
+  const own = answersOf(target);
+  const answers = references ?? own;
+  const change = view.change.bind(view);
+  const { vocabularies } = view.pair;
+  const turn = (/** @type {string} */ name, /** @type {Turn} */ { question: asked, references: given }) => html`<div>
+    <p class="about">${name}</p><p class="asked-text">${asked}</p><p class="answer-text">${given?.[0]}</p></div>`;
+  return html`
+    <div id="lack" class="note" role="alert" hidden=${!view.lack}>${view.lack && html`<p>${view.lack}</p>
+      ${relations.length > 0 && html`<p class="actions"><${Act} editor=${editor} name="keep-plain" class="second" text="Keep in its original words" /></p>`}`}</div>
+    <div class="linked">${turn("Earlier turn", source)}${turn("Later turn, in its original words", target)}</div>
+    <fieldset id="relations" class="group choices">
+      <legend>Relation of the later turn to the earlier one</legend>
+      <${Choices} known=${vocabularies.relations.labels} given=${relations} numbered change=${(/** @type {string[]} */ given) => change({ relations: given })} />
+    </fieldset>
+    <details class="fold" id="skills-fold"><summary>Skills that it needs <span id="skills-told" class="told">${skills.join(", ") || "none given"}</span></summary>
+      <fieldset id="skills" class="group choices"><legend class="unseen">Skills</legend>
+        <${Choices} known=${vocabularies.skills.labels} says=${vocabularies.skills.says} given=${skills} change=${(/** @type {string[]} */ given) => change({ skills: given })} />
+      </fieldset>
+    </details>
+    <div class="rewriting">
+      <h3>The later question, reworded so that it needs the earlier turn</h3>
+      ${view.drafts.length > 0 && html`<div id="drafts">${view.drafts.map((draft, n) => html`<${Drafted} view=${view} draft=${draft} first=${n === 0} />`)}</div>`}
+      <${Methods} view=${view} value=${value} change=${change} />
+      <div id="wording">
+        <${Text} label="Later question" id="question" value=${question ?? target.question} before=${isRewritten ? target.question : null} change=${(/** @type {string} */ text) => view.reword(text, answers)} />
+        <${Answers} key=${place} value=${answers} before=${isRewritten ? own : null} change=${(/** @type {string[]} */ texts) => view.reword(question ?? target.question, texts)} />
+        ${isRewritten && html`<${Act} editor=${editor} name="own-words" class="quiet" text="Restore the original words" />`}
+      </div>
+    </div>
+    <${Around} view=${view} editor=${editor} place=${place} value=${value} />
+    <label class=${`choice fits ${isRewritten ? "" : "soft"}`}>
+      <input type="checkbox" id="fits" checked=${fits} disabled=${!isRewritten} onChange=${() => view.toggleFits()} />
+      <span>It fits the turns around it <kbd aria-hidden="true">${editor.keys.shown("fits")?.text}</kbd></span>
+    </label>
+    <${Note} value=${value} change=${(/** @type {any} */ more) => editor.set({ ...value, ...more })} />
+  `;
+}
+
+/** Labels of a closed vocabulary as boxes. Others that a draft has are shown, and can only be taken away. @param {{known: string[], says?: Record<string, string>, given: string[], numbered?: boolean, change: (given: string[]) => void}} props */
+function Choices({ known, says, given, numbered = false, change }) {
+  const toggle = (/** @type {string} */ label) => change(given.includes(label) ? given.filter((each) => each !== label) : known.filter((each) => each === label || given.includes(each)));
+  return html`${[...new Set([...known, ...given])].map((label, n) => html`<label class=${`choice ${numbered ? `relation r${known.indexOf(label) + 1}` : ""}`} key=${label}>
+    <input type="checkbox" value=${label} checked=${given.includes(label)} onChange=${() => toggle(label)} /><span class=${known.includes(label) ? "name" : "name warn"}>${label}</span>
+    ${says?.[label] && html`<span class="says">${says[label]}</span>`}${numbered && n < known.length && html`<kbd aria-hidden="true">${n + 1}</kbd>`}
+  </label>`)}`;
+}
+
+/** @param {{view: Links, draft: Draft, first: boolean}} props */
+function Drafted({ view, draft, first }) {
+  const { question, references, checked, problems } = draft;
+  return html`<div class="draft">
+    <p><q>${question}</q> <span class="soft">${references[0]}</span></p>
+    ${checked === false && html`<p class="small soft">Not checked against the video.</p>`}
+    ${problems.length > 0 && html`<p class="small warn">${problems.join("; ")}.</p>`}
+    <button type="button" class="second" onClick=${() => view.takeDraft(draft)}>Start from this draft${first && html`<kbd aria-hidden="true">${view.editor.keys.shown("draft")?.text}</kbd>`}</button>
+  </div>`;
+}
+
+/** The ways of the catalogue to rewrite the question that fit the relations. @param {{view: Links, value: LinkValue, change: (more: Partial<LinkValue>) => void}} props */
+function Methods({ view, value: { method, relations }, change }) {
+  const fitting = view.pair.methods.filter(({ relation }) => relations.includes(relation));
+  const shown = view.pair.methods.filter((each) => fitting.includes(each) || each.name === method);
+  const named = (/** @type {Method} */ { ask, deeper, case: about, skill, ours }) =>
+    html`… ${ask}${deeper && `; going deeper, ${deeper}`} <span class="soft">(${about && `${about}, `}${skill}${ours && ", not in the paper"})</span>`;
+  const chosen = shown.find(({ name }) => name === method);
+  const radio = (/** @type {string | null} */ name, /** @type {any} */ says) => html`<label class="choice method" key=${name}>
+    <input type="radio" name="method" value=${name ?? ""} checked=${name === method} onChange=${() => change({ method: name })} /><span class="says">${says}</span></label>`;
+  return html`<details class="fold" id="methods-fold"><summary>Ways to rewrite it <span id="method-told" class="told">${chosen ? named(chosen) : fitting.length ? `${fitting.length} fit ${relations.join(" and ")}` : "none of the catalogue"}</span></summary>
+    <fieldset id="methods" class="group"><legend>Rewrite the later question so that it asks …</legend>
+      ${radio(null, "… in your own way")}${shown.map((each) => radio(each.name, named(each)))}
+    </fieldset>
+  </details>`;
+}
+
+/** The turns around the later one, and what may be wrong. @param {{view: Links, editor: Editor, place: string, value: LinkValue}} props */
+function Around({ view, editor, place, value }) {
+  const [source, target] = view.turnsOf(place);
+  const [, index] = view.endsOf(place);
+  const { [index - 1]: before, [index + 1]: after } = view.pair.after.turns;
+  const others = view.places
+    .filter((other) => other !== place && view.endsOf(other)[1] === index)
+    .map((other) => ({ name: view.nameOf(other), ...editor.session.value(other) }))
+    .filter(({ decision, question }) => decision !== "delete" && question !== null);
+  const problems = problemsOf(value, { source, target, before, after, drafts: view.drafts, others });
+  const row = (/** @type {Turn | undefined} */ turn, /** @type {number} */ n, none = "") => html`<li class=${n === index ? "here" : ""} aria-current=${n === index ? "step" : undefined}>
+    ${turn ? html`<p><span class="soft">${n + 1}</span> ${turn.question} <span class="soft">${turn.references?.[0]}</span></p>` : html`<p class="soft">${none}</p>`}</li>`;
+  return html`<div class="around">
+    <h3>With the turns around it</h3>
+    <ol id="around" class="around-turns">
+      ${row(before, index - 1, "It is the first turn of its chain.")}
+      ${row({ question: value.question ?? target.question, references: value.references ?? target.references }, index)}
+      ${row(after, index + 1, "It is the last turn of its chain.")}
+    </ol>
+    ${problems.length > 0 && html`<ul id="problems" class="checks" aria-label="Possible problems">${problems.map((text) => html`<li class="flagged">${text}</li>`)}</ul>`}
+  </div>`;
+}
+
+export function start() {
+  edit(Links);
+}

@@ -1,244 +1,204 @@
 // @ts-check
-/** Rating: marks for answers on a judge's scale. */
+/** Rating: marks for answers on a judge's scale, all on one page. */
 
-import { byId, element, fill, grow } from "./elements.js";
-import { Keys } from "./keys.js";
-import { say } from "./notices.js";
-import { lastSpot } from "./resuming.js";
-import { EditSession, openWork } from "./edit_session.js";
-import { videoActions } from "./videokeys.js";
-import { bindButtons, watch } from "./watching.js";
+import { edit } from "./editor.js";
+import { Note } from "./fields.js";
+import { html } from "./vendor/preact.js";
 
+/** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {{name: string, title: string, lowest: number, highest: number, step: number, levels: Record<string, string>, may_not_apply: boolean}} Criterion */
-/** @typedef {{marks: Record<string, number | null>, note: string}} Rating */
+/** @typedef {{marks: Record<string, number | null>, note: string, unsure: boolean}} Rating */
 /** @typedef {{turn_index: number, question: string, references: string[], answer: string, asked_at_s: number | null, options: string[] | null}} Answer */
 
 /** The place of marks for all answers together. */
 const WHOLE = "whole";
 
-class RatingScreen {
-  /** @param {import("./edit_session.js").Reply} reply */
-  constructor(reply) {
+class Ratings {
+  /** @param {Editor} editor */
+  constructor(editor) {
+    this.editor = editor;
+    this.what = "rating";
+    this.strip = false;
+    this.without = ["play-scenes"];
     /** @type {Criterion[]} */
-    this._criteria = reply.unit.content.scale.criteria;
+    this.criteria = editor.content.scale.criteria;
     /** @type {Answer[]} */
-    this._answers = reply.unit.content.turns;
-    this._places = reply.places;
-    this.current = 0;
-    /** The criterion that the next key rates. */
-    this._criterion = 0;
-    this._was = lastSpot(reply.assignment.id);
-    this.work = new EditSession(reply, {
-      what: "rating",
-      draftOf: () => ({ marks: {}, note: "" }),
-      linesOf: (_, value) => this._linesOf(value),
-      nameOf: (place) => (place === WHOLE ? "The rating" : `Answer ${Number(place) + 1}`),
-      spot: () => this._was ?? { place: this._places[this.current], time_s: this.playback.time_s },
-    });
-    const { playback, opened } = watch(reply.unit.video, this._was?.time_s ?? 0);
-    this.playback = playback;
-    this._opened = opened;
-  }
-
-  async open() {
-    const spot = await this.work.open();
-    this._draw();
-    const at = this._places.indexOf(spot?.place ?? "");
-    this.current = at >= 0 ? at : Math.max(0, this._places.findIndex((place) => !this._isComplete(place)));
-    this._criterion = this._firstUnrated();
-    this._tell();
-    this.work.addEventListener("changed", () => {
-      this._draw();
-      this._tell();
-    });
-    this.playback.addEventListener("moved", () => this.work.moved());
-    const digits = Array.from({ length: 10 }, (_, n) => `${n}`);
-    const keys = new Keys([
-      { name: "mark", label: "Give the next criterion this mark", group: "Rate", keys: digits, range: "0–9", act: (key) => this._giveByKey(key) },
-      { name: "next", label: "Next answer", group: "Rate", keys: ["j"], act: () => this.go(this.current + 1) },
-      { name: "previous", label: "Previous answer", group: "Rate", keys: ["k"], act: () => this.go(this.current - 1) },
-      { name: "undecided", label: "Next answer that is not rated", group: "Rate", keys: ["u"], act: () => this._goToUnrated() },
-      { name: "note", label: "Note", group: "Rate", keys: ["n"], act: () => document.getElementById(`note-${this._places[this.current]}`)?.focus() },
-      { name: "undo", label: "Undo", group: "Rate", keys: ["z", "Ctrl+z"], act: () => this.work.step("undo"), typing: false },
-      { name: "redo", label: "Redo", group: "Rate", keys: ["Shift+Z", "Ctrl+Shift+Z"], act: () => this.work.step("redo"), typing: false },
-      { name: "submit", label: "Submit", group: "Rate", keys: ["f"], act: () => this._submit() },
-      { name: "leave", label: "Leave a field", group: "Rate", keys: ["Escape"], act: () => this.go(this.current) },
-      ...videoActions(this.playback),
-      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this._toAsked() },
-      { name: "keys", label: "Show the keys", group: "Video", keys: ["?"], act: () => keys.open() },
-    ]);
-    bindButtons(keys);
-    await this._opened;
-    this._was = null;
-    this.work.resume(spot);
-  }
-
-  /** @param {string} place @returns {Rating} A copy that can be changed. */
-  _rating(place) {
-    const { marks, note } = this.work.value(place);
-    return { marks: { ...marks }, note };
+    this.answers = editor.content.turns;
+    /** Index of the criterion that the next key rates. */
+    this.criterion = 0;
+    this.Fields = Fields;
   }
 
   /** @param {string} place */
-  _isComplete(place) {
-    const { marks } = this._rating(place);
-    return this._criteria.every(({ name }) => name in marks);
+  nameOf(place) {
+    return place === WHOLE ? "The rating" : `Answer ${Number(place) + 1}`;
   }
 
-  /** @param {Rating} rating @returns {import("./editor.js").Lines} */
-  _linesOf({ marks, note }) {
-    const given = this._criteria.filter(({ name }) => name in marks);
-    return [
-      ...given.map(({ name, title }) => /** @type {[string, string]} */ ([title, markText(marks[name])])),
-      ["Note", note],
-    ];
+  titleOf() {
+    const { source, name } = this.editor.content.scale;
+    return source || name;
   }
 
-  _firstUnrated() {
-    const { marks } = this._rating(this._places[this.current]);
-    return Math.max(0, this._criteria.findIndex(({ name }) => !(name in marks)));
+  stateOf() {
+    const { places, session } = this.editor;
+    const left = session.openPlaces.length;
+    return left ? { kind: "undecided", text: `${left} of ${places.length} to rate` } : { kind: "accepted", text: "Everything is rated" };
+  }
+
+  draftOf() {
+    return { marks: {}, note: "", unsure: false };
+  }
+
+  /** @param {string} _ @param {Rating} value */
+  isDecided(_, { marks }) {
+    return this.criteria.every(({ name }) => name in marks);
+  }
+
+  /** @param {string} _ @param {Rating} value @returns {import("./editor.js").Lines} */
+  linesOf(_, { marks, note, unsure }) {
+    const given = this.criteria.filter(({ name }) => name in marks);
+    return [...given.map(({ name, title }) => /** @type {[string, string]} */ ([title, markText(marks[name])])), ["Note", note], ["Unsure", unsure ? "yes" : ""]];
+  }
+
+  /** @param {string} place */
+  timesOf(place) {
+    return { asked_at_s: this.answers.find(({ turn_index }) => String(turn_index) === place)?.asked_at_s ?? null, evidence: [] };
+  }
+
+  /** @param {string} place */
+  questionOf(place) {
+    return this.answers.find(({ turn_index }) => String(turn_index) === place)?.question ?? "";
+  }
+
+  submitting() {
+    const { length } = this.answers;
+    return { question: "Submit these ratings?", summary: `${length} ${length === 1 ? "answer is" : "answers are"} rated.` };
+  }
+
+  /** @param {string | null} from */
+  placed(from) {
+    const { place, session } = this.editor;
+    const { marks } = session.value(place);
+    this.criterion = Math.max(0, this.criteria.findIndex(({ name }) => !(name in marks)));
+    if (from !== place) this.editor.draw(() => document.getElementById(`place-${place}`)?.scrollIntoView({ block: "nearest" }));
+  }
+
+  // ---- changing ----------------------------------------------------------------------------------------------------
+
+  /** The server adds to a value whether it is complete; it is not sent. @param {string} place @param {Partial<Rating>} more @param {boolean} [now] */
+  put(place, more, now = false) {
+    const { marks, note, unsure } = this.editor.session.value(place);
+    this.editor.set({ marks, note, unsure, ...more }, { place, now });
   }
 
   /** @param {string} place @param {Criterion} criterion @param {number | null} mark */
-  _give(place, criterion, mark) {
-    const rating = this._rating(place);
-    rating.marks[criterion.name] = mark;
-    this.work.put(place, rating, { now: true });
-    this.current = this._places.indexOf(place);
-    this._criterion = (this._criteria.indexOf(criterion) + 1) % this._criteria.length;
-    this._tell();
+  give(place, criterion, mark) {
+    const { editor } = this;
+    if (!editor.isOpen) return;
+    if (editor.place !== place) editor.show(place);
+    this.put(place, { marks: { ...editor.session.value(place).marks, [criterion.name]: mark } }, true);
+    this.criterion = (this.criteria.indexOf(criterion) + 1) % this.criteria.length;
+    editor.draw();
   }
 
   /** @param {string} key */
-  _giveByKey(key) {
-    if (!this.work.isOpen) return;
-    const place = this._places[this.current];
-    const criterion = this._criteria[this._criterion];
+  giveByKey(key) {
+    const { editor } = this;
+    const { place } = editor;
+    const criterion = this.criteria[this.criterion];
     const mark = marksOf(criterion).find((one) => String(one) === key);
     if (mark === undefined) {
-      say(`${criterion.title} has no mark ${key}.`);
+      editor.say(`${criterion.title} has no mark ${key}.`);
       return;
     }
-    const wasComplete = this._isComplete(place);
-    const input = document.querySelector(`input[name="${CSS.escape(`${place} ${criterion.name}`)}"][value="${mark}"]`);
-    if (input instanceof HTMLInputElement) input.checked = true;
-    this._give(place, criterion, mark);
-    if (!wasComplete && this._isComplete(place)) this._goToUnrated();
-    say(`${criterion.title}: ${mark}.`);
+    const wasOpen = editor.session.needs(place);
+    this.give(place, criterion, mark);
+    editor.say(`${criterion.title}: ${mark}.`);
+    if (wasOpen && !editor.session.needs(place)) this.go(editor.nextOpen() ?? undefined);
   }
 
-  _goToUnrated() {
-    const { length } = this._places;
-    for (let step = 1; step <= length; step++) {
-      const n = (this.current + step) % length;
-      if (!this._isComplete(this._places[n])) {
-        this.go(n);
-        return;
-      }
+  /** @param {string | undefined} place */
+  go(place) {
+    const { editor } = this;
+    if (place === undefined) {
+      editor.say(`${editor.session.openPlaces.length ? "There is no other answer" : "Everything is rated"}.`);
+      return;
     }
-    say("Everything is rated.");
-  }
-
-  /** @param {number} n */
-  go(n) {
-    this.work.hurry();
-    this.current = Math.min(Math.max(n, 0), this._places.length - 1);
-    this._criterion = this._firstUnrated();
-    const there = byId(`place-${this._places[this.current]}`, HTMLElement);
-    there.focus({ preventScroll: true });
-    there.scrollIntoView({ block: "start" });
-    this._tell();
-    this.work.moved();
-  }
-
-  _toAsked() {
-    const at_s = this._answers.find(({ turn_index }) => String(turn_index) === this._places[this.current])?.asked_at_s ?? null;
-    if (at_s === null) say("The question of this answer has no time.");
-    else void this.playback.seek(at_s);
-  }
-
-  _submit() {
-    const places = this._places.filter((place) => !this._isComplete(place));
-    const count = this._answers.length;
-    void this.work.submit({ question: "Submit these ratings?", summary: `${count} ${count === 1 ? "answer is" : "answers are"} rated.`, places });
-  }
-
-  // ---- drawing -----------------------------------------------------------------------------------------------------
-
-  _tell() {
-    const left = this._places.filter((place) => !this._isComplete(place)).length;
-    fill(byId("left", HTMLElement), left ? `${left} of ${this._places.length} to rate` : "Everything is rated");
-    const submit = byId("submit", HTMLButtonElement);
-    submit.classList.toggle("second", left > 0);
-    for (const name of ["submit", "undo", "redo"]) byId(name, HTMLButtonElement).disabled = !this.work.isOpen;
-    this._places.forEach((place, n) => {
-      const item = byId(`place-${place}`, HTMLElement);
-      item.classList.toggle("done", this._isComplete(place));
-      item.classList.toggle("here", n === this.current);
-      item.querySelectorAll(".criterion").forEach((field, c) => field.classList.toggle("next", n === this.current && c === this._criterion));
+    editor.show(place);
+    editor.draw(() => {
+      const shown = document.getElementById(`place-${place}`);
+      shown?.focus({ preventScroll: true });
+      shown?.scrollIntoView({ block: "start" });
     });
   }
 
-  _draw() {
-    const isWhole = this._places.length === 1 && this._places[0] === WHOLE;
-    const items = this._answers.map((answer) => {
-      const place = String(answer.turn_index);
-      const about = [
-        element("p", { class: "asked-text" }, `${answer.turn_index + 1}. ${answer.question}`),
-        ...(answer.options ?? []).map((option) => element("p", { class: "small" }, `– ${option}`)),
-        ...answer.references.map((text) => element("p", { class: "reference" }, `Reference: ${text}`)),
-        element("p", { class: "answer" }, answer.answer),
-      ];
-      return isWhole ? element("li", {}, ...about) : element("li", { id: `place-${place}`, tabindex: "-1" }, ...about, ...this._fields(place));
-    });
-    fill(byId("answers", HTMLElement), ...items);
-    if (isWhole) fill(byId(WHOLE, HTMLElement), element("section", { id: `place-${WHOLE}`, tabindex: "-1", "aria-label": "Rating" }, ...this._fields(WHOLE)));
-    for (const area of document.querySelectorAll("textarea")) grow(area);
+  /** @returns {import("./editor.js").Action[]} */
+  actions() {
+    const { editor } = this;
+    const digits = Array.from({ length: 10 }, (_, n) => `${n}`);
+    const by = (/** @type {number} */ steps) => this.go(editor.places[editor.places.indexOf(editor.place) + steps]);
+    return [
+      { name: "mark", label: "Give the next criterion this mark", group: "Decide", keys: digits, range: "0–9", act: (key) => this.giveByKey(key) },
+      { name: "next", label: "Next answer", group: "Go", keys: ["j"], act: () => by(1) },
+      { name: "previous", label: "Previous answer", group: "Go", keys: ["k"], act: () => by(-1) },
+      { name: "undecided", label: "Next answer that is not rated", group: "Go", keys: ["u"], act: () => this.go(editor.nextOpen() ?? undefined) },
+      { name: "note", label: "Write a note", group: "Fields", keys: ["e", "n"], act: () => editor.focus(`#place-${editor.place} textarea`) },
+      { name: "unsure", label: "Unsure, or sure", group: "Fields", keys: ["Shift+U"], act: () => this.put(editor.place, { unsure: !editor.value.unsure }, true) },
+      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this.toAsked(), video: "To question" },
+    ];
   }
 
-  /** @param {string} place */
-  _fields(place) {
-    return [...this._criteria.map((criterion) => this._drawCriterion(place, criterion)), this._drawNote(place)];
+  toAsked() {
+    const { asked_at_s } = this.timesOf(this.editor.place);
+    if (asked_at_s === null) this.editor.say("The question of this answer has no time.");
+    else this.editor.seek(asked_at_s);
   }
+}
 
-  /** @param {string} place @param {Criterion} criterion */
-  _drawCriterion(place, criterion) {
-    /** @type {(number | null)[]} */
-    const marks = [...marksOf(criterion), ...(criterion.may_not_apply ? [null] : [])];
-    const given = this._rating(place).marks;
-    const choices = marks.map((mark) => {
-      const checked = criterion.name in given && given[criterion.name] === mark;
-      const input = element("input", { type: "radio", name: `${place} ${criterion.name}`, value: String(mark), checked, disabled: !this.work.isOpen });
-      input.addEventListener("change", () => this._give(place, criterion, mark));
-      return element("label", {}, input, markText(mark));
-    });
-    const levels = Object.entries(criterion.levels).flatMap(([mark, means]) => [element("dt", {}, mark), element("dd", {}, means)]);
-    return element(
-      "fieldset",
-      { class: "criterion" },
-      element("legend", {}, criterion.title),
-      element("div", { class: "marks" }, ...choices),
-      levels.length > 0 && element("dl", { class: "levels" }, ...levels),
-    );
-  }
+/** @param {{view: Ratings, editor: Editor}} props */
+function Fields({ view, editor }) {
+  const isWhole = editor.places[0] === WHOLE;
+  return html`
+    <p class="soft small">${isWhole ? "Rate all answers together." : "Rate each answer by itself. The reference is right, but it may not be the only right answer."} Nobody is told whose answers these are.</p>
+    <ol id="answers" class="rated">${view.answers.map(({ turn_index, question, options, references, answer }) => {
+      const about = html`
+        <p class="asked-text">${turn_index + 1}. ${question}</p>
+        ${options?.map((option) => html`<p class="small">– ${option}</p>`)}
+        ${references.map((text) => html`<p class="reference">Reference: ${text}</p>`)}
+        <p class="answer">${answer}</p>`;
+      return isWhole ? html`<li>${about}</li>` : html`<${Rated} key=${turn_index} view=${view} editor=${editor} place=${String(turn_index)} is="li">${about}<//>`;
+    })}</ol>
+    ${isWhole && html`<${Rated} view=${view} editor=${editor} place=${WHOLE} is="section" />`}`;
+}
 
-  /** @param {string} place */
-  _drawNote(place) {
-    const area = element("textarea", { id: `note-${place}`, rows: 1, disabled: !this.work.isOpen });
-    area.value = this._rating(place).note;
-    area.addEventListener("input", () => {
-      grow(area);
-      this.work.put(place, { ...this._rating(place), note: area.value });
-    });
-    area.addEventListener("focusout", () => this.work.hurry());
-    return element("label", { class: "small soft" }, "Note", area);
-  }
+/** The fields of a place. @param {{view: Ratings, editor: Editor, place: string, is: "li" | "section", children?: any}} props */
+function Rated({ view, editor, place, is, children }) {
+  const value = /** @type {Rating} */ (editor.session.value(place));
+  const isHere = place === editor.place;
+  const kinds = [is === "section" && "rated", isHere && "here", view.isDecided(place, value) && "done"].filter(Boolean).join(" ");
+  return html`<${is} id=${`place-${place}`} class=${kinds} tabindex="-1" onFocusIn=${() => isHere || editor.show(place)} aria-label=${is === "section" ? "Rating" : undefined}>
+    ${children}
+    ${view.criteria.map((criterion, n) => html`<${Marks} view=${view} place=${place} criterion=${criterion} value=${value} isNext=${isHere && n === view.criterion} />`)}
+    <${Note} prefix=${`${place}-`} value=${value} change=${(/** @type {Partial<Rating>} */ more) => view.put(place, more)} />
+  <//>`;
+}
+
+/** @param {{view: Ratings, place: string, criterion: Criterion, value: Rating, isNext: boolean}} props */
+function Marks({ view, place, criterion, value: { marks }, isNext }) {
+  const { name, title, levels, may_not_apply } = criterion;
+  const offered = [...marksOf(criterion), ...(may_not_apply ? [null] : [])];
+  return html`<fieldset class=${`criterion ${isNext ? "next" : ""}`}>
+    <legend>${title}</legend>
+    <div class="marks">${offered.map((mark) => html`<label key=${mark}>
+      <input type="radio" name=${`${place} ${name}`} value=${String(mark)} checked=${name in marks && marks[name] === mark} onChange=${() => view.give(place, criterion, mark)} />${markText(mark)}
+    </label>`)}</div>
+    ${Object.keys(levels).length > 0 && html`<dl class="levels">${Object.entries(levels).map(([mark, means]) => html`<dt>${mark}</dt><dd>${means}</dd>`)}</dl>`}
+  </fieldset>`;
 }
 
 /** @param {Criterion} criterion */
 function marksOf({ lowest, highest, step }) {
-  const count = Math.round((highest - lowest) / step);
-  return Array.from({ length: count + 1 }, (_, n) => lowest + n * step);
+  return Array.from({ length: Math.round((highest - lowest) / step) + 1 }, (_, n) => lowest + n * step);
 }
 
 /** @param {number | null} mark */
@@ -246,4 +206,6 @@ function markText(mark) {
   return mark === null ? "does not apply" : String(mark);
 }
 
-openWork((reply) => new RatingScreen(reply).open());
+export function start() {
+  edit(Ratings);
+}

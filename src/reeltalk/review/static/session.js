@@ -19,6 +19,7 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {{name: string, title: string}[]} [reasons] For rejecting, in this project.
  * @property {{version: string, read: boolean} | null} [guideline]
  * @property {Comment[]} [comments]
+ * @property {{people: string[], read_by: string}} [commenting] Who can be mentioned, and who reads, as a sentence.
  * @typedef {{id: string, place: string, author: string, text: string, at: string, mine: boolean}} Comment
  * @typedef {"mine" | "theirs" | "edit"} Choice
  */
@@ -182,7 +183,7 @@ export class Session {
     const mine = this.value(place);
     const isSame =
       JSON.stringify(view.linesOf(place, mine)) === JSON.stringify(view.linesOf(place, theirs)) && mine?.decision === theirs?.decision;
-    if (isSame || view.stands) {
+    if (isSame || view.stands?.(theirs)) {
       this._values.set(place, theirs);
       this.outbox.resolve(place, undefined);
       this._editor.show(place);

@@ -1,211 +1,208 @@
 // @ts-check
 /** The test: one question after the other. Given answers stay, and the video stops at the time of the question. */
 
-import { byId, clock, element, fill, grow } from "./elements.js";
-import { Keys } from "./keys.js";
-import { notify, say } from "./notices.js";
-import { lastSpot } from "./resuming.js";
-import { EditSession, openWork } from "./edit_session.js";
-import { videoActions } from "./videokeys.js";
-import { bindButtons, watch } from "./watching.js";
-import { RefusedError, ask } from "./workapi.js";
+import { clock } from "./elements.js";
+import { edit } from "./editor.js";
+import { Note, Text } from "./fields.js";
+import { html } from "./vendor/preact.js";
+import { RefusedError } from "./workapi.js";
 
+/** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {{question: string, options: string[] | null, until_s: number | null}} Question */
-/** @typedef {{text: string, choice: number | null, given: boolean}} Answer */
+/** @typedef {{text: string, choice: number | null, given: boolean, note: string, unsure: boolean}} Answer */
 
 /** Wait before the next question is requested again. */
 const AGAIN_MS = 3000;
 
-class TestScreen {
-  /** @param {import("./edit_session.js").Reply} reply */
-  constructor(reply) {
-    /** @type {Question[]} The questions so far; the next one comes after the last answer. */
-    this._questions = reply.unit.content.turns;
-    this._isStream = reply.unit.content.mode === "streaming";
-    this._was = lastSpot(reply.assignment.id);
-    this._count = reply.places.length;
-    this._path = `/api/work/${encodeURIComponent(reply.assignment.id)}`;
+class Test {
+  /** @param {Editor} editor */
+  constructor(editor) {
+    this.editor = editor;
+    this.what = "answer";
+    this.strip = false;
+    this.submitText = "Submit the test";
+    // Given answers stay, and the next question comes by itself.
+    this.without = ["undo", "redo", "next", "previous", "undecided", "play-scenes"];
+    this.count = editor.reply.places.length;
     /** True while the next question is requested. */
-    this._fetching = false;
-    this.work = new EditSession(reply, {
-      what: "answer",
-      draftOf: () => ({ text: "", choice: null, given: false }),
-      linesOf: (place, value) => [["Answer", words(this._questions[Number(place)], value)]],
-      nameOf: (place) => `Answer ${Number(place) + 1}`,
-      stands: ({ given }) => given,
-      spot: () => this._was ?? { place: String(this._current), time_s: this.playback.time_s },
-    });
-    const { playback, opened } = watch(reply.unit.video, this._was?.time_s ?? 0);
-    this.playback = playback;
-    this._opened = opened;
+    this.isFetching = false;
+    this.Before = Before;
+    this.Fields = Fields;
+    editor.playback.until_s = this.questions.at(-1)?.until_s ?? null;
   }
 
-  async open() {
-    const spot = await this.work.open();
-    this._draw();
-    this.work.addEventListener("changed", () => this._goOn());
-    this.work.addEventListener("saved", () => this._goOn());
-    this.playback.addEventListener("moved", () => {
-      this._holdBack();
-      this.work.moved();
-    });
-    const keys = new Keys([
-      { name: "give", label: "Give the answer", group: "Answer", keys: ["a", "Ctrl+Enter"], act: () => this._give() },
-      { name: "choose", label: "Choose an option", group: "Answer", keys: Array.from({ length: 9 }, (_, n) => `${n + 1}`), range: "1–9", act: (key) => this._choose(Number(key) - 1) },
-      { name: "answer", label: "Write", group: "Answer", keys: ["w"], act: () => document.getElementById("answer-text")?.focus() },
-      { name: "leave", label: "Leave the field", group: "Answer", keys: ["Escape"], act: () => byId("test-title", HTMLElement).focus({ preventScroll: true }) },
-      { name: "submit", label: "Submit the test", group: "Answer", keys: ["f"], act: () => this._submit() },
-      ...videoActions(this.playback),
-      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this._toAsked() },
-      { name: "keys", label: "Show the keys", group: "Video", keys: ["?"], act: () => keys.open() },
-    ]);
-    bindButtons(keys);
-    this._goOn();
-    await this._opened;
-    this._was = null;
-    this._holdBack();
-    this.work.resume(spot);
-  }
-
-  /** @param {number} n @returns {Answer} */
-  _answer(n) {
-    const { text, choice, given } = this.work.value(String(n));
-    return { text, choice, given };
+  /** Those so far; the next one comes after the last answer. @returns {Question[]} */
+  get questions() {
+    return this.editor.content.turns;
   }
 
   /** Index of the question to answer; the number of questions once all are answered. */
-  get _current() {
-    for (let n = 0; n < this._count; n++) if (!this._answer(n).given) return n;
-    return this._count;
+  get current() {
+    const at = this.editor.reply.places.findIndex((place) => !this.editor.session.value(place).given);
+    return at < 0 ? this.count : at;
+  }
+
+  get isDone() {
+    return this.current >= this.count;
   }
 
   /** True until the server has the last answer and the next question is here. */
-  get _isWaiting() {
-    const at = this._current;
-    return at < this._count ? this._questions[at] === undefined : this.work.outbox.waiting > 0;
+  get isWaiting() {
+    return this.isDone ? this.editor.session.outbox.waiting > 0 : this.questions[this.current] === undefined;
+  }
+
+  /** @param {string} place */
+  nameOf(place) {
+    return `Answer ${Number(place) + 1}`;
+  }
+
+  titleOf() {
+    return this.isDone ? `All ${this.count} questions are answered` : `Question ${this.current + 1} of ${this.count}`;
+  }
+
+  stateOf() {
+    const { until_s } = this.editor.playback;
+    const bound = until_s === null ? "You may watch the whole video." : `You may watch up to ${clock(until_s)}.`;
+    const isStream = this.editor.content.mode === "streaming";
+    return { kind: "", text: this.isDone ? "" : `${isStream ? "The question comes while the video plays. " : ""}${bound}` };
+  }
+
+  /** @returns {Answer} */
+  draftOf() {
+    return { text: "", choice: null, given: false, note: "", unsure: false };
+  }
+
+  /** @param {string} _ @param {Answer} value */
+  isDecided(_, { given }) {
+    return given;
+  }
+
+  /** @param {Answer} theirs */
+  stands({ given }) {
+    return given;
+  }
+
+  /** @param {string} place @param {Answer} value @returns {import("./editor.js").Lines} */
+  linesOf(place, value) {
+    return [["Answer", words(this.questions[Number(place)], value)], ["Note", value.note], ["Unsure", value.unsure ? "yes" : ""]];
+  }
+
+  /** @param {string} place */
+  questionOf(place) {
+    return this.isDone ? "" : (this.questions[Number(place)]?.question ?? "");
+  }
+
+  submitting() {
+    return { question: "Submit the test?", summary: `All ${this.count} questions are answered.` };
+  }
+
+  placed() {
+    const { editor } = this;
+    editor.place = String(Math.min(this.current, this.count - 1));
+    // While the next question is requested, the bound of the last one stays.
+    editor.playback.until_s = this.isDone ? null : (this.questions[Math.min(this.current, this.questions.length - 1)]?.until_s ?? null);
+    void this.goOn();
+  }
+
+  saved() {
+    void this.goOn();
+  }
+
+  /** Requests the next question once the server has the last answer. */
+  async goOn() {
+    const { editor } = this;
+    if (this.isFetching || this.isDone || !this.isWaiting || editor.session.outbox.waiting) return;
+    this.isFetching = true;
+    try {
+      await editor.reload();
+      if (editor.reply.unit.video) editor.playback.learn(editor.reply.unit.video);
+      editor.show(editor.place);
+      editor.say(`${this.titleOf()}.`);
+      editor.focus("#answer-text", "#turn-title");
+    } catch (error) {
+      if (error instanceof RefusedError) editor.notify(`${error.message} Reload the page.`);
+      else editor.notify("The answer is saved. The next question appears when the server can be reached.");
+      window.setTimeout(() => void this.goOn(), AGAIN_MS);
+    } finally {
+      this.isFetching = false;
+    }
+  }
+
+  // ---- changing ----------------------------------------------------------------------------------------------------
+
+  /** @param {Partial<Answer>} more @param {boolean} [now] */
+  type(more, now = false) {
+    this.editor.set({ ...this.editor.value, ...more }, { now });
   }
 
   /** @param {number} n */
-  _choose(n) {
-    const input = document.querySelectorAll("#asking input")[n];
-    if (input instanceof HTMLInputElement) input.click();
+  choose(n) {
+    if (n < (this.questions[this.current]?.options?.length ?? 0)) this.type({ choice: n });
   }
 
-  _give() {
-    const at = this._current;
-    const question = this._questions[at];
-    if (!question || !this.work.isOpen) return;
-    const answer = this._answer(at);
-    if (question.options ? answer.choice === null : !answer.text.trim()) {
-      notify(question.options ? "Choose one of the options." : "Write an answer. You may write that you do not know.");
+  give() {
+    const { editor } = this;
+    const { text, choice } = /** @type {Answer} */ (editor.value);
+    const { options } = this.questions[this.current];
+    if (options ? choice === null : !text.trim()) {
+      editor.notify(options ? "Choose one of the options." : "Write an answer. You may write that you do not know.");
       return;
     }
-    this.work.put(String(at), { ...answer, given: true }, { now: true });
-    this._draw();
+    this.type({ given: true }, true);
+    editor.show(editor.place);
+    if (this.isDone) editor.draw(() => document.getElementById("submit")?.focus());
   }
 
-  /** Draws the page, and requests the next question once the server has the last answer. */
-  async _goOn() {
-    const at = this._current;
-    if (this._fetching || at >= this._count || this._questions[at] || this.work.outbox.waiting) {
-      if (byId("asking", HTMLElement).dataset.at !== `${at} ${this._isWaiting}`) this._draw();
-      return;
-    }
-    this._fetching = true;
-    try {
-      const fresh = await ask(this._path);
-      this._questions = fresh.unit.content.turns;
-      this.work.learn(fresh.entries);
-      notify("");
-      this._draw();
-      say(`Question ${this._current + 1} of ${this._count}.`);
-      document.getElementById("answer-text")?.focus();
-    } catch (error) {
-      if (error instanceof RefusedError) notify(`${error.message} Reload the page.`);
-      else notify("The answer is saved. The next question appears when the server can be reached.");
-      window.setTimeout(() => void this._goOn(), AGAIN_MS);
-    } finally {
-      this._fetching = false;
-    }
+  toAsked() {
+    const { until_s } = this.editor.playback;
+    if (until_s === null) this.editor.say("This question has no time.");
+    else this.editor.seek(until_s);
   }
 
-  /** Stops the video at the time of the question. */
-  _holdBack() {
-    const until_s = this._until_s;
-    if (until_s === null || this.playback.time_s <= until_s) return;
-    this.playback.player.pause();
-    void this.playback.seek(until_s);
+  /** @returns {import("./editor.js").Action[]} */
+  actions() {
+    const digits = Array.from({ length: 9 }, (_, n) => `${n + 1}`);
+    const mayGive = () => this.editor.isOpen && !this.isDone && !this.isWaiting;
+    return [
+      { name: "give", label: "Give the answer", group: "Decide", keys: ["a", "Ctrl+Enter"], act: () => this.give(), when: mayGive, button: "Give the answer", first: true },
+      { name: "choose", label: "Choose an option", group: "Decide", keys: digits, range: "1–9", act: (key) => this.choose(Number(key) - 1) },
+      { name: "answer", label: "Write", group: "Fields", keys: ["w"], act: () => this.editor.focus("#answer-text") },
+      { name: "to-asked", label: "Go to the time of the question", group: "Video", keys: ["t"], act: () => this.toAsked(), video: "To question" },
+    ];
   }
+}
 
-  /** While the next question is requested, the bound of the last one stays. */
-  get _until_s() {
-    const at = Math.min(this._current, this._questions.length - 1);
-    return this._current >= this._count ? null : (this._questions[at]?.until_s ?? null);
-  }
+/** The questions before, with their answers. @param {{view: Test, editor: Editor}} props */
+function Before({ view, editor }) {
+  return html`<ol id="before" class="said-before">${view.questions.slice(0, view.current).map((question, n) => html`<li key=${n}>
+    <p class="asked-text">${n + 1}. ${question.question}</p>
+    <p class="answer-text">${words(question, editor.session.value(String(n)))}</p>
+  </li>`)}</ol>`;
+}
 
-  _toAsked() {
-    if (this._until_s === null) say("This question has no time.");
-    else void this.playback.seek(this._until_s);
-  }
-
-  _submit() {
-    if (this._current < this._count) {
-      notify(`Question ${this._current + 1} of ${this._count} is still to be answered.`);
-      return;
-    }
-    void this.work.submit({ question: "Submit the test?", summary: `All ${this._count} questions are answered.`, places: [] });
-  }
-
-  // ---- drawing -----------------------------------------------------------------------------------------------------
-
-  _draw() {
-    const at = this._current;
-    const isDone = at >= this._count;
-    const { isOpen } = this.work;
-    const before = this._questions.slice(0, at).map((question, n) =>
-      element("li", {}, element("p", { class: "asked-text" }, `${n + 1}. ${question.question}`), element("p", { class: "answer-text" }, words(question, this._answer(n)))),
-    );
-    fill(byId("before", HTMLElement), ...before);
-    byId("give", HTMLButtonElement).hidden = isDone || !isOpen;
-    byId("give", HTMLButtonElement).disabled = this._isWaiting;
-    byId("submit", HTMLButtonElement).hidden = !isDone || !isOpen;
-    fill(byId("left", HTMLElement), isDone ? `All ${this._count} questions are answered` : `Question ${at + 1} of ${this._count}`);
-    const until_s = this._until_s;
-    const bound = until_s === null ? "You may watch the whole video." : `You may watch up to ${clock(until_s)}.`;
-    fill(byId("until", HTMLElement), isDone ? "" : this._isStream ? `The question comes while the video plays. ${bound}` : bound);
-    const question = this._questions[at];
-    const asking = byId("asking", HTMLElement);
-    asking.dataset.at = `${at} ${this._isWaiting}`;
-    if (isDone) fill(asking);
-    else if (!question) fill(asking, element("p", { class: "soft" }, "The next question appears when the server has your answer."));
-    else fill(asking, element("p", { class: "now", id: "now" }, question.question), this._drawFields(question, at));
-  }
-
-  /** @param {Question} question @param {number} at */
-  _drawFields(question, at) {
-    const answer = this._answer(at);
-    const disabled = !this.work.isOpen;
-    if (question.options) {
-      const choices = question.options.map((option, n) => {
-        const input = element("input", { type: "radio", name: "choice", value: n, checked: answer.choice === n, disabled });
-        input.addEventListener("change", () => this.work.put(String(at), { ...this._answer(at), choice: n }));
-        return element("label", {}, input, option);
-      });
-      return element("div", { class: "choices", role: "radiogroup", "aria-labelledby": "now" }, ...choices);
-    }
-    const area = element("textarea", { rows: 3, "aria-labelledby": "now", id: "answer-text", disabled });
-    area.value = answer.text;
-    area.addEventListener("input", () => {
-      grow(area);
-      this.work.put(String(at), { ...this._answer(at), text: area.value });
-    });
-    return area;
-  }
+/** @param {{view: Test, editor: Editor}} props */
+function Fields({ view, editor }) {
+  const { current, questions, isDone } = view;
+  const question = questions[current];
+  if (isDone) return null;
+  if (!question) return html`<p id="asking" class="soft">The next question appears when the server has your answer.</p>`;
+  const value = /** @type {Answer} */ (editor.value);
+  return html`<div id="asking" key=${current}>
+    <p id="now" class="now">${question.question}</p>
+    ${question.options
+      ? html`<div class="choices" role="radiogroup" aria-labelledby="now">${question.options.map((option, n) => html`<label>
+          <input type="radio" name="choice" value=${n} checked=${value.choice === n} onChange=${() => view.choose(n)} />${option}
+        </label>`)}</div>`
+      : html`<${Text} id="answer-text" rows=${3} name="Your answer" value=${value.text} change=${(/** @type {string} */ text) => view.type({ text })} />`}
+    <${Note} value=${value} change=${(/** @type {Partial<Answer>} */ more) => view.type(more)} />
+  </div>`;
 }
 
 /** @param {Question | undefined} question @param {Answer} answer */
-function words(question, answer) {
-  return question?.options && answer.choice !== null ? question.options[answer.choice] : answer.text;
+function words(question, { choice, text }) {
+  return question?.options && choice !== null ? question.options[choice] : text;
 }
 
-openWork((reply) => new TestScreen(reply).open());
+export function start() {
+  edit(Test);
+}

@@ -97,7 +97,7 @@ export class Playback extends EventTarget {
     /** The time at which the bar points if the video cannot be played. */
     this._silent_s = 0;
     this._part = 0;
-    this.hasCaptions = false;
+    this.hasCaptions = Boolean(video?.captions);
     this.thumbnails = new Thumbnails();
     this.sound = { volume: 1, muted: false, captions: false, ...readSound() };
     this.player.addEventListener("frame", () => this._moved());

@@ -35,7 +35,7 @@ from reeltalk.review.tasks.vocabularies import check_chosen, closed_vocabulary
 from reeltalk.schema.dialogue import Linkage, QAChain
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, Name
-from reeltalk.schema.rewriting import Rewrite, RewritingMethod, catalogue
+from reeltalk.schema.rewriting import Rewrite, catalogue
 from reeltalk.store.content import Content
 
 BOARD: Final = "board"
@@ -108,10 +108,17 @@ class LinksTask(ReviewTask):
     }
     """SVBench's nine skills with their names."""
 
-    @property
-    def methods(self) -> Mapping[str, RewritingMethod]:
-        """The rewriting catalogue, for the page."""
-        return catalogue()
+    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Everything, with the vocabularies of a link's fields and the rewriting catalogue."""
+        return {
+            **content,
+            "vocabularies": {
+                "relations": closed_vocabulary(self.relations, 1, None),
+                "skills": closed_vocabulary(self.skills, 0, None) | {"says": dict(self.skills)},
+                "method": closed_vocabulary(catalogue(), 0, 1),
+            },
+            "methods": [method.model_dump(mode="json", exclude={"kinds"}) for method in catalogue().values()],
+        }
 
     def drafts(self, content: Content) -> Iterator[Draft]:
         """One for each two chains that follow each other in their video, and for other pairs with links."""
@@ -176,17 +183,6 @@ class LinksTask(ReviewTask):
             unique = {name: tuple(dict.fromkeys(getattr(found, name))) for name in ("relations", "skills")}
             found = found.model_copy(update=unique)
         return found.model_dump(mode="json")
-
-    def visible_content(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Everything, with the vocabularies of a link's fields."""
-        return {
-            **content,
-            "vocabularies": {
-                "relations": closed_vocabulary(self.relations, 1, None),
-                "skills": closed_vocabulary(self.skills, 0, None),
-                "method": closed_vocabulary(self.methods, 0, 1),
-            },
-        }
 
     def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
         """Relations, skills, wording and its method; None for a link that is deleted, as for one that nobody drew."""

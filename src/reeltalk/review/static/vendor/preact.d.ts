@@ -8,7 +8,6 @@ export class Component<P = any> {
   componentDidUpdate?(): void;
   componentWillUnmount?(): void;
   shouldComponentUpdate?(): boolean;
-  componentDidCatch?(error: Error): void;
   render(): Child;
 }
 export const html: (strings: TemplateStringsArray, ...values: any[]) => Child;
