@@ -127,4 +127,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """A member of the team of each test's own."""
-    return re.sub(r"\W+", " ", request.node.name)[:60]
+    words = re.sub(r"\W+", " ", request.node.name).strip()
+    # With its end, which names the browser.
+    return words if len(words) <= 60 else f"{words[:38].strip()} {words[-20:].strip()}"
