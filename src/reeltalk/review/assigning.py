@@ -16,12 +16,12 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
-from reeltalk.review.access import ALLOWED, Action
+from reeltalk.review.access import ALLOWED, Action, may
 from reeltalk.review.collecting import hidden_videos, known_videos
 from reeltalk.review.duties import Reach, reach_of, units_of_person
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
-from reeltalk.review.gold import is_training, may_get
+from reeltalk.review.gold import has_held_gold, is_training, may_get
 from reeltalk.review.tables import AssignmentRow, CommentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.training import TRAINEE, training_of, training_state, was_not_trained_on
@@ -72,7 +72,7 @@ def next_unit(change: Transaction, person_id: str, queue_id: str, *, lease_minut
                     AssignmentRow.state == LAPSED,
                     UnitRow.state == "open",
                     places_held(change.at) < queue.overlap,
-                    may_take(person_id),
+                    may_take(session, queue, person_id),
                 ),
             ),
         )
@@ -133,7 +133,7 @@ def _first_free(
             ~mine,
             ~is_training(),
             or_(UnitRow.gold.is_not(None), places_held(now) < queue.overlap),
-            may_take(person_id),
+            may_take(session, queue, person_id),
         )
         .order_by(*order)
         .limit(1)
@@ -203,14 +203,28 @@ def is_due(held: int, gold: int, total: int, golds: int) -> bool:
     return golds > 0 and (gold + 1) * total <= (held + 1) * golds
 
 
-def may_take(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: nothing that this person has seen, or may not see, keeps them from working on it."""
-    seen = (was_not_told(person_id), was_not_shown(person_id), was_not_trained_on(person_id))
-    return and_(may_get(person_id), may_know(person_id), may_answer(person_id), *seen)
+def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit of a queue: nothing that this person has seen, or may not see, keeps them from working on it.
+
+    What holds for all units of the queue is looked up here, so that no unit is checked for it.
+    """
+    person = session.get_one(PersonRow, person_id)
+    rules = [may_get(person_id, has_held_gold(session, person_id)), may_know(person_id, queue.id)]
+    rules.append(was_not_trained_on(person_id, queue.id))
+    if queue.task == TEST:
+        rules.append(may_answer(person_id, queue.id))
+    if may(person.role, Action.ADJUDICATE):
+        rules += [was_not_told(person_id), was_not_shown()]
+    return and_(*rules)
 
 
-def may_know(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now."""
+def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[bool]:
+    """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now.
+
+    Args:
+        person_id: The person.
+        queue_id: The queue of the unit. If it is given, the videos are found once, and not for each unit.
+    """
     unit, queue = aliased(UnitRow), aliased(QueueRow)
     examined = (
         select(unit.video_id)
@@ -219,7 +233,7 @@ def may_know(person_id: str) -> ColumnElement[bool]:
         .where(
             unit.video_id.is_not(None),
             queue.task == TEST,
-            queue.id != UnitRow.queue_id,
+            queue.id != queue_id,
             AssignmentRow.person_id == person_id,
             AssignmentRow.state.in_(UNFINISHED),
         )
@@ -231,37 +245,30 @@ def may_know(person_id: str) -> ColumnElement[bool]:
     )
 
 
-def may_answer(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: it is no part of a test, or this person has not worked on its video in another queue."""
-    tests = select(QueueRow.id).where(QueueRow.task == TEST)
-    known = known_videos(person_id, UnitRow.queue_id)
-    return or_(UnitRow.queue_id.not_in(tests), UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known))
+def may_answer(person_id: str, queue_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit of a test: this person has not worked on its video in another queue."""
+    return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known_videos(person_id, queue_id)))
 
 
 def was_not_told(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: this person could not read there what an annotator wrote in a comment.
+    """As SQL about a unit: an owner or adjudicator could not read there what an annotator wrote in a comment.
 
-    Owners and adjudicators read such comments at once, so they do not work on the unit afterwards.
+    They read such comments at once, so they do not work on the unit afterwards.
     """
-    person, work = aliased(PersonRow), aliased(AssignmentRow)
-    leads = exists().where(person.id == person_id, person.role.in_(ALLOWED[Action.ADJUDICATE]))
-    leader = aliased(PersonRow)
+    leader, work = aliased(PersonRow), aliased(AssignmentRow)
     by_lead = exists().where(leader.id == CommentRow.author_id, leader.role.in_(ALLOWED[Action.ADJUDICATE]))
     works = exists().where(
         work.unit_id == CommentRow.unit_id, work.person_id == CommentRow.author_id, work.role == ANNOTATOR
     )
-    told = exists().where(CommentRow.unit_id == UnitRow.id, CommentRow.author_id != person_id, or_(~by_lead, works))
-    return ~and_(leads, told)
+    return ~exists().where(CommentRow.unit_id == UnitRow.id, CommentRow.author_id != person_id, or_(~by_lead, works))
 
 
-def was_not_shown(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: this person could not see all work on it.
+def was_not_shown() -> ColumnElement[bool]:
+    """As SQL about a unit: an owner or adjudicator could not see all work on it.
 
-    Owners and adjudicators can once all is in, so they do not work on the unit if it is open again.
+    They can once all is in, so they do not work on the unit if it is open again.
     """
-    person = aliased(PersonRow)
-    leads = exists().where(person.id == person_id, person.role.in_(ALLOWED[Action.ADJUDICATE]))
-    return ~and_(leads, exists().where(EventRow.subject == UnitRow.id, EventRow.kind == "unsettle"))
+    return ~exists().where(EventRow.subject == UnitRow.id, EventRow.kind == "unsettle")
 
 
 def holds_place(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
@@ -303,7 +310,8 @@ def take_unit(change: Transaction, unit: UnitRow, person_id: str, role: str, *, 
         raise Conflict("you have worked on this task already; somebody else must do it")
     if unit.state != ("adjudication" if role == ADJUDICATOR else "open"):
         raise Conflict("this task needs nobody else; take another")
-    fitting = select(UnitRow.id).where(UnitRow.id == unit.id, may_take(person_id))
+    queue = session.get_one(QueueRow, unit.queue_id)
+    fitting = select(UnitRow.id).where(UnitRow.id == unit.id, may_take(session, queue, person_id))
     if role == ANNOTATOR and session.scalars(fitting).first() is None:
         raise Conflict("this person has seen, or may not see, what this task shows; somebody else must do it")
     row = AssignmentRow(
@@ -423,7 +431,7 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
         return training.tasks - training.submitted
     if training is not None and training.has_failed:
         return 0
-    free = and_(UnitRow.id.not_in(own), ~is_training(), has_room, may_take(person_id))
+    free = and_(UnitRow.id.not_in(own), ~is_training(), has_room, may_take(session, queue, person_id))
     units = select(func.count()).select_from(UnitRow).where(UnitRow.queue_id == queue_id, UnitRow.state == "open")
     if not reach.has_units and reach.general and reach.most is None:
         return session.scalar(units.where(or_(free, UnitRow.id.in_(unfinished)))) or 0
@@ -465,7 +473,12 @@ def known_units(session: Session, queue_id: str, person_id: str) -> int:
     counted = (
         select(func.count())
         .select_from(UnitRow)
-        .where(UnitRow.queue_id == queue_id, UnitRow.state == "open", UnitRow.id.not_in(own), ~may_answer(person_id))
+        .where(
+            UnitRow.queue_id == queue_id,
+            UnitRow.state == "open",
+            UnitRow.id.not_in(own),
+            ~may_answer(person_id, queue_id),
+        )
     )
     return session.scalar(counted) or 0
 

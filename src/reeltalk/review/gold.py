@@ -522,11 +522,25 @@ def _places(content: Mapping[str, Json]) -> list[str]:
     return list(TASKS[TASK].places(content))
 
 
-def may_get(person_id: str) -> ColumnElement[bool]:
+def has_held_gold(session: Session, person_id: str) -> bool:
+    """True if a person has had gold as an annotator."""
+    held = (
+        select(UnitRow.id)
+        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
+        .where(AssignmentRow.person_id == person_id, AssignmentRow.role == "annotator", UnitRow.gold.is_not(None))
+    )
+    return session.scalars(held.limit(1)).first() is not None
+
+
+def may_get(person_id: str, has_gold: bool) -> ColumnElement[bool]:
     """As SQL about a unit: this person has never held gold that shows the same turns.
 
     Gold is given only to people who have never held any other unit that shows its turns, of whatever queue, and only
     while enough others are left for the unit that it copies.
+
+    Args:
+        person_id: The person.
+        has_gold: Whether they have held gold; see `has_held_gold`.
     """
     gold, source, other = aliased(UnitRow), aliased(UnitRow), aliased(PersonRow)
     held, mine, live = aliased(AssignmentRow), aliased(AssignmentRow), aliased(AssignmentRow)
@@ -561,7 +575,8 @@ def may_get(person_id: str) -> ColumnElement[bool]:
     # Whoever began this gold goes on with it.
     own = exists().where(mine.person_id == person_id, mine.unit_id == UnitRow.id)
     is_fit = or_(own, and_(~_has_seen(person_id, UnitRow), ~is_needed))
-    return and_(~held_gold, or_(UnitRow.gold.is_(None), is_fit))
+    fits = or_(UnitRow.gold.is_(None), is_fit)
+    return and_(~held_gold, fits) if has_gold else fits
 
 
 def _is_live(row: Any) -> ColumnElement[bool]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.collecting import hidden_videos
@@ -113,17 +113,22 @@ def _tasks_for(session: Session, queue: QueueRow, person_id: str) -> list[UnitRo
     return [unit for unit in units if unit.video_id not in hidden]
 
 
-def was_not_trained_on(person_id: str) -> ColumnElement[bool]:
-    """As SQL about a unit: this person has not trained on a copy of it, whose answers they know."""
+def was_not_trained_on(person_id: str, queue_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit of a queue: this person has not trained on a copy of it, whose answers they know."""
     copy, held = aliased(UnitRow), aliased(AssignmentRow)
-    return ~exists().where(
-        held.unit_id == copy.id,
-        held.person_id == person_id,
-        held.role == TRAINEE,
-        copy.target_table == UnitRow.target_table,
-        copy.target_id == UnitRow.target_id,
-        copy.queue_id == UnitRow.queue_id,
+    known = (
+        select(copy.target_table.concat(" ").concat(copy.target_id))
+        .join(held, held.unit_id == copy.id)
+        .where(
+            held.person_id == person_id,
+            held.role == TRAINEE,
+            copy.queue_id == queue_id,
+            copy.target_id.is_not(None),
+            copy.target_table.is_not(None),
+        )
     )
+    target = UnitRow.target_table.concat(" ").concat(UnitRow.target_id)
+    return or_(UnitRow.target_id.is_(None), UnitRow.target_table.is_(None), target.not_in(known))
 
 
 def _copies(session: Session, units: Sequence[UnitRow], person_id: str) -> Sequence[AssignmentRow]:
