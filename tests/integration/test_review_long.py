@@ -75,7 +75,7 @@ def film(frames: int) -> Path:
                 for packet in packets:
                     late = round(Fraction(turn * LOOP, RATE) / packet.time_base)
                     again = av.Packet(bytes(packet))
-                    again.pts, again.dts = packet.pts + late, packet.dts + late
+                    again.pts, again.dts = (packet.pts or 0) + late, (packet.dts or 0) + late
                     again.time_base, again.duration = packet.time_base, packet.duration
                     again.is_keyframe, again.stream = packet.is_keyframe, streams[packet.stream_index]
                     output.mux(again)
@@ -85,10 +85,8 @@ def film(frames: int) -> Path:
 
 def _write_loop(path: Path) -> None:
     with av.open(str(real_clips()["bigbuckbunny"])) as clip:
-        pictures = [
-            frame.reformat(1920, 1080, "rgb24").to_ndarray()
-            for frame, _ in zip(clip.decode(video=0), range(75), strict=False)
-        ]
+        shown = itertools.islice(clip.decode(video=0), 75)
+        pictures = [frame.reformat(1920, 1080, "rgb24").to_ndarray() for frame in shown]
     with av.open(str(path), "w") as output:
         video: Any = output.add_stream("libx264", rate=RATE, options=OPTIONS)
         video.width, video.height, video.pix_fmt = 1920, 1080, "yuv420p"

@@ -150,10 +150,10 @@ def frames(request: Request, project: ProjectHere, sha256: str, person: Viewer) 
     """Presentation times of the served file's frames on the browser's clock: `{"pts_s": [...]}`, in seconds."""
     _served(project, person, sha256)
     folder = _folder(project)
-    packed = folder.packed_frames(sha256)
-    if "gzip" in request.headers.get("accept-encoding", "") and packed.is_file():
+    plain, packed = folder.frames(sha256), folder.packed_frames(sha256)
+    if "gzip" in request.headers.get("accept-encoding", "") and plain.is_file() and packed.is_file():
         return _answer(request, packed, "application/json", sha256, encoding="gzip")
-    return _answer(request, folder.frames(sha256), "application/json", sha256)
+    return _answer(request, plain, "application/json", sha256)
 
 
 @router.get("/{sha256}/captions")
