@@ -1,7 +1,6 @@
 """An hour of 1080p with sound: it is prepared, opened and sought like a short clip."""
 
 import itertools
-import json
 import time
 from collections.abc import Iterator
 from fractions import Fraction
@@ -132,16 +131,14 @@ def page(site: tuple[ReviewSite, float], browser: "Browser") -> "Iterator[Page]"
 
 
 @pytest.mark.firefox
-def test_it_opens_and_every_seek_lands_on_its_frame(
-    site: tuple[ReviewSite, float], page: "Page", frames: int, record_property: Any
-) -> None:
+def test_it_opens_and_every_seek_lands_on_its_frame(site: tuple[ReviewSite, float], page: "Page", frames: int) -> None:
     review, prepared_s = site
+    # What is looked at in it is its packets, not its pictures.
+    assert prepared_s < 120
     (sha256,) = review.hashes.values()
     assert [served.file for served in review.served.values()] == [ORIGINAL]
     wanted = [0, frames - 1, frames // 2, frames // 2 + 1, frames // 3, 7, frames - 61, frames // 5 * 4]
     seen = page.evaluate(OPEN, [sha256, wanted])
-    record_property("prepared_s", prepared_s)
-    record_property("seen", json.dumps(seen))
     assert seen["size"] == [1920, 1080]
     assert seen["frames"] == frames
     assert seen["found"] == [frame % LOOP for frame in wanted]
