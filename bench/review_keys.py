@@ -28,7 +28,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.store.content import Content
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Request
 
 ISSUE: Final = "the review's second edition"
 DISPUTES: Final = 12
@@ -122,8 +122,7 @@ def saved_and(page: "Page", title: str) -> Callable[[], None]:
     def wait() -> None:
         until(
             page,
-            "(title) => document.querySelector('#turn-title')?.textContent.startsWith(title) && "
-            + GONE_ON,
+            "(title) => document.querySelector('#turn-title')?.textContent.startsWith(title) && " + GONE_ON,
             arg=title,
         )
 
@@ -236,8 +235,8 @@ def open_slowly(review: ServedReview, browser: "Browser") -> tuple[list[float], 
         context = browser.new_context(viewport={"width": SIZES[0][0], "height": SIZES[0][1]})
         review.sign_in(context, "Cleo")
         page = context.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        asked: list[Request] = []
+        page.on("request", asked.append)
         session = context.new_cdp_session(page)
         session.send("Network.enable")
         session.send(
@@ -251,7 +250,7 @@ def open_slowly(review: ServedReview, browser: "Browser") -> tuple[list[float], 
         took.append((time.perf_counter() - begun) * 1000)
         ready(page)
         page.wait_for_timeout(1500)
-        requests = max(requests, len([url for url in asked if not url.startswith("data:")]))
+        requests = max(requests, len([each for each in asked if not each.url.startswith("data:")]))
         context.close()
     return took, requests
 

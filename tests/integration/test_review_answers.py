@@ -72,9 +72,7 @@ def review(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedReview]:
         yield found
 
 
-def opened(
-    review: ServedReview, context: BrowserContext, name: str, queue: str, target_id: str | None = None
-) -> Page:
+def opened(review: ServedReview, context: BrowserContext, name: str, queue: str, target_id: str | None = None) -> Page:
     if not context.cookies():
         review.sign_in(context, name)
     page = context.new_page()

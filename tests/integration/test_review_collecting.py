@@ -1,7 +1,8 @@
-"""Collection in pairs in real browsers: whose turn it is, a lost connection, the video's size, small screens, approval."""
+"""Collection in pairs in real browsers: whose turn it is, a lost connection, the video's size, small screens."""
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 from driven_screen import picture_share, press, ready
@@ -12,7 +13,7 @@ from walk_report import find_axe_problems
 from reeltalk.review import collecting
 from reeltalk.review.collecting import CollectSettings, collecting_drafts
 from reeltalk.review.events import OPERATOR, transaction
-from reeltalk.review.guiding import save_guideline
+from reeltalk.review.guiding import write_guideline
 from reeltalk.review.importing import add_queue
 
 pytestmark = pytest.mark.browser
@@ -118,14 +119,14 @@ def test_the_video_is_large_and_every_button_is_within_reach(
     review: ServedReview, browser: Browser, name: str, dialogue: str
 ) -> None:
     with transaction(review.project.database, OPERATOR) as change:
-        save_guideline(change, "collect", "Ask *short* questions.", base=0)
+        write_guideline(change, "collect", "Ask *short* questions.", based_on=0, says="")
     review.join(f"{name} judges", "adjudicator")
     asks, answers = review.team[f"{name} asks"], review.team[f"{name} answers"]
     path = f"/dialogues/{dialogue}"
 
     def look(who: str, path: str, *buttons: str) -> None:
         for width, height in SIZES:
-            scheme = "dark" if width == 390 else "light"
+            scheme: Any = "dark" if width == 390 else "light"
             with closing(browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)) as each:
                 page = opened(review, each, f"{name} {who}", path)
                 if width > 390 and who != "asks":

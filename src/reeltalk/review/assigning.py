@@ -11,6 +11,7 @@ import secrets
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select, true
@@ -21,7 +22,7 @@ from reeltalk.review.collecting import hidden_videos, known_videos
 from reeltalk.review.duties import Reach, reach_of, units_of_person
 from reeltalk.review.errors import Conflict, NotFound
 from reeltalk.review.events import Transaction
-from reeltalk.review.gold import has_held_gold, is_training, may_get
+from reeltalk.review.gold import gold_rules, is_training
 from reeltalk.review.tables import AssignmentRow, CommentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.training import TRAINEE, training_of, training_state, was_not_trained_on
@@ -114,8 +115,9 @@ def _next_free(session: Session, queue: QueueRow, person_id: str, now: str) -> U
     assigned = _first_free(session, queue, person_id, now, reach.is_assigned())
     if assigned is not None:
         is_gold = UnitRow.gold.is_not(None)
-        due = is_due(*_shares(session, person_id, queue.id)) and _first_free(session, queue, person_id, now, is_gold)
-        return due or assigned
+        if is_gold_due(*_shares(session, person_id, queue.id)):
+            return _first_free(session, queue, person_id, now, is_gold) or assigned
+        return assigned
     return _first_free(session, queue, person_id, now, reach.is_general()) if _left(session, reach) else None
 
 
@@ -191,7 +193,7 @@ def _shares(session: Session, person_id: str, queue_id: str) -> tuple[int, int, 
     return held, gold, session.scalar(units) or 0 if golds else 0, golds
 
 
-def is_due(held: int, gold: int, total: int, golds: int) -> bool:
+def is_gold_due(held: int, gold: int, total: int, golds: int) -> bool:
     """True if somebody to whom units are assigned gets gold next, as often as it is among the units of the queue.
 
     Args:
@@ -209,8 +211,11 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     What holds for all units of the queue is looked up here, so that no unit is checked for it.
     """
     person = session.get_one(PersonRow, person_id)
-    rules = [may_get(person_id, has_held_gold(session, person_id)), may_know(person_id, queue.id)]
-    rules.append(was_not_trained_on(person_id, queue.id))
+    rules = [
+        *gold_rules(session, queue.id, person_id),
+        may_know(person_id, queue.id),
+        was_not_trained_on(person_id, queue.id),
+    ]
     if queue.task == TEST:
         rules.append(may_answer(person_id, queue.id))
     if may(person.role, Action.ADJUDICATE):
@@ -218,6 +223,7 @@ def may_take(session: Session, queue: QueueRow, person_id: str) -> ColumnElement
     return and_(*rules)
 
 
+@lru_cache(maxsize=1024)
 def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[bool]:
     """As SQL about a unit: it reveals nothing about a video that this person asks about, or is examined on, now.
 
@@ -245,6 +251,7 @@ def may_know(person_id: str, queue_id: Any = UnitRow.queue_id) -> ColumnElement[
     )
 
 
+@lru_cache(maxsize=1024)
 def may_answer(person_id: str, queue_id: str) -> ColumnElement[bool]:
     """As SQL about a unit of a test: this person has not worked on its video in another queue."""
     return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(known_videos(person_id, queue_id)))
@@ -459,7 +466,7 @@ def _gold_between(shares: tuple[int, int, int, int], free: int, assigned: int) -
     held, gold, total, golds = shares
     found = 0
     while free and assigned:
-        if is_due(held, gold, total, golds):
+        if is_gold_due(held, gold, total, golds):
             gold, found, free = gold + 1, found + 1, free - 1
         else:
             assigned -= 1

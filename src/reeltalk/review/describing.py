@@ -38,7 +38,7 @@ def describe_units(session: Session) -> int:
         some = unit_ids[start : start + BATCH]
         words, facts = [], []
         for row in session.execute(select(*shown, UnitRow.content).where(UnitRow.id.in_(some))):
-            found = words_of(tasks[row.queue_id], (row.title, row.video_id, row.target_id), row.content)
+            found = search_words(tasks[row.queue_id], (row.title, row.video_id, row.target_id), row.content)
             words.append({"unit_id": row.id, "words": found})
             disputed = _disputes(session, row.id) if row.state != "open" else 0
             facts.append({"id": row.id, "flags": flagged_turns(row.content), "disputed": disputed})
@@ -64,7 +64,7 @@ def forget_words(session: Session, unit_ids: Iterable[str]) -> None:
         session.execute(delete(UnitWordsRow).where(UnitWordsRow.unit_id.in_(wanted[start : start + BATCH])))
 
 
-def words_of(kind: str, names: Iterable[str | None], content: Mapping[str, Json]) -> str:
+def search_words(kind: str, names: Iterable[str | None], content: Mapping[str, Json]) -> str:
     """The words by which a unit is found, in the form in which they are compared.
 
     Args:

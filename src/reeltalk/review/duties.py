@@ -21,8 +21,8 @@ from reeltalk.review.people import clean_line
 from reeltalk.review.tables import (
     AssignmentRow,
     DutyRow,
-    GroupRow,
     MembershipRow,
+    PeopleGroupRow,
     PersonRow,
     QueueRow,
     UnitRow,
@@ -55,7 +55,7 @@ def all_groups(session: Session) -> list[Group]:
         .order_by(PersonRow.sign_in)
     ):
         members.setdefault(group_id, []).append((person_id, name))
-    rows = session.scalars(select(GroupRow).order_by(GroupRow.name))
+    rows = session.scalars(select(PeopleGroupRow).order_by(PeopleGroupRow.name))
     return [Group(row.id, row.name, tuple(members.get(row.id, ()))) for row in rows]
 
 
@@ -74,15 +74,17 @@ def put_group(change: Transaction, group_id: str | None, name: str, people: Iter
     """
     session = change.session
     name = clean_line(name, "a name", LONGEST_NAME, field="name")
-    if session.scalars(select(GroupRow.id).where(GroupRow.name == name, GroupRow.id != (group_id or ""))).first():
+    if session.scalars(
+        select(PeopleGroupRow.id).where(PeopleGroupRow.name == name, PeopleGroupRow.id != (group_id or ""))
+    ).first():
         raise InvalidValue("there is a group of this name; choose another", field="name")
     wanted = _known(session, PersonRow, people, "people")
-    row = session.get(GroupRow, group_id) if group_id is not None else None
+    row = session.get(PeopleGroupRow, group_id) if group_id is not None else None
     if group_id is not None and row is None:
         raise NotFound("there is no such group")
     before = _group(session, row) if row is not None else None
     if row is None:
-        row = GroupRow(id=secrets.token_hex(8), name=name, created_at=change.at)
+        row = PeopleGroupRow(id=secrets.token_hex(8), name=name, created_at=change.at)
         session.add(row)
     row.name = name
     session.flush()
@@ -101,7 +103,7 @@ def drop_group(change: Transaction, group_id: str) -> None:
         NotFound: There is no such group.
     """
     session = change.session
-    row = session.get(GroupRow, group_id)
+    row = session.get(PeopleGroupRow, group_id)
     if row is None:
         raise NotFound("there is no such group")
     _drop(change, session.scalars(select(DutyRow).where(DutyRow.group_id == group_id)).all())
@@ -111,7 +113,7 @@ def drop_group(change: Transaction, group_id: str) -> None:
     change.record("ungroup", group_id, before=before)
 
 
-def _group(session: Session, row: GroupRow) -> dict[str, Json]:
+def _group(session: Session, row: PeopleGroupRow) -> dict[str, Json]:
     members = select(MembershipRow.person_id).where(MembershipRow.group_id == row.id)
     return {"name": row.name, "members": sorted(session.scalars(members))}
 
@@ -254,7 +256,7 @@ def unit_duties(session: Session, unit_ids: Iterable[str]) -> list[DutyRow]:
 
 
 def _workers(session: Session, people: Iterable[str], groups: Iterable[str]) -> tuple[list[str], list[str]]:
-    found = _known(session, PersonRow, people, "people"), _known(session, GroupRow, groups, "groups")
+    found = _known(session, PersonRow, people, "people"), _known(session, PeopleGroupRow, groups, "groups")
     if not any(found):
         raise InvalidValue("name at least one person or group", field="people")
     for person in session.scalars(select(PersonRow).where(PersonRow.id.in_(found[0]))):

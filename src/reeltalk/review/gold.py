@@ -9,9 +9,10 @@ import copy
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from sqlalchemy import ColumnElement, Text, and_, case, exists, func, literal, or_, select, type_coerce
@@ -110,7 +111,7 @@ class PlantedUnit:
 
 
 def plant_faults(
-    sources: Sequence[GoldSource], *, count: int, seed: int, only: Collection[str] | None = None
+    sources: Sequence[GoldSource], *, count: int, seed: int, may_copy: Callable[[str], bool] = lambda _: True
 ) -> list[PlantedUnit]:
     """Make gold from some units. Faults are spread evenly over the kinds, as far as the units allow.
 
@@ -118,21 +119,20 @@ def plant_faults(
         sources: All units.
         count: Number of gold units; fewer if fewer units can be made faulty.
         seed: Equal arguments give equal gold.
-        only: Ids of the units that may be copied; by default all. The others still lend turns.
+        may_copy: Whether the unit with an id may be copied. Asked only until enough gold is made. The others still lend
+            turns.
     """
     rng = random.Random(f"gold {seed}")
     ordered = sorted(sources, key=lambda source: source.unit_id)
-    chosen = [
-        source
-        for source in ordered
-        if len(source.content["turns"]) >= LEAST_TURNS and (only is None or source.unit_id in only)
-    ]
+    chosen = [source for source in ordered if len(source.content["turns"]) >= LEAST_TURNS]
     rng.shuffle(chosen)
     planted: dict[Fault, int] = dict.fromkeys(Fault, 0)
     made: list[PlantedUnit] = []
     for source in chosen:
         if len(made) == count:
             break
+        if not may_copy(source.unit_id):
+            continue
         content: dict[str, Json] = copy.deepcopy(dict(source.content))
         places = list(range(len(content["turns"])))
         rng.shuffle(places)
@@ -168,6 +168,7 @@ def _lent(turn: Json, source: GoldSource, sources: Sequence[GoldSource], rng: ra
     return rng.choice(found) if found else None
 
 
+@lru_cache(maxsize=200_000)
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
@@ -395,15 +396,27 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
     before = {_gold_id(queue_id, unit_id, seed) for unit_id in fitting}
     known = set(session.scalars(select(UnitRow.id).where(UnitRow.queue_id == queue_id, UnitRow.gold.is_not(None))))
     again = {unit_id for unit_id in fitting if _gold_id(queue_id, unit_id, seed) in known & before}
-    reachable = {unit_id for unit_id in fitting - again if _reach(session, rows[unit_id], queue)}
     waiting = session.execute(
         select(UnitRow.id, UnitRow.position)
         .where(UnitRow.queue_id == queue_id, UnitRow.state == "open", UnitRow.gold.is_(None))
         .order_by(UnitRow.position, UnitRow.id)
     ).all()
     order = {unit_id: number for number, (unit_id, _) in enumerate(waiting)}
-    roomy = {unit_id for unit_id in reachable if _slots(len(waiting), order.get(unit_id))}
-    found = plant_faults(sources, count=count, seed=seed, only=roomy | again)
+    left_out: dict[str, list[str]] = {"unreachable": [], "crowded": []}
+    usable: list[str] = []
+
+    def may_copy(unit_id: str) -> bool:
+        if unit_id not in again:
+            if not _reach(session, rows[unit_id], queue):
+                left_out["unreachable"].append(unit_id)
+                return False
+            if not _slots(len(waiting), order.get(unit_id)):
+                left_out["crowded"].append(unit_id)
+                return False
+        usable.append(unit_id)
+        return True
+
+    found = plant_faults(sources, count=count, seed=seed, may_copy=may_copy)
     # Gold is spread evenly over the open units.
     made = [gold for gold in found if gold.source not in again]
     made.sort(key=lambda gold: (rows[gold.source].position, gold.source))
@@ -437,9 +450,9 @@ def plant_gold(change: Transaction, queue_id: str, *, count: int, seed: int, tru
     return GoldPlanted(
         planted=len(made),
         wanted=count,
-        unreachable=len(fitting - again - reachable),
-        unfit=len(rows) - len(fitting) + (len(roomy | again) - len(found) if len(found) < count else 0),
-        crowded=len(reachable - roomy),
+        unreachable=len(left_out["unreachable"]),
+        unfit=len(rows) - len(fitting) + len(usable) - len(found),
+        crowded=len(left_out["crowded"]),
         again=len(found) - len(made),
     )
 
@@ -522,17 +535,20 @@ def _places(content: Mapping[str, Json]) -> list[str]:
     return list(TASKS[TASK].places(content))
 
 
-def has_held_gold(session: Session, person_id: str) -> bool:
-    """True if a person has had gold as an annotator."""
-    held = (
-        select(UnitRow.id)
-        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
-        .where(AssignmentRow.person_id == person_id, AssignmentRow.role == "annotator", UnitRow.gold.is_not(None))
+def gold_rules(session: Session, queue_id: str, person_id: str) -> list[ColumnElement[bool]]:
+    """As SQL about a unit of a queue: gold and what it copies do not both come to this person. Empty without gold."""
+    is_gold = select(UnitRow.id).where(UnitRow.gold.is_not(None))
+    held = is_gold.join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id).where(
+        AssignmentRow.person_id == person_id, AssignmentRow.role == "annotator"
     )
-    return session.scalars(held.limit(1)).first() is not None
+    has_gold = session.scalars(held.limit(1)).first() is not None
+    if not has_gold and session.scalars(is_gold.where(UnitRow.queue_id == queue_id).limit(1)).first() is None:
+        return []
+    return [_may_get(person_id, has_gold)]
 
 
-def may_get(person_id: str, has_gold: bool) -> ColumnElement[bool]:
+@lru_cache(maxsize=1024)
+def _may_get(person_id: str, has_gold: bool) -> ColumnElement[bool]:
     """As SQL about a unit: this person has never held gold that shows the same turns.
 
     Gold is given only to people who have never held any other unit that shows its turns, of whatever queue, and only
@@ -540,7 +556,7 @@ def may_get(person_id: str, has_gold: bool) -> ColumnElement[bool]:
 
     Args:
         person_id: The person.
-        has_gold: Whether they have held gold; see `has_held_gold`.
+        has_gold: Whether they have held gold.
     """
     gold, source, other = aliased(UnitRow), aliased(UnitRow), aliased(PersonRow)
     held, mine, live = aliased(AssignmentRow), aliased(AssignmentRow), aliased(AssignmentRow)
@@ -593,7 +609,9 @@ def _has_seen(person_id: Any, unit: Any, *others: ColumnElement[bool]) -> Column
         others: More conditions.
     """
     other, held = aliased(UnitRow), aliased(AssignmentRow)
-    return exists().where(held.person_id == person_id, held.unit_id == other.id, _shows(other, unit), *others)
+    seen = exists().where(held.person_id == person_id, held.unit_id == other.id, _shows(other, unit), *others)
+    # By itself, SQLAlchemy takes a table only from the statement right around this one.
+    return seen.correlate_except(other, held)
 
 
 def _shows(unit: Any, turns: Any) -> ColumnElement[bool]:
@@ -619,20 +637,30 @@ def _shows(unit: Any, turns: Any) -> ColumnElement[bool]:
 def _works_in(queue_id: Any, person: Any = PersonRow) -> ColumnElement[bool]:
     """As SQL: a person works in a queue. If it is assigned to people or groups, only those do."""
     duty, mine, unit, held = aliased(DutyRow), aliased(DutyRow), aliased(UnitRow), aliased(AssignmentRow)
-    of_queue = and_(duty.queue_id == queue_id, duty.unit_id.is_(None))
-    groups = select(MembershipRow.group_id).where(MembershipRow.person_id == person.id)
-    is_assigned = exists().where(
-        mine.queue_id == queue_id,
-        mine.unit_id.is_(None),
-        or_(mine.person_id == person.id, mine.group_id.in_(groups)),
+    group = aliased(MembershipRow)
+    groups = select(group.group_id).where(group.person_id == person.id).correlate_except(group)
+    # By itself, SQLAlchemy takes a table only from the statement right around each of these.
+    is_limited = exists().where(duty.queue_id == queue_id, duty.unit_id.is_(None)).correlate_except(duty)
+    is_assigned = (
+        exists()
+        .where(
+            mine.queue_id == queue_id,
+            mine.unit_id.is_(None),
+            or_(mine.person_id == person.id, mine.group_id.in_(groups)),
+        )
+        .correlate_except(mine)
     )
-    has_worked = exists().where(
-        held.person_id == person.id, held.role == "annotator", held.unit_id == unit.id, unit.queue_id == queue_id
+    has_worked = (
+        exists()
+        .where(
+            held.person_id == person.id, held.role == "annotator", held.unit_id == unit.id, unit.queue_id == queue_id
+        )
+        .correlate_except(held, unit)
     )
     return and_(
         person.disabled_at.is_(None),
         person.role != "reader",
-        or_(is_assigned, and_(~exists().where(of_queue), or_(person.role == "annotator", has_worked))),
+        or_(is_assigned, and_(~is_limited, or_(person.role == "annotator", has_worked))),
     )
 
 

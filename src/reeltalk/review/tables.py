@@ -390,7 +390,7 @@ class MessageRow(Base):
     at: Mapped[str] = mapped_column(Text)
 
 
-class GroupRow(Base):
+class PeopleGroupRow(Base):
     """A named group of people, to whom work can be assigned."""
 
     __tablename__ = "groups"

@@ -8,6 +8,7 @@ training counts as a result, as agreement, as progress or as paid work.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, func, or_, select
@@ -113,6 +114,7 @@ def _tasks_for(session: Session, queue: QueueRow, person_id: str) -> list[UnitRo
     return [unit for unit in units if unit.video_id not in hidden]
 
 
+@lru_cache(maxsize=1024)
 def was_not_trained_on(person_id: str, queue_id: str) -> ColumnElement[bool]:
     """As SQL about a unit of a queue: this person has not trained on a copy of it, whose answers they know."""
     copy, held = aliased(UnitRow), aliased(AssignmentRow)

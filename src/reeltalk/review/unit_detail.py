@@ -27,7 +27,7 @@ from reeltalk.review.tables import (
     UnitRow,
 )
 from reeltalk.review.tasks.registry import TASKS
-from reeltalk.review.tasks.task import ReviewTask
+from reeltalk.review.tasks.task import ReviewTask, spoken_place
 from reeltalk.review.units import Sight, UnitSummary, summaries, visible_ids
 from reeltalk.schema.record import Json
 
@@ -126,7 +126,7 @@ def unit_detail(session: Session, sight: Sight, unit_id: str) -> tuple[UnitDetai
 
 
 def _problem(found: Mapping[str, Any]) -> str:
-    place = f"{spoken_place(found['place'])}: " if found.get("place") is not None else ""
+    place = f"{_title(found['place'])}: " if found.get("place") is not None else ""
     return f"{place}{found['problem']}"
 
 
@@ -156,7 +156,7 @@ def _places(
     return [
         PlaceView(
             place=place,
-            title=spoken_place(place),
+            title=_title(place),
             draft=values["draft"]["lines"],
             settled=values["settled"]["lines"] if values["how"] is not None else None,
             how=values["how"],
@@ -179,7 +179,7 @@ def _own_places(
         found.append(
             PlaceView(
                 place=place,
-                title=spoken_place(place),
+                title=_title(place),
                 draft=list(start),
                 settled=None if waits else lines,
                 how=None if waits else "sole",
@@ -189,12 +189,9 @@ def _own_places(
     return found
 
 
-def spoken_place(place: str) -> str:
-    """A place of a unit for people: `Turn 3`, `Turn 1 → turn 2`."""
-    numbers = place.split("-")
-    if all(number.isascii() and number.isdigit() for number in numbers) and len(numbers) <= 2:
-        return f"Turn {' → turn '.join(str(int(number) + 1) for number in numbers)}"
-    return {"board": "All links", "whole": "The whole dialogue"}.get(place, place)
+def _title(place: str) -> str:
+    words = spoken_place(place)
+    return words[:1].upper() + words[1:]
 
 
 def _parts(task: ReviewTask | None, content: Mapping[str, Json]) -> list[UnitPart]:

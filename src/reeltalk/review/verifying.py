@@ -27,11 +27,11 @@ from reeltalk.review.tables import (
     DutyRow,
     EntryRow,
     EventRow,
-    GroupRow,
     LiveDialogueRow,
     MembershipRow,
     MessageRow,
     PairRow,
+    PeopleGroupRow,
     PersonRow,
     QueueRow,
     ResultRow,
@@ -318,7 +318,9 @@ class _History:
         members: dict[str, list[str]] = {}
         for membership in session.scalars(select(MembershipRow)):
             members.setdefault(membership.group_id, []).append(membership.person_id)
-        groups = {row.id: (row.name, *sorted(members.get(row.id, ()))) for row in session.scalars(select(GroupRow))}
+        groups = {
+            row.id: (row.name, *sorted(members.get(row.id, ()))) for row in session.scalars(select(PeopleGroupRow))
+        }
         duties = {row.id: _values(row, _DUTY_FIELDS) for row in session.scalars(select(DutyRow))}
         yield from _differences("group", self.groups, groups)
         yield from _differences("duty", self.duties, duties)

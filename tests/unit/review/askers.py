@@ -27,11 +27,11 @@ from reeltalk.review.tables import (
     DutyRow,
     EntryRow,
     EventRow,
-    GroupRow,
     InvitationRow,
     LiveDialogueRow,
     MessageRow,
     PairRow,
+    PeopleGroupRow,
     PersonRow,
     QueueRow,
     ResultRow,
@@ -336,7 +336,7 @@ def known(world: World) -> dict[str, list[str]]:
             "seq": EventRow.seq,
             "pair_id": PairRow.id,
             "dialogue_id": LiveDialogueRow.id,
-            "group_id": GroupRow.id,
+            "group_id": PeopleGroupRow.id,
             "duty_id": DutyRow.id,
         }
         found = {name: [str(value) for value in session.scalars(select(column))] for name, column in columns.items()}

@@ -345,7 +345,7 @@ def test_1_apply_sets_a_bad_task_aside_says_which_and_applies_the_rest(team: Tea
     applied = apply_reviews(team.project)
     assert applied.is_changed
     bench = Benchmark.open(team.project.benchmark).content()
-    questions = {chain.id: [turn.question for turn in chain.turns] for chain in bench.chains}
+    questions = {str(chain.id): [turn.question for turn in chain.turns] for chain in bench.chains}
     assert questions[record_of(team, good)] == ["Better?"] * 3
     assert {review.target_id for review in bench.reviews} == {record_of(team, good)}
     (aside,) = applied.aside
@@ -440,8 +440,8 @@ def test_3_nobody_gets_gold_and_its_original(team: Team, people: int) -> None:
         reached |= {unit.id for unit in units if unit.gold is not None}
     assert reached == gold_of(team).keys(), "what is planted reaches somebody"
     with team.project.database.reading() as session:
-        units = session.scalars(select(UnitRow).where(UnitRow.queue_id == "turns", UnitRow.gold.is_(None))).all()
-        assert {unit.state for unit in units} == {"done"}, "the originals are done all the same"
+        originals = session.scalars(select(UnitRow).where(UnitRow.queue_id == "turns", UnitRow.gold.is_(None))).all()
+        assert {unit.state for unit in originals} == {"done"}, "the originals are done all the same"
 
 
 def test_3_two_copies_of_one_task_do_not_go_to_one_person(team: Team) -> None:

@@ -76,31 +76,36 @@ def documented_keys(page: str, section: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("page", "section", "scripts", "least"),
     [
-        ("review.md", "Review a task", ("turns.js", "editor.js", "watch.js"), 10),
-        ("review-team.md", "Link chains", ("editor.js", "links.js"), 6),
-        ("review-team.md", "Tag turns", ("editor.js", "labels.js"), 4),
+        ("review.md", "Review a task", ("watch.js", "editor.js", "turns.js"), 24),
+        ("review-team.md", "Adjudication", ("watch.js", "editor.js", "adjudicate.js"), 8),
+        ("review-team.md", "Link chains", ("watch.js", "editor.js", "links.js"), 8),
+        ("review-team.md", "Tag turns", ("watch.js", "editor.js", "labels.js"), 6),
     ],
 )
 def test_keys_that_a_how_to_lists_do_what_it_says(
     page: str, section: str, scripts: tuple[str, ...], least: int
 ) -> None:
-    source = "".join((STATIC / script).read_text(encoding="utf-8") for script in scripts)
-    source = source.replace("${view.what}", "turn")
+    sources = [(STATIC / script).read_text(encoding="utf-8") for script in scripts]
+    source = "".join(sources).replace("${view.what}", "turn")
+    several = r'\[(?:"[^"]+"(?:, )?)*\]'
     numbers = r"numbers(?:\.slice\(0, 6\))?"
-    found = re.findall(rf"label: [\"`]([^\"`]+)[\"`], group: \"[^\"]+\", keys: (\[[^]]*\]|{numbers})", source)
-    found += re.findall(r'action\("[^"]+", "([^"]+)", (\[[^]]*\])', source)
+    found = re.findall(
+        rf"name: \"([^\"]+)\", label: [\"`]([^\"`]+)[\"`], group: \"[^\"]+\", keys: ({several}|{numbers})", source
+    )
+    found += re.findall(rf'action\("([^"]+)", "([^"]+)", ({several})', source)
+    # The view of a task may give other keys to actions of the editor.
+    others = re.search(r"this\.keys = \{(.+?)\};", sources[-1])
+    own_keys = dict(re.findall(rf'"?([\w-]+)"?: ({several})', others[1])) if others else {}
     shown = {
         "Space": "Space", "Escape": "Esc", "ArrowLeft": "←", "ArrowRight": "→", "ArrowUp": "↑", "ArrowDown": "↓",
-        "Shift+ArrowLeft": "Shift+←", "Shift+ArrowRight": "Shift+→",
     }  # fmt: skip
-    keys = {}
-    for label, listed in found:
-        names = {"numbers": ["1", "9"], "numbers.slice(0, 6)": ["1", "6"]}.get(listed) or re.findall(
-            '"([^"]+)"', listed
+    keys: dict[str, list[str]] = {}
+    for name, label, listed in found:
+        given = {"numbers": ["1", "9"], "numbers.slice(0, 6)": ["1", "6"]}.get(listed) or re.findall(
+            '"([^"]+)"', own_keys.get(name, listed)
         )
-        keys[label] = [
-            shown.get(name, re.sub(r"\b[a-z]$", lambda letter: letter.group().upper(), name)) for name in names
-        ]
+        spelled = [re.sub(r"\b[a-z]$", lambda letter: letter.group().upper(), key) for key in given]
+        keys[label] = [re.sub(r"\w{5,}$", lambda word: shown.get(word.group(), word.group()), key) for key in spelled]
     assert len(keys) > 12
     documented = documented_keys(page, section)
     assert len(documented) >= least

@@ -14,7 +14,7 @@ from team import Browser, make_team
 
 from reeltalk.review.assigning import ANNOTATOR, take_unit
 from reeltalk.review.database import ReviewProject
-from reeltalk.review.describing import describe_all, describe_units, flagged_turns, words_of
+from reeltalk.review.describing import describe_all, describe_units, flagged_turns, search_words
 from reeltalk.review.errors import InvalidValue, NotFound
 from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.people import User
@@ -28,8 +28,9 @@ from reeltalk.review.tables import (
     UnitWordsRow,
     VideoRow,
 )
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.review.unit_changes import give_units, put_deadline, return_units, take_units_away
-from reeltalk.review.unit_detail import UnitDetail, spoken_place, unit_detail
+from reeltalk.review.unit_detail import UnitDetail, unit_detail
 from reeltalk.review.units import Sight, UnitPage, UnitQuery, find_units, matching_ids, sight_of
 from reeltalk.review.verifying import verify_history
 
@@ -396,15 +397,15 @@ def test_what_is_flagged_and_which_words_count() -> None:
     assert flagged_turns({"checks": checks, "turns": []}) == 1
     assert flagged_turns({"before": {"checks": checks}, "after": {"checks": checks}}) == 2
     turns = [{"question": "First?", "options": None, "until_s": None}, {"question": "Second?", "options": None}]
-    words = words_of("test", ["Dialogue 1"], {"turns": turns, "mode": "dialogue"})
+    words = search_words("test", ["Dialogue 1"], {"turns": turns, "mode": "dialogue"})
     # Questions of a test are asked one by one.
     assert "first?" in words
     assert "second?" not in words
 
 
 def test_places_for_people() -> None:
-    assert [spoken_place(place) for place in ("0", "1-2", "board", "whole", "x")] == [
-        "Turn 1", "Turn 2 → turn 3", "All links", "The whole dialogue", "x",
+    assert [spoken_place(place) for place in ("0", "1-2", "board", "whole", "x", "²")] == [
+        "turn 1", "the link from turn 2 to turn 3", "all links", "the whole dialogue", "x", "²",
     ]  # fmt: skip
 
 

@@ -217,7 +217,7 @@ class AssignQueue(BaseModel):
     most: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
 
 
-class Made(BaseModel):
+class ChangedId(BaseModel):
     """The id of what was made, changed or removed."""
 
     id: str
@@ -238,7 +238,7 @@ def list_groups(project: ProjectHere, person: Looker) -> GroupList:
     )
 
 
-@router.post("/api/groups", response_model=Made)
+@router.post("/api/groups", response_model=ChangedId)
 def put_group_by_script(
     request: Request, project: ProjectHere, body: PutGroup, person: ChangingScript, key: RequestKey
 ) -> JSONResponse:
@@ -250,7 +250,7 @@ def put_group_by_script(
     return answer_once(project, person, key, request, body.model_dump(mode="json"), do)
 
 
-@router.delete("/api/groups/{group_id}", response_model=Made)
+@router.delete("/api/groups/{group_id}", response_model=ChangedId)
 def drop_group_by_script(
     request: Request, project: ProjectHere, group_id: str, person: ChangingScript, key: RequestKey
 ) -> JSONResponse:
@@ -297,7 +297,7 @@ def list_duties(
     )
 
 
-@router.post("/api/duties", response_model=Made)
+@router.post("/api/duties", response_model=ChangedId)
 def assign_queue_by_script(
     request: Request, project: ProjectHere, body: AssignQueue, person: ChangingScript, key: RequestKey
 ) -> JSONResponse:
@@ -310,7 +310,7 @@ def assign_queue_by_script(
     return answer_once(project, person, key, request, body.model_dump(mode="json"), do)
 
 
-@router.delete("/api/duties/{duty_id}", response_model=Made)
+@router.delete("/api/duties/{duty_id}", response_model=ChangedId)
 def end_duty_by_script(
     request: Request, project: ProjectHere, duty_id: str, person: ChangingScript, key: RequestKey
 ) -> JSONResponse:

@@ -19,6 +19,7 @@ from reeltalk.review.people import User
 from reeltalk.review.settling import own_dispute
 from reeltalk.review.sheets import CSV, Format, sheet_answer
 from reeltalk.review.tables import UnitRow
+from reeltalk.review.tasks.task import spoken_place
 from reeltalk.review.web import (
     FormText,
     ProjectHere,
@@ -28,7 +29,6 @@ from reeltalk.review.web import (
     require,
     require_api,
     require_form,
-    spoken_place,
 )
 from reeltalk.schema.record import Json
 

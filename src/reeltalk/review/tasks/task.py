@@ -152,9 +152,9 @@ def turn_at(content: Mapping[str, Json], place: str) -> Json:
 
 def spoken_place(place: str) -> str:
     """A place for people, who count from 1: `turn 1` for `0`, `the link from turn 3 to turn 1` for `2-0`."""
-    if place.isdigit():
+    if place.isdecimal():
         return f"turn {int(place) + 1}"
     source, _, target = place.partition("-")
-    if source.isdigit() and target.isdigit():
+    if source.isdecimal() and target.isdecimal():
         return f"the link from turn {int(source) + 1} to turn {int(target) + 1}"
     return {"board": "all links", "whole": "the whole dialogue"}.get(place, place)

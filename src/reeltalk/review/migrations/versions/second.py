@@ -125,5 +125,4 @@ def _mark_noted() -> None:
 
 
 def _index_some(name: str, table: str, columns: Sequence[str], on_sqlite: str, on_postgres: str) -> None:
-    wheres = {"sqlite_where": sa.text(on_sqlite), "postgresql_where": sa.text(on_postgres)}
-    op.create_index(name, table, list(columns), **wheres)
+    op.create_index(name, table, list(columns), sqlite_where=sa.text(on_sqlite), postgresql_where=sa.text(on_postgres))
