@@ -21,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 import sample_videos
+from postgres_cluster import postgres_cluster
 
 from record import Goal, Measure, at_most, options_of, record
 from reeltalk.review.access import Role
@@ -100,14 +101,25 @@ class Server:
     ready_s: float
 
     def memory_mib(self, what: str = "VmRSS") -> float:
-        """Memory in use now, or with `VmHWM` at most."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(what))
+        """Memory in use now, or with `VmHWM` at most, of the process that has most."""
+        found = []
+        for process in self._processes():
+            lines = Path(f"/proc/{process}/status").read_text().splitlines()
+            found.append(next(int(line.split()[1]) / 1024 for line in lines if line.startswith(what)))
+        return max(found)
 
     def cpu_s(self) -> float:
-        """Processor time so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Processor time of all its processes so far."""
+        used = 0
+        for process in self._processes():
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            used += int(fields[11]) + int(fields[12])
+        return used / os.sysconf("SC_CLK_TCK")
+
+    def _processes(self) -> list[int]:
+        first = self.process.pid
+        others = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, others)]
 
 
 @contextlib.contextmanager
@@ -183,47 +195,99 @@ def main() -> None:
     parser.add_argument("--people", type=int, nargs="+", default=[30, 60])
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--turns", type=int)
-    parser.add_argument("--database", help="of PostgreSQL; a SQLite file by default")
+    parser.add_argument("--large", type=int, nargs="*", default=[30, 150], help="people on PostgreSQL")
+    parser.add_argument("--processes", type=int, default=max(2, (os.cpu_count() or 2) - 1), help="on PostgreSQL")
     options = parser.parse_args()
     turns = options.turns or (QUICK_TURNS if options.quick else TURNS)
     seconds = options.seconds or (20.0 if options.quick else 300.0)
-    more = ["--database", options.database] if options.database else []
+    figures, notes = on_sqlite(turns, seconds, options.people)
+    measures = stated(figures, options.people, turns)
+    try:
+        found, problems = on_postgresql(turns, seconds, options.large, options.processes) if options.large else ({}, [])
+    except RuntimeError as error:
+        found, problems = {}, [f"was not measured: {error}"]
+    if found:
+        measures += stated_of_people(found, options.large, f"PostgreSQL, {options.processes} processes, ")
+    figures |= {f"PostgreSQL {name}": value for name, value in found.items()}
+    notes += [f"PostgreSQL: {problem}" for problem in problems]
+    packages = ["fastapi", "starlette", "uvicorn", "sqlalchemy", "psycopg"]
+    record("review", measures, figures=figures, packages=packages, notes=notes, quick=options.quick)
+
+
+def on_postgresql(turns: int, seconds: float, teams: list[int], processes: int) -> tuple[dict[str, float], list[str]]:
+    """Figures of a server of several processes with a durable PostgreSQL on the same machine, and what went wrong."""
+    figures: dict[str, float] = {}
+    notes: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="reeltalk-bench-") as folder, postgres_cluster(durable=True) as postgres:
+        path, url = Path(folder) / "bench", postgres.new_database()
+        Benchmark.create(path, name="SVBench's size").write_content(content(turns), stage="bench", settings={})
+        with served(path, "--database", url):
+            pass
+        names = add_people(path, url, max(teams))
+        with served(path, "--database", url, "--processes", str(processes)) as server:
+            for people in teams:
+                found, problems = measure(server, names[: people + 1], seconds, f"{people} people:")
+                figures |= found
+                notes += problems
+            figures["server memory at most MiB"] = server.memory_mib("VmHWM")
+        project = ReviewProject.open(path, url=url)
+        notes += [f"verify: {finding}" for finding in verify_history(project.database).findings]
+        project.database.close()
+    return figures, notes + machine_notes(figures, teams)
+
+
+def on_sqlite(turns: int, seconds: float, teams: list[int]) -> tuple[dict[str, float], list[str]]:
+    """Figures of a server of one process with a SQLite file, and what went wrong."""
     figures: dict[str, float] = {"turns": turns}
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="reeltalk-bench-") as folder:
         path = Path(folder) / "bench"
         benchmark = Benchmark.create(path, name="SVBench's size")
         benchmark.write_content(content(turns), stage="bench", settings={})
-        with served(path, *more) as server:
+        with served(path) as server:
             figures["import s"] = server.ready_s
-        names = add_people(path, options.database, max(options.people))
-        with served(path, *more) as server:
+        names = add_people(path, None, max(teams))
+        with served(path) as server:
             figures["start again s"] = server.ready_s
-            for people in options.people:
+            for people in teams:
                 found, problems = measure(server, names[: people + 1], seconds, f"{people} people:")
                 figures |= found
                 notes += problems
             figures["server memory at most MiB"] = server.memory_mib("VmHWM")
-        project = ReviewProject.open(path, url=options.database)
+        project = ReviewProject.open(path)
         begun = time.perf_counter()
         verification = verify_history(project.database)
         figures["verify s"], figures["events"] = time.perf_counter() - begun, verification.events
         notes += [f"verify: {finding}" for finding in verification.findings]
         project.database.close()
         begun = time.perf_counter()
-        command = ["review", "export", str(path), str(path.with_name("out")), *more]
+        command = ["review", "export", str(path), str(path.with_name("out"))]
         subprocess.run([sys.executable, "-m", "reeltalk", *command], check=True, stdout=subprocess.DEVNULL)
         figures["export s"] = time.perf_counter() - begun
-        if not options.database:
-            stored = sum(file.stat().st_size for file in project.folder.glob(f"{DATABASE}*"))
-            figures["database KB a turn"] = stored / turns / 1000
-    others = max(figures[f"{people} people: cores used by others"] for people in options.people)
-    if others > BUSY_CORES:
-        notes.append(f"the machine was busy: others used {others:.1f} of its {os.cpu_count()} cores")
-    notes += missed(figures, options.people)
-    packages = ["fastapi", "starlette", "uvicorn", "sqlalchemy"]
-    measures = stated(figures, options.people, turns)
-    record("review", measures, figures=figures, packages=packages, notes=notes, quick=options.quick)
+        stored = sum(file.stat().st_size for file in project.folder.glob(f"{DATABASE}*"))
+        figures["database KB a turn"] = stored / turns / 1000
+    return figures, notes + machine_notes(figures, teams)
+
+
+def machine_notes(figures: dict[str, float], teams: list[int]) -> list[str]:
+    """Whether others used the machine, and where a target was missed, one sentence each."""
+    others = max(figures[f"{people} people: cores used by others"] for people in teams)
+    busy = [f"the machine was busy: others used {others:.1f} of its {os.cpu_count()} cores"] * (others > BUSY_CORES)
+    return busy + missed(figures, teams)
+
+
+def stated_of_people(figures: dict[str, float], teams: list[int], where: str = "") -> list[Measure]:
+    """What this suite vouches for about teams, with its goals."""
+    found = []
+    for people in teams:
+        of = f"{where}{people} annotators"
+        for what in TARGETS_MS:
+            if (name := f"{people} people: {what} p95 ms") in figures:
+                goal = at_most(target_ms(what, people))
+                found.append(Measure(f"{of}: {what}, 95th percentile", figures[name], "ms", goal=goal))
+        failed = figures[f"{people} people: errors"]
+        found.append(Measure(f"{of}: requests that failed", failed, "count", goal=at_most(0)))
+    return found
 
 
 def stated(figures: dict[str, float], teams: list[int], turns: int) -> list[Measure]:
@@ -232,22 +296,14 @@ def stated(figures: dict[str, float], teams: list[int], turns: int) -> list[Meas
     def take(what: str, name: str, unit: str, goal: Goal | None = None, feeds: str = "") -> Measure:
         return Measure(what, figures[name], unit, goal=goal, feeds=feeds)
 
-    found = []
-    for people in teams:
-        of = f"{people} annotators"
-        for what in TARGETS_MS:
-            if (name := f"{people} people: {what} p95 ms") in figures:
-                found.append(take(f"{of}: {what}, 95th percentile", name, "ms", at_most(target_ms(what, people))))
-        found.append(take(f"{of}: requests that failed", f"{people} people: errors", "count", at_most(0)))
+    found = stated_of_people(figures, teams)
     sized = f"project of {turns:,} turns"
     found += [
         take(f"{sized}: import", "import s", "s", at_most(120)),
         take(f"{sized}: export", "export s", "s", at_most(60)),
         take(f"{sized}: memory of the server at most", "server memory at most MiB", "MiB", at_most(300)),
     ]
-    if "database KB a turn" in figures:
-        found.append(take("database, a turn", "database KB a turn", "KB", feeds="database_kb_a_turn"))
-    return found
+    return [*found, take("database, a turn", "database KB a turn", "KB", feeds="database_kb_a_turn")]
 
 
 def target_ms(what: str, people: int) -> float:

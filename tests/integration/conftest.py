@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
 
 import pytest
+from driven_firefox import find_firefox, firefox
 from driven_screen import READY_MS
+from first_edition import first_edition_team
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
-from team import one_loop
+from postgres_cluster import PostgresCluster, postgres_cluster
+from team import Team, make_team, one_loop
 from walk_report import ARGUMENTS, find_chromium
 
 expect.set_options(timeout=READY_MS)
@@ -25,6 +30,47 @@ LEFT_OUT = (
 """Features of Chromium that tests of pages do without."""
 
 
+class MakeTeam(Protocol):
+    """Makes a team whose benchmark lies in a folder."""
+
+    def __call__(self, folder: Path) -> Team: ...
+
+
+KINDS = [
+    ("sqlite", "second"),
+    ("postgresql", "second"),
+    pytest.param(("sqlite", "first"), marks=pytest.mark.slow),
+    pytest.param(("postgresql", "first"), marks=pytest.mark.slow),
+]
+"""Databases, and the editions of the program that made them."""
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresCluster]:
+    """A PostgreSQL for all tests; they are skipped where it cannot run."""
+    try:
+        with postgres_cluster() as found:
+            yield found
+    except RuntimeError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module", params=KINDS, ids="-".join)
+def make_any_team(request: pytest.FixtureRequest) -> Iterator[MakeTeam]:
+    """Makes teams on each kind of database, fresh and from the first edition, of which two people do each task."""
+    kind, edition = request.param
+    made: list[Team] = []
+
+    def make(folder: Path) -> Team:
+        url = request.getfixturevalue("postgres").new_database() if kind == "postgresql" else None
+        made.append(first_edition_team(folder, url) if edition == "first" else make_team(folder, url=url, overlap=2))
+        return made[-1]
+
+    yield make
+    for team in made:
+        team.project.database.close()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _loop() -> Iterator[None]:
     with one_loop():
@@ -32,7 +78,15 @@ def _loop() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """Chromium; for tests with the mark `firefox` also Firefox."""
+    if getattr(request, "param", "chromium") == "firefox":
+        path = find_firefox()
+        if path is None:
+            pytest.skip("no Firefox on the PATH (Debian: firefox-esr)")
+        with firefox(path) as found:
+            yield found
+        return
     chromium = find_chromium()
     if chromium is None:
         pytest.skip("no Chromium on the PATH")
@@ -64,6 +118,8 @@ VIEWS = [
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "browser" in metafunc.fixturenames and metafunc.definition.get_closest_marker("firefox") is not None:
+        metafunc.parametrize("browser", ["chromium", "firefox"], indirect=True, scope="module")
     if {"width", "scheme"} <= set(metafunc.fixturenames):
         metafunc.parametrize(("width", "scheme"), VIEWS)
 
@@ -71,4 +127,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """A member of the team of each test's own."""
-    return re.sub(r"\W+", " ", request.node.name)[:60]
+    words = re.sub(r"\W+", " ", request.node.name).strip()
+    # With its end, which names the browser.
+    return words if len(words) <= 60 else f"{words[:38].strip()} {words[-20:].strip()}"

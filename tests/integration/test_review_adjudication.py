@@ -88,6 +88,7 @@ def watch(page: Page, problems: list[str]) -> None:
     page.on("console", lambda message: problems.append(message.text))
 
 
+@pytest.mark.firefox
 @pytest.mark.browser
 def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(browser: Chromium, team: Team, address: str) -> None:
     first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
@@ -170,6 +171,7 @@ def test_each_field_is_chosen_from_a_or_b_and_the_server_records_whose_it_is(
     assert (result.how, result.value["question"]) == ("written", asked[b]["question"])
 
 
+@pytest.mark.firefox
 @pytest.mark.browser
 def test_twelve_disputes_are_settled_by_keys_in_thirty_seconds(
     browser: Chromium, tmp_path: Path, address_of: Callable[[Team], str]

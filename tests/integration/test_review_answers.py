@@ -82,6 +82,7 @@ def opened(review: ServedReview, context: BrowserContext, name: str, queue: str,
     return page
 
 
+@pytest.mark.firefox
 def test_answers_are_rated_by_keys_and_handed_in(review: ServedReview, context: BrowserContext, name: str) -> None:
     page = opened(review, context, name, "rating")
     press(page, "3", "2", "1")
@@ -111,6 +112,7 @@ def test_two_windows_that_rate_one_answer_meet_in_a_merge_view(
     expect(other.locator("#place-0 input:checked")).to_have_value("1")
 
 
+@pytest.mark.firefox
 def test_an_answer_given_offline_survives_a_reload_and_the_next_question_comes(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:

@@ -1,13 +1,14 @@
 """The blind rule: while not all who do a unit are in, nobody gets any work on it but their own, by any address."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from askers import NOBODY, ROLES, World, known, routes_of
 from sqlalchemy import select
-from team import make_team
+from team import Team
 
 from reeltalk.review.assigning import ANNOTATOR, take_unit
 from reeltalk.review.tables import EventRow, UnitRow
@@ -21,8 +22,8 @@ QUERIES = (
 
 
 @pytest.fixture
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World(make_team(tmp_path_factory.mktemp("blind"), overlap=2))
+def world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Path], Team]) -> World:
+    return World(make_any_team(tmp_path_factory.mktemp("blind")))
 
 
 def addresses(world: World, each: int) -> Iterator[str]:

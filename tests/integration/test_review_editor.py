@@ -183,6 +183,7 @@ def test_on_a_phone_the_video_stays_on_top_and_every_button_can_be_reached(
     context.close()
 
 
+@pytest.mark.firefox
 def test_no_plain_key_acts_while_a_field_has_the_focus(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
@@ -223,6 +224,7 @@ def test_a_chord_accepts_but_never_hands_in(review: ServedReview, context: Brows
     assert review.state(name, ACROSS) == "working"
 
 
+@pytest.mark.firefox
 def test_what_was_handed_in_can_be_taken_back_from_the_next_page(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
@@ -240,6 +242,7 @@ def test_what_was_handed_in_can_be_taken_back_from_the_next_page(
     expect(page.locator(".handed-in")).to_have_count(0)
 
 
+@pytest.mark.firefox
 def test_edges_of_evidence_are_moved_by_keys_and_by_dragging(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 import secrets
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis.errors import Unsatisfiable
 from reliability_page import Reliability
 from schemathesis import GenerationMode
 from schemathesis.core.result import Ok
-from team import Browser, make_team
+from team import Browser, Team
 
 from reeltalk.review.guard import LoginLimiter
 from reeltalk.review.people import start_session
@@ -25,8 +27,8 @@ ASKERS = ("owner", "annotator")
 
 
 @pytest.fixture
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    found = World(make_team(tmp_path_factory.mktemp("generated"), overlap=2))
+def world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Path], Team]) -> World:
+    found = World(make_any_team(tmp_path_factory.mktemp("generated")))
     for state in ("fresh", "decided", "submitted", "complete"):
         for who in (*ASKERS, "other"):
             found.work(who, state)

@@ -87,6 +87,7 @@ def on_turn(page: Page, number: int) -> None:
     expect(page.locator("#turn-title")).to_have_text(f"Turn {number} of 3")
 
 
+@pytest.mark.firefox
 def test_a_chain_is_tagged_by_keys_alone_and_a_reload_goes_on_where_one_was(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from postgres_cluster import PostgresCluster, postgres_cluster
+from postgres_cluster import PostgresCluster
 from served_review import PASSWORD, QUICK
 
 from reeltalk.cli import run
@@ -26,15 +26,6 @@ from reeltalk.review.events import OPERATOR, transaction
 from reeltalk.review.verifying import verify_history
 
 COUNT = 3
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresCluster]:
-    try:
-        with postgres_cluster() as found:
-            yield found
-    except RuntimeError as error:
-        pytest.skip(str(error))
 
 
 def children(process: int) -> list[int]:

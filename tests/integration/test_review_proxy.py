@@ -223,9 +223,12 @@ def test_a_person_signs_in_saves_and_seeks_through_https(site: Site, ada: httpx.
     work = client.post("/queues/turns/next", data={"csrf": found[1]}).headers["location"].removeprefix("/work/")
     turn = client.get(f"/api/work/{work}").json()["unit"]["content"]["turns"][0]
     value = {"decision": "accept", "question": turn["question"], "references": ["Milk."], "note": "through nginx"}
+    value["labels"] = turn["labels"]
     headers = {"X-CSRF-Token": found[1], "Idempotency-Key": secrets.token_hex(8)}
     body = {"revision": 0, "value": value}
-    assert client.put(f"/api/work/{work}/entries/0", json=body, headers=headers).json()["revision"] == 1
+    saved = client.put(f"/api/work/{work}/entries/0", json=body, headers=headers)
+    assert saved.status_code == 200, saved.text
+    assert saved.json()["revision"] == 1
     elsewhere = client.put(
         f"/api/work/{work}/entries/0", json=body, headers={**headers, "Origin": "https://evil.example"}
     )
@@ -268,6 +271,23 @@ def test_addresses_are_those_of_people_and_nobody_chooses_theirs(site: Site, ada
     assert {line.split()[0] for line in logged.splitlines()} >= {"127.0.0.1", "127.0.0.2", "127.0.0.3"}
 
 
+def test_browsers_are_offered_http_2(site: Site) -> None:
+    context = ssl.create_default_context(cafile=str(site.certificate))
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with (
+        socket.create_connection(("127.0.0.1", site.port), timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname=NAME) as secure,
+    ):
+        assert secure.selected_alpn_protocol() == "h2"
+        assert secure.version() in ("TLSv1.2", "TLSv1.3")
+
+
+def test_every_answer_tells_browsers_to_use_https_alone(site: Site, ada: httpx.Client) -> None:
+    for path in ("/", "/sign-in", "/nothing", "/static/review.css", "/api/work/none", "/media/none"):
+        answer = ada.get(path)
+        assert answer.headers["strict-transport-security"] == "max-age=31536000", path
+
+
 def test_plain_http_leads_to_https_and_other_names_nowhere(site: Site) -> None:
     plain = httpx.get(f"http://127.0.0.1:{site.plain_port}/work/1?a=b", headers={"Host": NAME})
     assert (plain.status_code, plain.headers["location"]) == (301, f"https://{NAME}/work/1?a=b")
@@ -292,6 +312,8 @@ def test_a_real_browser_signs_in_and_plays(site: Site, ada: httpx.Client) -> Non
         page.get_by_role("button", name="Sign in").click()
         page.wait_for_url(f"https://{NAME}:{site.port}/")
         assert [cookie["secure"] for cookie in page.context.cookies()] == [True]
+        loaded = page.evaluate("performance.getEntriesByType('navigation')[0].nextHopProtocol")
+        assert loaded == "h2"
         assert seconds_played(page) > 30
         browser.close()
 

@@ -7,13 +7,14 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from askers import LOST, NOBODY, ROLES, World, past, routes_of
 from reliability_page import Reliability
 from sqlalchemy import select
-from team import PASSWORD, Browser, make_team
+from team import PASSWORD, Browser, Team
 
 from reeltalk.review.assigning import give_back
 from reeltalk.review.backups import make_backup
@@ -659,8 +660,8 @@ def last(world: World) -> str:
 
 
 @pytest.fixture(scope="module")
-def the_world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World(make_team(tmp_path_factory.mktemp("roles"), overlap=2))
+def the_world(tmp_path_factory: pytest.TempPathFactory, make_any_team: Callable[[Path], Team]) -> World:
+    return World(make_any_team(tmp_path_factory.mktemp("roles")))
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ def frame_of(page: Page) -> int:
     return int(time_s * FPS)
 
 
+@pytest.mark.firefox
 def test_eight_turns_are_reviewed_by_keys_alone_and_a_reload_goes_on_where_one_was(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
@@ -113,6 +114,7 @@ def test_eight_turns_are_reviewed_by_keys_alone_and_a_reload_goes_on_where_one_w
     assert mouse == 0
 
 
+@pytest.mark.firefox
 def test_what_is_typed_offline_is_saved_once_when_the_connection_is_back(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
@@ -153,6 +155,7 @@ def test_a_reply_that_is_lost_does_not_save_twice(review: ServedReview, context:
     assert len(review.events(name)) == 1
 
 
+@pytest.mark.firefox
 def test_a_closed_tab_leaves_what_it_could_not_save_to_the_next(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
@@ -168,6 +171,7 @@ def test_a_closed_tab_leaves_what_it_could_not_save_to_the_next(
     assert review.entries(name)["0"]["question"] == f"{ASKED[0][0]} Not lost."
 
 
+@pytest.mark.firefox
 @pytest.mark.parametrize("choice", ["mine", "theirs", "edit"])
 def test_two_windows_that_save_one_turn_meet_in_a_merge_view(
     review: ServedReview, context: BrowserContext, name: str, choice: str
@@ -194,6 +198,7 @@ def test_two_windows_that_save_one_turn_meet_in_a_merge_view(
     assert theirs in versions, "what was not taken stays in the history"
 
 
+@pytest.mark.firefox
 def test_a_session_that_ends_keeps_the_text_and_goes_on_after_signing_in(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
@@ -234,6 +239,7 @@ def test_an_edit_marks_later_turns_and_still_right_keeps_them(
     expect(page.locator("#strip li:nth-child(2) button")).not_to_have_class(re.compile("stale"))
 
 
+@pytest.mark.firefox
 def test_keys_can_be_changed_and_do_nothing_while_one_types(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
@@ -301,6 +307,7 @@ def test_a_question_across_scenes_plays_them_one_after_the_other(
     assert 2 in page.evaluate("[...window.seen]")
 
 
+@pytest.mark.firefox
 def test_times_are_taken_from_the_playhead(review: ServedReview, context: BrowserContext, name: str) -> None:
     page = opened(review, context, name, ACROSS)
     expect(page.locator("#video-time")).to_have_text(re.compile(r"0:02\.0 "))

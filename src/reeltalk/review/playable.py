@@ -5,6 +5,7 @@ Videos come from strangers: whatever decodes them runs in a child process with l
 """
 
 import contextlib
+import gzip
 import json
 import os
 import secrets
@@ -30,7 +31,7 @@ from reeltalk.video.serving import REFUSED, UNWRITABLE
 
 ORIGINAL: Final = "original"
 """Stands for a proxy's name: the benchmark's own file is served."""
-RULES: Final = 2
+RULES: Final = 3
 """Raised when other files count as playable or proxies are made differently. Earlier decisions are then made again."""
 LOOK: Final = Limits(wall_s=600.0, memory_bytes=1 << 30)
 PROXY_MEMORY_BYTES: Final = 2 << 30
@@ -91,10 +92,16 @@ class PlayableFolder:
         """The JSON file with the times of the frames of the served file: `{"pts_s": [...]}`."""
         return self.folder / f"{sha256}.frames.json"
 
+    def packed_frames(self, sha256: str) -> Path:
+        """The same, compressed with gzip: an hour has a hundred thousand frames, and takes a megabyte."""
+        return self.folder / f"{sha256}.frames.json.gz"
+
     def keep(self, sha256: str, served: ServedVideo, pts_s: Iterable[float] = ()) -> ServedVideo:
         """Store a decision. This comes last, so that the files that it names exist."""
         if served.file is not None:
-            write_bytes(self.frames(sha256), json.dumps({"pts_s": list(pts_s)}, separators=(",", ":")).encode())
+            times = json.dumps({"pts_s": list(pts_s)}, separators=(",", ":")).encode()
+            write_bytes(self.packed_frames(sha256), gzip.compress(times, mtime=0))
+            write_bytes(self.frames(sha256), times)
         write_bytes(self.folder / f"{sha256}.json", json.dumps({"rules": RULES, **served._asdict()}).encode())
         return served
 

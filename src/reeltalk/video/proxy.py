@@ -71,13 +71,18 @@ def playable(path: Path) -> Playable:
     if why:
         return Playable(None, why, ())
     with open_video(path) as source:
-        durations = _shown_packets(source)
+        durations, are_hidden = _shown_packets(source)
         pts = sorted(durations)
-        tick_s, length = source.time_base, source.container.duration
+        tick_s, length, begins = source.time_base, source.container.duration, source.container.start_time or 0
     if not pts:
         return Playable(None, "its frames have no presentation times", ())
     if pts[0] < 0:
         return Playable(None, "its first frame comes before time 0", ())
+    if are_hidden:
+        return Playable(None, "Firefox shows frames that an edit list hides", ())
+    # Firefox's clock is 0 where picture or sound begins. Half a frame of difference leads to the same frames.
+    if 2 * Fraction(begins, av.time_base) > (pts[1] - pts[0] if len(pts) > 1 else 0) * tick_s:
+        return Playable(None, "it begins late, which Firefox's clock does not count", ())
     # Chromium's clock stops at the length that FFmpeg reads, even if times start later. No seek gets past it.
     if length is None or pts[-1] * tick_s > Fraction(length, av.time_base) - SHORTEST_LAST_S:
         return Playable(None, "its last frame comes after the end that its header names", ())
@@ -122,20 +127,22 @@ def _why_not(source: Source, media_type: str | None) -> str:
     return ""
 
 
-def _shown_packets(source: Source) -> dict[int, int]:
-    """Duration of each shown frame by time stamp; 0 if the container states none."""
+def _shown_packets(source: Source) -> tuple[dict[int, int], bool]:
+    """Duration of each shown frame by time stamp; 0 if the container states none. And whether others are hidden."""
     # In VP8, frames that only serve prediction have packets of their own.
     if source.codec == "vp8":
-        return {frame.pts: 0 for frame in source.frames()}
+        return {frame.pts: 0 for frame in source.frames()}, False
     durations: dict[int, int] = {}
+    are_hidden = False
     try:
         for packet in source.container.demux(source.stream):
             # Frames that an edit list cuts off are decoded and not shown.
             if packet.size and packet.pts is not None and not packet.is_discard:
                 durations[packet.pts] = packet.duration or 0
+            are_hidden = are_hidden or bool(packet.size and packet.is_discard)
     except (av.error.FFmpegError, ValueError, OSError) as error:
         raise VideoError(f"its packets cannot be read ({str(error)[:80]})") from None
-    return durations
+    return durations, are_hidden
 
 
 LONGEST_SIDE_PX: Final = 1280

@@ -5,28 +5,27 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from sqlalchemy import make_url, select, text
+from first_edition import SAMPLES, open_first_edition
+from sqlalchemy import select, text
 from team import PASSWORD, Browser, client_of
 
 from reeltalk.cli import run
 from reeltalk.review.app import create_app
 from reeltalk.review.applying.stage import apply_reviews
-from reeltalk.review.database import ReviewProject
+from reeltalk.review.database import Database, ReviewProject, sqlite_url
 from reeltalk.review.events import OPERATOR, transaction
+from reeltalk.review.exporting import export_project, restore_project
 from reeltalk.review.people import make_reset, reset_password
 from reeltalk.review.tables import AssignmentRow, LiveDialogueRow, MessageRow, PersonRow, UnitRow
 from reeltalk.review.team_stats import queue_table
 from reeltalk.review.verifying import verify_history
 from reeltalk.store.benchmark import Benchmark
-
-SAMPLES = Path(__file__).parents[2] / "samples" / "review_first_edition"
 
 
 @dataclass
@@ -65,24 +64,13 @@ class Upgraded:
             return str(session.scalars(found).one())
 
 
-def unpacked(kind: str, folder: Path) -> None:
-    shutil.unpack_archive(SAMPLES / f"{kind}.tar.gz", folder, filter="data")
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
-def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    unpacked(request.param, tmp_path)
-    url = None
-    if request.param == "postgresql":
-        new_postgres: Callable[[], str] = request.getfixturevalue("new_postgres")
-        url = new_postgres()
-        plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        with psycopg.connect(plain, autocommit=True) as connection:
-            connection.execute((tmp_path / "review.sql").read_bytes())
+def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Upgraded]:
+    url = request.getfixturevalue("new_postgres")() if request.param == "postgresql" else None
+    project = open_first_edition(tmp_path, url)
     expected = json.loads((tmp_path / "expected.json").read_text(encoding="utf-8"))
-    found = Upgraded(tmp_path, url, ReviewProject.open(tmp_path / "bench", url=url), expected)
-    yield found
-    found.project.database.close()
+    yield Upgraded(tmp_path, url, project, expected)
+    project.database.close()
 
 
 def within(before: Any, now: Any, where: str = "") -> None:
@@ -126,7 +114,9 @@ def test_everybody_sees_the_work_that_they_did(upgraded: Upgraded) -> None:
         if shown.status_code == 200:
             for part in ("assignment", "entries"):
                 within(work["says"][part], shown.json()[part], f"{work['at']} {part}")
-            within(work["says"]["unit"]["content"], shown.json()["unit"]["content"], work["at"])
+            # This edition says more of each vocabulary than its labels.
+            content = {name: part for name, part in work["says"]["unit"]["content"].items() if name != "vocabularies"}
+            within(content, shown.json()["unit"]["content"], work["at"])
     for name, addresses in (
         ("Ada", ("/", "/board", "/team", "/setup", "/history", "/pairs")),
         ("Jo", ("/", "/adjudicate", "/board")),
@@ -196,3 +186,27 @@ def test_a_live_dialogue_goes_on(upgraded: Upgraded) -> None:
     path = f"/api/dialogues/{dialogue.id}/messages"
     assert asks.api("POST", path, {"position": 2, "text": "And then?"}).status_code == 200
     assert verify_history(upgraded.project.database).findings == ()
+
+
+@pytest.mark.parametrize("written_by", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("into", ["sqlite", "postgresql"])
+def test_an_export_of_the_first_edition_is_restored(
+    written_by: str, into: str, tmp_path: Path, new_postgres: Callable[[], str], request: pytest.FixtureRequest
+) -> None:
+    shutil.unpack_archive(SAMPLES / f"{written_by}.tar.gz", tmp_path, filter="data")
+    expected = json.loads((tmp_path / "expected.json").read_text(encoding="utf-8"))
+    database = Database(new_postgres() if into == "postgresql" else sqlite_url(tmp_path / "back.db"))
+    request.addfinalizer(database.close)
+    database.migrate()
+    restore_project(database, tmp_path / "export")
+    found = verify_history(database)
+    assert found.findings == ()
+    assert f"{found.seq}:{found.head}" == expected["head"]
+    with database.reading() as session:
+        assert [list(row) for row in queue_table(session)] == expected["status"]
+    export_project(database, tmp_path / "again")
+    for name in ("events", "people", "messages", "results"):
+        before, now = ((tmp_path / folder / f"{name}.jsonl").read_text() for folder in ("export", "again"))
+        within(
+            [json.loads(line) for line in before.splitlines()], [json.loads(line) for line in now.splitlines()], name
+        )

@@ -141,7 +141,8 @@ def test_what_a_stopped_run_left_is_swept_up(again: Seen) -> None:
     kept = {path.name for path in again.folder.iterdir()}
     hashes = {name: sha256_of(again.benchmark, name) for name in ("fine", "strange", "broken")}
     expected = {".lock", f"{again.served['strange'].file}", *(f"{sha256}.json" for sha256 in hashes.values())}
-    assert kept == expected | {f"{hashes[name]}.frames.json" for name in ("fine", "strange")}
+    times = {f"{hashes[name]}.frames.json{ending}" for name in ("fine", "strange") for ending in ("", ".gz")}
+    assert kept == expected | times
 
 
 def test_progress_is_told(seen: Seen) -> None:
