@@ -88,7 +88,7 @@ def _turn(rng: random.Random, span: Interval) -> Turn:
         references=(" ".join(rng.choices(WORDS, k=rng.randint(6, 40))),),
         asked_at_s=span.end_s,
         evidence=(span,),
-        labels={"svbench.skill": (rng.choice(("ER", "AL", "SP", "TM")),)},
+        labels={"svbench.skill": (rng.choice(("II", "PA", "CR", "STS")),)},
     )
 
 

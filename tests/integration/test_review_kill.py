@@ -99,7 +99,8 @@ class Writer:
 
     def _save(self, copy: str, place: int, turns: list[Any], revisions: dict[str, int]) -> str:
         name, note = str(place), f"{self.number}-{secrets.token_hex(6)}"
-        value = {"decision": "accept", "question": turns[place]["question"], "references": [note], "note": note}
+        kept = {"question": turns[place]["question"], "labels": turns[place].get("labels", {})}
+        value = {**kept, "decision": "accept", "references": [note], "note": note}
         read = revisions.get(name, 0)
         _, answer = self._ask("PUT", f"/api/work/{copy}/entries/{name}", {"revision": read, "value": value})
         assert answer["revision"] == read + 1, f"{read} was read, and {answer['revision']} stored"
