@@ -231,7 +231,7 @@ class AssignmentRow(Base):
     __tablename__ = "assignments"
 
     id: Mapped[str] = mapped_column(Text, primary_key=True)
-    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), index=True)
+    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"))
     person_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
     role: Mapped[str] = mapped_column(Text)
     """`annotator` or `adjudicator`."""

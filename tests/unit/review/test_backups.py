@@ -78,7 +78,9 @@ def test_what_is_hidden_is_work_on_open_units_and_on_gold_among_them(world: Worl
     assert not hides()
     gold = world.unit()
     with world.changing() as change:
-        change.session.get_one(UnitRow, gold).gold = {"faults": {}}
+        row = change.session.get_one(UnitRow, gold)
+        # Gold of a chain whose tasks still need people reaches nobody.
+        row.gold, row.target_id = {"faults": {}}, "another chain"
     world.work("annotator", "submitted", gold)
     assert hides()
     with world.changing() as change:

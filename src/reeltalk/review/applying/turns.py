@@ -130,7 +130,7 @@ def _keep(
     effects: list[FieldEdit] = []
     if decision is Decision.REJECT:
         if there is not None:
-            _take_out(made, unit, index, place, settled, there)
+            _take_out(made, unit, place, settled, there)
     elif new is not None and there is not None:
         if any(getattr(new, name) != getattr(there, name) for name in REWORDING):
             made.reworded[(*key, place)] = there
@@ -164,7 +164,7 @@ def _turn_decision(index: int, draft: Turn, value: Json) -> ReviewDecision:
     return ReviewDecision(decision, value["reasons"], edits, value["note"])
 
 
-def _take_out(made: NextRevision, unit: DoneUnit, index: int, place: int, settled: SettledPlace, there: Turn) -> None:
+def _take_out(made: NextRevision, unit: DoneUnit, place: int, settled: SettledPlace, there: Turn) -> None:
     value = settled.value
     reasons = ", ".join(reason.replace("_", " ") for reason in value["reasons"])
     note = f" ({value['note']})" if value["note"] else ""

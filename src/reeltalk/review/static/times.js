@@ -4,7 +4,7 @@
 const SHOWN = /** @type {const} */ ({ year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 
 /** Writes the times in a part of a page in the reader's zone. @param {ParentNode} [part] */
-export function localTimes(part = document) {
+function localTimes(part = document) {
   for (const time of part.querySelectorAll("time[datetime]")) {
     if (!(time instanceof HTMLTimeElement) || time.title || !time.dateTime.includes("T")) continue;
     const at = new Date(time.dateTime);

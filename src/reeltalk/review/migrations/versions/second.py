@@ -31,6 +31,7 @@ def upgrade() -> None:
     _index_some("entries_noted", "entries", ("assignment_id",), "noted = 1", "noted")
     _index_some("entries_unsure", "entries", ("assignment_id",), "unsure = 1", "unsure")
     op.create_index("assignments_by_unit", "assignments", ["unit_id", "role", "state", "person_id"])
+    op.drop_index("ix_assignments_unit_id", "assignments")
     op.create_table(
         "unit_words",
         sa.Column("unit_id", TEXT, nullable=False),
