@@ -38,7 +38,7 @@ class MakeTeam(Protocol):
 
 KINDS = [
     ("sqlite", "second"),
-    ("postgresql", "second"),
+    pytest.param(("postgresql", "second"), marks=pytest.mark.slow),
     pytest.param(("sqlite", "first"), marks=pytest.mark.slow),
     pytest.param(("postgresql", "first"), marks=pytest.mark.slow),
 ]
@@ -118,8 +118,11 @@ VIEWS = [
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "browser" in metafunc.fixturenames and metafunc.definition.get_closest_marker("firefox") is not None:
-        metafunc.parametrize("browser", ["chromium", "firefox"], indirect=True, scope="module")
+    mark = metafunc.definition.get_closest_marker("firefox")
+    if "browser" in metafunc.fixturenames and mark is not None:
+        # The main path of each kind of work runs in Firefox at every change, the others under `make test-full`.
+        firefox = pytest.param("firefox", marks=() if mark.kwargs.get("always") else pytest.mark.slow)
+        metafunc.parametrize("browser", ["chromium", firefox], indirect=True, scope="module")
     if {"width", "scheme"} <= set(metafunc.fixturenames):
         metafunc.parametrize(("width", "scheme"), VIEWS)
 

@@ -88,7 +88,7 @@ def watch(page: Page, problems: list[str]) -> None:
     page.on("console", lambda message: problems.append(message.text))
 
 
-@pytest.mark.firefox
+@pytest.mark.firefox(always=True)
 @pytest.mark.browser
 def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(browser: Chromium, team: Team, address: str) -> None:
     first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")

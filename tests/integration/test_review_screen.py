@@ -41,7 +41,7 @@ def frame_of(page: Page) -> int:
     return int(time_s * FPS)
 
 
-@pytest.mark.firefox
+@pytest.mark.firefox(always=True)
 def test_eight_turns_are_reviewed_by_keys_alone_and_a_reload_goes_on_where_one_was(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:

@@ -139,7 +139,7 @@ def moments(film: Numbered, count: int) -> list[tuple[int, float]]:
 
 
 @pytest.mark.browser
-@pytest.mark.firefox
+@pytest.mark.firefox(always=True)
 @pytest.mark.parametrize("film", SHOWN, ids=lambda film: film.name)
 def test_fifty_seeks_land_on_the_frame_asked_for(site: ReviewSite, page: "Page", film: Numbered, full: bool) -> None:
     path, _ = film.make()
