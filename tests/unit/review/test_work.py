@@ -26,7 +26,7 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 def project(tmp_path: Path, database_kind: str) -> Iterator[ReviewProject]:
     """One unit of three turns, which one person does."""
-    found = small_project(tmp_path, units=1)
+    found = small_project(tmp_path, units=1, annotators=("ann", "ben", "cai", "dee"))
     yield found
     assert verify_history(found.database).findings == ()
     found.database.close()
