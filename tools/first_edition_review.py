@@ -4,7 +4,7 @@ Run it with the code of the edition whose database is wanted:
 
     git worktree add /tmp/first 1c633005
     PYTHONPATH=/tmp/first/src:/tmp/first/tools:/tmp/first/tests/unit/review \
-        python tools/first_edition_review.py tests/samples/review_first_edition
+        python tools/first_edition_review.py tests/review_first_edition
 
 It writes an archive for SQLite and one for PostgreSQL: the benchmark, the database, an export, and `expected.json` with
 what people see. Whoever is in `PEOPLE` signs in with `team.PASSWORD`.

@@ -195,7 +195,7 @@ class Person:
         revision, turn = opened["entries"].get("0", {"revision": 0})["revision"], opened["unit"]["content"]["turns"][0]
         for number in range(times):
             value: dict[str, Any] = {"decision": "accept", "question": turn["question"]}
-            value |= {"references": ["A bottle."], "note": f"{number}"}
+            value |= {"references": ["A bottle."], "labels": turn.get("labels", {}), "note": f"{number}"}
             headers = {"X-CSRF-Token": self.csrf, "Idempotency-Key": secrets.token_hex(8)}
             body = {"revision": revision + number, "value": value}
             saved = self.client.put(f"/api/work/{work}/entries/0", json=body, headers=headers)

@@ -587,7 +587,7 @@ def managing(person_id: str, what: str, **fields: str) -> Ask:
 
 
 def setting_up(queue_id: str) -> Ask:
-    fields = {"title": "Turns", "position": "0", "overlap": "2", "is_open": "yes"}
+    fields = {"title": "Turns", "position": "1", "overlap": "2", "is_open": "yes"}
     return Ask(f"/setup/queues/{queue_id}", form=fields)
 
 

@@ -127,7 +127,8 @@ class World:
                 turns=like.turns,
                 content=like.content,
                 target_table=like.target_table,
-                target_id=like.target_id,
+                # Of its own: nobody has seen its turns in another unit.
+                target_id=f"{like.target_id} {secrets.token_hex(4)}",
             )
             change.session.add(row)
         return row.id

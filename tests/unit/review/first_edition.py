@@ -11,7 +11,7 @@ from team import Team
 from reeltalk.review.app import create_app
 from reeltalk.review.database import ReviewProject
 
-SAMPLES: Final = Path(__file__).parents[2] / "samples" / "review_first_edition"
+SAMPLES: Final = Path(__file__).parents[2] / "review_first_edition"
 
 
 def open_first_edition(folder: Path, url: str | None = None) -> ReviewProject:

@@ -22,7 +22,7 @@ from reeltalk.review.exporting import ADDED_TABLES, export_project, opened_expor
 from reeltalk.review.tables import EntryRow, UnitRow, UnitWordsRow
 from reeltalk.review.verifying import verify_history
 
-SAMPLES = Path(__file__).parents[2] / "samples" / "review_first_edition"
+SAMPLES = Path(__file__).parents[2] / "review_first_edition"
 
 
 @pytest.fixture
