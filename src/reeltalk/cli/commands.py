@@ -129,7 +129,9 @@ class _Command(CommandSpec):
         self.help = summary
         if not found.help:
             found.help = summary
-        for command in (found, *(found[name] for name in found if not name.startswith("-"))):
+        # A command with two names is one.
+        inner = {id(found[name]): found[name] for name in found if not name.startswith("-")}
+        for command in (found, *inner.values()):
             _put_example_last(command)
         return found
 
@@ -235,11 +237,15 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def command_names() -> Iterator[tuple[str, ...]]:
-    """The words of every command that runs something, such as `("world", "film")`. Imports all their modules."""
+    """The words of every command that runs something, such as `("world", "film")`. Imports all their modules.
+
+    A command with two names comes once, by its first name.
+    """
     for name in (name for name in app if not name.startswith("-")):
         if app[name].default_command is not None:
             yield (name,)
-        yield from ((name, verb) for verb in app[name] if not verb.startswith("-"))
+        verbs = {id(app[name][verb]): verb for verb in reversed([*app[name]]) if not verb.startswith("-")}
+        yield from ((name, verb) for verb in reversed(verbs.values()))
 
 
 def _successor(words: Sequence[str]) -> str | None:
