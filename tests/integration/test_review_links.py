@@ -110,7 +110,7 @@ def on_link(page: Page, name: str) -> None:
     expect(page.locator("#turn-title")).to_have_text(f"Link {name}")
 
 
-@pytest.mark.firefox(always=True)
+@pytest.mark.firefox
 def test_a_board_is_done_by_keys_alone_and_a_reload_goes_on_where_one_was(
     review: ServedReview, context: BrowserContext, name: str
 ) -> None:
