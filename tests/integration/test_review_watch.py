@@ -341,8 +341,9 @@ def test_captions_count_from_the_first_frame(mount: Mount, review: ServedReview)
     page = mount("Olga", "chain-later", video=video, time_s=0.5)
     press(page, "Shift+C")
     cue = "() => [...(playback.element.textTracks[0]?.cues ?? [])].map((cue) => [cue.startTime, cue.endTime])"
-    page.wait_for_function(f"() => ({cue})()[0]?.[0] === 6")
-    assert page.evaluate(cue) == [[6, 7]]
+    # A film whose clock starts late is served as a copy whose clock starts at 0.
+    page.wait_for_function(f"() => ({cue})().length === 1")
+    assert page.evaluate(cue) == [[1, 2]]
     page.evaluate("() => playback.seek(1.5)")
     page.wait_for_function("() => playback.element.textTracks[0].activeCues.length === 1")
 
