@@ -48,6 +48,16 @@ OFTEN: Final = ("connected and silent", "an answer that is not read")
 """The kinds that are tried at every change; all of them are under `make test-full`."""
 
 
+class Retrying(httpx.Client):
+    """As a browser, asks again where the server closed a kept connection just when it was used again."""
+
+    def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        try:
+            return super().send(request, **options)
+        except (httpx.ReadError, httpx.RemoteProtocolError):
+            return super().send(request, **options)
+
+
 @dataclass
 class Crowd:
     """Connections of one kind that are opened anew, a second after the server ended them."""
@@ -177,7 +187,7 @@ class Person:
 
     def __init__(self, server: Server) -> None:
         # As browsers do: an idle connection that was ended is opened anew.
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{server.port}", timeout=TIMEOUT_S)
+        self.client = Retrying(base_url=f"http://127.0.0.1:{server.port}", timeout=TIMEOUT_S)
 
     def sign_in(self) -> None:
         assert self.client.get("/sign-in").status_code == 200
