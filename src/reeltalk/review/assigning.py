@@ -396,7 +396,7 @@ def lapse_work(change: Transaction, assignment: AssignmentRow) -> None:
 def renew_lease(assignment: AssignmentRow, *, lease_minutes: int, now: str | None = None) -> None:
     """Hold a unit for its person for another lease, from now or a given moment. This adds no event.
 
-    A lease of which at least nineteen twentieths are left stays as it is: whoever saves often writes it seldom.
+    A lease with at least 95 % of its time left stays as it is, so frequent saves rarely write it.
     """
     until = _lease(now or moment(), lease_minutes)
     gained = datetime.fromisoformat(until) - datetime.fromisoformat(assignment.lease_until)

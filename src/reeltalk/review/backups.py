@@ -1,8 +1,8 @@
 """Backups that owners make from a page: exports in zip files in the folder of the review, on the server.
 
-An export holds everybody's work, also on units on which not all work is in. So it can be downloaded only while nobody's
-work is hidden from anybody; until then whoever runs the server copies the file. Restoring is a command, since a request
-is too small for an export, and since only an empty project can be restored into.
+An export holds everybody's work, also on units on which not all work is in. It can be downloaded only while no work is
+hidden from anybody. Until then the operator of the server copies the file. Restoring is a command, because a request is
+too small for an export, and because only an empty project can be restored into.
 """
 
 import re
@@ -96,8 +96,8 @@ def backup_file(project: ReviewProject, name: str) -> Path:
     with project.database.reading() as session:
         if hides_work(session):
             raise Conflict(
-                "people are still at work, and a backup holds what nobody may see before all of it is in; whoever runs "
-                "the server can copy the file"
+                "people are still at work, and a backup holds what nobody may see before all of it is in; the operator "
+                "of the server can copy the file"
             )
     return path
 

@@ -616,7 +616,7 @@ def test_4_the_page_says_why_nothing_is_left_in_the_test(team: Team) -> None:
         do_next(ada)
     add_test(team)
     page = ada.get("/").text
-    assert "6 tasks are about videos on which you have worked: whoever answers a test must not know them." in page
+    assert "6 tasks are about videos on which you have worked: people who take a test must not know its videos." in page
 
 
 def test_4_nobody_works_on_a_video_on_which_they_are_examined(team: Team) -> None:

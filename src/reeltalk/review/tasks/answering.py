@@ -147,7 +147,7 @@ class AnswerTask(ReviewTask):
 
 
 def bound_s(content: Mapping[str, Json], values: Mapping[str, Json]) -> float | None:
-    """The time after which whoever answers may see and read nothing; None if they may watch everything.
+    """The time after which a person who takes the test sees and reads nothing; None if they may watch everything.
 
     Args:
         content: The content of a unit of the test.
