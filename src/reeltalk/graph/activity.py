@@ -41,7 +41,7 @@ class SpatialRelation(NamedTuple):
 
 @dataclass(frozen=True)
 class ActivityEvent:
-    """One action of the agent."""
+    """One action of a person, or a change that nobody does, such as water that boils."""
 
     index: int
     action: str
@@ -51,6 +51,16 @@ class ActivityEvent:
     from_room: str | None = None
     to_room: str | None = None
     duration_s: float | None = None
+    agent: str | None = None
+    """Who acts, for example `character1`; None for a change that nobody does."""
+    begins_s: float | None = None
+    """Seconds from the activity's start to the event's; None if events follow each other without gaps."""
+    cause: int | None = None
+    """Index of the event of this activity that causes it."""
+    says: str | None = None
+    """The words that are said."""
+    speech_act: str | None = None
+    """What the words do: one of `SPEECH_ACTS`."""
 
     @property
     def before(self) -> int:
@@ -61,6 +71,21 @@ class ActivityEvent:
     def after(self) -> int:
         """Index of the situation after it."""
         return self.index + 1
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """What would hold at the end of an activity if one of its events had not happened."""
+
+    event: int
+    """Index of the event that is left out."""
+    name: str
+    """The object or person whose outcome it is."""
+    aspect: str
+    """`place`, `state` or `happens`."""
+    outcome: str
+    """For `place`, `on kitchentable5` or `inside fridge3`; for `state`, a value such as `OFF`; for `happens`, the index
+    of another event, and `no`: `7 no`."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +108,9 @@ class ActivityGraph:
     category: str | None = None
     begins_s: float | None = None
     """Start of its first event in seconds of its video, if the graph gives it."""
+    names: dict[str, str] = field(default_factory=dict, repr=False)
+    """What people are called, by person: `{'character1': 'Anna'}`."""
+    counterfactuals: tuple[Counterfactual, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
     """Harmless oddities of the graph."""
 
@@ -113,7 +141,10 @@ class ActivityGraph:
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds from the start of the first event to the end of the last; None if an event has no duration."""
+        """Seconds from the activity's start to the end of the last event; None if an event has no duration."""
+        if self.events and all(event.begins_s is not None for event in self.events):
+            ends = [self.event_interval(event.index) for event in self.events]
+            return None if None in ends else max(end[1] for end in ends if end is not None)
         durations = [event.duration_s for event in self.events]
         return None if None in durations else sum(duration for duration in durations if duration is not None)
 
@@ -149,6 +180,9 @@ class ActivityGraph:
 
     def event_interval(self, index: int) -> tuple[float, float] | None:
         """Start and end of an event in seconds from the activity's start; None if durations are missing."""
+        event = self.events[index]
+        if event.begins_s is not None:
+            return None if event.duration_s is None else (event.begins_s, event.begins_s + event.duration_s)
         durations = [event.duration_s for event in self.events[: index + 1]]
         if None in durations:
             return None
@@ -161,8 +195,14 @@ def _latest(versions: Sequence[int], situation: int) -> int | None:
     return versions[place - 1] if place else None
 
 
+def people_of(graph: ActivityGraph) -> tuple[str, ...]:
+    """The people of a graph who act or have a name, sorted."""
+    acting = {event.agent for event in graph.events if event.agent is not None}
+    return tuple(sorted(acting | graph.names.keys())) or (agent_of(graph),)
+
+
 def agent_of(graph: ActivityGraph) -> str:
-    """Name of the person. The released graphs have one agent."""
+    """The person, in a graph with one. The released graphs have one agent."""
     return next((name for name in graph.shapes if class_of(name) == "character"), AGENT)
 
 

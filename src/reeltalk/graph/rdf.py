@@ -7,8 +7,8 @@ lines is kept, so a file can be restored byte for byte.
 `curate_triples` reduces a full activity graph to the facts about its main and target objects, as VDAct did (AAAI 2025).
 It keeps the events, the states of every object that an event acts on or towards, the relations of those objects'
 shapes, and the relations of the shapes that these point at; `close` only from or to the person. All 226,472 triples of
-the 706 released graphs follow this rule. It also keeps, by default, the times, rooms, hands, colours and categories of
-full graphs, which the released graphs lack.
+the 706 released graphs follow this rule. It also keeps, by default, what the released graphs lack and full graphs may
+have: times, rooms, hands, colours, categories, agents and their names, causes, words, and counterfactuals.
 """
 
 import re
@@ -190,7 +190,10 @@ T = TypeVar("T")
 EVENT_PREDICATES: Final = frozenset(
     {"action", "mainObject", "targetObject", "situationBeforeEvent", "situationAfterEvent"}
 )
-TIMED_PREDICATES: Final = frozenset({"from", "to", "time:hasDuration"})
+TIMED_PREDICATES: Final = frozenset(
+    {"from", "to", "time:hasDuration", "time:hasBeginning", "agent", "causedBy", "utterance", "speechAct"}
+)
+COUNTERFACTUAL_PREDICATES: Final = frozenset({"withoutEvent", "outcomeOf", "aspect", "outcome"})
 STATE_PREDICATES: Final = frozenset({"isStateOf", "state", "bbox"})
 
 
@@ -214,12 +217,15 @@ def select_curated(statements: Sequence[T], triples: Sequence[Triple], *, timed:
         for triple in triples
         if triple.predicate in ("mainObject", "targetObject") and triple.subject in events
     }
+    if timed:
+        relevant |= {triple.subject for triple in triples if triple.predicate == "name"}
     states = {triple.subject for triple in triples if triple.predicate == "isStateOf" and triple.object in relevant}
     kinds = frozenset(SPATIAL + HOLDING) if timed else frozenset(SPATIAL)
     nearest = {triple.object for triple in triples if triple.predicate == "bbox" and triple.subject in states}
     spatial = [t for t in triples if t.predicate in kinds and (t.predicate != "close" or _of_agent(t))]
     related = nearest | {triple.object for triple in spatial if triple.subject in nearest}
     durations = {triple.object for triple in triples if triple.predicate == "time:hasDuration"}
+    moments = {triple.object for triple in triples if triple.predicate == "time:hasBeginning"}
 
     def kept(triple: Triple) -> bool:
         subject, predicate, target = triple
@@ -235,6 +241,9 @@ def select_curated(statements: Sequence[T], triples: Sequence[Triple], *, timed:
             return subject in related and (predicate != "close" or _of_agent(triple))
         return timed and (
             (predicate == "time:numericDuration" and subject in durations)
+            or (predicate == "time:numericPosition" and subject in moments)
+            or predicate in COUNTERFACTUAL_PREDICATES
+            or predicate == "name"
             or (predicate in ("rdf:type", "agent") and subject in activities)
             or (predicate == "attribute" and (subject in relevant or subject.startswith("ex:character")))
             or predicate == "nextActivity"

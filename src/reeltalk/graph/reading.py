@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from reeltalk.errors import InputError
-from reeltalk.graph.activity import ActivityEvent, ActivityGraph, Shape, SpatialRelation
+from reeltalk.graph.activity import ActivityEvent, ActivityGraph, Counterfactual, Shape, SpatialRelation
 from reeltalk.graph.rdf import SUFFIXES, Triple, graph_name, parse_rdf, short_triples
 from reeltalk.graph.vocabulary import HOLDING, SPATIAL
 from reeltalk.progress import CountProgress
@@ -98,6 +98,8 @@ class _Reader:
             attributes=self._attributes(),
             category=self._category(),
             begins_s=self._begins_s(),
+            names={self._object(t.subject, t): t.object for t in self.by_predicate["name"]},
+            counterfactuals=self._counterfactuals(len(events)),
             warnings=self._warnings(values, shapes, len(events)),
         )
 
@@ -120,6 +122,26 @@ class _Reader:
                 return self._seconds(moments[triple.object])
         return None
 
+    def _counterfactuals(self, events: int) -> tuple[Counterfactual, ...]:
+        parts: dict[str, dict[str, Triple]] = defaultdict(dict)
+        for predicate in ("withoutEvent", "outcomeOf", "aspect", "outcome"):
+            for triple in self.by_predicate[predicate]:
+                parts[triple.subject][predicate] = triple
+        found = []
+        for given in parts.values():
+            if len(given) != 4:
+                triple = next(iter(given.values()))
+                raise self.fail(
+                    f"{_local(triple.subject)} dangles: it needs withoutEvent, outcomeOf, aspect, outcome", triple
+                )
+            without = given["withoutEvent"]
+            event = self._index(_EVENT, without.object, without, "an event")
+            if event >= events:
+                raise self.fail(f"event {event} is missing", without)
+            name = self._object(given["outcomeOf"].object, given["outcomeOf"])
+            found.append(Counterfactual(event, name, given["aspect"].object, given["outcome"].object))
+        return tuple(sorted(found, key=lambda row: (row.event, row.name, row.aspect, row.outcome)))
+
     def _check_suffix(self) -> None:
         activities = {_local(triple.subject): triple for triple in self.by_predicate["hasEvent"]}
         if not activities:
@@ -134,7 +156,10 @@ class _Reader:
 
     def _events(self) -> tuple[ActivityEvent, ...]:
         single: dict[str, dict[str, Triple]] = defaultdict(dict)
-        for predicate in ("action", "mainObject", "situationBeforeEvent", "situationAfterEvent", "from", "to"):
+        for predicate in (
+            *("action", "mainObject", "situationBeforeEvent", "situationAfterEvent", "from", "to"),
+            *("agent", "causedBy", "utterance", "speechAct"),
+        ):
             for triple in self.by_predicate[predicate]:
                 if predicate in single[triple.subject]:
                     raise self.fail(f"{_local(triple.subject)} has two values of {predicate}", triple)
@@ -144,6 +169,9 @@ class _Reader:
             targets[triple.subject].append(self._object(triple.object, triple))
         lengths = {triple.subject: triple for triple in self.by_predicate["time:numericDuration"]}
         durations = {t.subject: lengths.get(t.object) for t in self.by_predicate["time:hasDuration"]}
+        moments = {triple.subject: triple for triple in self.by_predicate["time:numericPosition"]}
+        beginnings = {t.subject: moments.get(t.object) for t in self.by_predicate["time:hasBeginning"]}
+        activities = {triple.subject for triple in self.by_predicate["hasEvent"]}
         found: dict[int, ActivityEvent] = {}
         has_event = {triple.object: triple for triple in self.by_predicate["hasEvent"]}
         for node, triple in has_event.items():
@@ -160,7 +188,8 @@ class _Reader:
                     )
             if not parts["action"].object.startswith("action/"):
                 raise self.fail(f"{parts['action'].object!r} is no action", parts["action"])
-            length = durations.get(node)
+            length, beginning = durations.get(node), beginnings.get(node)
+            agent, cause = parts.get("agent"), parts.get("causedBy")
             found[index] = ActivityEvent(
                 index=index,
                 action=parts["action"].object.removeprefix("action/"),
@@ -169,9 +198,17 @@ class _Reader:
                 from_room=self._object(parts["from"].object, parts["from"]) if "from" in parts else None,
                 to_room=self._object(parts["to"].object, parts["to"]) if "to" in parts else None,
                 duration_s=self._seconds(length) if length else None,
+                agent=self._object(agent.object, agent) if agent else None,
+                begins_s=self._seconds(beginning) if beginning else None,
+                cause=self._index(_EVENT, cause.object, cause, "an event") if cause else None,
+                says=parts["utterance"].object if "utterance" in parts else None,
+                speech_act=parts["speechAct"].object if "speechAct" in parts else None,
             )
+            if cause and (found[index].cause or 0) >= index:
+                raise self.fail(f"event {index} is caused by a later event", cause)
         for node, parts in single.items():
-            if node not in has_event:
+            # An activity has an agent too.
+            if node not in has_event and node not in activities:
                 raise self.fail(f"{_local(node)} dangles: no activity has it as an event", next(iter(parts.values())))
         if sorted(found) != list(range(len(found))):
             missing = min(set(range(len(found))) - set(found))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from reeltalk.graph.activity import ActivityGraph, agent_of
+from reeltalk.graph.activity import ActivityGraph, agent_of, people_of
 from reeltalk.graph.rdf import graph_iri
 from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY, ROOMS, TIME, XSD, class_of
 from reeltalk.schema.intervals import Interval
@@ -82,6 +82,14 @@ class StoryEvent:
     to_room: str | None
     interval: Interval | None
     """Its time in seconds of the video; None if an activity of the story has no times."""
+    agent: str | None = None
+    """Who acts; None for a change that nobody does, or if the graph does not say."""
+    cause: int | None = None
+    """`order` of the event that causes it; None if there is none, or if it is not an event of this story."""
+    says: str | None = None
+    """The words that are said."""
+    speech_act: str | None = None
+    """What the words do: one of `SPEECH_ACTS`."""
 
     @property
     def signature(self) -> tuple[str, str, tuple[str, ...]]:
@@ -96,11 +104,29 @@ class Story:
         graphs: Its activities in order.
         begins_s: Start of each activity in seconds of the video, for graphs without a start time of their own. By
             default activities follow each other from 0.
+        person: Only the events of this person, such as `character2`; all events by default.
     """
 
-    def __init__(self, graphs: Sequence[ActivityGraph], *, begins_s: Sequence[float] | None = None) -> None:
+    def __init__(
+        self, graphs: Sequence[ActivityGraph], *, begins_s: Sequence[float] | None = None, person: str | None = None
+    ) -> None:
         self.graphs = tuple(graphs)
+        self.person = person
         self._begins_s = begins_s
+
+    def of(self, person: str) -> "Story":
+        """The same scenario with the events of one person alone, numbered anew from 0."""
+        return Story(self.graphs, begins_s=self._begins_s, person=person)
+
+    @cached_property
+    def people(self) -> tuple[str, ...]:
+        """Everybody who acts or has a name, sorted."""
+        return tuple(sorted({person for graph in self.graphs for person in people_of(graph)}))
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What people are called, by person; empty if the graphs name nobody."""
+        return {person: name for graph in self.graphs for person, name in graph.names.items()}
 
     @cached_property
     def events(self) -> tuple[StoryEvent, ...]:
@@ -113,7 +139,11 @@ class Story:
             ]
         events: list[StoryEvent] = []
         for part, graph in enumerate(self.graphs):
+            orders: dict[int, int] = {}
             for event in graph.events:
+                if self.person is not None and event.agent != self.person:
+                    continue
+                orders[event.index] = len(events)
                 at = graph.event_interval(event.index) if starts else None
                 shown = None
                 if at is not None and starts is not None:
@@ -129,6 +159,10 @@ class Story:
                         from_room=event.from_room,
                         to_room=event.to_room,
                         interval=shown,
+                        agent=event.agent,
+                        cause=None if event.cause is None else orders.get(event.cause),
+                        says=event.says,
+                        speech_act=event.speech_act,
                     )
                 )
         return tuple(events)
@@ -136,8 +170,11 @@ class Story:
     @property
     def interval(self) -> Interval | None:
         """From the start of the first event to the end of the last; None if times are unknown."""
-        first, last = (self.events[0].interval, self.events[-1].interval) if self.events else (None, None)
-        return Interval(start_s=first.start_s, end_s=last.end_s) if first and last else None
+        shown = [event.interval for event in self.events]
+        known = [interval for interval in shown if interval is not None]
+        if not known or len(known) < len(shown):
+            return None
+        return Interval(start_s=min(i.start_s for i in known), end_s=max(i.end_s for i in known))
 
     @property
     def duration_s(self) -> float | None:

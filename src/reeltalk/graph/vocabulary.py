@@ -40,6 +40,13 @@ HOLDING: Final = ("holds_rh", "holds_lh")
 """Right and left hand; only full graphs have them."""
 OPPOSITES: Final = {"ON": "OFF", "OFF": "ON", "OPEN": "CLOSED", "CLOSED": "OPEN", "CLEAN": "DIRTY", "DIRTY": "CLEAN"}
 AGENT: Final = "character1"
+FEELINGS: Final = {"HAPPY": "happy", "SAD": "sad", "ANGRY": "angry", "SURPRISED": "surprised"}
+"""State values of people for feelings, and their words; without one, a person is calm."""
+SPEECH_ACTS: Final = (
+    "greet", "ask", "offer", "accept", "refuse", "thank", "apologise", "announce", "complain", "praise", "comfort",
+    "propose", "agree", "warn",
+)  # fmt: skip
+"""What words do, after speech acts in dialogue annotation (ISO 24617-2, coarsened)."""
 ROOMS: Final = frozenset({"kitchen", "bedroom", "livingroom", "bathroom"})
 
 CATEGORIES: Final = (
