@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from reeltalk.graph.vocabulary import CATEGORIES
+from reeltalk.graph.vocabulary import AGENT, CATEGORIES
 from reeltalk.world.house import ROOM_ORDER, House
 from reeltalk.world.simulation import do, location
-from reeltalk.world.situation import CannotError, Command, ProgramStep, Situation
+from reeltalk.world.situation import CannotError, Command, PersonState, ProgramStep, Situation
 
 RECIPES: Final = Path(__file__).parent / "activities.txt"
 NEAR_M: Final = 0.6
@@ -43,13 +43,14 @@ def activities() -> dict[str, Activity]:
     return made
 
 
-def perform(house: House, activity: Activity, start: Situation) -> list[ProgramStep]:
+def perform(house: House, activity: Activity, start: Situation, start_s: float = 0.0) -> list[ProgramStep]:
     """Carry out a recipe.
 
     Args:
         house: The house.
         activity: The activity.
         start: The situation before it.
+        start_s: When its first step begins.
 
     Returns:
         The steps of the resulting program.
@@ -57,11 +58,11 @@ def perform(house: House, activity: Activity, start: Situation) -> list[ProgramS
     Raises:
         CannotError: The house lacks something, or a step cannot be done.
     """
-    planner = _Planner(house, start)
+    planner = _Planner(house, start, start_s)
     for line in activity.lines:
         planner.line(line)
-    if planner.situation.agent.held:
-        raise CannotError(f"{activity.name} ends with {planner.situation.agent.held[0]} in a hand")
+    if planner.agent.held:
+        raise CannotError(f"{activity.name} ends with {planner.agent.held[0]} in a hand")
     return planner.steps
 
 
@@ -71,9 +72,14 @@ def program(steps: Sequence[ProgramStep]) -> str:
 
 
 class _Planner:
-    def __init__(self, house: House, start: Situation) -> None:
+    def __init__(self, house: House, start: Situation, at_s: float) -> None:
         self.house, self.situation = house, start
         self.steps: list[ProgramStep] = []
+        self.at_s = at_s
+
+    @property
+    def agent(self) -> PersonState:
+        return self.situation.people[AGENT]
 
     def line(self, words: tuple[str, ...]) -> None:
         verb, names = words[0], [self._find(word) for word in words[1:]]
@@ -90,9 +96,10 @@ class _Planner:
             self._do(verb, *names)
 
     def _do(self, action: str, *names: str) -> None:
-        step = do(self.house, Command(action, names[0] if names else None, tuple(names[1:])), self.situation)
+        command = Command(action, names[0] if names else None, tuple(names[1:]))
+        step = do(self.house, command, self.situation, self.at_s)
         self.steps.append(step)
-        self.situation = step.after
+        self.situation, self.at_s = step.after, step.end_s
 
     def _find(self, word: str) -> str:
         """The object that a word of a recipe means in this situation."""
@@ -106,14 +113,14 @@ class _Planner:
         if not found:
             raise CannotError(f"this house has no {class_name}")
         # If there are several, the one in the person's room, otherwise the first.
-        here = [name for name in found if self.situation.things[name].room == self.situation.agent.room]
+        here = [name for name in found if self.situation.things[name].room == self.agent.room]
         return (here or found)[0]
 
     def _go(self, name: str) -> None:
         # The previous activity may have ended on the floor or on a seat.
-        if self.situation.agent.posture != "stand":
+        if self.agent.posture != "stand":
             self._do("stand")
-        agent = self.situation.agent
+        agent = self.agent
         room, x_m = location(self.house, self.situation, name)
         if name in self.house.rooms:
             if agent.room != room:
@@ -124,7 +131,7 @@ class _Planner:
             self._do("walk", name)
 
     def _fetch(self, name: str) -> None:
-        if name in self.situation.agent.held:
+        if name in self.agent.held:
             return
         state = self.situation.things[name]
         holder = state.support if state.inside and state.support in self.situation.things else None

@@ -16,7 +16,7 @@ from reeltalk.schema.knowledge import Box
 from reeltalk.video.canvas import Canvas, Picture, Point, Stencil
 from reeltalk.world.figure import draw_person, posed
 from reeltalk.world.house import House
-from reeltalk.world.kinds import GLOW, INK, KINDS
+from reeltalk.world.kinds import GLOW, INK, KINDS, named
 from reeltalk.world.painters_rooms import KITCHEN, ROOMS, draw_room
 from reeltalk.world.painters_things import THINGS
 from reeltalk.world.placing import drawing_order, place_of
@@ -40,6 +40,13 @@ def paint(canvas: Canvas, class_name: str, x_m: float, y_m: float, colour: str |
         values: Its states.
     """
     kind = KINDS[class_name]
+    if class_name == "floor":
+        if "DIRTY" in values:
+            canvas.ellipse(x_m, y_m, 0.4, 0.08, (168, 150, 120))
+        return
+    if class_name not in PAINTERS:
+        canvas.rectangle(x_m - kind.width_m / 2, y_m, kind.width_m, kind.height_m, named(colour))
+        return
     PAINTERS[class_name](canvas, x_m - kind.width_m / 2, y_m, kind.width_m, kind.height_m, colour, values)
 
 
@@ -104,7 +111,7 @@ class Camera:
         seen = self._background(situation, shot)
         canvas = self._canvas(shot, seen.copy())
         agent, x_m, y_m, pose = posed(self.house, step, share)
-        hands = draw_person(canvas, self.house.person, x_m, y_m, agent.facing, pose)
+        hands = draw_person(canvas, self.house.person(AGENT), x_m, y_m, agent.facing, pose)
         self._held(canvas, situation, hands)
         self._layer(canvas, situation, shot.room, "front")
         if not self._lit(situation, shot.room):
@@ -136,7 +143,7 @@ class Camera:
             stencil.numbers[:] = self._stencilled[1]
         agent, x_m, y_m, pose = posed(self.house, step, share)
         stencil.number = number_of[AGENT]
-        hands = draw_person(stencil, self.house.person, x_m, y_m, agent.facing, pose)
+        hands = draw_person(stencil, self.house.person(AGENT), x_m, y_m, agent.facing, pose)
         self._held(stencil, situation, hands, number_of)
         self._layer(stencil, situation, shot.room, "front", number_of)
         return {
@@ -205,7 +212,7 @@ class Camera:
         hands: tuple[Point, Point],
         number_of: dict[str, int] | None = None,
     ) -> None:
-        agent = situation.agent
+        agent = situation.people[AGENT]
         for name, hand in ((agent.left, hands[1]), (agent.right, hands[0])):
             if name is not None:
                 if number_of is not None and isinstance(canvas, Stencil):

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
@@ -25,7 +25,7 @@ from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.world.activities import activities, program
 from reeltalk.world.film import carry_out_all, clip_graphs
-from reeltalk.world.house import House, build_house
+from reeltalk.world.house import House, Split, build_house
 from reeltalk.world.situation import ProgramStep
 
 STAGE: Final = "world describe"
@@ -78,7 +78,7 @@ def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
     graphs: dict[str, str] = {}
     numbers: Counter[tuple[str, int]] = Counter()
     for video_id, source in known.items():
-        house = build_house(_house_of(source))
+        house = _house_of(source)
         steps = filmed_steps(filmed, source, filmed_clips.get(source.id, []), house)
         for clip, shown in told_of(found_clips.get(video_id, []), steps):
             name, graph = _graph(house, shown, numbers)
@@ -172,11 +172,11 @@ def _by_video(benchmark: Benchmark) -> dict[str, list[Clip]]:
     return found
 
 
-def _house_of(video: Video) -> int:
-    house = video.extra.get("house")
-    if not isinstance(house, int):
+def _house_of(video: Video) -> House:
+    house, split = video.extra.get("house"), video.split
+    if not isinstance(house, int) or split not in ("train", "dev", "test"):
         raise BenchmarkError(f"video '{video.id}' does not say in which house it was filmed; film it again")
-    return house
+    return build_house(house, cast(Split, split))
 
 
 def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str, int]]) -> tuple[str, str]:

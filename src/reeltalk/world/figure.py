@@ -9,8 +9,8 @@ from reeltalk.video.canvas import Canvas, Point
 from reeltalk.world.house import House, Person, surface_height_m
 from reeltalk.world.kinds import INK, named, shade
 from reeltalk.world.placing import DROP_M, place_of
-from reeltalk.world.shots import path
-from reeltalk.world.situation import AgentState, ProgramStep
+from reeltalk.world.shots import actor, path
+from reeltalk.world.situation import PersonState, ProgramStep
 
 ARM_M: Final = 0.66
 HIP_M: Final = 0.92
@@ -233,7 +233,7 @@ def _head(
     canvas.disc(*shifted(0.13, -0.012), 0.022, shade(skin, -0.08))
 
 
-def posed(house: House, step: ProgramStep, share: float) -> tuple[AgentState, float, float, Pose]:
+def posed(house: House, step: ProgramStep, share: float) -> tuple[PersonState, float, float, Pose]:
     """The state and the pose of the person at a moment of a step.
 
     Args:
@@ -244,7 +244,7 @@ def posed(house: House, step: ProgramStep, share: float) -> tuple[AgentState, fl
     Returns:
         The person's state, their position along the room and their height above its floor in metres, and the pose.
     """
-    before, after = step.before.agent, step.after.agent
+    before, after = step.before.people[actor(step)], step.after.people[actor(step)]
     if step.command.action == "walk":
         return _walking(house, step, share)
     posed = replace(after, facing=after.facing)
@@ -259,7 +259,7 @@ def posed(house: House, step: ProgramStep, share: float) -> tuple[AgentState, fl
     return posed, x_m, y_m, _acting(house, step, second, share)
 
 
-def _resting(house: House, step: ProgramStep, agent: AgentState) -> tuple[Pose, float]:
+def _resting(house: House, step: ProgramStep, agent: PersonState) -> tuple[Pose, float]:
     """The pose in which the person rests, and the height of the support."""
     carry = _carrying(agent)
     if agent.posture == "sit" and agent.seat:
@@ -281,8 +281,8 @@ def _resting(house: House, step: ProgramStep, agent: AgentState) -> tuple[Pose, 
     return replace(base, hands=(carry[0] or base.hands[0], carry[1] or base.hands[1])), height
 
 
-def _walking(house: House, step: ProgramStep, share: float) -> tuple[AgentState, float, float, Pose]:
-    before, after = step.before.agent, step.after.agent
+def _walking(house: House, step: ProgramStep, share: float) -> tuple[PersonState, float, float, Pose]:
+    before, after = step.before.people[actor(step)], step.after.people[actor(step)]
     ways = path(house, step)
     walked = share * step.duration_s / max(step.duration_s - 0.3, 0.1) * sum(abs(b - a) for a, b in ways)
     for part, (start, end) in enumerate(ways):
@@ -302,7 +302,7 @@ def _walking(house: House, step: ProgramStep, share: float) -> tuple[AgentState,
 
 def _acting(house: House, step: ProgramStep, rest: Pose, share: float) -> Pose:
     """Movements of hands and legs in a posture."""
-    action, agent = step.command.action, step.after.agent
+    action, agent = step.command.action, step.after.people[actor(step)]
     wave = math.sin(share * step.duration_s * 2 * math.pi)
     if action in ("grab", "put", "putIn", "open", "close", "switchOn", "switchOff", "touch"):
         return _reaching(house, step, rest, share)
@@ -348,7 +348,7 @@ def _reaching(house: House, step: ProgramStep, rest: Pose, share: float, *, sway
     assert name is not None
     situation = step.before if action == "grab" else step.after
     x_m, y_m = place_of(house, situation, name)
-    agent = step.after.agent
+    agent = step.after.people[actor(step)]
     if action == "put":
         x_m, y_m = place_of(house, step.after, step.command.main or name)
     height = house.things[name].kind.height_m
@@ -361,18 +361,21 @@ def _reaching(house: House, step: ProgramStep, rest: Pose, share: float, *, sway
     return _with_hand(pose, step, hand, smooth(min(share, 1 - share) * 3))
 
 
-def _carrying(agent: AgentState) -> tuple[Point | None, Point | None]:
+def _carrying(agent: PersonState) -> tuple[Point | None, Point | None]:
     """Positions of hands that carry something."""
     return (0.3, 1.14) if agent.right else None, (0.2, 1.08) if agent.left else None
 
 
 def _with_hand(pose: Pose, step: ProgramStep, point: Point, share: float) -> Pose:
     """The hands, with the acting hand moved towards a point."""
-    side = 1 if step.command.main is not None and step.command.main == step.after.agent.left else 0
-    if step.command.action in ("grab", "open", "close", "switchOn", "switchOff", "touch") and step.before.agent.right:
+    side = 1 if step.command.main is not None and step.command.main == step.after.people[actor(step)].left else 0
+    if (
+        step.command.action in ("grab", "open", "close", "switchOn", "switchOff", "touch")
+        and step.before.people[actor(step)].right
+    ):
         # If the right hand holds something, the left one acts, even if both hold something.
         side = 1
-    if step.command.action in ("put", "putIn") and step.command.main == step.before.agent.left:
+    if step.command.action in ("put", "putIn") and step.command.main == step.before.people[actor(step)].left:
         side = 1
     hands = list(pose.hands)
     x, y = hands[side]

@@ -41,7 +41,7 @@ from reeltalk.video.write import write_video
 from reeltalk.world.activities import Activity, activities, perform, program
 from reeltalk.world.camera import Camera
 from reeltalk.world.facts import activity_triples
-from reeltalk.world.house import ROOM_ORDER, House, build_house
+from reeltalk.world.house import ROOM_ORDER, House, Split, build_house
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import View
 from reeltalk.world.situation import CannotError, ProgramStep, begin
@@ -65,7 +65,7 @@ class FilmPlan(BaseModel):
     """Recipes, by name."""
     clips: tuple[str, ...]
     """Name of each activity in this scenario, such as `Drink_milk3_scene2`."""
-    split: str
+    split: Split
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,14 @@ def plan(settings: FilmSettings) -> Planned:
     Raises:
         BenchmarkError: The houses do not give enough scenarios.
     """
-    houses = [build_house(settings.first_house + n) for n in range(settings.houses)]
     draw = random.Random(f"film {settings.seed}")
     order = list(range(settings.houses))
     draw.shuffle(order)
-    split_of = {
-        houses[place].number: "test" if n < settings.test else "dev" if n < settings.test + settings.dev else "train"
+    split_of: dict[int, Split] = {
+        place: "test" if n < settings.test else "dev" if n < settings.test + settings.dev else "train"
         for n, place in enumerate(order)
     }
+    houses = [build_house(settings.first_house + n, split_of[n]) for n in range(settings.houses)]
     per_house = _shares(settings.scenarios, settings.houses)
     numbers: Counter[tuple[str, int]] = Counter()
     passed_over: Counter[str] = Counter()
@@ -124,7 +124,7 @@ def plan(settings: FilmSettings) -> Planned:
                     view=view,
                     activities=tuple(names),
                     clips=tuple(clips),
-                    split=split_of[house.number],
+                    split=house.split,
                 )
             )
             found += 1
@@ -159,7 +159,7 @@ def cards(house: House) -> dict[str, ActivityCard]:
                 steps = perform(house, activity, begin(house, room.name))
             except CannotError:
                 continue
-            end = house.rooms[steps[-1].after.agent.room].class_name
+            end = house.rooms[steps[-1].after.people[AGENT].room].class_name
             card = f"{name}{ROOM_ORDER.index(room.class_name) + 1}_{house.scene}"
             made[card] = ActivityCard(
                 name=card,
@@ -196,9 +196,9 @@ def carry_out_all(house: House, start_room: str, names: list[str]) -> list[list[
     """
     room = next(name for name, room in house.rooms.items() if room.class_name == start_room)
     situation = begin(house, room)
-    parts = []
+    parts: list[list[ProgramStep]] = []
     for name in names:
-        steps = perform(house, activities()[name], situation)
+        steps = perform(house, activities()[name], situation, parts[-1][-1].end_s if parts else 0.0)
         parts.append(steps)
         situation = steps[-1].after
     return parts
@@ -284,7 +284,7 @@ def film_plan(argument: dict[str, Any]) -> str:
         The video's hash.
     """
     planned, settings = FilmPlan.model_validate(argument["plan"]), FilmSettings.model_validate(argument["settings"])
-    house = build_house(planned.house)
+    house = build_house(planned.house, planned.split)
     parts = carry_out_all(house, planned.start_room, list(planned.activities))
     steps = [step for part in parts for step in part]
     camera = Camera(house, width_px=settings.width_px, fps=settings.fps, view=planned.view, labels=settings.labels)

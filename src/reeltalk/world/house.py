@@ -1,11 +1,13 @@
 """Rooms, furniture and objects: their places in a house and the actions that they allow.
 
 A room is seen from the side. `x_m` runs along its back wall from the left, `y_m` upwards from the floor, in metres. A
-house depends on its number alone, so house 3 is the same everywhere.
+house's rooms and objects depend on its number alone, so house 3 is the same everywhere. Its people and its art style
+come from pools of its split, so that no name, no looks and no style of train occur in test.
 """
 
 import random
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -17,9 +19,13 @@ ROOM_HEIGHT_M: Final = 3.6
 ROOM_ORDER: Final = ("kitchen", "livingroom", "bedroom", "bathroom")
 DOOR_X_M: Final = {"left": 0.45, "right": ROOM_WIDTH_M - 0.45}
 SMALLEST_HOUSE, LARGEST_HOUSE = 1, 9999
+MOST_PEOPLE: Final = 3
 
 
 Layer = Literal["wall", "back", "floor", "front"]
+Split = Literal["train", "dev", "test"]
+SIZES: Final = {None: 1.0, "small": 0.78, "large": 1.28}
+"""Width and height of an object in parts of its kind's."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,18 @@ class Thing:
     """True if it is in its support, not on it."""
     colour: str | None = None
     states: tuple[str, ...] = ()
+    size: Literal["small", "large"] | None = None
+    """None for the usual size."""
+
+    @property
+    def width_m(self) -> float:
+        """Its width, by its kind and size."""
+        return round(self.kind.width_m * SIZES[self.size], 3)
+
+    @property
+    def height_m(self) -> float:
+        """Its height, by its kind and size."""
+        return round(self.kind.height_m * SIZES[self.size], 3)
 
     @property
     def kind(self) -> ObjectKind:
@@ -53,12 +71,30 @@ class Thing:
 
 @dataclass(frozen=True)
 class Person:
-    """The looks of the person of a house."""
+    """Somebody who lives in a house, and their looks."""
 
+    character: str
+    """The name in situations and graphs, such as `character1`."""
+    name: str
+    """What others call them, such as `Anna`."""
+    pronoun: Literal["she", "he"]
     shirt: str
     trousers: str
     hair: str
+    hair_style: str
+    """One of `HAIR_STYLES`."""
     skin: tuple[int, int, int]
+    glasses: bool
+    beard: bool
+    height: float
+    """In parts of the usual height, 0.9 to 1.06."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The looks as graphs give them, such as `shirt_red`."""
+        looks = [f"shirt_{self.shirt}", f"trousers_{self.trousers}", f"hair_{self.hair}", f"style_{self.hair_style}"]
+        looks += ["glasses"] * self.glasses + ["beard"] * self.beard
+        return (*looks, f"pronoun_{self.pronoun}")
 
 
 @dataclass(frozen=True)
@@ -85,9 +121,23 @@ class House:
     number: int
     rooms: dict[str, Room]
     things: dict[str, Thing]
-    person: Person
+    people: tuple[Person, ...]
+    """Those who live there, one to three, `character1` first."""
+    style: str
+    """Art style of its pictures, one of its split's `STYLES`."""
+    split: Split = "train"
     floors: dict[str, str] = field(default_factory=dict)
     """Name of each room's floor object, by room."""
+
+    def person(self, character: str) -> Person:
+        """The person with a name such as `character2`."""
+        return next(person for person in self.people if person.character == character)
+
+    def with_people(self, names: Sequence[str]) -> "House":
+        """The same house with only these of its people, named `character1` and so on in this order."""
+        by_name = {person.name: person for person in self.people}
+        chosen = (replace(by_name[name], character=f"character{n}") for n, name in enumerate(names, 1))
+        return replace(self, people=tuple(chosen))
 
     @property
     def scene(self) -> str:
@@ -160,23 +210,47 @@ _TILES: Final = ((206, 216, 220), (214, 206, 196), (196, 208, 200))
 _SKINS: Final = ((244, 208, 180), (224, 178, 144), (180, 128, 92), (132, 90, 64))
 
 
-def build_house(number: int) -> House:
+SHIRTS: Final = ("red", "blue", "green", "yellow", "purple", "orange", "white", "pink", "black")
+TROUSERS: Final = ("blue", "black", "grey", "brown", "green")
+HAIR_STYLES: Final = ("short", "long", "bun", "curly")
+STYLES: Final[dict[str, tuple[str, ...]]] = {
+    "train": ("flat", "outline", "pastel", "warm"),
+    "dev": ("cool",),
+    "test": ("crayon", "poster"),
+}
+"""Art styles by split."""
+NAMES: Final[dict[str, dict[str, str]]] = {
+    "train": {
+        "she": "Anna Clara Dora Emma Fiona Greta Hanna Ida Julia Lena Maria Nora Olga Paula Rosa Sofia Tina Vera",
+        "he": "Adam Ben Carlos David Emil Felix Georg Hugo Ivan Jonas Karim Leon Max Noah Oscar Paul Simon Theo",
+    },
+    "dev": {"she": "Amina Bella Celia Edith Frida Hilda", "he": "Aron Boris Dario Elias Finn Henry"},
+    "test": {
+        "she": "Alice Carmen Elsa Helena Ines Laila Mira Nadia",
+        "he": "Anton Bruno Diego Erik Gabriel Isaac Kenji Liam",
+    },
+}
+"""What people are called, by split and pronoun."""
+
+
+def build_house(number: int, split: Split = "train") -> House:
     """The house with a number.
 
     Args:
-        number: From 1; the same number gives the same house everywhere.
+        number: From 1; the same number gives the same rooms and objects everywhere.
+        split: Decides the pools of its people and its art style.
 
     Raises:
         ValueError: The number is out of range.
     """
     if not SMALLEST_HOUSE <= number <= LARGEST_HOUSE:
         raise ValueError(f"house {number}: houses are numbered {SMALLEST_HOUSE} to {LARGEST_HOUSE}")
-    return _Builder(number).house()
+    return _Builder(number, split).house()
 
 
 class _Builder:
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, split: Split) -> None:
+        self.number, self.split = number, split
         self.random = random.Random(f"house {number}")
         self.things: dict[str, Thing] = {}
         self.rooms: dict[str, Room] = {}
@@ -196,21 +270,43 @@ class _Builder:
                 door=draw.choice(("left", "right")),
                 window_x_m=0.0,
             )
-            self.floors[name] = self._name("floor")
+            self.floors[name] = self._add("floor", self.rooms[name], "floor", ROOM_WIDTH_M / 2, 0.0, name).name
             self._furnish(self.rooms[name])
             below = {"kitchen": "stove", "livingroom": "tvstand", "bedroom": "desk", "bathroom": "washingmachine"}
             window_x_m = self._find(below[room], self.rooms[name]).x_m
             self.rooms[name] = replace(self.rooms[name], window_x_m=window_x_m)
-        skin = draw.choice(_SKINS)
-        shirt = draw.choice(("red", "blue", "green", "yellow", "purple", "orange", "white"))
-        person = Person(
-            shirt=shirt,
-            trousers=draw.choice([c for c in ("blue", "black", "grey", "brown") if c != shirt]),
+        style = random.Random(f"style {self.split} {self.number}").choice(STYLES[self.split])
+        return House(self.number, self.rooms, self.things, self._people(), style, self.split, self.floors)
+
+    def _people(self) -> tuple[Person, ...]:
+        """Three people who differ in name, shirt and hair, with looks of this split."""
+        draw = random.Random(f"people {self.split} {self.number}")
+        people: list[Person] = []
+        while len(people) < MOST_PEOPLE:
+            pronoun: Literal["she", "he"] = draw.choice(("she", "he"))
+            skin = draw.choice(_SKINS)
+            shirt = draw.choice(SHIRTS)
             # The hair must differ from the skin.
-            hair=draw.choice(("brown", "black", "yellow", "grey", "red") if sum(skin) > 480 else ("black", "grey")),
-            skin=skin,
-        )
-        return House(self.number, self.rooms, self.things, person, self.floors)
+            hair = draw.choice(("brown", "black", "yellow", "grey", "red") if sum(skin) > 480 else ("black", "grey"))
+            person = Person(
+                character=f"character{len(people) + 1}",
+                name=draw.choice(NAMES[self.split][pronoun].split()),
+                pronoun=pronoun,
+                shirt=shirt,
+                trousers=draw.choice([colour for colour in TROUSERS if colour != shirt]),
+                hair=hair,
+                hair_style=draw.choice(HAIR_STYLES if pronoun == "she" else ("short", "short", "curly")),
+                skin=skin,
+                glasses=draw.random() < 0.3,
+                beard=pronoun == "he" and draw.random() < 0.4,
+                height=round(draw.uniform(0.9, 1.0) if pronoun == "she" else draw.uniform(0.95, 1.06), 2),
+            )
+            taken = {(p.name, p.shirt) for p in people}
+            unlike = all(person.name != name and shirt != other for name, other in taken)
+            if unlike and (person.hair, person.hair_style) not in {(p.hair, p.hair_style) for p in people}:
+                if split_of_looks(person) == self.split:
+                    people.append(person)
+        return tuple(people)
 
     def _name(self, class_name: str) -> str:
         self._count += 1
@@ -306,6 +402,12 @@ class _Builder:
         )
         self.things[name] = thing
         return thing
+
+
+def split_of_looks(person: Person) -> Split:
+    """The split to which somebody's looks belong: three fifths of all are train's, a fifth each dev's and test's."""
+    share = zlib.crc32(" ".join(person.attributes).encode()) % 5
+    return "train" if share < 3 else "dev" if share == 3 else "test"
 
 
 def surface_height_m(thing: Thing) -> float:

@@ -45,14 +45,14 @@ def _drop_m(house: House, situation: Situation, name: str) -> float:
     """How much lower an object is drawn, by the lowest of its supports."""
     while (support := situation.things[name].support) in situation.things:
         name = support
-    return DROP_M.get(house.things[name].layer, 0.0) if support != "character1" else 0.0
+    return DROP_M.get(house.things[name].layer, 0.0) if support not in situation.people else 0.0
 
 
 def drawing_order(house: House, situation: Situation, room: str, layer: str) -> list[str]:
     """Objects of a layer from back to front; a support comes before the objects on it."""
     children: dict[str, list[str]] = {}
     for name, state in situation.things.items():
-        if state.room == room and state.support != "character1":
+        if state.room == room and state.support not in situation.people:
             children.setdefault(state.support, []).append(name)
     ordered: list[str] = []
 

@@ -16,6 +16,12 @@ MARGIN_M: Final = 0.75
 """Distance that the person keeps from the edge of a near view."""
 
 
+def actor(step: ProgramStep) -> str:
+    """Whoever acts in a step."""
+    assert step.command.person is not None
+    return step.command.person
+
+
 @dataclass(frozen=True)
 class CameraShot:
     """The part of a room that a camera shows without moving."""
@@ -57,7 +63,7 @@ def _shots(house: House, steps: Sequence[ProgramStep], view: View) -> list[tuple
     chosen: list[tuple[CameraShot, CameraShot]] = []
     last: CameraShot | None = None
     for step in steps:
-        before, after = step.before.agent, step.after.agent
+        before, after = step.before.people[actor(step)], step.after.people[actor(step)]
         whole = [CameraShot(room, 0.0, ROOM_WIDTH_M) for room in (before.room, after.room)]
         if view == "fixed" or step.command.action == "walk":
             chosen.append((whole[0], whole[1]))
@@ -89,7 +95,7 @@ def _near(room: str, points: Sequence[float], top_m: float, last: CameraShot | N
 
 def path(house: House, step: ProgramStep) -> list[tuple[float, float]]:
     """The parts of a walk, each within one room."""
-    before, after = step.before.agent, step.after.agent
+    before, after = step.before.people[actor(step)], step.after.people[actor(step)]
     if before.room == after.room:
         return [(before.x_m, after.x_m)]
     out, into = DOOR_X_M[house.rooms[before.room].door], DOOR_X_M[house.rooms[after.room].door]

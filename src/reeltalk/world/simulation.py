@@ -19,7 +19,10 @@ class SituatedCommand:
 
     def __init__(self, house: House, command: Command, situation: Situation) -> None:
         self.house, self.command, self.situation = house, command, situation
-        self.agent = situation.agent
+        if command.person is None or command.person not in situation.people:
+            raise CannotError(f"there is no {command.person} here; people: {', '.join(situation.people)}")
+        self.person = command.person
+        self.agent = situation.people[command.person]
 
     @property
     def main(self) -> str:
@@ -96,14 +99,20 @@ class SituatedCommand:
 
     def with_agent(self, situation: Situation | None = None, **changes: object) -> Situation:
         """The situation with the person changed."""
-        situation = situation or self.situation
-        return replace(situation, agent=replace(situation.agent, **changes))  # type: ignore[arg-type]
+        return with_person(situation or self.situation, self.person, **changes)
 
     def towards(self, name: str, situation: Situation | None = None) -> Situation:
-        """The situation with the person turned to an object and looking at it."""
-        x_m = self.state(name).x_m
+        """The situation with the person turned to an object or a person and looking at it."""
+        people = self.situation.people
+        x_m = people[name].x_m if name in people else self.state(name).x_m
         facing = self.agent.facing if abs(x_m - self.agent.x_m) < 0.05 else (1 if x_m > self.agent.x_m else -1)
         return self.with_agent(situation, facing=facing, gaze=name)
+
+
+def with_person(situation: Situation, person: str, **changes: object) -> Situation:
+    """The situation with a person changed."""
+    changed = replace(situation.people[person], **changes)  # type: ignore[arg-type]
+    return replace(situation, people={**situation.people, person: changed})
 
 
 def _grab(s: SituatedCommand) -> Situation:
@@ -116,7 +125,7 @@ def _grab(s: SituatedCommand) -> Situation:
     s.needs(hand is not None, "both hands are full")
     changed = s.with_thing(
         s.main,
-        support="character1",
+        support=s.person,
         inside=False,
         x_m=s.agent.x_m,
         values=s.state(s.main).values | {"GRABED"},
@@ -390,30 +399,30 @@ def carry_out(house: House, commands: Iterable[Command], start: Situation) -> li
         CannotError: A precondition of a step does not hold; names the step and the reason.
     """
     steps: list[ProgramStep] = []
-    situation = start
+    situation, at_s = start, 0.0
     for number, command in enumerate(commands, 1):
         try:
-            step = do(house, command, situation)
+            step = do(house, command, situation, at_s)
         except CannotError as error:
             raise CannotError(f"step {number}, {command.line}: {error}") from None
         steps.append(step)
-        situation = step.after
+        situation, at_s = step.after, step.end_s
     return steps
 
 
-def do(house: House, command: Command, situation: Situation) -> ProgramStep:
+def do(house: House, command: Command, situation: Situation, start_s: float = 0.0) -> ProgramStep:
     """Carries out one command.
 
     Raises:
         CannotError: Its precondition does not hold.
     """
     if command.action == "walk":
-        return _walk(house, command, situation)
+        return _walk(house, command, situation, start_s)
     rule = RULES.get(command.action)
     if rule is None:
         raise CannotError(f"{command.action!r} is no action")
     after = rule(SituatedCommand(house, command, situation))
-    return ProgramStep(command, DURATIONS_S[command.action], situation, after)
+    return ProgramStep(command, start_s, DURATIONS_S[command.action], situation, after)
 
 
 def location(house: House, situation: Situation, name: str) -> tuple[str, float]:
@@ -434,8 +443,8 @@ def stop_beside(house: House, x_m: float, from_x_m: float, name: str) -> float:
     return min(max(x_m + away, 0.6), ROOM_WIDTH_M - 0.6)
 
 
-def _walk(house: House, command: Command, situation: Situation) -> ProgramStep:
-    agent = situation.agent
+def _walk(house: House, command: Command, situation: Situation, start_s: float) -> ProgramStep:
+    agent = SituatedCommand(house, command, situation).agent
     if command.main is None:
         raise CannotError("walk needs something to walk to")
     if command.main not in situation.things and command.main not in house.rooms:
@@ -454,4 +463,6 @@ def _walk(house: House, command: Command, situation: Situation) -> ProgramStep:
     for name in agent.held:
         things[name] = replace(things[name], room=room, x_m=moved.x_m)
     seconds = round(length / WALK_M_PER_S + SETTLE_S, 1)
-    return ProgramStep(command, seconds, situation, Situation(things, moved))
+    assert command.person is not None
+    after = replace(situation, things=things, people={**situation.people, command.person: moved})
+    return ProgramStep(command, start_s, seconds, situation, after)
