@@ -5,7 +5,8 @@ bytes.
 """
 
 import colorsys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -100,25 +101,34 @@ class Canvas:
         if self.manner.wobble and len(array) > 1:
             # The same corner always has the same error, so that nothing flickers.
             array = array + self.manner.wobble * np.sin(array * 37.0 + array[:, ::-1] * 23.0)
-        return np.rint(array * self._zoom + self._shift).astype(np.int32)
+        placed: NDArray[np.int32] = np.rint(array * self._zoom + self._shift).astype(np.int32)
+        return placed
 
-    def _line_of(self, outline: Colour | None) -> Colour | None:
+    @contextmanager
+    def enlarged(self, factor: float, x: float, y: float) -> Iterator[None]:
+        """Draws everything larger or smaller around a point, while the context is open."""
+        kept = self._zoom, self._shift, self.scale
+        at = np.array([x, y]) * self._zoom + self._shift
+        self._zoom = self._zoom * factor
+        self._shift = at - np.array([x, y]) * self._zoom
+        self.scale *= factor
+        try:
+            yield
+        finally:
+            self._zoom, self._shift, self.scale = kept
+
+    def _line_of(self, outline: Colour | None, fill: Colour) -> Colour | None:
         """The colour of an outline in the manner of this canvas; None if it is left out."""
         manner = self.manner.outline
         if outline is None or manner == "none":
             return None
-        if manner == "shade":
+        # A light line around a light shape would not be seen.
+        if manner == "shade" or (manner == "light" and sum(fill) > 640):
             return toned(outline, self.manner)
         return DARK_LINE if manner == "ink" else LIGHT_LINE
 
     def _fill(self, at: NDArray[np.int32], colour: Colour) -> None:
-        cv2.fillPoly(self.pixels, [at], toned(colour, self.manner), self._edge, _SHIFT)
-
-    def _stroke(self, at: NDArray[np.int32], colour: Colour, width_px: int, *, closed: bool) -> None:
-        cv2.polylines(self.pixels, [at], closed, colour, width_px, self._edge, _SHIFT)
-
-    def _px(self, length: float) -> int:
-        return max(1, round(length * self.scale))
+        cv2.fillPoly(self.pixels, [at], colour, self._edge, _SHIFT)
 
     def polygon(
         self,
@@ -129,11 +139,12 @@ class Canvas:
         line: float = 0.015,
     ) -> None:
         """A filled polygon."""
-        at = self._points(points)
-        self._fill(at, colour)
-        drawn = self._line_of(outline)
+        drawn = self._line_of(outline, colour)
         if drawn is not None:
-            self._stroke(at, drawn, self._px(line * self.manner.line), closed=True)
+            # Thick anti-aliased lines of OpenCV are ragged; a larger shape behind the shape is not.
+            wide = max(line * self.manner.line * 0.7, 0.6 / self.scale)
+            self._fill(self._points(_grown(np.asarray(points, np.float64), wide)), drawn)
+        self._fill(self._points(points), toned(colour, self.manner))
 
     def curve(
         self,
@@ -181,31 +192,39 @@ class Canvas:
         turn_deg: float = 0.0,
         arc_deg: tuple[float, float] = (0.0, 360.0),
         outline: Colour | None = None,
+        line: float = 0.015,
     ) -> None:
         """A filled ellipse, or a part of one, around its centre. Angles run counterclockwise from the right."""
-        angles = np.radians(np.linspace(arc_deg[0], arc_deg[1], 28))
+        whole = arc_deg[1] - arc_deg[0] >= 360.0
+        angles = np.radians(np.linspace(arc_deg[0], arc_deg[1], 25 if whole else 28)[: 24 if whole else 28])
         turn = np.radians(turn_deg)
         cos, sin = np.cos(angles) * radius_x, np.sin(angles) * radius_y
         points = np.stack(
             [x + cos * np.cos(turn) - sin * np.sin(turn), y + cos * np.sin(turn) + sin * np.cos(turn)], axis=1
         )
-        self.polygon(points, colour, outline=outline)
+        self.polygon(points, colour, outline=outline, line=line)
 
     def line(self, points: Sequence[Point] | NDArray[np.float64], colour: Colour, width: float) -> None:
-        """A line through points, with round ends."""
-        self._stroke(self._points(points), toned(colour, self.manner), self._px(width), closed=False)
+        """A line through points, with round ends. Nothing is drawn for fewer than two points."""
+        at = np.asarray(points, np.float64)
+        if len(at) < 2:
+            return
+        half = max(width / 2, 0.55 / self.scale)
+        sides = _normals(at, closed=False) * half
+        drawn = toned(colour, self.manner)
+        self._fill(self._points(np.concatenate([at + sides, (at - sides)[::-1]])), drawn)
+        if half * self.scale > 1.2:
+            for end in np.rint(at[[0, -1]] * self._zoom + self._shift).astype(np.int32):
+                self._paint_disc(end, round(half * self.scale * _SCALE), drawn)
 
-    def limb(
-        self, points: Sequence[Point], colour: Colour, width: float, *, outline: Colour | None = None
-    ) -> None:
+    def limb(self, points: Sequence[Point], colour: Colour, width: float, *, outline: Colour | None = None) -> None:
         """A thick line with round joints, such as an arm or a leg. Its width is exact to a fraction of a pixel."""
-        if self._line_of(outline) is not None and outline is not None:
-            # Half of an outline lies outside of the shape.
-            self._limb(points, self._line_of(outline) or outline, width + 0.015 * self.manner.line, toned_already=True)
-        self._limb(points, colour, width)
+        line = self._line_of(outline, colour)
+        if line is not None:
+            self._limb(points, line, width + 0.02 * self.manner.line)
+        self._limb(points, toned(colour, self.manner), width)
 
-    def _limb(self, points: Sequence[Point], colour: Colour, width: float, *, toned_already: bool = False) -> None:
-        drawn = colour if toned_already else toned(colour, self.manner)
+    def _limb(self, points: Sequence[Point], drawn: Colour, width: float) -> None:
         r = max(1, round(width / 2 * self.scale * _SCALE))
         for start, end in pairwise(points):
             dx, dy = end[0] - start[0], end[1] - start[1]
@@ -230,15 +249,13 @@ class Canvas:
     def disc(self, x: float, y: float, radius: float, colour: Colour, *, outline: Colour | None = None) -> None:
         """A filled circle."""
         at = np.rint(np.array([x, y]) * self._zoom + self._shift).astype(np.int32)
-        drawn = self._line_of(outline)
+        drawn = self._line_of(outline, colour)
         if drawn is not None:
             wide = radius + 0.0075 * self.manner.line
             self._paint_disc(at, max(1, round(wide * self.scale * _SCALE)), drawn)
         self._paint_disc(at, max(1, round(radius * self.scale * _SCALE)), toned(colour, self.manner))
 
-    def text(
-        self, words: str, x: float, y: float, height: float, colour: Colour, *, weight: int = 500
-    ) -> None:
+    def text(self, words: str, x: float, y: float, height: float, colour: Colour, *, weight: int = 500) -> None:
         """Words centred at `x` with their lower edge at `y`, in the sans-serif font that OpenCV includes.
 
         Args:
@@ -253,6 +270,29 @@ class Canvas:
         left = round((x - self.left) * self.scale - text_width_px(words, size, weight) / 2)
         base = round(self._height_px - (y - self.bottom) * self.scale)
         write_text(self.pixels, words, left, base, size, colour, weight=weight)
+
+
+def _normals(at: NDArray[np.float64], *, closed: bool) -> NDArray[np.float64]:
+    """Vectors to the left of a line at its points, (N, 2), as long as a line of width 2 needs at its bends."""
+    steps = np.roll(at, -1, 0) - at if closed else np.diff(at, axis=0)
+    steps = steps / np.maximum(np.hypot(steps[:, 0], steps[:, 1]), 1e-9)[:, None]
+    if closed:
+        around = steps + np.roll(steps, 1, 0)
+    else:
+        around = np.concatenate([steps[:1], steps[:-1] + steps[1:], steps[-1:]])
+    size = np.maximum(np.hypot(around[:, 0], around[:, 1]), 1e-9)
+    # The sum of two unit vectors is short where the line bends sharply.
+    reach = np.minimum(2 / np.maximum(size, 0.7), 1.8) if closed else np.minimum(2 / np.maximum(size, 1.0), 1.5)
+    if not closed:
+        reach[[0, -1]] = 1.0
+    return np.asarray(np.stack([-around[:, 1], around[:, 0]], axis=1) / size[:, None] * reach[:, None])
+
+
+def _grown(at: NDArray[np.float64], by: float) -> NDArray[np.float64]:
+    """A polygon that is larger by a margin on all sides."""
+    following = np.roll(at, -1, 0)
+    area = float(np.sum(at[:, 0] * following[:, 1] - following[:, 0] * at[:, 1]))
+    return at + _normals(at, closed=True) * (-by if area > 0 else by)
 
 
 def smooth_curve(points: Sequence[Point] | NDArray[np.float64], *, closed: bool = True) -> NDArray[np.float64]:
@@ -346,18 +386,13 @@ class Stencil(Canvas):
     def _fill(self, at: NDArray[np.int32], colour: Colour) -> None:
         cv2.fillPoly(self.numbers, [at], self.number, cv2.LINE_8, _SHIFT)
 
-    def _stroke(self, at: NDArray[np.int32], colour: Colour, width_px: int, *, closed: bool) -> None:
-        cv2.polylines(self.numbers, [at], closed, self.number, width_px, cv2.LINE_8, _SHIFT)
-
     def _paint_quad(self, at: NDArray[np.int32], colour: Colour) -> None:
         cv2.fillConvexPoly(self.numbers, at, self.number, cv2.LINE_8, _SHIFT)
 
     def _paint_disc(self, at: NDArray[np.int32], radius: int, colour: Colour) -> None:
         cv2.circle(self.numbers, (int(at[0]), int(at[1])), radius, self.number, -1, cv2.LINE_8, _SHIFT)
 
-    def text(
-        self, words: str, x: float, y: float, height: float, colour: Colour, *, weight: int = 500
-    ) -> None:
+    def text(self, words: str, x: float, y: float, height: float, colour: Colour, *, weight: int = 500) -> None:
         """Does nothing: a label is not part of the object that it names."""
 
     def boxes(self, *, smallest_px: int) -> dict[int, tuple[int, int, int, int]]:

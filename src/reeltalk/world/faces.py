@@ -59,9 +59,7 @@ class _Head:
         return math.cos(self.heading + math.radians(around_deg))
 
 
-def draw_head(
-    canvas: Canvas, person: Person, middle: Point, up: Point, face: Face, *, size: float, mirror: bool = False
-) -> None:
+def draw_head(canvas: Canvas, person: Person, middle: Point, up: Point, face: Face, *, size: float) -> None:
     """Draws a head.
 
     Args:
@@ -71,7 +69,6 @@ def draw_head(
         up: Unit vector from the chin to the top.
         face: What it shows.
         size: Its size in parts of the usual one.
-        mirror: Unused turns of the picture plane keep the hand of the face.
     """
 
     def at(point: Point) -> Point:
@@ -172,9 +169,6 @@ def _draw_hair(canvas: Canvas, head: _Head, style: str, hair: Colour) -> None:
         level = math.sqrt(max(0.0, 1 - (up / (HIGH_M * 1.08)) ** 2))
         across = WIDE_M * 1.06 * level * math.sin(math.radians(screen))
         edge.append(head.at((across * head.size, up * head.size)))
-    first, last = edge[0], edge[-1]
-    start = math.atan2(-0.0, 1.0)
-    del start, first, last
     top = []
     for angle in np.linspace(math.radians(4), math.radians(176), 17):
         top.append(
@@ -268,15 +262,11 @@ def _draw_mouth(canvas: Canvas, head: _Head, face: Face, *, bearded: bool) -> No
     elif face.feeling == "SAD":
         canvas.line(smooth_curve(_across(head, centre, -0.115, 0.058, -0.055), closed=False), _INK, 0.022 * size)
     elif face.feeling == "ANGRY":
-        band = _across(head, centre, -0.108, 0.062, -0.022)
-        if len(band) > 1:
-            top = np.array([head.at(_local(head, p, 0.022 * size)) for p in band])
-            low = np.array([head.at(_local(head, p, -0.022 * size)) for p in band])
-            canvas.polygon(np.concatenate([top, low[::-1]]), (250, 246, 238), outline=_INK, line=0.018)
-            for share in (1, 3, 5):
-                if share < len(band):
-                    canvas.line([tuple(top[share]), tuple(low[share])], _INK, 0.012)
-            canvas.line([tuple(p) for p in band], _INK, 0.012)
+        top = _across(head, centre, -0.092, 0.066, -0.03)
+        low = _across(head, centre, -0.148, 0.066, -0.02)
+        if len(top) > 1 and len(top) == len(low):
+            canvas.polygon(np.concatenate([top, low[::-1]]), (250, 246, 238), outline=_INK, line=0.024)
+            canvas.line((top + low) / 2, _INK, 0.012)
     elif face.feeling == "SURPRISED":
         open_mouth(0.056, 0.042, -0.11)
     else:
@@ -325,12 +315,12 @@ def _draw_eyes(canvas: Canvas, head: _Head, face: Face) -> None:
             if len(arc) > 1:
                 canvas.line(smooth_curve(arc, closed=False), _INK, 0.022 * size)
             continue
-        high = {"SURPRISED": 0.062, "ANGRY": 0.036, "SAD": 0.038}.get(face.feeling or "", 0.044)
-        broad = 0.052 if face.feeling == "SURPRISED" else 0.04
-        canvas.ellipse(x, y, broad * wide * size, high * size, (252, 252, 250), outline=(120, 104, 100))
+        high = {"SURPRISED": 0.066, "ANGRY": 0.042, "SAD": 0.044}.get(face.feeling or "", 0.048)
+        broad = 0.056 if face.feeling == "SURPRISED" else 0.042
+        canvas.ellipse(x, y, broad * wide * size, high * size, (252, 252, 250), outline=(120, 104, 100), line=0.008)
         look = 0.014 * math.sin(math.radians(face.look_deg + math.degrees(head.heading) * 0.6))
         drop = -0.012 if face.feeling == "SAD" else 0.0
-        pupil = 0.019 if face.feeling == "SURPRISED" else 0.026
+        pupil = 0.02 if face.feeling == "SURPRISED" else 0.026
         px, py = x + look * size, y + drop * size
         canvas.disc(px, py, pupil * size, _INK)
         canvas.disc(px + 0.007 * size, py + 0.01 * size, 0.008 * size, (255, 255, 255))
@@ -396,14 +386,21 @@ def _draw_marks(canvas: Canvas, head: _Head, face: Face) -> None:
     elif face.feeling == "SURPRISED":
         for a in (62, 90, 118):
             x, y = math.cos(math.radians(a)), math.sin(math.radians(a))
-            canvas.limb([at(0.27 * x, 0.28 * y), at(0.36 * x, 0.37 * y)], (240, 168, 40), 0.026 * size)
+            canvas.limb(
+                [at(0.27 * x, 0.28 * y), at(0.36 * x, 0.37 * y)], (240, 168, 40), 0.026 * size, outline=(120, 76, 10)
+            )
     elif face.feeling == "ANGRY":
         # The crossed veins of comics.
         side = -1 if head.heading > 0 else 1
         cx, cy = 0.2 * side, 0.22
         for dx, dy in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
             canvas.limb(
-                [at(cx + dx * 0.018, cy + dy * 0.055), at(cx + dx * 0.018, cy + dy * 0.018), at(cx + dx * 0.055, cy + dy * 0.018)],
-                (214, 44, 40),
-                0.02 * size,
+                [
+                    at(cx + dx * 0.018, cy + dy * 0.055),
+                    at(cx + dx * 0.018, cy + dy * 0.018),
+                    at(cx + dx * 0.055, cy + dy * 0.018),
+                ],
+                (226, 40, 36),
+                0.022 * size,
+                outline=(110, 10, 14),
             )
