@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.world.kinds import KINDS, ObjectKind, top_m
+from reeltalk.world.styles import SPLIT_STYLES
 
 ROOM_WIDTH_M: Final = 6.4
 ROOM_HEIGHT_M: Final = 3.6
@@ -125,7 +126,7 @@ class House:
     people: tuple[Person, ...]
     """Those who live there, one to three, `character1` first."""
     style: str
-    """Art style of its pictures, one of its split's `STYLES`."""
+    """Art style of its pictures, one of its split's `SPLIT_STYLES`."""
     split: Split = "train"
     floors: dict[str, str] = field(default_factory=dict)
     """Name of each room's floor object, by room."""
@@ -248,12 +249,6 @@ _SKINS: Final = ((244, 208, 180), (224, 178, 144), (180, 128, 92), (132, 90, 64)
 SHIRTS: Final = ("red", "blue", "green", "yellow", "purple", "orange", "white", "pink", "black")
 TROUSERS: Final = ("blue", "black", "grey", "brown", "green")
 HAIR_STYLES: Final = ("short", "long", "bun", "curly")
-STYLES: Final[dict[str, tuple[str, ...]]] = {
-    "train": ("flat", "outline", "pastel", "warm"),
-    "dev": ("cool",),
-    "test": ("crayon", "poster"),
-}
-"""Art styles by split."""
 NAMES: Final[dict[str, dict[str, str]]] = {
     "train": {
         "she": "Anna Clara Dora Emma Fiona Greta Hanna Ida Julia Lena Maria Nora Olga Paula Rosa Sofia Tina Vera",
@@ -311,7 +306,7 @@ class _Builder:
             window_x_m = self._find(below[room], self.rooms[name]).x_m
             self.rooms[name] = replace(self.rooms[name], window_x_m=window_x_m)
         self._movables()
-        style = random.Random(f"style {self.split} {self.number}").choice(STYLES[self.split])
+        style = random.Random(f"style {self.split} {self.number}").choice(SPLIT_STYLES[self.split])
         return House(self.number, self.rooms, self.things, self._people(), style, self.split, self.floors)
 
     def _people(self) -> tuple[Person, ...]:
