@@ -37,14 +37,14 @@ from reeltalk.store.atomic import write_bytes, writing
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
-from reeltalk.video.write import write_video
+from reeltalk.video.write import Caption, write_video
 from reeltalk.world.activities import Activity, activities, program
 from reeltalk.world.camera import Camera
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.house import House, Split, build_house
 from reeltalk.world.scenes import Scene, play_scene
 from reeltalk.world.settings import FilmSettings
-from reeltalk.world.shots import View
+from reeltalk.world.shots import View, on_camera
 from reeltalk.world.situation import CannotError, Light, ProgramStep, Situation, begin
 from reeltalk.world.talk import Talk
 
@@ -151,7 +151,7 @@ def _planned(
         count = draw.choices(range(1, len(PEOPLE) + 1), PEOPLE)[0]
         names = tuple(draw.sample([person.name for person in house.people], count))
         light: Light = "evening" if draw.random() < EVENINGS else "day"
-        found = _compose(house.with_people(names), light, seed, settings, draw, failed)
+        found = _compose(house.with_people(names), light, view, seed, settings, draw, failed)
         if found is None:
             continue
         scenes = []
@@ -176,7 +176,13 @@ def _planned(
 
 
 def _compose(
-    house: House, light: Light, seed: str, settings: FilmSettings, draw: random.Random, failed: Counter[str]
+    house: House,
+    light: Light,
+    view: View,
+    seed: str,
+    settings: FilmSettings,
+    draw: random.Random,
+    failed: Counter[str],
 ) -> list[Scene] | None:
     """The scenes of a film; None if they do not fit into its length."""
     situation, scenes, said = _beginning(house, light, seed), list[Scene](), set[str]()
@@ -193,6 +199,9 @@ def _compose(
             )
         except CannotError as error:
             failed[re.sub(r"\d+", "", str(error))] += 1
+            continue
+        if not all(on_camera(house, scene.steps, view=view, begin_s=scene.start_s)):
+            failed["a change would not be in the picture"] += 1
             continue
         if scene.end_s > settings.max_duration_s:
             failed["the film is too long with the scene"] += 1
@@ -326,7 +335,14 @@ def film_plan(argument: dict[str, Any]) -> str:
     target = Path(argument["folder"], f"{planned.id}.mp4")
     # If a node of a cluster was given up too early, two processes film the same plan.
     partial = target.with_suffix(f".{secrets.token_hex(6)}.part")
-    frames = write_video(partial, (picture for _, picture in camera.film(steps)), fps=settings.fps)
+    talk = [
+        (step.start_s, step.end_s, house.person(step.command.person or "").name, step.command.says)
+        for step in steps
+        if step.command.says is not None
+    ]
+    captions = [Caption(start_s, end_s, f"{name}: {words}") for start_s, end_s, name, words in talk]
+    pictures = (picture for _, picture in camera.film(steps))
+    frames = write_video(partial, pictures, fps=settings.fps, captions=captions)
     partial.replace(target)
     graphs = film_graphs(planned, scenes)
     # The last frame is shown to the end of the last tenth of a second, as in the video.
@@ -341,11 +357,7 @@ def film_plan(argument: dict[str, Any]) -> str:
         graphs=tuple(graphs),
         programs=tuple(program(scene.steps) for scene in scenes),
         summary=_summary([scene.clip for scene in planned.scenes], graphs),
-        talk=tuple(
-            (step.start_s, step.end_s, house.person(step.command.person or "").name, step.command.says)
-            for step in steps
-            if step.command.says is not None
-        ),
+        talk=tuple(talk),
         boxes=tuple(camera.boxes(steps, fps=min(settings.boxes_fps, settings.fps))),
     )
     write_bytes(target.with_suffix(".json"), made.model_dump_json().encode())

@@ -41,14 +41,15 @@ class Staging:
     Args:
         house: The house.
         steps: The steps, in the order in which they take effect, with times from the film's start.
+        begin_s: When the first scene begins.
     """
 
-    def __init__(self, house: House, steps: Sequence[ProgramStep]) -> None:
+    def __init__(self, house: House, steps: Sequence[ProgramStep], *, begin_s: float = 0.0) -> None:
         if not steps:
             raise ValueError("a film needs at least one step")
         self.house, self.steps = house, steps
         self.end_s = max(step.end_s for step in steps)
-        self.scenes = _scenes(steps)
+        self.scenes = _scenes(steps, begin_s)
         self.changes_s: list[float] = []
         """When the situation changes: steps take effect, and scenes begin."""
         self._situations = [steps[0].before]
@@ -149,7 +150,7 @@ class Staging:
         return high
 
 
-def _scenes(steps: Sequence[ProgramStep]) -> list[tuple[float, int, int]]:
+def _scenes(steps: Sequence[ProgramStep], begin_s: float) -> list[tuple[float, int, int]]:
     """Start in seconds, first step and step after the last of each scene.
 
     A scene begins when the one before it has ended, and where the situation before a step is not the one after the step
@@ -159,7 +160,7 @@ def _scenes(steps: Sequence[ProgramStep]) -> list[tuple[float, int, int]]:
     for number, (one, other) in enumerate(pairwise(steps), 1):
         if other.before is not one.after and other.before != one.after:
             firsts.append(number)
-    starts_s = [0.0, *(max(step.end_s for step in steps[:first]) for first in firsts[1:])]
+    starts_s = [begin_s, *(max(step.end_s for step in steps[:first]) for first in firsts[1:])]
     return list(zip(starts_s, firsts, [*firsts[1:], len(steps)], strict=True))
 
 
