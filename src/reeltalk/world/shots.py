@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from reeltalk.world.house import ROOM_WIDTH_M, House
 from reeltalk.world.placing import place_of
-from reeltalk.world.situation import ProgramStep
+from reeltalk.world.situation import LATER, ProgramStep
 from reeltalk.world.staging import Staging
 
 View = Literal["switching", "fixed"]
@@ -184,6 +184,8 @@ def _wanted(staging: Staging, step: ProgramStep) -> _Wanted:
 
 def _cut_s(before_s: float, staging: Staging, step: ProgramStep, want: _Wanted) -> float:
     """When the camera leaves a room for the next effect: when that begins, after a look at the last one."""
+    if step.command.action == LATER:
+        return want.effect_s
     best = want.start_s
     if step.moved_room:
         best = staging.entered_s(step)
