@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from reeltalk.world.house import ROOM_WIDTH_M, House
 from reeltalk.world.placing import place_of
-from reeltalk.world.situation import ProgramStep
+from reeltalk.world.situation import LATER, ProgramStep
 from reeltalk.world.staging import Staging
 
 View = Literal["switching", "fixed"]
@@ -97,7 +97,7 @@ def _scene_views(
             run, since_s = [want], cut_s
         else:
             run.append(want)
-    return cuts + _views(house, run, since_s, end_s, view)
+    return cuts + (_views(house, run, since_s, end_s, view) if run else [])
 
 
 def on_camera(house: House, steps: Sequence[ProgramStep], *, view: View, begin_s: float = 0.0) -> list[bool]:
@@ -115,6 +115,9 @@ def on_camera(house: House, steps: Sequence[ProgramStep], *, view: View, begin_s
     shots = plan_shots(staging, view=view)
     found = []
     for step in steps:
+        if step.command.action == LATER:
+            found.append(True)
+            continue
         want = _wanted(staging, step)
         middle = (want.left_m + want.right_m) / 2
         seen = [shot_at(shots, want.effect_s + shift)[1] for shift in (-LEAST_S, 0.0, LEAST_S)]

@@ -12,7 +12,7 @@ from typing import Final
 
 from reeltalk.world.figure import smooth
 from reeltalk.world.house import DOOR_X_M, House
-from reeltalk.world.situation import PersonState, ProgramStep, Situation
+from reeltalk.world.situation import LATER, PersonState, ProgramStep, Situation
 
 APART_M: Final = 0.64
 """The least distance at which standing people are drawn."""
@@ -57,7 +57,7 @@ class Staging:
         for number, (start_s, first, last) in enumerate(self.scenes):
             if number:
                 self.changes_s.append(start_s)
-                self._situations.append(steps[first].before)
+                self._situations.append(steps[first].before if first < len(steps) else steps[-1].after)
             for step in steps[first:last]:
                 self.changes_s.append(step.effect_s)
                 self._number_after[id(step)] = len(self._situations)
@@ -153,15 +153,17 @@ class Staging:
 def _scenes(steps: Sequence[ProgramStep], begin_s: float) -> list[tuple[float, int, int]]:
     """Start in seconds, first step and step after the last of each scene.
 
-    A scene begins when the one before it has ended, and where the situation before a step is not the one after the step
-    before.
+    A scene begins at a cut to another time. Without one, it begins when all before has ended, where the situation
+    before a step is not the one after the step before.
     """
-    firsts = [0]
+    found = [(begin_s, 0)]
     for number, (one, other) in enumerate(pairwise(steps), 1):
-        if other.before is not one.after and other.before != one.after:
-            firsts.append(number)
-    starts_s = [begin_s, *(max(step.end_s for step in steps[:first]) for first in firsts[1:])]
-    return list(zip(starts_s, firsts, [*firsts[1:], len(steps)], strict=True))
+        if other.command.action == LATER:
+            found.append((other.start_s, number + 1))
+        elif one.command.action != LATER and other.before is not one.after and other.before != one.after:
+            found.append((max(step.end_s for step in steps[:number]), number))
+    lasts = [first - (steps[first - 1].command.action == LATER) for _, first in found[1:]]
+    return [(start_s, first, last) for (start_s, first), last in zip(found, [*lasts, len(steps)], strict=True)]
 
 
 def _current(steps: Sequence[ProgramStep], time_s: float) -> ProgramStep | None:
