@@ -24,7 +24,7 @@ from reeltalk.questions.questions import ABSENT, can_be_done_to, rooms_known
 from reeltalk.questions.wording import fill_form, split_of_form
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId, derive_id
-from reeltalk.schema.stream import Moment, ProactiveTask
+from reeltalk.schema.stream import Moment, ProactiveTask, Request
 
 FORMS: Final = Path(__file__).parent / "proactive.toml"
 KINDS: Final = ("event", "room", "state", "count", "absent", "narrate")
@@ -144,9 +144,8 @@ def _worded(
     return ProactiveTask(
         id=derive_id("proactive", video_id, kind, instruction, seed),
         video_id=video_id,
-        instruction=instruction,
+        requests=(Request(text=instruction, moments=tuple(moments)),),
         until_s=until_s,
-        moments=tuple(moments),
         kind=kind,
         extra={"form": name},
     )
