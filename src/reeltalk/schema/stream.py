@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import Name, Record, Seconds, VideoKey
+from reeltalk.schema.record import Json, Name, Record, Seconds, VideoKey
 
 StreamEventKind = Literal["started", "frame", "asked", "instructed", "replied", "silent", "ended", "failed"]
 
@@ -65,6 +65,8 @@ class Request(BaseModel):
     """When a reply is due, in the order of time. A question that is asked has one moment, from its own time on."""
     quiet: tuple[Moment, ...] = ()
     """Of a change or a cancellation, when a reply would have been due before it, and is due no more."""
+    fact: dict[str, Json] = Field(default_factory=dict)
+    """What it asks for, in terms of the video's graph, so that the moments can be found again; empty if unknown."""
 
 
 class ProactiveTask(Record):
@@ -106,8 +108,15 @@ class ProactiveTask(Record):
         return tuple(sorted(due, key=lambda moment: (moment.interval.start_s, moment.interval.end_s)))
 
     def ends_s(self, place: int) -> float:
-        """When the request at a place stops to stand: when it is changed or cancelled, or the stream ends."""
-        return next((request.at_s for request in self.requests if request.of == place), self.until_s)
+        """When a request ceases to stand: when it is changed, cancelled or answered, or the stream ends.
+
+        Args:
+            place: Its place among the requests.
+        """
+        request = self.requests[place]
+        if request.act == "await" and request.moments:
+            return request.moments[0].interval.end_s
+        return next((later.at_s for later in self.requests if later.of == place), self.until_s)
 
     def asked(self) -> Iterator[Request]:
         """The questions that are to be answered at once."""

@@ -139,7 +139,8 @@ def _is_waiting(event: StreamEvent, request: Request) -> bool:
 
 
 def _tells_of(text: str, request: Request) -> bool:
-    return any(judge_reply(text, moment, _question(request)) for moment in (*request.moments, *request.quiet))
+    told = (judge_reply(text, moment, _question(request)) for moment in (*request.moments, *request.quiet))
+    return RIGHT in told
 
 
 def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[Request, StreamEvent | None]]:
