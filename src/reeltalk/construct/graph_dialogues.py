@@ -16,6 +16,7 @@ from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import TASK_LABEL
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.questions.grammar import split_of_form
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import (
@@ -25,7 +26,6 @@ from reeltalk.questions.wording import (
     forms_of,
     identity,
     rests_on,
-    split_of_form,
     turn_of,
     word_question,
 )
