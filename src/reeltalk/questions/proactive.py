@@ -60,7 +60,7 @@ def tasks_of(
     seed: int,
     *,
     until_s: float | None = None,
-    kinds: Iterable[str] = KINDS,
+    kinds: Iterable[str] = SIMPLE,
     per_kind: int = 1,
 ) -> list[ProactiveTask]:
     """Write the proactive tasks of a story.
@@ -71,7 +71,7 @@ def tasks_of(
         split: The split whose surface forms are used: `train`, `dev` or `test`.
         seed: Chooses events and wordings.
         until_s: End of the video in seconds; the end of the story by default.
-        kinds: Kinds of tasks, a selection of `KINDS`.
+        kinds: Kinds of tasks, a selection of `KINDS`; those of one request by default.
         per_kind: Most tasks of a kind.
 
     Returns:
