@@ -57,7 +57,7 @@ def end_of(story: Story) -> float:
 
 @cache
 def all_of(story: Story, split: str = "train", *, seed: int = 5, per_kind: int = 6) -> list[ProactiveTask]:
-    return tasks_of(story, V, split, seed, until_s=end_of(story), per_kind=per_kind)
+    return tasks_of(story, V, split, seed, until_s=end_of(story), kinds=KINDS, per_kind=per_kind)
 
 
 @pytest.fixture(scope="module")
@@ -276,7 +276,7 @@ def test_the_english_has_no_slips_that_a_rule_can_find(split: str, busy: list[tu
 def test_equal_arguments_give_equal_tasks_and_identifiers_differ(busy: list[tuple[Story, dict[str, str]]]) -> None:
     story = busy[0][0]
     tasks = all_of(story)
-    assert tasks == tasks_of(story, V, "train", 5, until_s=end_of(story), per_kind=6)
+    assert tasks == tasks_of(story, V, "train", 5, until_s=end_of(story), kinds=KINDS, per_kind=6)
     assert len({task.id for task in tasks}) == len(tasks)
     assert all_of(story, seed=6) != tasks
 
