@@ -15,9 +15,10 @@ from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.questions.checking import Checker
+from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import SPLITS, WordedQuestion, fitting_forms, identity, rests_on, word_question
+from reeltalk.questions.wording import WordedQuestion, fitting_forms, identity, rests_on, word_question
 from reeltalk.schema.media import Clip, Video
 
 

@@ -79,6 +79,8 @@ LEAST_DISTANCE: Final = 3
 """Least number of rounds between a fact and its recall."""
 TRIES: Final = 12
 """Wordings or plans that are drawn before a round or a plan is given up."""
+PLAIN: Final = "{question}"
+"""The opening of a round that begins with its question."""
 ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 Fits = Callable[[Question], bool]
@@ -187,7 +189,7 @@ class DialogueMaker:
         follow: bool | None = None,
         leads: bool = False,
         fits: Fits | None = None,
-        opening: str = "{question}",
+        opening: str = PLAIN,
     ) -> bool:
         """Add a round about the video; False if there is nothing new to ask.
 
@@ -201,7 +203,7 @@ class DialogueMaker:
         leaking: list[Question] = []
         while True:
             new = [q for q in self._new(fits) if q not in leaking]
-            last = self._before if opening != "{question}" else self._last
+            last = self._before if opening != PLAIN else self._last
             follows = [
                 q for q in new if last is not None and rests_on(q, last) and fitting_forms(q, self.split, ref=True)
             ]
@@ -223,10 +225,10 @@ class DialogueMaker:
         *,
         rests: bool = False,
         description: Description | None = None,
-        opening: str = "{question}",
+        opening: str = PLAIN,
     ) -> bool:
         """Add a question as a round; False if its words or earlier rounds answer it, or the words do not fit."""
-        asked = self._word(question, rests=rests, description=description)
+        asked = self._word(question, rests=rests, description=description, opened=opening != PLAIN)
         if asked is None:
             return False
         said = self._statement(question)
@@ -245,9 +247,16 @@ class DialogueMaker:
         return True
 
     def _word(
-        self, question: Question, *, rests: bool, description: Description | None = None
+        self, question: Question, *, rests: bool, description: Description | None = None, opened: bool = False
     ) -> WordedQuestion | None:
-        """A question in words that were not said before; None if no form has a place for the description."""
+        """A question in words that were not said before; None if no form has a place for the description.
+
+        Args:
+            question: The question.
+            rests: True for a form that refers to the round before.
+            description: Words for what it is about.
+            opened: True if the round has an opening of its own, so that the form must have none.
+        """
         last = self._last
         spoken = question if description is None else described(question, description, self.story)
         named = description is not None and description.sort == "other person"
@@ -262,7 +271,7 @@ class DialogueMaker:
             )
             if description is not None and description.words.casefold() not in asked.text.casefold():
                 continue
-            if asked.text in self._said:
+            if asked.text in self._said or (opened and asked.form.count("/") > _PARTS_OF_A_CORE):
                 continue
             if description is not None:
                 asked = replace(asked, question=question, rests=True, anchored=not named)
@@ -331,7 +340,7 @@ class DialogueMaker:
 
     def _turn(self, asked: WordedQuestion, opening: str, reference: str, task: Task | None) -> Turn:
         turn = turn_of(asked, self.story, self.draw, asked_at_s=self.asked_at_s)
-        text = asked.text if opening == "{question}" else phrases.sentence(opening.replace("{question}", asked.text))
+        text = asked.text if opening == PLAIN else phrases.sentence(opening.replace(PLAIN, self._after(opening, asked)))
         return turn.model_copy(
             update={
                 "question": text,
@@ -343,6 +352,14 @@ class DialogueMaker:
                 "extra": turn.extra | {"about": "video"},
             }
         )
+
+    def _after(self, opening: str, asked: WordedQuestion) -> str:
+        """A question after an opening, without a capital after a colon unless a name begins it."""
+        word = asked.text.split()[0].rstrip(",.'")
+        names = {name for called in self.story.names.values() for name in called.split()}
+        if not opening.removesuffix(PLAIN).rstrip().endswith((":", ",")) or word in names or word == "I":
+            return asked.text
+        return asked.text[:1].lower() + asked.text[1:]
 
     def _add(self, asked: WordedQuestion, turn: Turn, said: Statement) -> None:
         self._by_round[len(self.rounds)] = asked.question
@@ -507,7 +524,7 @@ class DialogueMaker:
         for question in options:
             index = distant[str(question.anchor)]
             self._last, self._before = None, None
-            asked = self._word(question, rests=True)
+            asked = self._word(question, rests=True, opened=True)
             if asked is None:
                 continue
             said = self._statement(question)
@@ -681,6 +698,8 @@ class DialogueMaker:
         return self.draw.choice(pairs) if pairs else None
 
 
+_PARTS_OF_A_CORE: Final = 2
+"""Slashes in the name of a form without an opening, such as `where_put/forms/3`."""
 _COMMON: Final = frozenset({"lost"})
 
 
@@ -722,8 +741,8 @@ def _object_reference(maker: DialogueMaker, count: int) -> bool:
 
 def _memory_recall(maker: DialogueMaker, count: int) -> bool:
     """Rounds about an earlier scene, then about a later one; the last rounds recall what was said about the earlier."""
-    recalls = 3 if count > 6 else 2
-    first = 2 if count - recalls < 5 else 3
+    recalls = 3 if count == 8 else 2
+    first = 2 if count < 7 else 3
     if not all(maker.video(fits=maker.is_earlier, leads=True) for _ in range(first)):
         return False
     maker.forget_last()

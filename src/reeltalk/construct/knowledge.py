@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.questions.wording import split_of_form
+from reeltalk.questions.grammar import split_of_form
 
 KNOWLEDGE: Final = Path(__file__).parent / "knowledge.toml"
 

@@ -4,20 +4,17 @@ A form is a pattern such as `[Remind me|Tell me again], please: {about}`, which 
 texts of a pattern belong to one split, so that no wording of train comes close to one of test.
 """
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.questions.wording import split_of_form
+from reeltalk.questions.grammar import alternatives, split_of_form
 
 ROUNDS: Final = Path(__file__).parent / "rounds.toml"
-_CHOICE: Final = re.compile(r"\[([^\[\]]*)\]")
 
 
 class RoundForms(BaseModel):
@@ -44,9 +41,7 @@ def texts_of(pattern: str) -> tuple[str, ...]:
     Args:
         pattern: A form with choices in square brackets; a choice may be empty.
     """
-    parts = _CHOICE.split(pattern)
-    choices = [part.split("|") if n % 2 else [part] for n, part in enumerate(parts)]
-    return tuple(" ".join("".join(chosen).split()) for chosen in product(*choices))
+    return tuple(alternatives(pattern))
 
 
 def texts_of_split(patterns: Sequence[str], split: str) -> list[str]:

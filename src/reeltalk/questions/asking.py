@@ -15,8 +15,9 @@ from reeltalk.graph.reading import graph_of_clip, read_activity
 from reeltalk.graph.story import Story
 from reeltalk.progress import CountProgress
 from reeltalk.questions.checking import Checker
+from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.proactive import tasks_of
-from reeltalk.questions.wording import SPLITS, write_dialogue
+from reeltalk.questions.wording import write_dialogue
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import DialogueId, derive_id

@@ -19,9 +19,10 @@ from pydantic import BaseModel, ConfigDict
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import class_of, plain_name
+from reeltalk.questions.grammar import split_of_form
 from reeltalk.questions.question import ROOM_NAMES, objects_of
 from reeltalk.questions.questions import ABSENT, can_be_done_to, rooms_known
-from reeltalk.questions.wording import fill_form, split_of_form
+from reeltalk.questions.wording import fill_form
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId, derive_id
 from reeltalk.schema.stream import Moment, ProactiveTask

@@ -5,7 +5,7 @@ import re
 from reeltalk.construct.knowledge import topics
 from reeltalk.construct.round_forms import round_forms, texts_of, texts_of_split
 from reeltalk.graph.vocabulary import ROOMS, plain_name
-from reeltalk.questions.wording import SPLITS
+from reeltalk.questions.grammar import SPLITS
 from reeltalk.world.kinds import KINDS
 
 

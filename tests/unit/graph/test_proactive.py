@@ -15,8 +15,8 @@ from reeltalk.graph.vocabulary import plain_name
 from reeltalk.metrics.agree import agrees
 from reeltalk.questions.asking import stories as stories_of
 from reeltalk.questions.asking import write_tasks
+from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.proactive import ANY_OF, KINDS, LATEST_S, PASSING, proactive_forms, proactive_forms_of, tasks_of
-from reeltalk.questions.wording import SPLITS
 from reeltalk.schema.record import VideoId
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
