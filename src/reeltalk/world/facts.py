@@ -51,26 +51,29 @@ class _Version:
     """The objects that it rests on, and since when their Shapes hold."""
 
 
-def activity_triples(house: House, name: str, category: str, steps: Sequence[ProgramStep]) -> str:
+def activity_triples(
+    house: House, name: str, category: str, steps: Sequence[ProgramStep], *, begins_s: float | None = None
+) -> str:
     """The graph as N-Triples, one per line.
 
     Args:
         house: The house.
         name: The activity's name, which must end in the house's scene, as `Drink_milk3_scene2`.
         category: One of the twelve categories.
-        steps: The steps that were carried out.
+        steps: The steps that were carried out, in the order in which they take effect.
+        begins_s: The time from which events count their seconds; by default the start of the earliest step.
     """
-    return _Graph(house, name, category, steps).text()
+    begins_s = min(step.start_s for step in steps) if begins_s is None else begins_s
+    return _Graph(house, name, category, steps, begins_s).text()
 
 
 class _Graph:
-    def __init__(self, house: House, name: str, category: str, steps: Sequence[ProgramStep]) -> None:
+    def __init__(self, house: House, name: str, category: str, steps: Sequence[ProgramStep], begins_s: float) -> None:
         self.house, self.steps, self.category = house, steps, category
-        self.suffix = name.lower()
+        self.begins_s, self.suffix = begins_s, name.lower()
         self.lines: list[str] = []
         self._room_of_floor = {floor: room for room, floor in house.floors.items()}
         self.people = tuple(steps[0].before.people)
-        self.starts_s = min(step.start_s for step in steps)
 
     def text(self) -> str:
         self._events()
@@ -124,7 +127,7 @@ class _Graph:
         if step.cause is not None:
             self._add(node, f"{ONTOLOGY}causedBy", self._node(f"event{step.cause}"))
         self._add(node, f"{TIME}hasBeginning", self._node(f"beginning{index}"))
-        begins_s = self._literal(round(step.start_s - self.starts_s, 3), "decimal")
+        begins_s = self._literal(round(step.start_s - self.begins_s, 3), "decimal")
         self._add(self._node(f"beginning{index}"), f"{TIME}numericPosition", begins_s)
         self._add(node, f"{TIME}hasDuration", self._node(f"duration{index}"))
         self._add(self._node(f"duration{index}"), f"{TIME}numericDuration", self._literal(step.duration_s, "decimal"))

@@ -7,12 +7,14 @@ come from pools of its split, so that no name, no looks and no style of train oc
 
 import random
 import zlib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.world.kinds import KINDS, ObjectKind, top_m
+from reeltalk.world.styles import SPLIT_STYLES
 
 ROOM_WIDTH_M: Final = 6.4
 ROOM_HEIGHT_M: Final = 3.6
@@ -124,7 +126,7 @@ class House:
     people: tuple[Person, ...]
     """Those who live there, one to three, `character1` first."""
     style: str
-    """Art style of its pictures, one of its split's `STYLES`."""
+    """Art style of its pictures, one of its split's `SPLIT_STYLES`."""
     split: Split = "train"
     floors: dict[str, str] = field(default_factory=dict)
     """Name of each room's floor object, by room."""
@@ -153,8 +155,6 @@ class House:
         ]
 
 
-# The contents of each room: (class, layer, support); "?" marks objects that only some houses have. Objects with a
-# support in the same room lie on it, or in it if the line says so.
 _FURNITURE: Final = {
     "kitchen": "fridge kitchencounter stove",
     "livingroom": "sofa tvstand bookshelf floorlamp",
@@ -162,38 +162,74 @@ _FURNITURE: Final = {
     "bathroom": "bathtub toilet bathroomcounter washingmachine",
 }
 _FRONT: Final = {
-    "kitchen": (("kitchentable", 3.4), ("chair", 2.3)),
-    "livingroom": (("coffeetable", 3.1),),
-    "bedroom": (),
+    "kitchen": (("kitchentable", 3.4), ("chair", 2.3), ("chair?", 4.5)),
+    "livingroom": (("coffeetable", 3.1), ("chair", 4.9)),
+    "bedroom": (("chair?", 1.6),),
     "bathroom": (("laundrybasket", 5.4),),
 }
+# What stays where it is; "?" marks objects that only some houses have.
 _ON: Final = {
-    "kitchencounter": "sink microwave coffeemaker toaster? washingsponge cuttingboard",
+    "kitchencounter": "sink microwave? coffeemaker toaster? cuttingboard",
     "stove": "fryingpan",
-    "kitchentable": "plate mug apple? cupcake breadslice?",
-    "coffeetable": "remotecontrol magazine cellphone?",
     "tvstand": "tv",
-    "bookshelf": "book radio?",
-    "bed": "pillow",
     "nightstand": "tablelamp",
-    "desk": "computer notes",
-    "bathroomcounter": "sink toothbrush toothpaste barsoap facecream?",
-    "towelrack": "towel",
-    "sofa": "",
+    "desk": "computer",
+    "bathroomcounter": "sink",
 }
-_IN: Final = {
-    "fridge": "milk juice wine? salmon carrot?",
-    "kitchencabinet": "waterglass wineglass dishbowl? cereal",
-    "closet": "clothesshirt",
-    "laundrybasket": "clothespile",
-}
-_FLOOR: Final = {
-    "kitchen": ("garbagecan",),
-    "livingroom": ("orchid", "rug"),
-    "bedroom": ("slippers", "dumbbell?"),
-    "bathroom": (),
-}
-_EXTRA: Final = {"orchid": "wateringcan"}
+_FLOOR: Final = {"kitchen": ("garbagecan",), "livingroom": ("orchid", "rug"), "bedroom": (), "bathroom": ()}
+# What people carry about: class, least and greatest number in a house, and the places where it may be; ">" marks the
+# inside of one.
+_MOVABLES: Final = (
+    ("mug", 2, 3, "kitchentable coffeetable desk >kitchencabinet kitchencounter"),
+    ("plate", 2, 2, "kitchentable >kitchencabinet kitchencounter coffeetable"),
+    ("waterglass", 2, 3, ">kitchencabinet kitchentable coffeetable nightstand kitchencounter"),
+    ("wineglass", 1, 2, ">kitchencabinet kitchentable"),
+    ("dishbowl", 1, 1, ">kitchencabinet kitchentable"),
+    ("kettle", 1, 1, "kitchencounter"),
+    ("bottle", 2, 2, ">fridge kitchentable coffeetable kitchencounter"),
+    ("milk", 1, 1, ">fridge kitchentable"),
+    ("juice", 1, 1, ">fridge kitchentable"),
+    ("wine", 0, 1, ">fridge kitchencounter"),
+    ("salmon", 1, 1, ">fridge"),
+    ("carrot", 0, 1, ">fridge"),
+    ("cereal", 1, 1, ">kitchencabinet kitchentable"),
+    ("apple", 1, 2, "kitchentable >fridge coffeetable"),
+    ("cupcake", 1, 2, "kitchentable coffeetable >fridge"),
+    ("cookie", 0, 2, "kitchentable coffeetable"),
+    ("sandwich", 0, 1, ">fridge kitchentable"),
+    ("breadslice", 0, 1, "kitchentable kitchencounter"),
+    ("cake", 0, 1, "kitchentable >fridge"),
+    ("washingsponge", 1, 1, "kitchencounter"),
+    ("book", 2, 3, "bookshelf nightstand coffeetable desk sofa"),
+    ("magazine", 1, 2, "coffeetable bookshelf sofa nightstand"),
+    ("photoalbum", 0, 1, "bookshelf coffeetable"),
+    ("boardgame", 0, 1, "bookshelf coffeetable kitchentable"),
+    ("remotecontrol", 1, 1, "coffeetable sofa bookshelf"),
+    ("cellphone", 1, 2, "coffeetable nightstand kitchentable desk"),
+    ("radio", 0, 1, "bookshelf kitchencounter"),
+    ("vase", 1, 2, "coffeetable bookshelf nightstand kitchentable"),
+    ("flowers", 1, 1, "kitchencounter coffeetable kitchentable"),
+    ("teddybear", 0, 2, "bed sofa"),
+    ("ball", 1, 2, "livingroom:floor bedroom:floor"),
+    ("guitar", 0, 1, "livingroom:floor bedroom:floor"),
+    ("balloon", 0, 2, "livingroom:floor coffeetable"),
+    ("giftbox", 1, 1, "desk coffeetable bed"),
+    ("pillow", 2, 3, "bed sofa"),
+    ("blanket", 1, 1, "bed sofa"),
+    ("clothesshirt", 1, 2, ">closet bed"),
+    ("slippers", 1, 1, "bedroom:floor bathroom:floor"),
+    ("dumbbell", 0, 1, "bedroom:floor"),
+    ("notes", 1, 1, "desk"),
+    ("towel", 2, 2, "towelrack bathroomcounter >bathroomcabinet"),
+    ("toothbrush", 2, 2, "bathroomcounter"),
+    ("toothpaste", 1, 1, "bathroomcounter"),
+    ("barsoap", 1, 1, "bathroomcounter"),
+    ("facecream", 0, 1, "bathroomcounter >bathroomcabinet"),
+    ("clothespile", 1, 1, ">laundrybasket"),
+    ("broom", 1, 1, "kitchen:floor bathroom:floor"),
+)
+_GIFTS: Final = ("book", "teddybear", "vase", "mug", "ball", "photoalbum", "clothesshirt")
+MOST_INSIDE: Final = 8
 
 
 _WALLS: Final = (
@@ -213,12 +249,6 @@ _SKINS: Final = ((244, 208, 180), (224, 178, 144), (180, 128, 92), (132, 90, 64)
 SHIRTS: Final = ("red", "blue", "green", "yellow", "purple", "orange", "white", "pink", "black")
 TROUSERS: Final = ("blue", "black", "grey", "brown", "green")
 HAIR_STYLES: Final = ("short", "long", "bun", "curly")
-STYLES: Final[dict[str, tuple[str, ...]]] = {
-    "train": ("flat", "outline", "pastel", "warm"),
-    "dev": ("cool",),
-    "test": ("crayon", "poster"),
-}
-"""Art styles by split."""
 NAMES: Final[dict[str, dict[str, str]]] = {
     "train": {
         "she": "Anna Clara Dora Emma Fiona Greta Hanna Ida Julia Lena Maria Nora Olga Paula Rosa Sofia Tina Vera",
@@ -275,7 +305,8 @@ class _Builder:
             below = {"kitchen": "stove", "livingroom": "tvstand", "bedroom": "desk", "bathroom": "washingmachine"}
             window_x_m = self._find(below[room], self.rooms[name]).x_m
             self.rooms[name] = replace(self.rooms[name], window_x_m=window_x_m)
-        style = random.Random(f"style {self.split} {self.number}").choice(STYLES[self.split])
+        self._movables()
+        style = random.Random(f"style {self.split} {self.number}").choice(SPLIT_STYLES[self.split])
         return House(self.number, self.rooms, self.things, self._people(), style, self.split, self.floors)
 
     def _people(self) -> tuple[Person, ...]:
@@ -331,19 +362,20 @@ class _Builder:
             width = KINDS[class_name].width_m
             self._place(class_name, room, "back", round(x + width / 2, 3))
             x += width + gap
-        for class_name, at in _FRONT[kind]:
-            self._place(class_name, room, "front", at if room.door == "left" else round(ROOM_WIDTH_M - at, 3))
+        for word, at in _FRONT[kind]:
+            for class_name in self._present([word]):
+                self._place(class_name, room, "front", at if room.door == "left" else round(ROOM_WIDTH_M - at, 3))
         for class_name in self._present(_FLOOR[kind]):
             self._on_floor(class_name, room)
         self._on_walls(room)
 
     def _on_floor(self, class_name: str, room: Room) -> None:
-        taken = {"garbagecan": 1.3, "orchid": 5.9, "rug": 3.1, "slippers": 2.2, "dumbbell": 4.4}[class_name]
+        taken = {"garbagecan": 1.3, "orchid": 5.9, "rug": 3.1}[class_name]
         x = taken if room.door == "left" else round(ROOM_WIDTH_M - taken, 3)
         self._place(class_name, room, "floor", x)
-        if class_name in _EXTRA:
+        if class_name == "orchid":
             offset = -0.45 if room.door == "left" else 0.45
-            self._place(_EXTRA[class_name], room, "floor", round(x + offset, 3))
+            self._place("wateringcan", room, "floor", round(x + offset, 3))
 
     def _on_walls(self, room: Room) -> None:
         at = DOOR_X_M[room.door] + (0.62 if room.door == "left" else -0.62)
@@ -355,6 +387,8 @@ class _Builder:
         elif room.class_name == "livingroom":
             self._place("wallpictureframe", room, "wall", self._find("sofa", room).x_m, 1.9)
             self._place("clock", room, "wall", self._find("floorlamp", room).x_m, 2.4)
+            beside = 1.0 if room.door == "left" else -1.0
+            self._place("doorbell", room, "wall", round(DOOR_X_M[room.door] + beside, 3), 1.7)
         elif room.class_name == "bedroom":
             self._place("wallpictureframe", room, "wall", self._find("bed", room).x_m, 1.8)
         else:
@@ -370,19 +404,49 @@ class _Builder:
         if class_name in ("kitchencounter", "bathroomcounter"):
             self.random.shuffle(held)
         width = thing.kind.width_m
-        for index, name in enumerate(held):
-            x = x_m - width / 2 + width * (index + 0.5) / len(held)
-            if name == "pillow":
-                x = x_m - width / 2 + 0.4
-            lies = self._add(name, room, layer, round(x, 3), round(y_m + top_m(class_name), 3), thing.name)
+        x = x_m - width / 2
+        for name in held:
+            # What stands on a counter keeps half of it free for what people put there.
+            share = KINDS[name].width_m + 0.06
+            x += share
+            lies = self._add(name, room, layer, round(x - share / 2, 3), round(y_m + top_m(class_name), 3), thing.name)
             if name == "sink":
-                self._add("faucet", room, layer, round(x, 3), round(y_m + top_m(class_name) + 0.1, 3), thing.name)
+                self._add("faucet", room, layer, lies.x_m, round(lies.y_m + 0.1, 3), thing.name)
             if name == "cuttingboard":
                 self._add("cutleryknife", room, layer, lies.x_m, round(lies.y_m + 0.06, 3), lies.name)
-        inside = self._present(_IN.get(class_name, "").split())
-        for index, name in enumerate(inside):
-            x = x_m - width / 2 + width * (index + 0.5) / max(1, len(inside))
-            self._add(name, room, layer, round(x, 3), round(y_m + 0.1, 3), thing.name, inside=True)
+
+    def _movables(self) -> None:
+        """What people carry about: several of a class differ in colour, or in size if they have the same colour."""
+        for class_name, fewest, most, _ in _MOVABLES:
+            count = self.random.randint(fewest, most)
+            room = next(iter(self.rooms.values()))
+            same_colour = self.random.random() < 0.3 or not KINDS[class_name].colours
+            for n in range(count):
+                name = self._add(class_name, room, "back", 0.0, 0.0, room.name).name
+                others = [t for t in self.things.values() if t.class_name == class_name and t.name != name]
+                thing = self.things[name]
+                if others and same_colour:
+                    thing = replace(thing, colour=others[0].colour)
+                    if n == 1:
+                        sizes: list[Literal["small", "large"]] = ["small", "large"]
+                        self.random.shuffle(sizes)
+                        self.things[others[0].name] = replace(others[0], size=sizes[0])
+                        thing = replace(thing, size=sizes[1])
+                elif others:
+                    free = [colour for colour in thing.kind.colours if colour not in {t.colour for t in others}]
+                    thing = replace(thing, colour=self.random.choice(free or thing.kind.colours))
+                self.things[name] = thing
+        for name, place in settle(self.things, self.rooms, self.floors, self.random).items():
+            room, layer = self.rooms[place.room], self.things[place.support].layer
+            self.things[name] = replace(
+                self.things[name],
+                room=room.name,
+                layer=layer,
+                x_m=place.x_m,
+                y_m=place.y_m,
+                support=place.support,
+                inside=place.inside,
+            )
 
     def _add(
         self, class_name: str, room: Room, layer: Layer, x_m: float, y_m: float, support: str, *, inside: bool = False
@@ -402,6 +466,90 @@ class _Builder:
         )
         self.things[name] = thing
         return thing
+
+
+class Place(NamedTuple):
+    """Where an object is put."""
+
+    room: str
+    support: str
+    inside: bool
+    x_m: float
+    y_m: float
+
+
+def settle(
+    things: Mapping[str, Thing], rooms: Mapping[str, Room], floors: Mapping[str, str], draw: random.Random
+) -> dict[str, Place]:
+    """Draws a place for everything that people carry about.
+
+    Args:
+        things: All objects; the places of those that people carry are ignored.
+        rooms: The rooms, by name.
+        floors: The floor of each room, by room.
+        draw: Decides.
+
+    Returns:
+        The places, by object. Nothing lies on something else that is carried, and each has room beside the others.
+    """
+    places_of = {class_name: places.split() for class_name, _, _, places in _MOVABLES}
+    carried = [name for name, thing in things.items() if thing.class_name in places_of]
+    room_names = {room.class_name: name for name, room in rooms.items()}
+    at: dict[str, Thing] = {}
+    for thing in things.values():
+        if thing.class_name not in places_of:
+            at.setdefault(thing.class_name, thing)
+    taken: dict[str, list[tuple[float, float]]] = {}
+    for thing in things.values():
+        if thing.class_name not in places_of and thing.support in things:
+            taken.setdefault(thing.support, []).append((thing.x_m, thing.width_m))
+    inside: Counter[str] = Counter()
+    found: dict[str, Place] = {}
+    gift = next((name for name in carried if things[name].class_name == "giftbox"), None)
+    given = [name for name in carried if things[name].class_name in _GIFTS]
+    wrapped = draw.choice(given) if gift and given else None
+    draw.shuffle(carried)
+    for name in carried:
+        thing = things[name]
+        words = places_of[thing.class_name]
+        # The first place is the most frequent one.
+        order = sorted(words, key=lambda word: (draw.random() * (0.6 if word == words[0] else 1.0), word))
+        for word in order:
+            where = word.removeprefix(">")
+            support = things[floors[room_names[where.split(":")[0]]]] if ":floor" in where else at.get(where)
+            if support is None:
+                continue
+            if word.startswith(">"):
+                if inside[support.name] < MOST_INSIDE:
+                    inside[support.name] += 1
+                    found[name] = Place(support.room, support.name, True, support.x_m, round(support.y_m + 0.1, 3))
+                    break
+                continue
+            x_m = _gap(support, thing, taken.get(support.name, []), draw)
+            if x_m is not None:
+                taken.setdefault(support.name, []).append((x_m, thing.width_m))
+                top = 0.0 if ":floor" in where else surface_height_m(support)
+                found[name] = Place(support.room, support.name, False, x_m, round(top, 3))
+                break
+        else:
+            cabinet = at["kitchencabinet"]
+            found[name] = Place(cabinet.room, cabinet.name, True, cabinet.x_m, round(cabinet.y_m + 0.1, 3))
+    if gift and wrapped:
+        box = found[gift]
+        found[wrapped] = Place(box.room, gift, True, box.x_m, round(box.y_m + 0.05, 3))
+    return found
+
+
+def _gap(support: Thing, thing: Thing, taken: Sequence[tuple[float, float]], draw: random.Random) -> float | None:
+    """A free place along a surface; None if there is none."""
+    if support.class_name == "floor":
+        low, high = 1.6, ROOM_WIDTH_M - 0.5
+    else:
+        half = max(0.0, (support.width_m - thing.width_m) / 2)
+        low, high = support.x_m - half, support.x_m + half
+    places = [round(low + (high - low) * n / 10, 3) for n in range(11)]
+    free = [x for x in places if all(abs(x - at) >= (width + thing.width_m) / 2 + 0.02 for at, width in taken)]
+    return draw.choice(free) if free else None
 
 
 def split_of_looks(person: Person) -> Split:

@@ -40,7 +40,7 @@ def _kind(width_m: float, height_m: float, can: str = "", states: str = "CLEAN",
 KINDS: Final = {
     # Furniture and appliances.
     "fridge": _kind(0.9, 1.9, "open container", "CLEAN CLOSED PLUGGED_IN", "white grey red"),
-    "kitchencounter": _kind(2.0, 0.9, "surface"),
+    "kitchencounter": _kind(2.5, 0.9, "surface"),
     "sink": _kind(0.6, 0.12, "surface"),
     "faucet": _kind(0.25, 0.32, "switch", "CLEAN OFF"),
     "stove": _kind(0.8, 0.9, "switch surface", "CLEAN OFF PLUGGED_IN"),
@@ -52,7 +52,7 @@ KINDS: Final = {
     "coffeemaker": _kind(0.34, 0.42, "switch", "CLEAN OFF PLUGGED_IN", "black red"),
     "chair": _kind(0.5, 0.95, "sit", "CLEAN", "brown white blue"),
     "sofa": _kind(2.1, 0.9, "sit lie surface", "CLEAN", "blue green grey red orange"),
-    "coffeetable": _kind(1.2, 0.45, "surface climb", "CLEAN", "brown white"),
+    "coffeetable": _kind(1.3, 0.45, "surface climb", "CLEAN", "brown white"),
     "tvstand": _kind(1.5, 0.5, "surface", "CLEAN", "brown black white"),
     "tv": _kind(1.25, 0.75, "switch lookAt wipe", "CLEAN OFF PLUGGED_IN"),
     "bookshelf": _kind(1.0, 2.0, "surface", "CLEAN", "brown white"),
@@ -118,7 +118,7 @@ KINDS: Final = {
     "sandwich": _kind(0.28, 0.18, "grab eat", "CLEAN"),
     "cake": _kind(0.4, 0.32, "grab eat", "CLEAN", "pink white brown"),
     "balloon": _kind(0.3, 0.44, "grab", "CLEAN", "red blue yellow green"),
-    "giftbox": _kind(0.34, 0.34, "grab unwrap", "CLEAN CLOSED", "red blue yellow purple"),
+    "giftbox": _kind(0.34, 0.34, "grab unwrap container", "CLEAN CLOSED", "red blue yellow purple"),
     "flowers": _kind(0.26, 0.4, "grab", "CLEAN", "red yellow pink white"),
     "vase": _kind(0.24, 0.4, "grab container fragile", "CLEAN", "blue white green purple"),
     "teddybear": _kind(0.3, 0.38, "grab play", "CLEAN", "brown white"),
@@ -129,7 +129,7 @@ KINDS: Final = {
     "blanket": _kind(0.5, 0.3, "grab", "CLEAN", "red green grey blue"),
     "broom": _kind(0.24, 1.2, "grab", "CLEAN", "yellow blue"),
     "doorbell": _kind(0.2, 0.24, "ring", "CLEAN", "white grey"),
-    "floor": _kind(0.9, 0.02, "", "CLEAN"),
+    "floor": _kind(0.9, 0.02, "surface", "CLEAN"),
 }
 
 

@@ -3,15 +3,16 @@
 Programs are written as in VirtualHome. `simulation.py` checks the conditions of each command and applies its effects.
 """
 
+import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.graph.vocabulary import SPEECH_ACTS, class_of
-from reeltalk.world.house import ROOM_WIDTH_M, House
+from reeltalk.world.house import ROOM_WIDTH_M, House, settle
 
 DURATIONS_S: Final = {
     "grab": 1.9,
@@ -281,12 +282,30 @@ class ProgramStep:
         return person is not None and self.before.people[person].room != self.after.people[person].room
 
 
+OFTEN: Final = {
+    "mug": ("CLEAN", "DIRTY", 0.25),
+    "plate": ("CLEAN", "DIRTY", 0.25),
+    "kitchentable": ("CLEAN", "DIRTY", 0.25),
+    "stove": ("CLEAN", "DIRTY", 0.25),
+    "tv": ("OFF", "ON", 0.15),
+    "floorlamp": ("OFF", "ON", 0.4),
+    "tablelamp": ("OFF", "ON", 0.4),
+    "radio": ("OFF", "ON", 0.1),
+    "fridge": ("CLOSED", "OPEN", 0.06),
+    "closet": ("CLOSED", "OPEN", 0.15),
+    "kitchencabinet": ("CLOSED", "OPEN", 0.15),
+}
+"""States that things may have when a film begins: what they lack then, what they have, and how often."""
+
+
 def effect_s(action: str, start_s: float, duration_s: float) -> float:
     """When a step with this start and length takes effect."""
     return round(start_s + (duration_s if action == "walk" else duration_s / 2), 3)
 
 
-def begin(house: House, rooms: str | Sequence[str], *, light: Light = "day") -> Situation:
+def begin(
+    house: House, rooms: str | Sequence[str], *, light: Light = "day", draw: random.Random | None = None
+) -> Situation:
     """The initial situation of a house.
 
     Args:
@@ -294,12 +313,20 @@ def begin(house: House, rooms: str | Sequence[str], *, light: Light = "day") -> 
         rooms: Name of the room of each person, in the order of `House.people`, such as `["kitchen1", "kitchen1"]`; one
             name for the first person alone. People in one room stand side by side about its middle.
         light: Time of the day.
+        draw: Decides where things lie that people carry about, and their states; by default all is as in the house.
     """
     rooms = [rooms] if isinstance(rooms, str) else rooms
     things = {
         name: ThingState(t.room, t.x_m, t.y_m, t.support, t.inside, frozenset(t.states))
         for name, t in house.things.items()
     }
+    if draw is not None:
+        for name, place in settle(house.things, house.rooms, house.floors, draw).items():
+            things[name] = replace(things[name], **place._asdict())
+        for name, state in things.items():
+            change = OFTEN.get(class_of(name))
+            if change is not None and draw.random() < change[2]:
+                things[name] = replace(state, values=(state.values - {change[0]}) | {change[1]})
     people = {}
     for n, (person, room) in enumerate(zip(house.people, rooms, strict=False)):
         beside, count = list(rooms[:n]).count(room), list(rooms).count(room)
