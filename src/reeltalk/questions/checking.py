@@ -61,7 +61,7 @@ def linked_checks() -> Mapping[str, str]:
     return dict(tomllib.loads(LINKED_CHECKS.read_text(encoding="utf-8")))
 
 
-_LITERAL: Final = frozenset({"signature", "part", "value", "class"})
+_LITERAL: Final = frozenset({"signature", "part", "value", "class", "classes", "action"})
 _NUMBER: Final = frozenset({"event", "other", "boundary"})
 _NO_EVENT: Final = {"posture": "standing", "linked_posture": "standing"}
 """The answer if no event decides it."""
@@ -164,7 +164,7 @@ class Checker:
             others = {name: value for name, value in params.items() if name != "person"}
             return self._of(str(params["person"])).answer(kind, others)
         text = checks()[kind] if kind in checks() else linked_checks()[kind]
-        for name, value in params.items():
+        for name, value in sorted(params.items(), key=lambda given: -len(given[0])):
             if name in _NUMBER:
                 term = str(int(str(value)))
             elif name in _LITERAL:
