@@ -63,6 +63,10 @@ class Form(BaseModel):
     target: tuple[str, ...]
     content: tuple[str, ...]
     thinking: str
+    skill: str | None = None
+    """SVBench's skill, where the kind asks for one."""
+    weight: float = 1.0
+    """How often the kind is drawn, next to 1 for most."""
     otherwise: tuple[LabelOverride, ...] = ()
     forms: tuple[str, ...]
     ref: tuple[str, ...] = ()
@@ -166,7 +170,8 @@ def write_dialogue(
         options = follow if rests else going_on if going_on and draw.random() < GOING_ON_SHARE else fresh
         if not options:
             break
-        weights = [1.0 / (1 + kinds[q.kind]) / sum(o.kind == q.kind for o in options) for q in options]
+        many = Counter(q.kind for q in options)
+        weights = [form_of(q.kind).weight / (1 + kinds[q.kind]) / many[q.kind] for q in options]
         question = draw.choices(options, weights)[0]
         kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
@@ -247,8 +252,14 @@ LOOK_SHARE: Final = 0.3
 
 def fitting_forms(question: Question, split: str, *, ref: bool) -> Sequence[SurfaceForm]:
     """The forms of a split that ask a question: those that say who is meant, if it is about one of several people."""
-    found = forms_of(question.kind, split, ref=ref)
-    return found if question.person is None else [form for form in found if names_person(form.text)]
+    if question.person is None:
+        return forms_of(question.kind, split, ref=ref)
+    return _forms_with_person(question.kind, split, ref=ref)
+
+
+@cache
+def _forms_with_person(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
+    return tuple(form for form in forms_of(kind, split, ref=ref) if names_person(form.text))
 
 
 def fill_form(template: str, slots: Mapping[str, str], *, named: bool) -> str:
@@ -343,7 +354,8 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
             thinking = other.thinking or thinking
     if rests and "REF" not in types:
         types = (*types, "REF")
-    return {
+    skill = {} if spec.skill is None else {"svbench.skill": (spec.skill,)}
+    return skill | {
         "vdact.question_type": types,
         "cogme.target": target,
         "cogme.content": content,
