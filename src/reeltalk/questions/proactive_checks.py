@@ -57,6 +57,7 @@ SELECT ?value WHERE { GRAPH ?graph { ?thing :attribute ?v . FILTER(REGEX(STR(?th
   FILTER(CONTAINS(STR(?v), "/colour_")) BIND(REPLACE(STR(?v), "^.*/colour_", "") AS ?value) }
 """
 _ROOM: Final = re.compile(r"(kitchen|bedroom|livingroom|bathroom)\d+")
+_NOT_HANDLING: Final = ("walk", "run", "stand", "turnTo", "say", "lookAt", "watch", "wait")
 _FEELINGS: Final = frozenset({"HAPPY", "SAD", "ANGRY", "SURPRISED"})
 Event = Mapping[str, Any]
 
@@ -158,7 +159,8 @@ class StreamChecker:
             if fact["kind"] == "enter":
                 return who is not None and event.get("to") == fact["thing"] != event.get("from")
             if fact["kind"] == "handle":
-                return who is not None and event["action"] != "say" and event.get("main") == fact["thing"]
+                acted = event["action"] not in _NOT_HANDLING
+                return who is not None and acted and event.get("main") == fact["thing"]
             return who is not None and event["action"] in fact["actions"]
 
         return [event["at"] for event in self.events if start_s <= event["at"] < end_s and fits(event)]

@@ -117,6 +117,8 @@ WATCHED: Final = {
                   "greeting or comforting a person"),
 }  # fmt: skip
 """What one may watch for: actions, and words as base form, third person and gerund."""
+NOT_HANDLING: Final = PASSING | {"say", "lookAt", "watch", "wait"}
+"""Actions that do nothing with the thing that they are about."""
 HAPPENINGS: Final = frozenset({"boil", "pop", "ring", "break", "spill", "cool"})
 """Events that nobody does."""
 
@@ -143,11 +145,9 @@ class Watch:
             return event.agent is None and event.action in self.actions
         if self.what == "enter":
             return event.to_room == self.thing and event.to_room != event.from_room and event.agent is not None
-        return (
-            event.agent is not None
-            and (event.action in self.actions or (not self.actions and event.action != "say"))
-            and (self.thing is None or event.main == self.thing)
-        )
+        if event.agent is None or (self.thing is not None and event.main != self.thing):
+            return False
+        return event.action in self.actions or (self.what == "handle" and event.action not in NOT_HANDLING)
 
     def events(self, story: Story) -> list[StoryEvent]:
         """The events to tell of, in the order of time."""
@@ -195,8 +195,8 @@ def _watches(story: Story) -> Iterator[Watch]:
             name = plain_name(room)
             words_ = (f"come into the {name}", f"comes into the {name}", f"coming into the {name}")
             yield Watch("enter", frozenset(), words_, thing=room)
-    for thing in sorted({event.main for event in story.events if event.main is not None}):
-        if class_of(thing) not in ROOMS and not is_person(thing):
+    for thing in sorted({event.main for event in story.events if event.main is not None and event.action == "grab"}):
+        if not is_person(thing):
             called = thing_words(thing, story)
             words_ = (f"do something with {called}", f"does something with {called}", f"doing something with {called}")
             yield Watch("handle", frozenset(), words_, thing=thing)
