@@ -5,6 +5,7 @@ bytes.
 """
 
 import colorsys
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,7 +49,15 @@ class Manner:
 
 PLAIN: Final = Manner()
 _ROUND: Final = np.concatenate([np.linspace(turn, turn + np.pi / 2, 5) for turn in np.arange(4) * np.pi / 2])
+_TURN: Final = np.linspace(0.0, 2 * np.pi, 24, endpoint=False)
+_CIRCLE: Final = np.stack([np.cos(_TURN), np.sin(_TURN)], axis=1)
 _QUARTERS: Final = np.stack([np.cos(_ROUND), np.sin(_ROUND)], axis=1)
+
+
+@lru_cache(maxsize=64)
+def _arc(first_deg: float, last_deg: float) -> NDArray[np.float64]:
+    angles = np.radians(np.linspace(first_deg, last_deg, 28))
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
 @lru_cache(maxsize=4096)
@@ -95,6 +104,7 @@ class Canvas:
         # OpenCV counts from the centre of a pixel.
         self._zoom = np.array([scale, -scale]) * _SCALE
         self._shift = np.array([-left * scale - 0.5, height_px + bottom * scale - 0.5]) * _SCALE
+        self._scaling = self._zoom.tolist(), self._shift.tolist()
 
     def _points(self, points: Sequence[Point] | NDArray[np.float64]) -> NDArray[np.int32]:
         array = np.asarray(points, np.float64)
@@ -107,15 +117,16 @@ class Canvas:
     @contextmanager
     def enlarged(self, factor: float, x: float, y: float) -> Iterator[None]:
         """Draws everything larger or smaller around a point, while the context is open."""
-        kept = self._zoom, self._shift, self.scale
+        kept = self._zoom, self._shift, self._scaling, self.scale
         at = np.array([x, y]) * self._zoom + self._shift
         self._zoom = self._zoom * factor
         self._shift = at - np.array([x, y]) * self._zoom
+        self._scaling = self._zoom.tolist(), self._shift.tolist()
         self.scale *= factor
         try:
             yield
         finally:
-            self._zoom, self._shift, self.scale = kept
+            self._zoom, self._shift, self._scaling, self.scale = kept
 
     def _line_of(self, outline: Colour | None, fill: Colour) -> Colour | None:
         """The colour of an outline in the manner of this canvas; None if it is left out."""
@@ -195,13 +206,13 @@ class Canvas:
         line: float = 0.015,
     ) -> None:
         """A filled ellipse, or a part of one, around its centre. Angles run counterclockwise from the right."""
-        whole = arc_deg[1] - arc_deg[0] >= 360.0
-        angles = np.radians(np.linspace(arc_deg[0], arc_deg[1], 25 if whole else 28)[: 24 if whole else 28])
-        turn = np.radians(turn_deg)
-        cos, sin = np.cos(angles) * radius_x, np.sin(angles) * radius_y
-        points = np.stack(
-            [x + cos * np.cos(turn) - sin * np.sin(turn), y + cos * np.sin(turn) + sin * np.cos(turn)], axis=1
-        )
+        angles = _CIRCLE if arc_deg[1] - arc_deg[0] >= 360.0 else _arc(*arc_deg)
+        points = angles * (radius_x, radius_y)
+        if turn_deg:
+            turn = math.radians(turn_deg)
+            cos, sin = math.cos(turn), math.sin(turn)
+            points = points @ np.array([[cos, sin], [-sin, cos]])
+        points += (x, y)
         self.polygon(points, colour, outline=outline, line=line)
 
     def line(self, points: Sequence[Point] | NDArray[np.float64], colour: Colour, width: float) -> None:
@@ -214,8 +225,8 @@ class Canvas:
         drawn = toned(colour, self.manner)
         self._fill(self._points(np.concatenate([at + sides, (at - sides)[::-1]])), drawn)
         if half * self.scale > 1.2:
-            for end in np.rint(at[[0, -1]] * self._zoom + self._shift).astype(np.int32):
-                self._paint_disc(end, round(half * self.scale * _SCALE), drawn)
+            for x, y in (at[0], at[-1]):
+                self._paint_disc(self._spot(float(x), float(y)), round(half * self.scale * _SCALE), drawn)
 
     def limb(self, points: Sequence[Point], colour: Colour, width: float, *, outline: Colour | None = None) -> None:
         """A thick line with round joints, such as an arm or a leg. Its width is exact to a fraction of a pixel."""
@@ -236,19 +247,24 @@ class Canvas:
                 (end[0] - nx, end[1] - ny),
                 (start[0] - nx, start[1] - ny),
             )
-            self._paint_quad(np.rint(np.asarray(quad) * self._zoom + self._shift).astype(np.int32), drawn)
-        for at in np.rint(np.asarray(points) * self._zoom + self._shift).astype(np.int32):
-            self._paint_disc(at, r, drawn)
+            self._paint_quad(np.rint(np.array(quad) * self._zoom + self._shift).astype(np.int32), drawn)
+        for x, y in points:
+            self._paint_disc(self._spot(x, y), r, drawn)
 
     def _paint_quad(self, at: NDArray[np.int32], colour: Colour) -> None:
         cv2.fillConvexPoly(self.pixels, at, colour, self._edge, _SHIFT)
 
-    def _paint_disc(self, at: NDArray[np.int32], radius: int, colour: Colour) -> None:
-        cv2.circle(self.pixels, (int(at[0]), int(at[1])), radius, colour, -1, self._edge, _SHIFT)
+    def _spot(self, x: float, y: float) -> tuple[int, int]:
+        """A point in sixteenths of a pixel."""
+        (zoom_x, zoom_y), (shift_x, shift_y) = self._scaling
+        return round(x * zoom_x + shift_x), round(y * zoom_y + shift_y)
+
+    def _paint_disc(self, at: tuple[int, int], radius: int, colour: Colour) -> None:
+        cv2.circle(self.pixels, at, radius, colour, -1, self._edge, _SHIFT)
 
     def disc(self, x: float, y: float, radius: float, colour: Colour, *, outline: Colour | None = None) -> None:
         """A filled circle."""
-        at = np.rint(np.array([x, y]) * self._zoom + self._shift).astype(np.int32)
+        at = self._spot(x, y)
         drawn = self._line_of(outline, colour)
         if drawn is not None:
             wide = radius + 0.0075 * self.manner.line
@@ -274,44 +290,58 @@ class Canvas:
 
 def _normals(at: NDArray[np.float64], *, closed: bool) -> NDArray[np.float64]:
     """Vectors to the left of a line at its points, (N, 2), as long as a line of width 2 needs at its bends."""
-    steps = np.roll(at, -1, 0) - at if closed else np.diff(at, axis=0)
-    steps = steps / np.maximum(np.hypot(steps[:, 0], steps[:, 1]), 1e-9)[:, None]
+    steps = np.empty((len(at) + 1, 2))
+    np.subtract(at[1:], at[:-1], out=steps[1:-1])
     if closed:
-        around = steps + np.roll(steps, 1, 0)
+        np.subtract(at[0], at[-1], out=steps[0])
+        steps[-1] = steps[0]
     else:
-        around = np.concatenate([steps[:1], steps[:-1] + steps[1:], steps[-1:]])
-    size = np.maximum(np.hypot(around[:, 0], around[:, 1]), 1e-9)
+        steps[0], steps[-1] = steps[1], steps[-2]
+    x, y = steps[:, 0], steps[:, 1]
+    steps /= np.maximum(np.sqrt(x * x + y * y), 1e-9)[:, None]
+    around = steps[:-1] + steps[1:]
+    x, y = around[:, 0], around[:, 1]
+    size = np.sqrt(x * x + y * y)
     # The sum of two unit vectors is short where the line bends sharply.
-    reach = np.minimum(2 / np.maximum(size, 0.7), 1.8) if closed else np.minimum(2 / np.maximum(size, 1.0), 1.5)
-    if not closed:
-        reach[[0, -1]] = 1.0
-    return np.asarray(np.stack([-around[:, 1], around[:, 0]], axis=1) / size[:, None] * reach[:, None])
+    reach = 2 / np.maximum(size, 0.8 if closed else 1.1) / np.maximum(size, 1e-9)
+    normals = np.empty_like(around)
+    np.multiply(y, -reach, out=normals[:, 0])
+    np.multiply(x, reach, out=normals[:, 1])
+    return normals
 
 
 def _grown(at: NDArray[np.float64], by: float) -> NDArray[np.float64]:
     """A polygon that is larger by a margin on all sides."""
-    following = np.roll(at, -1, 0)
-    area = float(np.sum(at[:, 0] * following[:, 1] - following[:, 0] * at[:, 1]))
+    x, y = at[:, 0], at[:, 1]
+    area = float(x[:-1] @ y[1:] - x[1:] @ y[:-1] + x[-1] * y[0] - x[0] * y[-1])
     return at + _normals(at, closed=True) * (-by if area > 0 else by)
 
 
 def smooth_curve(points: Sequence[Point] | NDArray[np.float64], *, closed: bool = True) -> NDArray[np.float64]:
     """Points of a smooth curve through points, (N, 2): six for each of them (Catmull and Rom, 1974)."""
     p = np.asarray(points, np.float64)
+    return np.asarray((_CATMULL_ROM @ p[_neighbours(len(p), closed=closed)]).reshape(-1, 2))
+
+
+_TIMES: Final = np.arange(6) / 6
+_CATMULL_ROM: Final = 0.5 * np.stack(
+    [
+        -_TIMES + 2 * _TIMES**2 - _TIMES**3,
+        2 - 5 * _TIMES**2 + 3 * _TIMES**3,
+        _TIMES + 4 * _TIMES**2 - 3 * _TIMES**3,
+        -(_TIMES**2) + _TIMES**3,
+    ],
+    axis=1,
+)
+"""(6, 4): what four neighbours contribute to six points between the middle two."""
+
+
+@lru_cache(maxsize=128)
+def _neighbours(count: int, *, closed: bool) -> NDArray[np.int64]:
+    """For each part of a curve, the indices of the four points that shape it."""
     if closed:
-        before, after, beyond = np.roll(p, 1, 0), np.roll(p, -1, 0), np.roll(p, -2, 0)
-    else:
-        before, after = np.concatenate([p[:1], p[:-2]]), p[1:]
-        beyond = np.concatenate([p[2:], p[-1:]])
-        p = p[:-1]
-    t = np.arange(6)[:, None, None] / 6
-    line = 0.5 * (
-        2 * p
-        + (after - before) * t
-        + (2 * before - 5 * p + 4 * after - beyond) * t**2
-        + (3 * p - before - 3 * after + beyond) * t**3
-    )
-    return np.ascontiguousarray(line.transpose(1, 0, 2).reshape(-1, 2))
+        return np.asarray((np.arange(count)[:, None] + np.arange(-1, 3)) % count)
+    return np.asarray(np.clip(np.arange(count - 1)[:, None] + np.arange(-1, 3), 0, count - 1))
 
 
 @lru_cache(maxsize=1)
@@ -389,8 +419,8 @@ class Stencil(Canvas):
     def _paint_quad(self, at: NDArray[np.int32], colour: Colour) -> None:
         cv2.fillConvexPoly(self.numbers, at, self.number, cv2.LINE_8, _SHIFT)
 
-    def _paint_disc(self, at: NDArray[np.int32], radius: int, colour: Colour) -> None:
-        cv2.circle(self.numbers, (int(at[0]), int(at[1])), radius, self.number, -1, cv2.LINE_8, _SHIFT)
+    def _paint_disc(self, at: tuple[int, int], radius: int, colour: Colour) -> None:
+        cv2.circle(self.numbers, at, radius, self.number, -1, cv2.LINE_8, _SHIFT)
 
     def text(self, words: str, x: float, y: float, height: float, colour: Colour, *, weight: int = 500) -> None:
         """Does nothing: a label is not part of the object that it names."""

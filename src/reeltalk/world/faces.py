@@ -36,6 +36,16 @@ class Face:
     """How far the eyes look to the right of the heading."""
 
 
+_TOP: Final = [(math.cos(a), math.sin(a)) for a in (math.radians(4 + 11.47 * n) for n in range(16))]
+_ANGLES: Final = np.linspace(0.0, 2 * np.pi, 28, endpoint=False)
+# Chins are a little narrower than foreheads.
+_OUTLINE: Final = np.stack([np.cos(_ANGLES) * (1 + 0.06 * np.sin(_ANGLES)), np.sin(_ANGLES)], axis=1)
+
+
+_LENS_ANGLES: Final = np.linspace(0, 2 * np.pi, 15)
+_LENS: Final = np.stack([np.cos(_LENS_ANGLES), np.sin(_LENS_ANGLES)], axis=1)
+
+
 class _Head:
     """The surface of a head: places on it as points of the picture."""
 
@@ -81,7 +91,8 @@ def draw_head(canvas: Canvas, person: Person, middle: Point, up: Point, face: Fa
     for side in (-90, 90):
         x = head.point(side, -0.01, out=1.02)
         canvas.disc(*x, 0.04 * size, shade(skin, -0.06), outline=line)
-    canvas.polygon(_ring(at, WIDE_M * size, HIGH_M * size), skin, outline=line)
+    turned = _OUTLINE * (WIDE_M * size, HIGH_M * size) @ np.array([[up[1], -up[0]], [up[0], up[1]]])
+    canvas.polygon(turned + middle, skin, outline=line)
     if isinstance(canvas, Stencil):
         # What lies on the face covers nothing else.
         _draw_hair(canvas, head, person.hair_style, hair)
@@ -136,13 +147,6 @@ def draw_hair_behind(
             canvas.disc(*at((-face_side * 0.1 * size, 0.245 * size)), 0.085 * size, hair, outline=line)
 
 
-def _ring(at: Callable[[Point], Point], wide: float, high: float) -> NDArray[np.float64]:
-    # Chins are a little narrower than foreheads.
-    angles = np.linspace(0.0, 2 * np.pi, 30, endpoint=False)
-    across = wide * np.cos(angles) * (1 + 0.06 * np.sin(angles))
-    return np.array([at((float(a), float(b))) for a, b in zip(across, high * np.sin(angles), strict=True)])
-
-
 def _skin(person: Person, face: Face) -> Colour:
     if face.feeling != "ANGRY":
         return person.skin
@@ -156,8 +160,9 @@ def _draw_hair(canvas: Canvas, head: _Head, style: str, hair: Colour) -> None:
     low = {"short": -0.08, "long": -0.1, "bun": -0.04, "curly": -0.03}[style]
     fringe = {"short": 0.1, "long": 0.085, "bun": 0.115, "curly": 0.1}[style]
     edge = []
-    for screen in np.linspace(-90, 90, 15):
-        around = (screen - math.degrees(head.heading) + 180) % 360 - 180
+    heading = math.degrees(head.heading)
+    for screen in range(-90, 91, 13):
+        around = (screen - heading + 180) % 360 - 180
         far = abs(around)
         if far < 55:
             # A parting on one side.
@@ -169,16 +174,7 @@ def _draw_hair(canvas: Canvas, head: _Head, style: str, hair: Colour) -> None:
         level = math.sqrt(max(0.0, 1 - (up / (HIGH_M * 1.08)) ** 2))
         across = WIDE_M * 1.06 * level * math.sin(math.radians(screen))
         edge.append(head.at((across * head.size, up * head.size)))
-    top = []
-    for angle in np.linspace(math.radians(4), math.radians(176), 17):
-        top.append(
-            head.at(
-                (
-                    WIDE_M * 1.1 * math.cos(angle) * head.size,
-                    (HIGH_M * 1.1 * math.sin(angle) + 0.008) * head.size,
-                )
-            )
-        )
+    top = [head.at((WIDE_M * 1.1 * cos * head.size, (HIGH_M * 1.1 * sin + 0.008) * head.size)) for cos, sin in _TOP]
     canvas.polygon(np.array([*edge, *top]), hair, outline=line)
     if style == "curly":
         for angle in np.linspace(-8, 188, 10):
@@ -355,10 +351,7 @@ def _draw_glasses(canvas: Canvas, head: _Head) -> None:
         if shown < 0.1:
             continue
         x, y = head.point(side * _EYE_DEG, 0.004, out=1.03)
-        angles = np.linspace(0, 2 * np.pi, 15)
-        ring = np.stack(
-            [x + 0.066 * max(0.5, shown) * head.size * np.cos(angles), y + 0.062 * head.size * np.sin(angles)], axis=1
-        )
+        ring = _LENS * (0.066 * max(0.5, shown) * head.size, 0.062 * head.size) + (x, y)
         canvas.line(ring, frame, 0.017)
         inner.append((x - side * 0.066 * max(0.5, shown) * head.size, y + 0.01))
         if head.shown(side * 85) > -0.3:

@@ -410,22 +410,10 @@ def _draw_torso(
 
     hem = 0.07 if not clothes.flared else (-0.08 if bent else -0.42)
     wide = low if not clothes.flared or bent else low * 1.38
-    edge = np.array(
-        [
-            at(-0.07 * size, 1.03),
-            at(-top * 0.92, 0.97),
-            at(-top, 0.82),
-            at(-waist, 0.4),
-            at(-wide, hem + 0.06),
-            at(-wide * 0.94, hem),
-            at(wide * 0.94, hem),
-            at(wide, hem + 0.06),
-            at(waist, 0.4),
-            at(top, 0.82),
-            at(top * 0.92, 0.97),
-            at(0.07 * size, 1.03),
-        ]
-    )
+    along = np.array([1.03, 0.97, 0.82, 0.4, hem + 0.06, hem, hem, hem + 0.06, 0.4, 0.82, 0.97, 1.03])
+    left = [-0.07 * size, -top * 0.92, -top, -waist, -wide, -wide * 0.94]
+    sides = np.array([*left, *(-side for side in reversed(left))])
+    edge = hip + axis * along[:, None] + across * sides[:, None]
     canvas.curve(edge, shirt, outline=shade(shirt, -0.3))
     if isinstance(canvas, Stencil):
         return

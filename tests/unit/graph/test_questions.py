@@ -20,19 +20,15 @@ from reeltalk.questions.wording import all_forms, forms, forms_of, linked_forms,
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import QuestionType, unknown_labels
 from reeltalk.store.validate import accept
-from reeltalk.world.activities import activities
-from reeltalk.world.film import carry_out_all, clip_graphs, plan
-from reeltalk.world.house import build_house
+from reeltalk.world.film import film_graphs, plan, play_film
 from reeltalk.world.settings import FilmSettings
 
 
 def told(count: int, *, houses: int = 4) -> Iterator[tuple[Story, dict[str, str]]]:
     """Stories of the household, not filmed, with their graphs as text."""
     for planned in plan(FilmSettings(scenarios=count, houses=houses, seed=11)).plans:
-        house = build_house(planned.house)
-        parts = carry_out_all(house, planned.start_room, list(planned.activities))
-        known = [activities()[name] for name in planned.activities]
-        texts = dict(zip(planned.clips, clip_graphs(house, planned.clips, known, parts), strict=True))
+        graphs = film_graphs(planned, play_film(planned))
+        texts = {clip.clip: text for clip, text in zip(planned.scenes, graphs, strict=True)}
         yield Story([read_activity(text, file=f"{n}.nq", name=n) for n, text in texts.items()]), texts
 
 
