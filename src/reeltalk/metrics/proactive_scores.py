@@ -301,6 +301,24 @@ BETTER: Final = {
     "effective_accuracy": "higher",
 }
 """Direction in which each measure is better."""
+TITLES: Final = {
+    "time_correct": "In time",
+    "answer_correct": "Right",
+    "time_and_answer_correct": "In time and right",
+    "pauc": "PAUC",
+    "timeliness_f1": "Timeliness F1",
+    "duplicate_ratio": "Repeated replies",
+    "false_alarms_per_hour": "False alarms an hour",
+    "missed": "Missed moments",
+    "latency_s": "Latency, s",
+    "time_diff_s": "Distance from the moment, s",
+    "request_accuracy": "Requests right",
+    "turn_accuracy": "Answers right",
+    "stream_accuracy": "Whole streams right",
+    "readiness": "Answer readiness",
+    "effective_accuracy": "Effective accuracy",
+}
+"""Names of the measures for people."""
 BY_KIND: Final = {
     "time_and_answer_correct": "in time, right",
     "pauc": "PAUC",

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.proactive.scoring import (
+from reeltalk.metrics.proactive_scores import (
     ProactiveScores,
     judge_reply,
     play_of,
