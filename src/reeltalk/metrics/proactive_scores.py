@@ -24,12 +24,12 @@ from reeltalk.metrics.proactive import (
     PlayedRequest,
     ProactiveReply,
     Share,
-    requests,
+    accuracy_of_requests,
 )
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, value_fields
 from reeltalk.schema.scoring import plain_value, short_hash
-from reeltalk.schema.stream import Moment, ProactiveTask, Request, RequestAct, StreamEvent
+from reeltalk.schema.stream import Moment, ProactiveTask, RequestAct, StreamEvent, UserRequest
 from reeltalk.store.documents import write_json
 from reeltalk.store.event_log import SLACK_S, SessionLog
 
@@ -129,24 +129,24 @@ def play_of(session: SessionLog, task: ProactiveTask) -> Play:
     )
 
 
-def _question(request: Request) -> str:
+def _question(request: UserRequest) -> str:
     return request.text if request.act == "await" else ""
 
 
-def _is_waiting(event: StreamEvent, request: Request) -> bool:
+def _is_waiting(event: StreamEvent, request: UserRequest) -> bool:
     shown_s = request.moments[0].interval.start_s if request.moments else float("inf")
     return request.at_s <= event.at_s < shown_s and says_not_yet(event.text)
 
 
-def _tells_of(text: str, request: Request) -> bool:
+def _tells_of(text: str, request: UserRequest) -> bool:
     told = (judge_reply(text, moment, _question(request)) for moment in (*request.moments, *request.quiet))
     return RIGHT in told
 
 
-def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[Request, StreamEvent | None]]:
+def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[UserRequest, StreamEvent | None]]:
     """The questions of a task that were asked in a session, each with its answer; None for a question without one."""
     said = session.answers
-    found: list[tuple[Request, StreamEvent | None]] = []
+    found: list[tuple[UserRequest, StreamEvent | None]] = []
     for request in task.asked():
         place = next(
             (
@@ -233,7 +233,7 @@ def _groups(
         for kind, some in sorted(kinds.items())
     ]
     return found + [
-        row("act", act, "request_accuracy", some, partial(requests, acts=frozenset({act})))
+        row("act", act, "request_accuracy", some, partial(accuracy_of_requests, acts=frozenset({act})))
         for act, some in sorted(acts.items())
     ]
 

@@ -1,7 +1,7 @@
 """Finds the moments and answers of streams again with SPARQL, independently of the code that wrote them.
 
-Each request says in terms of the graph what it asks for (`Request.fact`). Here the events and situations that answer it
-are found by queries on the graphs, with no code of the writers.
+Each request says in terms of the graph what it asks for (`UserRequest.fact`). Here the events and situations that
+answer it are found by queries on the graphs, with no code of the writers.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from reeltalk.graph.rdf import engine, graph_iri, parse_rdf
-from reeltalk.schema.stream import ProactiveTask, Request
+from reeltalk.schema.stream import ProactiveTask, UserRequest
 
 CLOSE_S: Final = 0.002
 """Times are written to a millisecond."""
@@ -124,7 +124,7 @@ class StreamChecker:
         return name
 
     def value(self, fact: Mapping[str, Any], at_s: float) -> str:
-        """The answer to a question about a time, in the terms of `Request.fact`."""
+        """The answer to a question about a time, in the terms of `UserRequest.fact`."""
         kind = fact["kind"]
         if kind == "where":
             return " ".join(self._support(fact["object"], at_s))
@@ -193,7 +193,7 @@ class StreamChecker:
                     f"{request.text!r} at {request.at_s:g} s: {why}" for why in self._wrong(task, place, request)
                 )
 
-    def _wrong(self, task: ProactiveTask, place: int, request: Request) -> Iterator[str]:
+    def _wrong(self, task: ProactiveTask, place: int, request: UserRequest) -> Iterator[str]:
         fact = request.fact
         if request.act == "ask":
             found = self.value(fact, request.at_s)

@@ -24,7 +24,7 @@ SOMEONE: Final = "someone"
 SOMETHING: Final = "something"
 
 
-def effect_s(event: StoryEvent) -> float:
+def takes_effect_s(event: StoryEvent) -> float:
     """When an event takes effect, in seconds of the video: at the end of a walk, else in the middle of the event.
 
     The film shows this moment of every event.
@@ -40,7 +40,7 @@ def is_short(event: StoryEvent, story: Story) -> bool:
     return len(story.people) < 2 or event.interval is None or event.interval.duration_s <= LONGEST_S
 
 
-def span_of(events: Sequence[StoryEvent], until_s: float) -> Interval | None:
+def due_interval(events: Sequence[StoryEvent], until_s: float) -> Interval | None:
     """When a message about events is due; None if the video ends before.
 
     It is due from the effect of the first event to `LATEST_S` after the end of the last.
@@ -49,7 +49,7 @@ def span_of(events: Sequence[StoryEvent], until_s: float) -> Interval | None:
         events: Events that one message tells of, in order.
         until_s: End of the video in seconds.
     """
-    start_s, last = effect_s(events[0]), events[-1].interval
+    start_s, last = takes_effect_s(events[0]), events[-1].interval
     assert last is not None
     if start_s >= until_s:
         return None
@@ -90,7 +90,7 @@ def moments_of(events: Iterable[StoryEvent], story: Story, until_s: float) -> tu
     found = [
         Moment(interval=span, references=messages(event, story))
         for event in events
-        if (span := span_of((event,), until_s)) is not None
+        if (span := due_interval((event,), until_s)) is not None
     ]
     return tuple(sorted(found, key=lambda moment: (moment.interval.start_s, moment.interval.end_s)))
 
@@ -152,7 +152,7 @@ class Watch:
     def events(self, story: Story) -> list[StoryEvent]:
         """The events to tell of, in the order of time."""
         fitting = (event for event in story.events if self.fits(event))
-        return sorted(fitting, key=lambda event: (effect_s(event), event.order))
+        return sorted(fitting, key=lambda event: (takes_effect_s(event), event.order))
 
     def can_be_told(self, story: Story) -> bool:
         """True if each of its events can be told when it is shown."""

@@ -29,9 +29,9 @@ from reeltalk.questions.proactive import KINDS, STREAMED, tasks_of
 from reeltalk.questions.proactive_checks import StreamChecker
 from reeltalk.questions.proactive_forms import proactive_forms, proactive_forms_of
 from reeltalk.questions.standing import APART_S, CLEAR_S
-from reeltalk.questions.watching import LATEST_S, WATCHED, effect_s, messages, watches
+from reeltalk.questions.watching import LATEST_S, WATCHED, messages, takes_effect_s, watches
 from reeltalk.schema.record import VideoId
-from reeltalk.schema.stream import ProactiveTask, Request
+from reeltalk.schema.stream import ProactiveTask, UserRequest
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import SessionLog
 from reeltalk.store.tables import CLIPS, PROACTIVE, VIDEOS
@@ -93,7 +93,7 @@ def test_sparql_finds_all_moments_and_answers_again(busy: list[tuple[Story, dict
     assert set(checked) == {"ask", "await", "watch", "change", "cancel"}
 
 
-def _later(request: Request, by_s: float) -> Request:
+def _later(request: UserRequest, by_s: float) -> UserRequest:
     moments = tuple(
         moment.model_copy(
             update={"interval": moment.interval.model_copy(update={"start_s": moment.interval.start_s + by_s})}
@@ -116,7 +116,7 @@ def _later(request: Request, by_s: float) -> Request:
     ],
 )
 def test_sparql_finds_what_is_wrong(
-    act: str, wrong: Callable[[Request], Request], busy: list[tuple[Story, dict[str, str]]]
+    act: str, wrong: Callable[[UserRequest], UserRequest], busy: list[tuple[Story, dict[str, str]]]
 ) -> None:
     found = 0
     for story, texts in busy:
@@ -166,7 +166,7 @@ def test_a_question_waits_until_its_answer_is_shown(written: list[tuple[Story, P
     for story, task in written:
         if task.kind != "ready":
             continue
-        effects = {round(effect_s(event), 3) for event in story.events}
+        effects = {round(takes_effect_s(event), 3) for event in story.events}
         for earlier, later in pairwise(task.requests):
             assert earlier.moments[0].interval.end_s < later.at_s
         for request in task.requests:
@@ -217,7 +217,7 @@ def test_moments_are_of_the_story(written: list[tuple[Story, ProactiveTask]]) ->
             if request.act not in ("watch", "change"):
                 continue
             for moment in (*request.moments, *request.quiet):
-                shown = [event for event in story.events if round(effect_s(event), 3) == moment.interval.start_s]
+                shown = [event for event in story.events if round(takes_effect_s(event), 3) == moment.interval.start_s]
                 ends = {min(round(e.interval.end_s + LATEST_S, 3), task.until_s) for e in shown if e.interval}
                 assert ends
                 assert task.kind == "narrate" or moment.interval.end_s in ends
