@@ -77,12 +77,9 @@ def _who_does(timeline: Timeline) -> Iterator[Awaited]:
 
 
 def _fact(kind: str, event: StoryEvent, *parts: str) -> dict[str, Json]:
-    known: dict[str, Json] = {
-        "agent": event.agent,
-        "main": event.main,
-        "targets": list(event.targets),
-    }
-    return {"kind": kind, "action": event.action} | {part: known[part] for part in parts}
+    known: dict[str, Json] = {"agent": event.agent, "main": event.main, "targets": list(event.targets)}
+    found: dict[str, Json] = {"kind": kind, "action": event.action} | {part: known[part] for part in parts}
+    return found | ({"speech_act": event.speech_act} if event.speech_act is not None else {})
 
 
 def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:

@@ -20,11 +20,11 @@ PREFIX time: <http://www.w3.org/2006/time#>
 PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 """
 _EVENTS: Final = """
-SELECT ?graph ?index ?action ?agent ?main ?target ?from ?to ?start ?length WHERE { GRAPH ?graph {
+SELECT ?graph ?index ?action ?agent ?main ?target ?from ?to ?speech_act ?start ?length WHERE { GRAPH ?graph {
   ?activity :hasEvent ?event . ?event :action ?a ; :situationBeforeEvent ?before ;
     time:hasDuration/time:numericDuration ?length ; time:hasBeginning/time:numericPosition ?start .
   OPTIONAL { ?event :agent ?g } OPTIONAL { ?event :mainObject ?m } OPTIONAL { ?event :targetObject ?t }
-  OPTIONAL { ?event :from ?f } OPTIONAL { ?event :to ?o } }
+  OPTIONAL { ?event :from ?f } OPTIONAL { ?event :to ?o } OPTIONAL { ?event :speechAct ?speech_act } }
   BIND(xsd:integer(REPLACE(STR(?before), "^.*/home_situation([0-9]+)_.*$", "$1")) AS ?index)
   BIND(REPLACE(STR(?a), "^.*/", "") AS ?action)
   BIND(REPLACE(STR(?g), "^.*/([a-z]+[0-9]+)_[^/]*$", "$1") AS ?agent)
@@ -169,7 +169,9 @@ class StreamChecker:
         """The event that answers a question that waits: the only one, or the next after its time."""
 
         def fits(event: Event) -> bool:
-            if any(name in fact and event.get(name) != fact[name] for name in ("agent", "main", "action")):
+            if any(
+                name in fact and event.get(name) != fact[name] for name in ("agent", "main", "action", "speech_act")
+            ):
                 if fact["kind"] != "where_put" or event["action"] not in ("put", "putIn"):
                     return False
                 if any(event.get(name) != fact[name] for name in ("agent", "main")):
