@@ -75,7 +75,11 @@ def judge_reply(text: str, moment: Moment, question: str = "") -> int:
         question: The question that the reply answers; empty for a message.
     """
     if question:
-        if agree.agrees(text, moment.references, question):
+        asked = agree.classed_words(question)
+        adds = agree.classed_words(text) - asked
+        # To repeat the question is no answer.
+        own = [one for one in moment.references if adds or not agree.classed_words(one) - asked]
+        if agree.agrees(text, own, question):
             return RIGHT
         return int(any(agree.states(text, reference, question) for reference in moment.references))
     said, best = agree.classed_words(text), 0

@@ -71,6 +71,13 @@ def test_a_message_must_name_who_acts_and_on_what() -> None:
     who = Moment(interval=Interval(start_s=1, end_s=4), references=("Anna.",))
     assert judge_reply("Anna opens it.", who, "Who opens the red box?") == 2
     assert judge_reply("Tom opens the red box.", who, "Who opens the red box?") == 0
+    # Nor does who repeats it answer it.
+    where = Moment(interval=Interval(start_s=1, end_s=4), references=("In the fridge.", "Anna puts it in the fridge."))
+    assert judge_reply("Where will Anna put it?", where, "Where will Anna put it?") == 0
+    assert judge_reply("She puts it in the fridge.", where, "Where will Anna put it?") == 2
+    yes = Moment(interval=Interval(start_s=1, end_s=4), references=("Yes.",))
+    assert judge_reply("Yes, it is on.", yes, "Is the kettle on?") == 2
+    assert judge_reply("No.", yes, "Is the kettle on?") == 0
 
 
 @pytest.mark.parametrize(
