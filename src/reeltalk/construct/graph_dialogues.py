@@ -16,6 +16,7 @@ from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import TASK_LABEL
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import (
@@ -83,6 +84,7 @@ class DialogueMaker:
         seed: Chooses questions and wordings.
         shown: Indices of the activities that the dialogue may ask about, if the story contains more than those.
         objects: Objects that a cross-scene dialogue prefers to ask about.
+        balance: The answers chosen so far; `asked` holds those to count.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class DialogueMaker:
         seed: str,
         shown: frozenset[int] | None = None,
         objects: frozenset[str] = frozenset(),
+        balance: AnswerBalance | None = None,
     ) -> None:
         self.part, self.split, self.shown = part, split, shown
         last = part.clips[max(shown)].interval if shown else None
@@ -101,7 +104,9 @@ class DialogueMaker:
         pool = questions(self.story, seed=self.draw.getrandbits(32))
         self.pool = [q for q in pool if q.kind not in LEFT_OUT | REFUSALS and not is_guessable(q) and self._is_shown(q)]
         self.refusals = [q for q in pool if q.kind in REFUSALS and self._is_shown(q)]
-        self.draw.shuffle(self.pool)
+        wanted = balance.weights(self.pool, self.story, split) if balance else [1.0] * len(self.pool)
+        drawn = [(self.draw.random() ** (1 / want), q) for want, q in zip(wanted, self.pool, strict=True) if want > 0]
+        self.pool = [question for _, question in sorted(drawn, key=lambda one: -one[0])]
         # Questions about the shared objects come first; the sort is stable.
         self.pool.sort(key=lambda q: not objects & _objects_of(q))
         self._reset()
@@ -124,6 +129,11 @@ class DialogueMaker:
     def material(self) -> int:
         """Number of questions that need no earlier turn. The more, the more suitable the part."""
         return sum(bool(form_of(question.kind).forms) for question in self.pool)
+
+    @property
+    def asked(self) -> tuple[Question, ...]:
+        """The questions of the dialogue."""
+        return tuple(self._asked)
 
     def _is_shown(self, question: Question) -> bool:
         if self.shown is None:

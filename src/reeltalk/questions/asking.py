@@ -14,8 +14,10 @@ from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph.reading import graph_of_clip, read_activity
 from reeltalk.graph.story import Story
 from reeltalk.progress import CountProgress
+from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.checking import Checker
 from reeltalk.questions.proactive import tasks_of
+from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import SPLITS, write_dialogue
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Clip, Video
@@ -66,6 +68,26 @@ def stories(benchmark: Benchmark, *, limit: int | None = None) -> Iterator[tuple
         yield video, [clip for clip, _ in ordered], texts
 
 
+def possible_answers(benchmark: Benchmark, *, seed: int, limit: int | None = None) -> AnswerCounts:
+    """Count the answers of all questions that the videos of a benchmark can be asked.
+
+    Args:
+        benchmark: The benchmark.
+        seed: Chooses the absent things and acts to ask for.
+        limit: Most videos; all by default.
+
+    Raises:
+        InputError: A table or a graph is damaged.
+    """
+    counts = AnswerCounts()
+    for _, clips, texts in stories(benchmark, limit=limit):
+        if clips:
+            file = benchmark.path / GRAPHS
+            story = Story([read_activity(text, file=file / f"{name}.nq", name=name) for name, text in texts.items()])
+            counts.add(questions(story, seed=seed), story)
+    return counts
+
+
 def write_question_dialogues(
     benchmark: Benchmark,
     *,
@@ -101,6 +123,7 @@ def write_question_dialogues(
     answer_types: Counter[str] = Counter()
     forms: dict[str, set[str]] = defaultdict(set)
     total, without, checked = benchmark.rows(VIDEOS), 0, 0
+    balance = AnswerBalance(possible_answers(benchmark, seed=seed))
     for done, (video, clips, texts) in enumerate(stories(benchmark), 1):
         if not clips:
             without += 1
@@ -116,7 +139,12 @@ def write_question_dialogues(
         draw = random.Random(f"{seed} {video.id}")
         for number in range(per_video):
             written, _ = write_dialogue(
-                story, split=split, seed=draw.getrandbits(32), turns=turns, asked_at_s=video.duration_s
+                story,
+                split=split,
+                seed=draw.getrandbits(32),
+                turns=turns,
+                asked_at_s=video.duration_s,
+                balance=balance,
             )
             for wrong in checker.disagreements(written):
                 raise BrokenInvariantError(

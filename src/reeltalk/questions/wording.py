@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
+from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.question import Question, answer_key
 from reeltalk.questions.questions import questions
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
@@ -130,7 +131,13 @@ class WordedQuestion:
 
 
 def write_dialogue(
-    story: Story, *, split: str, seed: int, turns: int = 10, asked_at_s: float | None = None
+    story: Story,
+    *,
+    split: str,
+    seed: int,
+    turns: int = 10,
+    asked_at_s: float | None = None,
+    balance: AnswerBalance | None = None,
 ) -> tuple[list[Turn], list[WordedQuestion]]:
     """Write one dialogue about a scenario.
 
@@ -140,12 +147,15 @@ def write_dialogue(
         seed: Chooses questions and wordings.
         turns: Number of turns; fewer if the story does not give as many.
         asked_at_s: Time of the questions in seconds; the end of the video by default.
+        balance: The answers chosen so far; those of this dialogue are counted.
 
     Returns:
         The turns, and the worded question behind each.
     """
     draw = random.Random(f"dialogue {seed}")
     pool = questions(story, seed=seed)
+    wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
+    pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     chosen: list[WordedQuestion] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
@@ -158,11 +168,16 @@ def write_dialogue(
         options = follow if rests else fresh
         if not options:
             break
-        weights = [1.0 / (1 + kinds[q.kind]) / sum(o.kind == q.kind for o in options) for q in options]
+        kind_sums: Counter[str] = Counter()
+        for q in options:
+            kind_sums[q.kind] += wanted.get(id(q), 1.0)
+        weights = [wanted.get(id(q), 1.0) / (1 + kinds[q.kind]) / kind_sums[q.kind] for q in options]
         question = draw.choices(options, weights)[0]
         kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
         chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests))
+    if balance is not None:
+        balance.count([asked.question for asked in chosen], story, split)
     at = story.duration_s if asked_at_s is None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
 
