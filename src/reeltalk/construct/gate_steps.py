@@ -1,8 +1,8 @@
 """The gates step: finds turns that need no video, that the video does not answer, that need no dialogue, or are easy.
 
 Baselines (`leakage.py`) and a model (`probing.py`) answer turns with less than the video. All of them, the models of
-`--attacker` and scored runs are attackers (`difficulty.py`): a turn should be hard for the best of them. Learners of the
-text (`text_learners.py`) show which kinds of questions give their answers away.
+`--attacker` and scored runs are attackers (`difficulty.py`): a turn should be hard for the best of them. Learners of
+the text (`text_learners.py`) show which kinds of questions give their answers away.
 """
 
 from collections import Counter

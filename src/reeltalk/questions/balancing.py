@@ -15,7 +15,7 @@ from typing import Final
 
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import class_of
-from reeltalk.questions.question import Question, answer_key, event_key
+from reeltalk.questions.question import Question, answer_key, event_key, story_of
 from reeltalk.schema.dialogue import AnswerKey
 
 SLACK: Final = 0.08
@@ -140,6 +140,9 @@ def _answer_of(key: AnswerKey) -> str:
 def _cues(question: Question, key: AnswerKey, story: Story) -> Iterator[Cue]:
     """The kind alone, then what the question takes for granted: whole, and in its parts."""
     yield (question.kind,)
+    if question.person is not None:
+        yield (question.kind, story.called.get(question.person, question.person))
+        story = story_of(question, story)
     named = dict.fromkeys(key.about)
     if key.type in TWO and key.among:
         both = sorted((*key.values, *key.among))

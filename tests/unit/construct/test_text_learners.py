@@ -23,7 +23,8 @@ def turn(kind: str, question: str, value: str) -> Turn:
 def benchmark(kinds: tuple[str, ...], videos: int = 60) -> tuple[list[Dialogue], dict[str, str | None]]:
     """Dialogues in which the room follows from the thing (`given`), from the turn before (`told`) or from nothing."""
     draw = random.Random(5)
-    dialogues, splits = [], {}
+    dialogues: list[Dialogue] = []
+    splits: dict[str, str | None] = {}
     for number in range(videos):
         turns: list[Turn] = []
         for kind in kinds:

@@ -3,18 +3,25 @@
 from collections import Counter
 
 import pytest
-from test_questions import told
+from page_world import World
 
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
+from reeltalk.questions.asking import stories as stories_of
 from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.question import Question, answer_key
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import write_dialogue
+from reeltalk.store.benchmark import Benchmark
 
 
 @pytest.fixture(scope="module")
-def stories() -> list[Story]:
-    return [story for story, _ in told(12, houses=6)]
+def stories(world: World) -> list[Story]:
+    benchmark = Benchmark.open(world.made("told/12"))
+    return [
+        Story([read_activity(text, file=f"{name}.nq", name=name) for name, text in texts.items()])
+        for _, _, texts in stories_of(benchmark)
+    ]
 
 
 def possible(stories: list[Story]) -> AnswerCounts:
@@ -62,8 +69,7 @@ def test_what_a_thing_gives_away_is_left_out(stories: list[Story]) -> None:
 
 
 def test_what_all_videos_tell_is_known_from_the_start(stories: list[Story]) -> None:
-    story = stories[0]
-    asked = next(q for q in questions(story) if answer_key(q, story).type == "place")
+    story, asked = next((s, q) for s in stories for q in questions(s) if answer_key(q, s).type == "place")
     counts = AnswerCounts()
     for _ in range(9):
         counts.add([asked], story)
