@@ -10,19 +10,16 @@ Reference:
     al., "DVD", ACL 2021, on measuring such a bias by kind of question.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from reeltalk.baselines.answerer import KnownAnswer
 from reeltalk.baselines.nearest import QuestionIndex
-from reeltalk.metrics.agree import words_of
+from reeltalk.baselines.ngrams import MOST_TURNS, NGramRegression, ngrams_of
 from reeltalk.metrics.text_bias import TextBias
 from reeltalk.metrics.uncertainty import mean_interval
 from reeltalk.schema.dialogue import AnswerKey, Dialogue, QAChain, Turn
@@ -32,16 +29,6 @@ TRAIN: Final = "train"
 TEST: Final = "test"
 ANSWERABLE: Final = "answerable"
 """Name of the row on whether a question can be answered at all: refusals against as many other turns."""
-LONGEST: Final = 3
-"""Words of the longest n-gram."""
-COLUMNS: Final = 1 << 15
-MOST_TURNS: Final = 6_000
-"""Most train turns of a kind to learn from."""
-MOST_ANSWERS: Final = 200
-"""Most answers of a kind that can be learnt, the most frequent ones."""
-STEPS: Final = 60
-RATE: Final = 0.5
-PENALTY: Final = 1e-4
 
 Conversation = Dialogue | QAChain
 KeyValues = tuple[str, ...]
@@ -193,64 +180,14 @@ def _first_words(question: str) -> str:
     return " ".join(question.lower().split()[:2])
 
 
-def ngrams_of(turn: TextTurn) -> list[str]:
-    """The n-grams of a turn: of its question and options, of the turn before, and the words of all turns before."""
-    found = []
-    last = turn.history[-1] if turn.history else ("", "")
-    for field, text in (("q", turn.question), ("b", last[0]), ("a", last[1]), *(("o", o) for o in turn.options)):
-        words = words_of(text)
-        for n in range(1, LONGEST + 1):
-            found += [f"{field} {' '.join(words[at : at + n])}" for at in range(len(words) - n + 1)]
-    found += [f"h {word}" for asked, answered in turn.history for word in words_of(f"{asked} {answered}")]
-    return list(dict.fromkeys(found))
-
-
 def _by_ngrams(train: Sequence[TextTurn], test: Sequence[TextTurn]) -> list[KeyValues]:
     """The answers of a multinomial logistic regression."""
-    counts = Counter(turn.answer for turn in train)
-    answers = sorted(counts, key=lambda answer: (-counts[answer], answer))[:MOST_ANSWERS]
-    place = {answer: n for n, answer in enumerate(answers)}
-    taught = [turn for turn in train if turn.answer in place]
-    often = Counter(ngram for turn in taught for ngram in ngrams_of(turn))
-    # What occurs once cannot be weighed against anything.
-    kept = sorted((ngram for ngram, times in often.items() if times > 1), key=lambda ngram: (-often[ngram], ngram))
-    columns = {ngram: n for n, ngram in enumerate(kept[:COLUMNS])}
-    rows = _matrix(taught, columns)
-    wanted = np.zeros((len(taught), len(answers)))
-    wanted[np.arange(len(taught)), [place[turn.answer] for turn in taught]] = 1.0
-    weights = _regress(rows, wanted)
-    scores = _matrix(test, columns) @ weights
-    return [answers[n] for n in scores.argmax(axis=1)]
+    fitted = NGramRegression.fit([_ngrams(turn) for turn in train], [turn.answer for turn in train])
+    return [fitted.answers[n] for n in fitted.scores([_ngrams(turn) for turn in test]).argmax(axis=1)]
 
 
-def _matrix(turns: Sequence[TextTurn], columns: Mapping[str, int]) -> csr_array:
-    """(N, F + 1) values of the n-grams, scaled by length, and a column of ones."""
-    data: list[float] = []
-    indices: list[int] = []
-    starts = [0]
-    for turn in turns:
-        own = [columns[ngram] for ngram in ngrams_of(turn) if ngram in columns]
-        indices += [*own, len(columns)]
-        data += [1.0 / math.sqrt(len(own))] * len(own) if own else []
-        data.append(1.0)
-        starts.append(len(indices))
-    return csr_array((data, indices, starts), shape=(len(turns), len(columns) + 1))
-
-
-def _regress(rows: csr_array, wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(F, C) weights by gradient steps that are scaled by their history (Adam, Kingma & Ba 2015)."""
-    weights = np.zeros((rows.shape[1], wanted.shape[1]))
-    first, second = np.zeros_like(weights), np.zeros_like(weights)
-    back = rows.T.tocsr()
-    for step in range(1, STEPS + 1):
-        scores = rows @ weights
-        chance = np.exp(scores - scores.max(axis=1, keepdims=True))
-        chance /= chance.sum(axis=1, keepdims=True)
-        gradient = back @ (chance - wanted) / len(wanted) + PENALTY * weights
-        first = 0.9 * first + 0.1 * gradient
-        second = 0.99 * second + 0.01 * gradient**2
-        weights -= RATE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-8)
-    return weights
+def _ngrams(turn: TextTurn) -> list[str]:
+    return ngrams_of(turn.question, turn.history, turn.options)
 
 
 def _by_nearest(train: Sequence[TextTurn], test: Sequence[TextTurn], otherwise: KeyValues) -> list[KeyValues]:

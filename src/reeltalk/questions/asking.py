@@ -27,6 +27,10 @@ from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import CLIPS, DIALOGUES, PROACTIVE, VIDEOS
 
 STAGE: Final = "graph questions"
+ASKED: Final = "asked"
+"""Key in the `extra` of a dialogue that was written here."""
+WRITER: Final = "writer"
+"""Key in the `extra` of a dialogue that `reeltalk construct` wrote."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +116,7 @@ def write_question_dialogues(
         BrokenInvariantError: SPARQL finds another answer to a question; nothing is written.
     """
     settings = {"per_video": per_video, "turns": turns, "seed": seed}
-    entry = benchmark.manifest.files.get(DIALOGUES.file_name)
-    if entry is not None and entry.stage != STAGE:
-        # Answers, scores and reviews may rest on them.
-        raise BenchmarkError(f"{benchmark.path} holds dialogues of '{entry.stage}', which are not replaced")
-    if entry is not None and not overwrite:
-        raise BenchmarkError(f"{benchmark.path} holds {benchmark.rows(DIALOGUES):,} dialogues; pass --overwrite")
+    kept = _written_by_others(benchmark, overwrite=overwrite)
     rows: list[Dialogue] = []
     types: Counter[str] = Counter()
     answer_types: Counter[str] = Counter()
@@ -161,6 +160,7 @@ def write_question_dialogues(
                     video_id=video.id,
                     clip_ids=tuple(clip.id for clip in clips),
                     turns=tuple(written),
+                    extra={ASKED: seed},
                 )
             )
         if progress is not None:
@@ -171,7 +171,7 @@ def write_question_dialogues(
     if shared:
         raise BrokenInvariantError(f"splits share surface forms: {shared}")
     with benchmark.writing(stage=STAGE, settings=settings) as writer:
-        writer.add(DIALOGUES, rows)
+        writer.add(DIALOGUES, [*rows, *kept])
     return WrittenDialogues(
         dialogues=len(rows),
         turns=sum(len(row.turns) for row in rows),
@@ -181,6 +181,20 @@ def write_question_dialogues(
         checked=checked,
         without_graphs=without,
     )
+
+
+def _written_by_others(benchmark: Benchmark, *, overwrite: bool) -> list[Dialogue]:
+    """The dialogues that `reeltalk construct` wrote, which stay."""
+    rows: list[Dialogue] = list(benchmark.read(DIALOGUES))
+    entry = benchmark.manifest.files.get(DIALOGUES.file_name)
+    constructed = [row for row in rows if WRITER in row.extra]
+    own = sum(ASKED in row.extra for row in rows)
+    if entry is not None and (entry.stage.split(" ")[0] == "review" or own + len(constructed) < len(rows)):
+        # Answers, scores and reviews may rest on them.
+        raise BenchmarkError(f"{benchmark.path} holds dialogues of '{entry.stage}', which are not replaced")
+    if own and not overwrite:
+        raise BenchmarkError(f"{benchmark.path} holds {own:,} dialogues; pass --overwrite")
+    return constructed
 
 
 PROACTIVE_STAGE: Final = "proactive write"
