@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from reeltalk.errors import BenchmarkError, InputError, ModelError
 from reeltalk.inference.mini_input import ANSWER, END, QUESTION, SAYS, MiniShape, MiniWords
 from reeltalk.parallel.local import LocalExecutor
-from reeltalk.questions.wording import LESSONS, split_of_form, write_dialogue
+from reeltalk.questions.wording import LESSONS, forms, forms_of, write_dialogue
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.streaming.household import FilmedVideo, filmed_videos
 from reeltalk.streaming.lessons import FRAME, NOT_LEARNED, Interleaved, Lessons, batch_of
@@ -83,8 +83,8 @@ def test_where_the_eye_shall_look_lies_in_the_known_boxes(videos: list[FilmedVid
 def test_no_lesson_has_a_surface_form_of_another_split(videos: list[FilmedVideo]) -> None:
     for seed in range(20):
         turns, _ = write_dialogue(videos[0].story(), split=LESSONS, seed=seed, turns=16)
-        names = [str(turn.extra["form"]).rpartition("/")[2] for turn in turns]
-        assert all(name.startswith("lesson-") or split_of_form(int(name)) == "train" for name in names)
+        train = {form.name for kind in forms() for ref in (False, True) for form in forms_of(kind, "train", ref=ref)}
+        assert {str(turn.extra["form"]) for turn in turns} <= train
 
 
 def test_a_lesson_is_the_same_whenever_it_is_drawn_and_each_video_comes_once_a_round(
