@@ -372,9 +372,9 @@ class GraphWriter:
             found = self._part(video, clips)
             if isinstance(found, Unwritten):
                 return found
-            graphs, part = found
+            own, part = found
             earlier = frozenset(_earlier_of(range(len(part.clips))))
-            return DialogueMaker(part, split=graphs.split, seed=seed, earlier=earlier, balance=self._dialogue_balance)
+            return DialogueMaker(part, split=own.split, seed=seed, earlier=earlier, balance=self._dialogue_balance)
         graphs = self.video(video)
         if graphs is None:
             return Unwritten("it has no graph")
