@@ -64,6 +64,10 @@ class Form(BaseModel):
     target: tuple[str, ...]
     content: tuple[str, ...]
     thinking: str
+    skill: str | None = None
+    """SVBench's skill, where the kind asks for one."""
+    weight: float = 1.0
+    """How often the kind is drawn, next to 1 for most."""
     otherwise: tuple[LabelOverride, ...] = ()
     forms: tuple[str, ...]
     ref: tuple[str, ...] = ()
@@ -176,10 +180,12 @@ def write_dialogue(
         options = follow if rests else going_on if going_on and draw.random() < GOING_ON_SHARE else fresh
         if not options:
             break
-        kind_sums: dict[str, float] = defaultdict(float)
+        many: dict[str, float] = defaultdict(float)
         for q in options:
-            kind_sums[q.kind] += wanted.get(id(q), 1.0)
-        weights = [wanted.get(id(q), 1.0) / (1 + kinds[q.kind]) / kind_sums[q.kind] for q in options]
+            many[q.kind] += wanted.get(id(q), 1.0)
+        weights = [
+            form_of(q.kind).weight * wanted.get(id(q), 1.0) / (1 + kinds[q.kind]) / many[q.kind] for q in options
+        ]
         question = draw.choices(options, weights)[0]
         kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
@@ -358,7 +364,8 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
             thinking = other.thinking or thinking
     if rests and "REF" not in types:
         types = (*types, "REF")
-    return {
+    skill = {} if spec.skill is None else {"svbench.skill": (spec.skill,)}
+    return skill | {
         "vdact.question_type": types,
         "cogme.target": target,
         "cogme.content": content,
