@@ -268,8 +268,14 @@ LOOK_SHARE: Final = 0.3
 
 def fitting_forms(question: Question, split: str, *, ref: bool) -> Sequence[SurfaceForm]:
     """The forms of a split that ask a question: those that say who is meant, if it is about one of several people."""
-    found = forms_of(question.kind, split, ref=ref)
-    return found if question.person is None else [form for form in found if names_person(form.text)]
+    if question.person is None:
+        return forms_of(question.kind, split, ref=ref)
+    return _forms_with_person(question.kind, split, ref=ref)
+
+
+@cache
+def _forms_with_person(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
+    return tuple(form for form in forms_of(kind, split, ref=ref) if names_person(form.text))
 
 
 def fill_form(template: str, slots: Mapping[str, str], *, named: bool) -> str:
