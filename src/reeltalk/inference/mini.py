@@ -19,6 +19,7 @@ from reeltalk.inference.mini_input import (
     ANSWER,
     BEGIN,
     END,
+    HEARD,
     INSTRUCTION,
     QUESTION,
     SAYS,
@@ -265,6 +266,16 @@ class MiniStream:
             ModelError: The instruction is longer than the memory.
         """
         self._tell([INSTRUCTION, *self._model.words.numbers(instruction), END], lasting=True)
+
+    def hear(self, line: str) -> None:
+        """Add what was said in the video until now.
+
+        Raises:
+            ModelError: The line is longer than the memory, or the network was not trained on what is said.
+        """
+        if not self._model.words.hears:
+            raise ModelError(f"{self._model.name} was trained on pictures and questions alone and reads no speech")
+        self._tell([HEARD, *self._model.words.numbers(line), END])
 
     def speak(self) -> StreamAnswer:
         """Let the model speak now without a question.

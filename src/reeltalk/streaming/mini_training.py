@@ -202,6 +202,7 @@ def corpus(videos: Sequence[FilmedVideo], seed: int) -> Iterator[str]:
             yield task.instruction
             for moment in task.moments:
                 yield from moment.references
+        yield from (spoken.line for spoken in video.speech)
 
 
 def train_mini(
