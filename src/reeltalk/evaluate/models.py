@@ -369,7 +369,9 @@ def _mini_player(spec: str, asking: ModelConfig, *, hears: bool) -> Player:
     policy = bounded_memory(None) if asking.memory == "bounded" else None
     model = create_mini(spec, policy=policy, max_words=asking.endpoint.max_tokens)
     if hears and not model.words.hears:
-        raise SettingError(f"{spec} was trained on pictures and questions alone and reads no speech; give --no-subtitles")
+        raise SettingError(
+            f"{spec} was trained on pictures and questions alone and reads no speech; give --no-subtitles"
+        )
     kept = policy.signature if policy else "all"
     return StreamPlayer(model, memory=kept, sees_frames=asking.sees_images, tells_options=False)
 

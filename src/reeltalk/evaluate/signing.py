@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from reeltalk.evaluate.models import CreatedPlayer
 from reeltalk.evaluate.playing.play import Subtitles, WrongAnswers
-from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.settings import RunConfig
 from reeltalk.judge.asking import judge_prompt_group
 from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, fields_read_by

@@ -335,8 +335,7 @@ class MiniStream:
         said: list[int] = []
         logits = self._put(begun)
         while len(said) < longest:
-            # Marks other than the end mark are not words of an answer.
-            word = END + int(logits[END:].argmax())
+            word = self._model.words.likeliest(logits)
             times.append(time.perf_counter())
             if word == END:
                 break

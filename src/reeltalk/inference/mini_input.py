@@ -137,6 +137,14 @@ class MiniWords:
         encoded = self._tokenizer.encode(text.replace("<", " "), add_special_tokens=False)
         return list(encoded.ids)
 
+    def likeliest(self, logits: NDArray[np.float32]) -> int:
+        """The word, or the end mark, with the largest of the logits (vocabulary,). Other marks are not words."""
+        if not self.hears:
+            return END + int(logits[END:].argmax())
+        words = logits[END:].copy()
+        words[HEARD - END] = -np.inf
+        return END + int(words.argmax())
+
     def text(self, numbers: list[int]) -> str:
         """Decodes numbers to text, without marks, with a capital first letter."""
         found = str(self._tokenizer.decode(numbers, skip_special_tokens=True)).strip()

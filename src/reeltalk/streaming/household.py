@@ -267,6 +267,263 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
         people = sorted((box, name) for name, box in there.items() if class_of(name) == PERSON)
         things = sorted(name for name in there if class_of(name) != PERSON)
         rooms = Counter(filter(None, (graph.room_at(name, situation) for name in there)))
+        states = {
+            f"{class_of(name)} {value.lower()}"
+            for name in things
+            for value in graph.values_at(name, situation)
+            if value in STATES
+        }
+        found.append(
+            Seconds(
+                people=tuple(_person(story, graph, situation, name, now.get(name), there) for _, name in people)[
+                    :PEOPLE
+                ],
+                room=class_of(max(rooms, key=lambda room: (rooms[room], room))) if rooms else None,
+                light=story.lights[part],
+                visible=tuple(sorted({class_of(name) for name in things})),
+                coloured=tuple(
+                    sorted(f"{class_of(name)} {colour}" for name in things if (colour := _colour(story, name)))
+                ),
+                states=tuple(sorted(states)),
+            )
+        )
+    return tuple(found)
+
+
+PERSON: Final = ("action", "main", "colour", "target", "support", "feeling", "held", "held_colour")
+"""Labels of each person with one value per frame; index 0 means none."""
+OF_FRAME: Final = ("room", "light")
+"""Labels of the frame with one value."""
+SEVERAL_OF_PERSON: Final = ("looks",)
+"""Labels of each person with several values."""
+SEVERAL_OF_FRAME: Final = ("visible", "coloured", "states")
+"""Labels of the frame with several values."""
+DECODED_AT_ONCE: Final = 48
+"""Frames of one call of the decoder."""
+LIMITS: Final = Limits(wall_s=300.0, memory_bytes=2 << 30)
+Corners = tuple[float, float, float, float]
+"""Left, top, right and bottom of a box, as shares of the picture."""
+
+
+@dataclass(frozen=True)
+class SeenPerson:
+    """What is to be seen of a person in a frame, in words."""
+
+    action: str | None = None
+    main: str | None = None
+    """Class of the object of the action."""
+    colour: str | None = None
+    """Colour of this object."""
+    target: str | None = None
+    """Class of what the action is directed to."""
+    support: str | None = None
+    """The place of an object that is taken or put, such as `in fridge`."""
+    feeling: str | None = None
+    held: str | None = None
+    """Class of what is in the right hand, or else in the left."""
+    held_colour: str | None = None
+    looks: tuple[str, ...] = ()
+    box: Corners | None = None
+    main_box: Corners | None = None
+    rest_box: Corners | None = None
+    """Box of the object that the first one is taken from, put on, or used with."""
+    held_box: Corners | None = None
+
+    @property
+    def named(self) -> str:
+        """The words for a person: looks, the act with its objects, the place, the feeling, and what is held."""
+        verb = VERBS[self.action][1] if self.action in VERBS else self.action or ""
+        looks = [look.rpartition("_")[2] for look in self.looks if look.startswith(("shirt", "trousers", "hair"))]
+        things = [self.main, self.target, (self.support or "").rpartition(" ")[2] or None, self.held]
+        words = ["person", verb, self.colour, *(plain_name(thing) for thing in things if thing), self.held_colour]
+        return " ".join([word for word in words if word] + [self.feeling or ""] + looks)
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """The labels of a frame, in words."""
+
+    people: tuple[SeenPerson, ...] = ()
+    """Those in the picture, from left to right."""
+    room: str | None = None
+    light: str | None = None
+    visible: tuple[str, ...] = ()
+    """Classes of visible things."""
+    coloured: tuple[str, ...] = ()
+    """The same with their colours, such as `mug red`."""
+    states: tuple[str, ...] = ()
+    """States of visible things, such as `fridge open`."""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The words for the frame's tokens: for the scene, then for each person."""
+        words = [plain_name(self.room) if self.room else "", self.light or "", *self.states]
+        people = [person.named for person in self.people]
+        return (" ".join(filter(None, words)), *people, *([""] * (PEOPLE - len(people))))
+
+
+@dataclass(frozen=True)
+class FilmedVideo:
+    """A video with its labels."""
+
+    video: Video
+    clips: tuple[Clip, ...]
+    graphs: tuple[ActivityGraph, ...]
+    times_s: tuple[float, ...]
+    labels: tuple[Seconds, ...]
+    speech: tuple[Utterance, ...]
+    """What is said in it, in the order in which it ends."""
+    pictures: Path
+    """File of (T, height, width, 3) uint8, for `numpy.load`."""
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """The frames, (T, height, width, 3) uint8, as a memory map."""
+        return np.asarray(np.load(self.pictures, mmap_mode="r", allow_pickle=False))
+
+    def story(self, first: int = 0, last: int | None = None) -> Story:
+        """The events of the clips from `first` to before `last`, in the time of the video."""
+        chosen = slice(first, last)
+        begins = [clip.interval.start_s for clip in self.clips[chosen] if clip.interval is not None]
+        return Story(self.graphs[chosen], begins_s=begins)
+
+
+def filmed_videos(
+    benchmark: Benchmark,
+    split: str,
+    shape: MiniShape,
+    *,
+    folder: Path,
+    executor: Executor,
+    progress: CountProgress | None = None,
+) -> list[FilmedVideo]:
+    """Returns the videos of a split. Frames are decoded once into a folder, and read from there the next time.
+
+    Args:
+        benchmark: A benchmark of `reeltalk world film`.
+        split: train, dev or test.
+        shape: The size of the network's pictures.
+        folder: Stores the frames.
+        executor: Runs the decoders.
+        progress: Called with the number of finished videos and of all videos.
+
+    Raises:
+        BenchmarkError: There are no such videos, a file is missing or cannot be decoded, or they have no graphs.
+    """
+    videos = [video for video in benchmark.read(VIDEOS) if video.split == split]
+    if not videos:
+        raise BenchmarkError(f"{benchmark.path} has no videos of split '{split}'; film some: reeltalk world film")
+    at_hand = set(benchmark.media.names())
+    missing = [video.id for video in videos if video.sha256 not in at_hand or not video.duration_s]
+    if missing:
+        raise BenchmarkError(f"{benchmark.path} lacks the file of {len(missing):,} videos, as '{missing[0]}'")
+    folder.mkdir(parents=True, exist_ok=True)
+    targets: dict[str, Path] = {video.id: folder / f"{_name(video, shape)}.npy" for video in videos}
+    waiting = [video for video in videos if not targets[video.id].is_file()]
+    done = len(videos) - len(waiting)
+    for video, small in _decoded(benchmark, waiting, shape, executor):
+        partial = targets[video.id].with_suffix(".part.npy")
+        np.save(partial, small, allow_pickle=False)
+        partial.replace(targets[video.id])
+        done += 1
+        if progress is not None:
+            progress(done, len(videos))
+    return list(_read(benchmark, videos, targets, shape))
+
+
+def _name(video: Video, shape: MiniShape) -> str:
+    what = f"{video.sha256} {shape.width_px}x{shape.height_px} {shape.fps:g}"
+    return hashlib.sha256(what.encode()).hexdigest()[:24]
+
+
+def frame_grid(duration_s: float, fps: float) -> list[float]:
+    """The times of a video's frames: 0, 1/fps, … before its end."""
+    return [n / fps for n in range(max(1, int(np.ceil(duration_s * fps - 1e-6))))]
+
+
+def _decoded(
+    benchmark: Benchmark, videos: Sequence[Video], shape: MiniShape, executor: Executor
+) -> Iterator[tuple[Video, NDArray[np.uint8]]]:
+    """Videos with all their frames, each decoded in parts, which a long video needs."""
+    parts = []
+    for video in videos:
+        times = frame_grid(video.duration_s or 0.0, shape.fps)
+        parts += [(video, times[start : start + DECODED_AT_ONCE]) for start in range(0, len(times), DECODED_AT_ONCE)]
+    calls = (
+        Call(
+            {
+                "path": str(benchmark.media.whole(video.sha256 or "")),
+                "times_s": times,
+                "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
+                "longest_px": max(640, shape.width_px),
+            },
+            LIMITS,
+        )
+        for video, times in parts
+    )
+    found: dict[VideoId, dict[int, NDArray[np.uint8]]] = {}
+    wanted = Counter(video.id for video, _ in parts)
+    for place, outcome in executor.map(FUNCTION, calls):
+        video = parts[place][0]
+        if isinstance(outcome, Failure):
+            raise BenchmarkError(f"the video '{video.id}' cannot be decoded: {outcome}")
+        own = found.setdefault(video.id, {})
+        own[place] = np.stack([fitted(picture, shape) for picture in frame_pixels(outcome)])
+        if len(own) == wanted[video.id]:
+            yield video, np.concatenate([own[at] for at in sorted(own)])
+            del found[video.id]
+
+
+def _read(
+    benchmark: Benchmark, videos: Sequence[Video], targets: dict[str, Path], shape: MiniShape
+) -> Iterator[FilmedVideo]:
+    wanted = {video.id for video in videos}
+    clips: dict[str, list[Clip]] = {video.id: [] for video in videos}
+    for clip in benchmark.read(CLIPS):
+        if clip.video_id in wanted and clip.interval is not None:
+            clips[clip.video_id].append(clip)
+    boxes: dict[tuple[str, int], dict[str, Corners]] = {}
+    for known in benchmark.read(KNOWN_BOXES):
+        if known.video_id in wanted and known.object is not None:
+            box = known.box
+            there = boxes.setdefault((known.video_id, round(known.pts_s * shape.fps)), {})
+            there[known.object] = (box.left, box.top, box.right, box.bottom)
+    speech: dict[str, list[Utterance]] = {video.id: [] for video in videos}
+    for spoken in benchmark.read(SPEECH):
+        if spoken.video_id in wanted:
+            speech[spoken.video_id].append(spoken)
+    for video in videos:
+        ordered = sorted(clips[video.id], key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
+        graphs = []
+        for clip in ordered:
+            if (name := f"{GRAPHS}/{clip.id}.nq") not in benchmark.manifest.files:
+                raise BenchmarkError(f"{benchmark.path} has no graph of clip '{clip.id}'")
+            path = benchmark.file(name)
+            graphs.append(read_activity(read_text(path), file=path, name=clip.id))
+        times = frame_grid(video.duration_s or 0.0, shape.fps)
+        begins = [clip.interval.start_s for clip in ordered if clip.interval is not None]
+        labels = _labels(
+            Story(graphs, begins_s=begins), times, [boxes.get((video.id, n), {}) for n in range(len(times))]
+        )
+        said = tuple(sorted(speech[video.id], key=lambda spoken: (spoken.interval.end_s, spoken.interval.start_s)))
+        yield FilmedVideo(video, tuple(ordered), tuple(graphs), tuple(times), labels, said, targets[video.id])
+
+
+def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, Corners]]) -> tuple[Seconds, ...]:
+    """The labels of frames. A graph's situation at a moment is the one after the last event with its effect by then."""
+    effects = [(effect_s(event), event) for event in story.events]
+    parts = [min((event.interval.start_s for event in story.events if event.part == part and event.interval), default=0)
+             for part in range(len(story.graphs))]  # fmt: skip
+    found = []
+    for time_s, there in zip(times, boxes, strict=True):
+        part = max((n for n, begin_s in enumerate(parts) if no_later(begin_s, time_s)), default=0)
+        graph = story.graphs[part]
+        situation = sum(event.part == part and no_later(at_s, time_s) for at_s, event in effects)
+        now = {event.agent: event for event in story.events if event.interval is not None
+               and event.part == part and event.agent is not None and no_later(event.interval.start_s, time_s)
+               and not no_later(event.interval.end_s, time_s)}  # fmt: skip
+        people = sorted((box, name) for name, box in there.items() if class_of(name) == PERSON)
+        things = sorted(name for name in there if class_of(name) != PERSON)
+        rooms = Counter(filter(None, (graph.room_at(name, situation) for name in there)))
         light = next((word.removeprefix("light_") for word in story.attributes.get(graph.node, ())
                       if word.startswith("light_")), None)  # fmt: skip
         found.append(
@@ -277,10 +534,19 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
                 room=class_of(max(rooms, key=lambda room: (rooms[room], room))) if rooms else None,
                 light=light,
                 visible=tuple(sorted({class_of(name) for name in things})),
-                coloured=tuple(sorted(f"{class_of(name)} {colour}" for name in things
-                                      if (colour := _colour(story, name)))),
-                states=tuple(sorted({f"{class_of(name)} {value.lower()}" for name in things
-                                     for value in graph.values_at(name, situation) if value in STATES})),
+                coloured=tuple(
+                    sorted(f"{class_of(name)} {colour}" for name in things if (colour := _colour(story, name)))
+                ),
+                states=tuple(
+                    sorted(
+                        {
+                            f"{class_of(name)} {value.lower()}"
+                            for name in things
+                            for value in graph.values_at(name, situation)
+                            if value in STATES
+                        }
+                    )
+                ),
             )  # fmt: skip
         )
     return tuple(found)

@@ -98,7 +98,7 @@ class FrameEncoder(nn.Module):
         around = _spread(self.around_mid(mid), 2, fine) + _spread(self.around_coarse(coarse), 4, fine)
         # Context decides the attention.
         features = fine.flatten(2).transpose(1, 2)
-        context = (fine + around).flatten(2).transpose(1, 2) + (self.row + self.column).flatten(0, 1)
+        context = ((fine + around).permute(0, 2, 3, 1) + self.row + self.column).flatten(1, 2)
         attend = self.attend(context)
         seen = self.look(torch.cat([features, context], dim=-1))  # (N, cells, width)
         glimpses = attend.softmax(dim=1).transpose(1, 2) @ seen  # (N, glimpses, width)

@@ -107,7 +107,10 @@ def test_a_mirror_turns_the_order_of_people_around(videos: list[FilmedVideo]) ->
     shape = MiniShape()
     two = tuple(
         SeenPerson(action=action, looks=(look,), box=box)
-        for action, look, box in (("walk", "shirt_red", (0.1, 0.2, 0.3, 0.9)), ("sit", "shirt_blue", (0.6, 0.2, 0.8, 0.9)))
+        for action, look, box in (
+            ("walk", "shirt_red", (0.1, 0.2, 0.3, 0.9)),
+            ("sit", "shirt_blue", (0.6, 0.2, 0.8, 0.9)),
+        )
     )
     peopled = replace(videos[0], labels=(Seconds(people=two),) * len(videos[0].times_s))
     words = LabelWords.of([peopled])

@@ -17,8 +17,8 @@ from reeltalk.llm.fencing import FENCED
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.speech import Utterance
 from reeltalk.schema.record import Json
+from reeltalk.schema.speech import Utterance
 from reeltalk.video.encode import jpeg
 
 
