@@ -60,6 +60,23 @@ VERBS: Final = {
     "legopp": ("do", "does", "doing", "leg exercises"),
     "plugIn": ("plug", "plugs", "plugging", "in {o}"),
     "plugOut": ("unplug", "unplugs", "unplugging", "{o}"),
+    "give": ("give", "gives", "giving", "{o} to {t}"),
+    "say": ("talk", "talks", "talking", "to {t} about {o}"),
+    "wait": ("wait", "waits", "waiting", "for {o}"),
+    "comfort": ("comfort", "comforts", "comforting", "{o}"),
+    "hug": ("hug", "hugs", "hugging", "{o}"),
+    "wave": ("wave", "waves", "waving", "to {o}"),
+    "smile": ("smile", "smiles", "smiling", ""),
+    "frown": ("frown", "frowns", "frowning", ""),
+    "scowl": ("scowl", "scowls", "scowling", ""),
+    "gasp": ("gasp", "gasps", "gasping", ""),
+    "calm": ("calm", "calms", "calming", "down"),
+    "boil": ("boil", "boils", "boiling", ""),
+    "pop": ("pop", "pops", "popping", ""),
+    "ring": ("ring", "rings", "ringing", ""),
+    "break": ("break", "breaks", "breaking", ""),
+    "spill": ("spill", "spills", "spilling", ""),
+    "cool": ("cool", "cools", "cooling", "down"),
 }
 """By action: base form, third person, gerund, and what follows the verb."""
 
@@ -67,8 +84,8 @@ SPECIAL: Final = {
     ("drink", "mug"): "from {o}",
     ("drink", "waterglass"): "from {o}",
     ("drink", "wineglass"): "from {o}",
-    ("brush", "toothbrush"): "{o} to clean his teeth",
-    ("wash", "barsoap"): "his hands with {o}",
+    ("brush", "toothbrush"): "{o} to clean {his} teeth",
+    ("wash", "barsoap"): "{his} hands with {o}",
     ("sleep", "bed"): "in {o}",
     ("sit", "chair"): "down on {o}",
 }
@@ -93,6 +110,10 @@ _NUMBERS: Final = (
     "twelve",
 )
 
+_WITHOUT_TARGET: Final = {
+    "put": "{o} down", "putIn": "{o} away", "pour": "{o}", "wipe": "with {o}", "scrub": "with {o}", "give": "{o} away",
+    "say": "about {o}",
+}  # fmt: skip
 PHRASAL: Final = frozenset({"grab", "switchOn", "switchOff"})
 """Verbs whose particle may follow the object."""
 FORMS: Final = {"do": 0, "does": 1, "doing": 2}
@@ -120,6 +141,9 @@ def phrase(
     targets: Sequence[str],
     form: str,
     pronouns: Mapping[str, str] | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    his: str = "his",
 ) -> str:
     """The verb phrase of an event, without a subject.
 
@@ -129,22 +153,23 @@ def phrase(
         targets: Objects acted towards; only the first is named.
         form: `do` (put), `does` (puts) or `doing` (putting).
         pronouns: Words to use instead of an object's name, by object.
+        names: What people are called, by person; `the person` by default.
+        his: The possessive pronoun of whoever acts.
     """
-    pronouns = pronouns or {}
+    pronouns, names = pronouns or {}, names or {}
     *heads, rest = VERBS.get(action, (action, f"{action}s", f"{action}ing", "{o}"))
     target = targets[0] if targets else None
     rest = SPECIAL.get((action, class_of(main or "")), rest)
     if action == "pour" and target is not None and class_of(target) == "orchid":
         heads, rest = ["water", "waters", "watering"], "{t} with {o}"
     if main is None:
-        rest = re.sub(r"\s*\b(to|at|on|up|down|onto|off|in|from|with)?\s*\{o\}.*", "", rest)
+        rest = re.sub(r"\s*\b(to|at|on|up|down|onto|off|in|from|with|about|for)?\s*\{o\}.*", "", rest)
     elif target is None:
-        rest = {"put": "{o} down", "putIn": "{o} away", "pour": "{o}", "wipe": "with {o}", "scrub": "with {o}"}.get(
-            action, rest
-        )
+        rest = _WITHOUT_TARGET.get(action, rest)
     words = {
-        "o": pronouns.get(main or "", noun(main or "")),
-        "t": pronouns.get(target or "", noun(target or "")),
+        "o": pronouns.get(main or "", names.get(main or "", noun(main or ""))),
+        "t": pronouns.get(target or "", names.get(target or "", noun(target or ""))),
+        "his": his,
     }
     if target is not None:
         inside = class_of(target) in _IN
@@ -155,6 +180,44 @@ def phrase(
     if main in pronouns and (particle := re.fullmatch(r"(up|on|off) \{o\}", rest)) and action in PHRASAL:
         rest = f"{{o}} {particle[1]}"
     return f"{heads[FORMS[form]]} {rest.format(**words)}".strip()
+
+
+SPEECH: Final = {
+    "greet": ("greet", "greets", "greeting", "{t}", "{t}"),
+    "ask": ("ask", "asks", "asking", "{t} for {o}", "{t} a question"),
+    "offer": ("offer", "offers", "offering", "{t} {o}", "{t} something"),
+    "accept": ("say", "says", "saying", "yes to {t}", "yes to {t}"),
+    "refuse": ("say", "says", "saying", "no to {t}", "no to {t}"),
+    "thank": ("thank", "thanks", "thanking", "{t} for {o}", "{t}"),
+    "apologise": ("apologise", "apologises", "apologising", "to {t}", "to {t}"),
+    "announce": ("tell", "tells", "telling", "{t} about {o}", "{t} the news"),
+    "complain": ("complain", "complains", "complaining", "to {t} about {o}", "to {t}"),
+    "praise": ("praise", "praises", "praising", "{o}", "{t}"),
+    "comfort": ("say", "says", "saying", "something kind to {t}", "something kind to {t}"),
+    "propose": ("make", "makes", "making", "{t} a suggestion", "{t} a suggestion"),
+    "agree": ("agree", "agrees", "agreeing", "with {t}", "with {t}"),
+    "warn": ("warn", "warns", "warning", "{t} about {o}", "{t}"),
+}
+"""By speech act: base form, third person, gerund, and what follows, with a thing that it is about and without one."""
+
+
+def speech_phrase(
+    act: str, about: str | None, listeners: Sequence[str], form: str, *, names: Mapping[str, str] | None = None
+) -> str:
+    """The verb phrase for words that are said, without a subject: `offer Tom the mug`.
+
+    Args:
+        act: One of `SPEECH_ACTS`.
+        about: The thing that is spoken of.
+        listeners: To whom; only the first is named.
+        form: `do`, `does` or `doing`.
+        names: What people and things are called, by name.
+    """
+    names = names or {}
+    *heads, with_thing, without = SPEECH[act]
+    words = {"t": names.get(listeners[0], noun(listeners[0])) if listeners else "somebody"}
+    rest = without if about is None else with_thing
+    return f"{heads[FORMS[form]]} {rest.format(o=names.get(about or '', noun(about or '')), **words)}"
 
 
 def number(n: int) -> str:

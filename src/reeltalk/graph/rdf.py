@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from reeltalk.errors import InputError
-from reeltalk.graph.vocabulary import GRAPH, HOLDING, INSTANCE, NAMESPACES, ONTOLOGY, RDF_TYPE, SPATIAL
+from reeltalk.graph.vocabulary import GRAPH, HOLDING, INSTANCE, NAMESPACES, ONTOLOGY, RDF_TYPE, SPATIAL, class_of
 
 if TYPE_CHECKING:
     import pyoxigraph
@@ -219,6 +219,10 @@ def select_curated(statements: Sequence[T], triples: Sequence[Triple], *, timed:
     }
     if timed:
         relevant |= {triple.subject for triple in triples if triple.predicate == "name"}
+        # Where two things of a class can be told apart, both are needed to know which one is meant.
+        kinds_acted_on = {_class_node(node) for node in relevant}
+        looks = {triple.subject for triple in triples if triple.predicate == "attribute"}
+        relevant |= {node for node in looks if _class_node(node) in kinds_acted_on}
     states = {triple.subject for triple in triples if triple.predicate == "isStateOf" and triple.object in relevant}
     kinds = frozenset(SPATIAL + HOLDING) if timed else frozenset(SPATIAL)
     nearest = {triple.object for triple in triples if triple.predicate == "bbox" and triple.subject in states}
@@ -245,11 +249,16 @@ def select_curated(statements: Sequence[T], triples: Sequence[Triple], *, timed:
             or predicate in COUNTERFACTUAL_PREDICATES
             or predicate == "name"
             or (predicate in ("rdf:type", "agent") and subject in activities)
-            or (predicate == "attribute" and (subject in relevant or subject.startswith("ex:character")))
+            or (predicate == "attribute" and (subject in relevant | activities or subject.startswith("ex:character")))
             or predicate == "nextActivity"
         )
 
     return [statement for statement, triple in zip(statements, triples, strict=True) if kept(triple)]
+
+
+def _class_node(node: str) -> str:
+    """The class in the node of a thing: `ex:mug` for `ex:mug4_scene1`."""
+    return class_of(node.rsplit("_", 1)[0])
 
 
 def _of_agent(triple: Triple) -> bool:

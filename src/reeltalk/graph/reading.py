@@ -155,12 +155,16 @@ class _Reader:
                 )
 
     def _events(self) -> tuple[ActivityEvent, ...]:
+        activities = {triple.subject for triple in self.by_predicate["hasEvent"]}
         single: dict[str, dict[str, Triple]] = defaultdict(dict)
         for predicate in (
             *("action", "mainObject", "situationBeforeEvent", "situationAfterEvent", "from", "to"),
             *("agent", "causedBy", "utterance", "speechAct"),
         ):
             for triple in self.by_predicate[predicate]:
+                # An activity has an agent too, or several.
+                if triple.subject in activities:
+                    continue
                 if predicate in single[triple.subject]:
                     raise self.fail(f"{_local(triple.subject)} has two values of {predicate}", triple)
                 single[triple.subject][predicate] = triple
@@ -171,7 +175,6 @@ class _Reader:
         durations = {t.subject: lengths.get(t.object) for t in self.by_predicate["time:hasDuration"]}
         moments = {triple.subject: triple for triple in self.by_predicate["time:numericPosition"]}
         beginnings = {t.subject: moments.get(t.object) for t in self.by_predicate["time:hasBeginning"]}
-        activities = {triple.subject for triple in self.by_predicate["hasEvent"]}
         found: dict[int, ActivityEvent] = {}
         has_event = {triple.object: triple for triple in self.by_predicate["hasEvent"]}
         for node, triple in has_event.items():
@@ -207,8 +210,7 @@ class _Reader:
             if cause and (found[index].cause or 0) >= index:
                 raise self.fail(f"event {index} is caused by a later event", cause)
         for node, parts in single.items():
-            # An activity has an agent too.
-            if node not in has_event and node not in activities:
+            if node not in has_event:
                 raise self.fail(f"{_local(node)} dangles: no activity has it as an event", next(iter(parts.values())))
         if sorted(found) != list(range(len(found))):
             missing = min(set(range(len(found))) - set(found))

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reeltalk.graph.activity import ActivityGraph, agent_of, people_of
+from reeltalk.graph.naming import attribute_of, called
 from reeltalk.graph.rdf import graph_iri
-from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY, ROOMS, TIME, XSD, class_of
+from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY, ROOMS, TIME, XSD, class_of, is_person
 from reeltalk.schema.intervals import Interval
 
 
@@ -113,10 +114,13 @@ class Story:
         self.graphs = tuple(graphs)
         self.person = person
         self._begins_s = begins_s
+        self._parts: dict[str, Story] = {}
 
     def of(self, person: str) -> "Story":
         """The same scenario with the events of one person alone, numbered anew from 0."""
-        return Story(self.graphs, begins_s=self._begins_s, person=person)
+        if person not in self._parts:
+            self._parts[person] = Story(self.graphs, begins_s=self._begins_s, person=person)
+        return self._parts[person]
 
     @cached_property
     def people(self) -> tuple[str, ...]:
@@ -189,10 +193,29 @@ class Story:
             found.update(graph.attributes)
         return found
 
+    @cached_property
+    def things(self) -> tuple[str, ...]:
+        """All things and rooms that events act on or that have attributes, sorted; people are not among them."""
+        acted = {name for graph in self.graphs for name in graph.main_objects | graph.target_objects}
+        activities = {graph.node.removesuffix(f"_{graph.scene}") for graph in self.graphs}
+        known = acted | self.attributes.keys()
+        return tuple(sorted(name for name in known - activities if not is_person(name)))
+
+    @cached_property
+    def called(self) -> dict[str, str]:
+        """Words for people, and for things of which there are several of a class, by name."""
+        return called(self.people, self.names, self.things, self.attributes)
+
+    @property
+    def lights(self) -> tuple[str | None, ...]:
+        """By activity, `day` or `evening`; None where the graph does not say."""
+        nodes = [(graph, graph.node.removesuffix(f"_{graph.scene}")) for graph in self.graphs]
+        return tuple(attribute_of(graph.attributes.get(node, ()), "light") for graph, node in nodes)
+
     @property
     def agent(self) -> str:
-        """The person's name in the graphs."""
-        return agent_of(self.graphs[0])
+        """The person's name in the graphs; the first one's, if there are several."""
+        return self.person or agent_of(self.graphs[0])
 
     def support_before(self, event: StoryEvent, name: str) -> tuple[str, bool] | None:
         """The support of an object before an event, as (name, True if inside it); None if unknown or ambiguous."""

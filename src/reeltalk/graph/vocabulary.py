@@ -40,6 +40,8 @@ HOLDING: Final = ("holds_rh", "holds_lh")
 """Right and left hand; only full graphs have them."""
 OPPOSITES: Final = {"ON": "OFF", "OFF": "ON", "OPEN": "CLOSED", "CLOSED": "OPEN", "CLEAN": "DIRTY", "DIRTY": "CLEAN"}
 AGENT: Final = "character1"
+PERSON: Final = "character"
+"""The class of people."""
 FEELINGS: Final = {"HAPPY": "happy", "SAD": "sad", "ANGRY": "angry", "SURPRISED": "surprised"}
 """State values of people for feelings, and their words; without one, a person is calm."""
 SPEECH_ACTS: Final = (
@@ -206,6 +208,11 @@ CLAUSES: Final = {
 def class_of(name: str) -> str:
     """The class in an object's name: `kitchentable` for `kitchentable231`."""
     return name.rstrip("0123456789")
+
+
+def is_person(name: str | None) -> bool:
+    """True for the name of a person, such as `character2`."""
+    return name is not None and class_of(name) == PERSON
 
 
 def told_name(name: str) -> str:

@@ -86,19 +86,45 @@ class Checker:
 
     def __init__(self, graphs: Mapping[str, str]) -> None:
         self._engine = engine()
-        self._store = self._engine.Store()
+        quads = []
         for name, text in graphs.items():
             graph = self._engine.NamedNode(graph_iri(name))
-            self._store.extend(
+            quads += [
                 self._engine.Quad(triple.subject, triple.predicate, triple.object, graph)
                 for triple in parse_rdf(text, file=f"{name}.nq")
-            )
+            ]
+        self._quads, self._people = quads, dict[str, Checker]()
+        self._store = self._engine.Store()
+        self._store.bulk_extend(quads)
         self._join(list(graphs))
         scenes = {match[1] for name in graphs if (match := re.search(r"_(scene\d+)$", name.lower()))}
         if len(scenes) != 1:
             raise InputError("the activities of a scenario lie in one environment", file=next(iter(graphs), "graphs"))
         (self._scene,) = scenes
         self._rank()
+
+    def _of(self, person: str) -> "Checker":
+        """A checker whose store has the events of one person alone."""
+        if person not in self._people:
+            agent, has = self._engine.NamedNode(f"{ONTOLOGY}agent"), self._engine.NamedNode(f"{ONTOLOGY}hasEvent")
+            own = self._engine.NamedNode(f"{INSTANCE}{person}_{self._scene}")
+            events = {quad.object for quad in self._quads if quad.predicate == has}
+            other = events - {quad.subject for quad in self._quads if quad.predicate == agent and quad.object == own}
+            part = object.__new__(Checker)
+            part._engine, part._scene, part._people = self._engine, self._scene, {}
+            part._quads = [
+                quad
+                for quad in self._store.quads_for_pattern(None, None, None)
+                if quad.subject not in other
+                and quad.object not in other
+                and not quad.predicate.value.startswith("urn:reeltalk:")
+                and not (quad.predicate == agent and quad.object != own)
+            ]
+            part._store = self._engine.Store()
+            part._store.bulk_extend(part._quads)
+            part._rank()
+            self._people[person] = part
+        return self._people[person]
 
     def _join(self, names: Sequence[str]) -> None:
         """Add `nextActivity` links in the given order; released activity graphs have none."""
@@ -134,6 +160,9 @@ class Checker:
         Returns:
             The answer in the form of a question's key; empty where there is none.
         """
+        if "person" in params:
+            others = {name: value for name, value in params.items() if name != "person"}
+            return self._of(str(params["person"])).answer(kind, others)
         text = checks()[kind] if kind in checks() else linked_checks()[kind]
         for name, value in params.items():
             if name in _NUMBER:

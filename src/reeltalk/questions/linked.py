@@ -12,8 +12,19 @@ from typing import Final
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
-from reeltalk.questions.question import LASTING, PLACINGS, STATE_WORDS, Question, event_key, object_slots, only_object
-from reeltalk.questions.questions import rooms_known
+from reeltalk.questions.question import (
+    LASTING,
+    PLACINGS,
+    STATE_WORDS,
+    Question,
+    act_phrase,
+    event_key,
+    event_slots,
+    object_slots,
+    only_object,
+    thing_words,
+)
+from reeltalk.questions.questions import ask_of_person, rooms_known
 
 DULL: Final = frozenset({"walk", "stand", "turnTo"})
 """Actions that only connect others; no question is about them."""
@@ -34,30 +45,42 @@ def linked_questions(story: Story, boundary: int) -> Iterator[Question]:
         story: The activities of both scenes, the earlier first.
         boundary: The order of the later scene's first event.
     """
-    scenes = _Scenes(story, boundary)
-    for maker in (_objects, _pairs, _repeated, _changed):
-        yield from maker(scenes)
+    whole = _Scenes(story, boundary)
+    if story.person is not None or (len(story.people) == 1 and not story.names):
+        for maker in (*_OF_A_PERSON, _changed):
+            yield from maker(whole)
+        return
+    parts = {event.part for event in whole.after}
+    for person in story.people:
+        own = story.of(person)
+        later = sum(event.part in parts for event in own.events)
+        if 0 < later < len(own.events):
+            scenes = _Scenes(own, len(own.events) - later, between_s=whole.between_s)
+            for maker in _OF_A_PERSON:
+                yield from (ask_of_person(question, person, story) for question in maker(scenes))
+    yield from _changed(whole)
 
 
 class _Scenes:
-    def __init__(self, story: Story, boundary: int) -> None:
+    def __init__(self, story: Story, boundary: int, *, between_s: float | None = None) -> None:
         self.story, self.boundary = story, boundary
         self.before, self.after = story.events[:boundary], story.events[boundary:]
+        self.between_s = self._gap_s() if between_s is None else between_s
 
     @property
     def joined(self) -> bool:
         """True if the later scene starts when the earlier one ends, so nothing unknown happens in between."""
-        return self._between_s < MOST_BETWEEN_S
+        return self.between_s < MOST_BETWEEN_S
 
     @property
     def timed(self) -> bool:
         """True if the graphs give the time between the scenes."""
-        return self._between_s < SAME_TIME_S or all(graph.begins_s is not None for graph in self.story.graphs)
+        return self.between_s < SAME_TIME_S or all(graph.begins_s is not None for graph in self.story.graphs)
 
-    @property
-    def _between_s(self) -> float:
-        last, first = self.before[-1].interval, self.after[0].interval
-        return 0.0 if last is None or first is None else first.start_s - last.end_s
+    def _gap_s(self) -> float:
+        ends = [event.interval.end_s for event in self.before if event.interval is not None]
+        starts = [event.interval.start_s for event in self.after if event.interval is not None]
+        return min(starts) - max(ends) if ends and starts else 0.0
 
     def telling(self, events: Sequence[StoryEvent]) -> list[StoryEvent]:
         """Events of a scene that can be named unambiguously, without walks and turns."""
@@ -65,13 +88,13 @@ class _Scenes:
         return [event for event in events if counts[event.signature] == 1 and event.action not in DULL]
 
 
-def _slots(event: StoryEvent, *, suffix: str = "") -> dict[str, str]:
-    return {f"{form}{suffix}": phrases.phrase(event.action, event.main, event.targets, form) for form in phrases.FORMS}
+def _slots(event: StoryEvent, story: Story, *, suffix: str = "") -> dict[str, str]:
+    return {f"{form}{suffix}": words for form, words in event_slots(event, story).items()}
 
 
-def _does(event: StoryEvent, it: str | None = None) -> str:
+def _does(event: StoryEvent, story: Story, it: str | None = None) -> str:
     pronouns = {it: "them" if phrases.is_plural(it) else "it"} if it else {}
-    return phrases.phrase(event.action, event.main, event.targets, "does", pronouns)
+    return act_phrase(event, story, "does", pronouns)
 
 
 def _seconds(value: float) -> int | None:
@@ -102,7 +125,9 @@ def _objects(scenes: _Scenes) -> Iterator[Question]:
                 key=event_key(later[0]),
                 answer_type="action",
                 params={"object": name, "boundary": scenes.boundary},
-                slots=object_slots(name) | _slots(known, suffix="1") | {"next": _does(later[0], name)},
+                slots=object_slots(name, scenes.story)
+                | _slots(known, scenes.story, suffix="1")
+                | {"next": _does(later[0], scenes.story, name)},
                 evidence=(known, later[0]),
                 focus_object=name,
                 focus_event=later[0].order,
@@ -112,7 +137,7 @@ def _objects(scenes: _Scenes) -> Iterator[Question]:
             key=event_key(earlier[-1]),
             answer_type="action",
             params={"object": name, "boundary": scenes.boundary},
-            slots=object_slots(name) | {"next": _does(earlier[-1], name)},
+            slots=object_slots(name, scenes.story) | {"next": _does(earlier[-1], scenes.story, name)},
             evidence=(earlier[-1],),
             focus_object=name,
         )
@@ -131,7 +156,7 @@ def _places(
         key=found[0],
         answer_type="place",
         params={"object": name, "event": last.order},
-        slots=object_slots(name) | {"place": left},
+        slots=object_slots(name, scenes.story) | {"place": left},
         evidence=(last,),
         focus_object=name,
     )
@@ -144,7 +169,7 @@ def _places(
         key="|".join(sorted((found[0], now[0]))),
         answer_type="place",
         params={"object": name, "event": last.order, "other": end.order},
-        slots=object_slots(name) | {"place1": left, "place": phrases.place_phrase(now[0], inside=now[1])},
+        slots=object_slots(name, scenes.story) | {"place1": left, "place": phrases.place_phrase(now[0], inside=now[1])},
         evidence=(last, end),
         focus_object=name,
     )
@@ -164,7 +189,7 @@ def _states(scenes: _Scenes, name: str, later: Sequence[StoryEvent]) -> Iterator
             key=next(value for value in (a, b) if STATE_WORDS[value] == is_),
             answer_type="choice",
             params={"object": name, "value": a},
-            slots=object_slots(name)
+            slots=object_slots(name, scenes.story)
             | {"a": STATE_WORDS[a], "b": STATE_WORDS[b], "state": is_}
             | {"as": "as before" if was == is_ else f"and no longer {was}"},
             evidence=(later[-1],),
@@ -184,11 +209,11 @@ def _pairs(scenes: _Scenes) -> Iterator[Question]:
                 yield from _purpose(scenes, earlier, later)
                 yield from _source(scenes, earlier, later)
             if rooms and earlier.action == later.action:
-                yield _place(earlier, later)
+                yield _place(scenes, earlier, later)
             if rooms and earlier.action in POSED and later.action in POSED:
                 yield _posture(scenes, earlier, later)
             if earlier.action in LASTING and later.action in LASTING:
-                yield from _longer(earlier, later)
+                yield from _longer(scenes, earlier, later)
             if rooms and earlier.from_room == later.from_room:
                 yield from _rooms(scenes, earlier, later)
                 yield from _apart(scenes, earlier, later, "linked_return")
@@ -212,7 +237,9 @@ def _beside(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterator
             key=event_key(asked),
             answer_type="action",
             params=_params(earlier, later),
-            slots=_slots(later) | _slots(earlier, suffix="1") | {"next": _does(asked)},
+            slots=_slots(later, scenes.story)
+            | _slots(earlier, scenes.story, suffix="1")
+            | {"next": _does(asked, scenes.story)},
             evidence=(earlier, *sorted((later, asked), key=lambda event: event.order)),
             focus_object=only_object(asked),
             focus_event=asked.order,
@@ -230,7 +257,7 @@ def _apart(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent, kind: str) -
         key=str(seconds),
         answer_type="seconds",
         params=_params(earlier, later),
-        slots=_slots(later) | _slots(earlier, suffix="1") | {"n": str(seconds)},
+        slots=_slots(later, scenes.story) | _slots(earlier, scenes.story, suffix="1") | {"n": str(seconds)},
         evidence=(earlier, later),
         focus_object=only_object(later),
         focus_event=later.order,
@@ -254,9 +281,9 @@ def _purpose(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterato
         key=event_key(used),
         answer_type="action",
         params=_params(earlier, later),
-        slots=_slots(earlier, suffix="1")
-        | object_slots(name)
-        | {"purpose": phrases.phrase(used.action, used.main, used.targets, "do", pronouns)},
+        slots=_slots(earlier, scenes.story, suffix="1")
+        | object_slots(name, scenes.story)
+        | {"purpose": act_phrase(used, scenes.story, "do", pronouns)},
         evidence=(earlier, later, used),
         focus_object=name,
         focus_event=used.order,
@@ -272,8 +299,8 @@ def _source(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterator
         key=found[0],
         answer_type="place",
         params=_params(earlier, later),
-        slots=_slots(earlier, suffix="1")
-        | object_slots(later.main)
+        slots=_slots(earlier, scenes.story, suffix="1")
+        | object_slots(later.main, scenes.story)
         | {"place": phrases.place_phrase(found[0], inside=found[1])},
         evidence=(earlier, later),
         focus_object=later.main,
@@ -281,14 +308,14 @@ def _source(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterator
     )
 
 
-def _place(earlier: StoryEvent, later: StoryEvent) -> Question:
+def _place(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Question:
     room = later.from_room or ""
     return Question(
         kind="linked_place",
         key=class_of(room),
         answer_type="room",
         params=_params(earlier, later),
-        slots=_slots(later) | _slots(earlier, suffix="1") | {"room": plain_name(room)},
+        slots=_slots(later, scenes.story) | _slots(earlier, scenes.story, suffix="1") | {"room": plain_name(room)},
         evidence=(earlier, later),
         focus_object=only_object(later),
         focus_event=later.order,
@@ -302,14 +329,14 @@ def _posture(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Questio
         key=posture,
         answer_type="choice",
         params=_params(earlier, later),
-        slots=_slots(later) | _slots(earlier, suffix="1") | {"posture": posture},
+        slots=_slots(later, scenes.story) | _slots(earlier, scenes.story, suffix="1") | {"posture": posture},
         evidence=(earlier, later),
         focus_object=only_object(later),
         focus_event=later.order,
     )
 
 
-def _longer(earlier: StoryEvent, later: StoryEvent) -> Iterator[Question]:
+def _longer(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterator[Question]:
     if earlier.interval is None or later.interval is None:
         return
     longer, shorter = sorted((earlier, later), key=lambda e: -e.interval.duration_s if e.interval else 0.0)
@@ -324,8 +351,8 @@ def _longer(earlier: StoryEvent, later: StoryEvent) -> Iterator[Question]:
         key=str(seconds),
         answer_type="seconds",
         params=_params(earlier, later),
-        slots=_slots(longer)
-        | _slots(shorter, suffix="1")
+        slots=_slots(longer, scenes.story)
+        | _slots(shorter, scenes.story, suffix="1")
         | {"where": where[longer.order], "where1": where[shorter.order], "n": str(seconds)},
         evidence=(earlier, later),
         focus_object=only_object(later) if longer is later else None,
@@ -343,8 +370,8 @@ def _rooms(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterator[
         key="|".join(sorted({class_of(room) for room in names})),
         answer_type="room",
         params=_params(earlier, later),
-        slots=_slots(later)
-        | _slots(earlier, suffix="1")
+        slots=_slots(later, scenes.story)
+        | _slots(earlier, scenes.story, suffix="1")
         | {"rooms": phrases.join_list([f"the {plain_name(room)}" for room in names])},
         evidence=(earlier, *(e for e in between[1:] if e.from_room != e.to_room), later),
         focus_object=only_object(later),
@@ -363,7 +390,7 @@ def _repeated(scenes: _Scenes) -> Iterator[Question]:
             key=str(len(same)),
             answer_type="count",
             params={"signature": event_key(same[0])},
-            slots=_slots(same[0]) | {"times": phrases.times(len(same))},
+            slots=_slots(same[0], scenes.story) | {"times": phrases.times(len(same))},
             evidence=same,
             focus_object=only_object(same[-1]) if len(mains) == 1 else None,
         )
@@ -398,7 +425,13 @@ def _changed(scenes: _Scenes) -> Iterator[Question]:
             key="|".join(names),
             answer_type="object",
             params={"room": room, "boundary": scenes.boundary},
-            slots={"room": plain_name(room), "things": phrases.join_list([phrases.noun(name) for name in names])},
+            slots={
+                "room": plain_name(room),
+                "things": phrases.join_list([thing_words(name, scenes.story) for name in names]),
+            },
             evidence=tuple(event for _, event in things),
             focus_object=names[0] if len(names) == 1 else None,
         )
+
+
+_OF_A_PERSON: Final = (_objects, _pairs, _repeated)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reeltalk.graph import phrases
+from reeltalk.graph.naming import look_of, pronoun_of
 from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of
+from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, is_person
 from reeltalk.schema.dialogue import AnswerKey, KeyType
 
 AnswerType = Literal[
@@ -48,13 +49,19 @@ class Question:
     """The event that *that* means in the next turn."""
     distractors: tuple[str, ...] = ()
     """Wrong options; empty if there are no sensible ones."""
+    person: str | None = None
+    """Whose events it is about, and whose alone count for the answer; None for the whole story. In `params` too."""
+    subject: str | None = None
+    """Whom *he* or *she* means, if the story has several people."""
+    focus_person: str | None = None
+    """Whom *he* or *she* means in the next turn, if the story has several people."""
 
 
-def object_slots(name: str) -> dict[str, str]:
+def object_slots(name: str, story: Story) -> dict[str, str]:
     """Slots for an object: its noun, and pronouns and forms of *to be* that agree with it."""
     plural = phrases.is_plural(name)
     return {
-        "o": phrases.noun(name),
+        "o": thing_words(name, story),
         "it": "them" if plural else "it",
         "it_s": "they" if plural else "it",
         "its": "their" if plural else "its",
@@ -66,9 +73,41 @@ def object_slots(name: str) -> dict[str, str]:
     }
 
 
-def event_slots(event: StoryEvent) -> dict[str, str]:
+def thing_words(name: str, story: Story) -> str:
+    """What a thing or a person is called in a story: `the mug`, `the red mug`, `Tom`."""
+    return story.called.get(name) or phrases.noun(name)
+
+
+def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str, str] | None = None) -> str:
+    """The verb phrase of an event, without a subject; things and people are called as in the story.
+
+    Args:
+        event: The event.
+        story: Its story.
+        form: `do`, `does` or `doing`.
+        pronouns: Words to use instead of an object's name, by object.
+    """
+    if event.speech_act is not None:
+        return phrases.speech_phrase(event.speech_act, event.main, event.targets, form, names=story.called)
+    his = POSSESSIVES[pronoun_of(story.attributes.get(event.agent or story.agent, ()))]
+    return phrases.phrase(event.action, event.main, event.targets, form, pronouns, names=story.called, his=his)
+
+
+POSSESSIVES: Final = {"he": "his", "she": "her"}
+_HIM: Final = {"he": "him", "she": "her"}
+
+
+def person_slots(person: str, story: Story) -> dict[str, str]:
+    """Slots for whom `{he}` means: the name, a description by looks if there is one, and the pronouns."""
+    he = pronoun_of(story.attributes.get(person, ()))
+    look = look_of(person, story.people, story.attributes)
+    slots = {"who": story.called[person], "he": he, "him": _HIM[he], "his": POSSESSIVES[he]}
+    return slots | ({"look": look} if look is not None else {})
+
+
+def event_slots(event: StoryEvent, story: Story) -> dict[str, str]:
     """Slots for an event: its verb phrase as *do*, *does* and *doing*."""
-    return {form: phrases.phrase(event.action, event.main, event.targets, form) for form in phrases.FORMS}
+    return {form: act_phrase(event, story, form) for form in phrases.FORMS}
 
 
 def event_key(event: StoryEvent) -> str:
@@ -85,19 +124,20 @@ def distinct_events(story: Story) -> list[StoryEvent]:
 
 def only_object(event: StoryEvent) -> str | None:
     """The object that *it* means after an event; None if that would be ambiguous."""
-    return event.main if event.main and not event.targets and class_of(event.main) not in ROOMS else None
+    fits = event.main and not event.targets and class_of(event.main) not in ROOMS and not is_person(event.main)
+    return event.main if fits else None
 
 
 def objects_of(story: Story) -> list[str]:
-    """Names of all objects that events act on, without rooms, sorted."""
+    """Names of all objects that events act on, without rooms and people, sorted."""
     names = {event.main for event in story.events if event.main} | {t for e in story.events for t in e.targets}
-    return sorted(name for name in names if class_of(name) not in ROOMS)
+    return sorted(name for name in names if class_of(name) not in ROOMS and not is_person(name))
 
 
 def other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, ...]:
     """Wrong options among the objects of the story; empty if there are too few."""
     wrong = {class_of(r) for r in right}
-    names = sorted({phrases.noun(name) for name in objects_of(story) if class_of(name) not in wrong})
+    names = sorted({thing_words(name, story) for name in objects_of(story) if class_of(name) not in wrong})
     return tuple(draw.sample(names, DISTRACTORS)) if len(names) >= DISTRACTORS else ()
 
 
@@ -130,7 +170,12 @@ def answer_key(question: Question, story: Story) -> AnswerKey:
     Returns:
         The key. Its `among` has no value that is right or has the same words as a right one.
     """
-    return _KEYS[question.kind](question, story)
+    return _KEYS[question.kind](question, story_of(question, story))
+
+
+def story_of(question: Question, story: Story) -> Story:
+    """The events that count for a question: those of its person, or all."""
+    return story if question.person is None or story.person == question.person else story.of(question.person)
 
 
 def _known(question: Question, story: Story, name: str = "event") -> StoryEvent:

@@ -7,9 +7,11 @@ never a guess. `wording.py` puts questions into words, and `checking.py` answers
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from reeltalk.graph import phrases
+from reeltalk.graph.naming import attribute_of, hair_colour
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, plain_name
 from reeltalk.questions.question import (
@@ -20,6 +22,7 @@ from reeltalk.questions.question import (
     ROOM_NAMES,
     STATE_WORDS,
     Question,
+    act_phrase,
     distinct_events,
     event_key,
     event_slots,
@@ -29,6 +32,8 @@ from reeltalk.questions.question import (
     only_object,
     other_counts,
     other_objects,
+    person_slots,
+    thing_words,
 )
 
 
@@ -42,7 +47,7 @@ def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
             key="yes",
             answer_type="yes_no",
             params={"signature": event_key(event)},
-            slots=event_slots(event),
+            slots=event_slots(event, story),
             evidence=(event,),
             focus_object=only_object(event),
             focus_event=event.order,
@@ -56,7 +61,7 @@ def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
             if not event.targets and event.main and other not in done and can_be_done_to(event.action, name):
                 wrong.append((event.action, name))
     for action, name in draw.sample(sorted(set(wrong)), min(len(set(wrong)), len(asked))):
-        slots = {form: phrases.phrase(action, name, (), form) for form in phrases.FORMS}
+        slots = {form: phrases.phrase(action, name, (), form, names=story.called) for form in phrases.FORMS}
         yield Question(
             kind="acts",
             key="no",
@@ -107,12 +112,14 @@ def acts_counted(story: Story, draw: random.Random) -> Iterator[Question]:
         if n == 1 and draw.random() < 0.7:
             continue
         same = tuple(other for other in story.events if other.signature == event.signature)
+        if len({(other.main, other.targets) for other in same}) > 1:
+            continue
         yield Question(
             kind="times",
             key=str(n),
             answer_type="count",
             params={"signature": event_key(event)},
-            slots=event_slots(event) | {"times": phrases.times(n), "option": phrases.times(n)},
+            slots=event_slots(event, story) | {"times": phrases.times(n), "option": phrases.times(n)},
             evidence=same,
             anchor=event.order if n == 1 else None,
             focus_object=only_object(event),
@@ -124,11 +131,11 @@ def other_actions(story: Story, right: StoryEvent, *, draw: random.Random, walki
     """Wrong options among the acts of the story."""
     texts = sorted(
         {
-            phrases.phrase(event.action, event.main, event.targets, "does")
+            act_phrase(event, story, "does")
             for event in story.events
             if event.signature != right.signature and (walking or event.action != "walk")
         }
-        - {phrases.phrase(right.action, right.main, right.targets, "does")}
+        - {act_phrase(right, story, "does")}
     )
     return tuple(draw.sample(texts, DISTRACTORS)) if len(texts) >= DISTRACTORS else ()
 
@@ -142,13 +149,13 @@ def acts_beside_acts(story: Story, draw: random.Random) -> Iterator[Question]:
         for kind, known, asked in (("next_action", first, second), ("previous_action", second, first)):
             if known.order not in unique or known.action == "stand":
                 continue
-            text = phrases.phrase(asked.action, asked.main, asked.targets, "does")
+            text = act_phrase(asked, story, "does")
             yield Question(
                 kind=kind,
                 key=event_key(asked),
                 answer_type="action",
                 params={"event": known.order},
-                slots=event_slots(known) | {"next": text, "option": text},
+                slots=event_slots(known, story) | {"next": text, "option": text},
                 evidence=(known, asked) if known.order < asked.order else (asked, known),
                 anchor=known.order,
                 focus_object=only_object(asked),
@@ -163,15 +170,15 @@ def order_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
     pairs = [(a, b) for n, a in enumerate(events) for b in events[n + 1 :] if b.order - a.order > 1]
     for first, second in draw.sample(pairs, min(len(pairs), 6)):
         one, other = (first, second) if draw.random() < 0.5 else (second, first)
-        doing = phrases.phrase(first.action, first.main, first.targets, "doing")
-        wrong = phrases.phrase(second.action, second.main, second.targets, "doing")
+        doing = act_phrase(first, story, "doing")
+        wrong = act_phrase(second, story, "doing")
         yield Question(
             kind="order",
             key=event_key(first),
             answer_type="choice",
             params={"event": one.order, "other": other.order},
-            slots=event_slots(one)
-            | {"other": phrases.phrase(other.action, other.main, other.targets, "doing"), "first": doing}
+            slots=event_slots(one, story)
+            | {"other": act_phrase(other, story, "doing"), "first": doing}
             | {"option": doing},
             evidence=(first, second),
             distractors=(wrong,),
@@ -192,7 +199,7 @@ def postures(story: Story, draw: random.Random) -> Iterator[Question]:
             key=posture,
             answer_type="choice",
             params={"event": event.order},
-            slots=event_slots(event) | {"posture": posture, "option": posture},
+            slots=event_slots(event, story) | {"posture": posture, "option": posture},
             evidence=(event,),
             anchor=event.order,
             focus_object=only_object(event),
@@ -223,13 +230,13 @@ def reasons_for_acts(story: Story, draw: random.Random) -> Iterator[Question]:
                 or following.action not in PURPOSEFUL
             ):
                 continue
-            purpose = phrases.phrase(following.action, following.main, following.targets, "do")
+            purpose = act_phrase(following, story, "do")
             yield Question(
                 kind="why_room",
                 key=event_key(following),
                 answer_type="action",
                 params={"event": event.order},
-                slots=event_slots(before) | {"room": plain_name(event.main), "purpose": purpose},
+                slots=event_slots(before, story) | {"room": plain_name(event.main), "purpose": purpose},
                 evidence=(event, following),
                 focus_object=only_object(following),
                 focus_event=following.order,
@@ -244,8 +251,7 @@ def reasons_for_acts(story: Story, draw: random.Random) -> Iterator[Question]:
                 key=event_key(following),
                 answer_type="action",
                 params={"event": event.order},
-                slots=object_slots(event.main)
-                | {"purpose": phrases.phrase(following.action, following.main, following.targets, "do", pronouns)},
+                slots=object_slots(event.main, story) | {"purpose": act_phrase(following, story, "do", pronouns)},
                 evidence=(event, following),
                 focus_object=event.main,
                 focus_event=following.order,
@@ -273,7 +279,7 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
             key=event.main,
             answer_type="object",
             params={},
-            slots=object_slots(event.main) | {"option": phrases.noun(event.main)},
+            slots=object_slots(event.main, story) | {"option": thing_words(event.main, story)},
             evidence=(event,),
             focus_object=event.main,
             focus_event=event.order,
@@ -287,7 +293,8 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
             key="|".join(sorted(names)),
             answer_type="list",
             params={"object": grabs[0].main or ""},
-            slots=object_slots(grabs[0].main or "") | {"list": phrases.join_list([phrases.noun(n) for n in names])},
+            slots=object_slots(grabs[0].main or "", story)
+            | {"list": phrases.join_list([thing_words(n, story) for n in names])},
             evidence=tuple(event for event in grabs if event.main != grabs[0].main),
             anchor=grabs[0].main,
         )
@@ -307,7 +314,9 @@ def things_after(story: Story, draw: random.Random) -> Iterator[Question]:
             key=later.main,
             answer_type="object",
             params={"event": event.order},
-            slots=object_slots(later.main) | event_slots(event) | {"option": phrases.noun(later.main)},
+            slots=object_slots(later.main, story)
+            | event_slots(event, story)
+            | {"option": thing_words(later.main, story)},
             evidence=(event, later),
             anchor=event.order,
             focus_object=later.main,
@@ -338,7 +347,7 @@ def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
             key=found[0],
             answer_type="place",
             params={"object": name},
-            slots=object_slots(name) | {"place": text, "option": text},
+            slots=object_slots(name, story) | {"place": text, "option": text},
             evidence=(event,),
             anchor=name,
             focus_object=name,
@@ -353,7 +362,7 @@ def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
                     key="yes" if before[0] == found[0] else "no",
                     answer_type="yes_no",
                     params={"object": name},
-                    slots=object_slots(name),
+                    slots=object_slots(name, story),
                     evidence=(grab, event),
                     anchor=name,
                     focus_object=name,
@@ -384,7 +393,7 @@ def things_counted(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Colours of things, their final states, and if they are closed again."""
+    """Colours of things, and their final states."""
     classes = Counter(class_of(name) for name in objects_of(story))
     for name in objects_of(story):
         colours = [
@@ -398,7 +407,7 @@ def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
                 key=colours[0],
                 answer_type="colour",
                 params={"object": name},
-                slots=object_slots(name) | {"colour": colours[0], "option": colours[0]},
+                slots=object_slots(name, story) | {"colour": colours[0], "option": colours[0]},
                 evidence=shown,
                 anchor=name,
                 focus_object=name,
@@ -413,7 +422,7 @@ def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
                     key=now[0],
                     answer_type="choice",
                     params={"object": name, "value": a},
-                    slots=object_slots(name)
+                    slots=object_slots(name, story)
                     | {"a": STATE_WORDS[a], "b": STATE_WORDS[b], "state": STATE_WORDS[now[0]]}
                     | {"option": STATE_WORDS[now[0]]},
                     evidence=shown,
@@ -421,19 +430,25 @@ def looks_and_states(story: Story, draw: random.Random) -> Iterator[Question]:
                     focus_object=name,
                     distractors=(STATE_WORDS[OPPOSITES[now[0]]],),
                 )
+
+
+def closings(story: Story, draw: random.Random) -> Iterator[Question]:
+    """If what the person opens is closed again."""
+    for name in objects_of(story):
         opens = [event for event in story.events if event.action == "open" and event.main == name]
-        if len(opens) == 1:
-            closes = [e for e in story.events if e.action == "close" and e.main == name and e.order > opens[0].order]
-            yield Question(
-                kind="closes_again",
-                key="yes" if closes else "no",
-                answer_type="yes_no",
-                params={"object": name},
-                slots=object_slots(name),
-                evidence=(opens[0], closes[0]) if closes else (),
-                anchor=name,
-                focus_object=name,
-            )
+        if len(opens) != 1:
+            continue
+        closes = [e for e in story.events if e.action == "close" and e.main == name and e.order > opens[0].order]
+        yield Question(
+            kind="closes_again",
+            key="yes" if closes else "no",
+            answer_type="yes_no",
+            params={"object": name},
+            slots=object_slots(name, story),
+            evidence=(opens[0], closes[0]) if closes else (),
+            anchor=name,
+            focus_object=name,
+        )
 
 
 def cleaning(story: Story, draw: random.Random) -> Iterator[Question]:
@@ -448,7 +463,7 @@ def cleaning(story: Story, draw: random.Random) -> Iterator[Question]:
             continue
         ((action, tool),) = tools[target]
         same = tuple(e for e in story.events if e.action == action and e.main == tool and target in e.targets)
-        slots = object_slots(tool) | {"t": phrases.noun(target), "option": phrases.noun(tool)}
+        slots = object_slots(tool, story) | {"t": thing_words(target, story), "option": thing_words(tool, story)}
         yield Question(
             kind="tool",
             key=tool,
@@ -464,7 +479,7 @@ def cleaning(story: Story, draw: random.Random) -> Iterator[Question]:
             key=f"{action}|{class_of(tool)}",
             answer_type="action",
             params={"object": target},
-            slots=slots | {f: phrases.phrase(action, tool, (target,), f, {target: "it"}) for f in phrases.FORMS},
+            slots=slots | {form: act_phrase(same[0], story, form, {target: "it"}) for form in phrases.FORMS},
             evidence=same,
             focus_object=tool,
         )
@@ -481,13 +496,13 @@ def uses(story: Story, draw: random.Random) -> Iterator[Question]:
         if used is None:
             continue
         pronouns = {name: "them" if phrases.is_plural(name) else "it"}
-        does = phrases.phrase(used.action, used.main, used.targets, "does", pronouns)
+        does = act_phrase(used, story, "does", pronouns)
         yield Question(
             kind="use",
             key=event_key(used),
             answer_type="action",
             params={"object": name},
-            slots=object_slots(name) | {"next": does},
+            slots=object_slots(name, story) | {"next": does},
             evidence=(grab, used),
             anchor=name,
             focus_object=name,
@@ -562,7 +577,7 @@ def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
             key=class_of(event.from_room),
             answer_type="room",
             params={"event": event.order},
-            slots=event_slots(event) | {"room": room, "option": f"the {room}"},
+            slots=event_slots(event, story) | {"room": room, "option": f"the {room}"},
             evidence=(event,),
             anchor=event.order,
             focus_object=only_object(event),
@@ -577,7 +592,7 @@ def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
         if not inside or inside[0].from_room != room:
             continue
         first = inside[0]
-        does = phrases.phrase(first.action, first.main, first.targets, "does")
+        does = act_phrase(first, story, "does")
         yield Question(
             kind="first_in_room",
             key=str(first.order),
@@ -592,11 +607,12 @@ def rooms_asked(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def looks_of_the_person(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Colours of clothes and hair, and how many people there are."""
-    looks = dict(value.split("_", 1) for value in story.attributes.get(story.agent, ()) if "_" in value)
+    """Colours of clothes and hair."""
+    own = story.attributes.get(story.agent, ())
+    looks = {part: colour for part in PARTS if (colour := attribute_of(own, part)) is not None}
     for part, colour in sorted(looks.items()):
         plural = part == "trousers"
-        word_ = {"yellow": "blond"}.get(colour, colour) if part == "hair" else colour
+        word_ = hair_colour(colour) if part == "hair" else colour
         others = [c for c in ("red", "blue", "green", "black", "brown", "grey", "white", "purple") if c != word_]
         yield Question(
             kind="clothes_colour",
@@ -613,22 +629,35 @@ def looks_of_the_person(story: Story, draw: random.Random) -> Iterator[Question]
             },
             distractors=tuple(draw.sample(others, DISTRACTORS)),
         )
-    if looks:
-        yield Question(
-            kind="people_count",
-            key="1",
-            answer_type="count",
-            params={},
-            slots={"n": "one", "option": "one"},
-            distractors=("two", "three", "none"),
-        )
 
 
-def how_long(story: Story, draw: random.Random) -> Iterator[Question]:
-    """Lengths of the video and of lasting acts."""
-    if story.duration_s is None:
+PARTS: Final = ("hair", "shirt", "trousers")
+
+
+def people_counted(story: Story, draw: random.Random) -> Iterator[Question]:
+    """How many people there are, if the graphs tell what they look like."""
+    if not any(attribute_of(story.attributes.get(person, ()), part) for person in story.people for part in PARTS):
         return
-    whole = _rounded(story.duration_s)
+    n = len(story.people)
+    yield Question(
+        kind="people_count",
+        key=str(n),
+        answer_type="count",
+        params={},
+        slots={"n": phrases.number(n), "are_n": "is" if n == 1 else "are", "people": "person" if n == 1 else "people"}
+        | {"option": phrases.number(n)},
+        distractors=tuple(word for word in ("one", "two", "three", "four") if word != phrases.number(n)),
+    )
+
+
+def length_of_the_video(story: Story, draw: random.Random) -> Iterator[Question]:
+    """The length of the video."""
+    lengths = [graph.duration_s for graph in story.graphs]
+    known = [length for length in lengths if length is not None]
+    # What is filmed between two activities is in no graph.
+    if story.duration_s is None or len(known) < len(lengths) or abs(sum(known) - story.duration_s) > UNTOLD_S:
+        return
+    whole = _rounded(sum(known))
     yield Question(
         kind="video_length",
         key=str(whole),
@@ -637,6 +666,12 @@ def how_long(story: Story, draw: random.Random) -> Iterator[Question]:
         slots={"n": str(whole), "option": f"about {whole} seconds"},
         distractors=tuple(f"about {round(whole * f)} seconds" for f in (0.4, 1.7, 2.5)),
     )
+
+
+def lengths_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
+    """Lengths of lasting acts."""
+    if story.duration_s is None:
+        return
     seen = set()
     for event in story.events:
         if event.action not in LASTING or event.signature in seen:
@@ -650,12 +685,16 @@ def how_long(story: Story, draw: random.Random) -> Iterator[Question]:
             key=str(seconds),
             answer_type="seconds",
             params={"signature": event_key(event)},
-            slots=event_slots(event) | {"n": str(seconds), "option": f"about {seconds} seconds"},
+            slots=event_slots(event, story) | {"n": str(seconds), "option": f"about {seconds} seconds"},
             evidence=same,
             anchor=event.order if len(same) == 1 else None,
             focus_object=only_object(event),
             distractors=tuple(f"about {n} seconds" for n in (seconds * 2 + 1, seconds * 3 + 2, seconds * 5 + 3)),
         )
+
+
+UNTOLD_S: Final = 0.5
+"""Most seconds of a video outside its activities, so that these tell its length."""
 
 
 def _rounded(seconds: float) -> int:
@@ -682,7 +721,7 @@ def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
             key="refusal",
             answer_type="refusal",
             params={"event": event.order},
-            slots=event_slots(event),
+            slots=event_slots(event, story),
         )
     yield Question(kind="unknown_person", key="refusal", answer_type="refusal", params={}, slots={})
 
@@ -690,15 +729,37 @@ def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
 def questions(story: Story, *, seed: int = 0) -> list[Question]:
     """All questions that a story's graphs can answer, in a fixed order.
 
+    In a story of several people, questions about what somebody does are asked for each person.
+
     Args:
         story: The scenario.
         seed: Chooses the absent things and acts to ask for.
     """
     draw = random.Random(f"questions {seed}")
-    return [question for maker in _MAKERS for question in maker(story, draw)]
+    if story.person is not None or (len(story.people) == 1 and not story.names):
+        return [question for maker in (*_OF_A_PERSON, *_OF_THE_STORY) for question in maker(story, draw)]
+    found = []
+    for person in story.people:
+        own = story.of(person)
+        if own.events:
+            made = (question for maker in _OF_A_PERSON for question in maker(own, draw))
+            found += [ask_of_person(question, person, story) for question in made]
+    return found + [question for maker in _OF_THE_STORY for question in maker(story, draw)]
 
 
-_MAKERS: Final = (
+def ask_of_person(question: Question, person: str, story: Story) -> Question:
+    """A question about one person in a story of several."""
+    return replace(
+        question,
+        params={**question.params, "person": person},
+        slots={**question.slots, **person_slots(person, story)},
+        person=person,
+        subject=person,
+        focus_person=person,
+    )
+
+
+_OF_A_PERSON: Final = (
     first_and_last_things,
     things_after,
     acts_done,
@@ -710,10 +771,11 @@ _MAKERS: Final = (
     things_counted,
     looks_of_the_person,
     postures,
-    looks_and_states,
+    closings,
     reasons_for_acts,
     cleaning,
-    how_long,
+    lengths_of_acts,
     uses,
     refusals,
 )
+_OF_THE_STORY: Final = (looks_and_states, people_counted, length_of_the_video)

@@ -17,9 +17,10 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.graph import phrases
+from reeltalk.graph.naming import SOMEBODY
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
-from reeltalk.questions.question import Question, answer_key
+from reeltalk.questions.question import Question, answer_key, story_of
 from reeltalk.questions.questions import questions
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
 from reeltalk.schema.intervals import Interval
@@ -33,6 +34,8 @@ LESSONS: Final = "lessons"
 """Used instead of a split: the forms of train and more forms that no benchmark uses, for training from scratch."""
 FOLLOW_UP_SHARE: Final = 0.45
 """Probability that a turn refers to the one before if it can. Reference is a frequent type in VDAct."""
+GOING_ON_SHARE: Final = 0.5
+"""Probability that a turn that does not refer to a thing or act is about the person of the one before, if it can."""
 MOST_OF_A_KIND: Final = 2
 """Most questions of one kind in a dialogue."""
 
@@ -127,6 +130,13 @@ class WordedQuestion:
     answer: str
     rests: bool
     """True if it refers to the turn before."""
+    anchored: bool = False
+    """True if its *it* or *that* does; otherwise its *he* or *she*."""
+
+    @property
+    def refers_to(self) -> str | None:
+        """The person whom its *he* or *she* means, if only the turn before tells."""
+        return self.question.subject if self.rests and not self.anchored else None
 
 
 def write_dialogue(
@@ -152,17 +162,18 @@ def write_dialogue(
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
         open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
-        follow = [q for q in open_ if last is not None and rests_on(q, last) and forms_of(q.kind, split, ref=True)]
-        fresh = [q for q in open_ if forms_of(q.kind, split, ref=False)]
+        follow = [q for q in open_ if last is not None and rests_on(q, last) and fitting_forms(q, split, ref=True)]
+        fresh = [q for q in open_ if fitting_forms(q, split, ref=False)]
         rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE
-        options = follow if rests else fresh
+        going_on = [q for q in fresh if last is not None and goes_on(q, last)]
+        options = follow if rests else going_on if going_on and draw.random() < GOING_ON_SHARE else fresh
         if not options:
             break
         weights = [1.0 / (1 + kinds[q.kind]) / sum(o.kind == q.kind for o in options) for q in options]
         question = draw.choices(options, weights)[0]
         kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
-        chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests))
+        chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last))
     at = story.duration_s if asked_at_s is None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
 
@@ -176,11 +187,24 @@ def rests_on(question: Question, last: Question) -> bool:
     """True if *it* or *that* in a question can mean the subject of the turn before."""
     if question.anchor is None:
         return False
-    return question.anchor == (last.focus_event if isinstance(question.anchor, int) else last.focus_object)
+    if isinstance(question.anchor, int):
+        return question.anchor == last.focus_event and question.person == last.person
+    return question.anchor == last.focus_object
+
+
+def goes_on(question: Question, last: Question) -> bool:
+    """True if *he* or *she* in a question can mean the person of the turn before."""
+    return question.subject is not None and question.subject == last.focus_person
 
 
 def word_question(
-    question: Question, *, split: str, draw: random.Random, first: bool = False, rests: bool = False
+    question: Question,
+    *,
+    split: str,
+    draw: random.Random,
+    first: bool = False,
+    rests: bool = False,
+    last: Question | None = None,
 ) -> WordedQuestion:
     """Put a question and its answer into words.
 
@@ -189,33 +213,73 @@ def word_question(
         split: The split whose surface forms are used.
         draw: Chooses among them.
         first: True in the first turn of a dialogue, so that the person is named.
-        rests: Use a form that refers to the turn before.
+        rests: Use a form whose *it* or *that* refers to the turn before.
+        last: The question of the turn before. In a story of several people, *he* or *she* can mean its person.
     """
-    name, template = draw.choice(forms_of(question.kind, split, ref=rests))
+    name, template = draw.choice(fitting_forms(question, split, ref=rests))
     spec = form_of(question.kind)
     answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
-    text = fill_form(template, question.slots, named=first or draw.random() < 0.3)
+    named = first or draw.random() < 0.3
+    slots = question.slots
+    if question.subject is not None:
+        # With several people, a pronoun needs a turn before that is about the person.
+        same = (
+            last is not None and not first and (goes_on(question, last) or (rests and question.person == last.person))
+        )
+        named = named or not same
+        if named and "look" in slots and "his}" not in template.lower() and draw.random() < LOOK_SHARE:
+            slots = {**slots, "who": slots["look"]}
+    text = fill_form(template, slots, named=named)
     answer = fill_form(draw.choice(answers), question.slots, named=False)
-    return WordedQuestion(question, name, template, phrases.sentence(text), phrases.sentence(answer), rests)
+    by_person = question.subject is not None and not named and names_person(template)
+    return WordedQuestion(
+        question,
+        name,
+        template,
+        phrases.sentence(text),
+        phrases.sentence(answer),
+        rests=rests or by_person,
+        anchored=rests,
+    )
+
+
+LOOK_SHARE: Final = 0.3
+"""Probability that a person is described by looks and not named."""
+
+
+def fitting_forms(question: Question, split: str, *, ref: bool) -> list[tuple[str, str]]:
+    """The forms of a split that ask a question: those that say who is meant, if it is about one of several people."""
+    found = forms_of(question.kind, split, ref=ref)
+    return found if question.person is None else [form for form in found if names_person(form[1])]
 
 
 def fill_form(template: str, slots: Mapping[str, str], *, named: bool) -> str:
     """Fill in the slots. With `named` the first mention of the person is a noun, the others are pronouns."""
     mentioned = not named
+    person = slots.get("who", SOMEBODY)
 
     def put(match: re.Match[str]) -> str:
         nonlocal mentioned
         slot = match[1]
-        person = {"he": "the person", "him": "the person", "his": "the person's"}
-        if slot.lower() in ("he", "he2", "him", "his"):
+        if slot.lower() in _PERSON:
             plain = slot.lower().rstrip("2")
-            text = person[plain] if not mentioned else plain
+            text = f"{person}'s" if plain == "his" else person
+            if mentioned:
+                text = slots.get(plain, plain)
             mentioned = True
         else:
             text = slots[slot.lower()] if slot.lower() in slots else slots[slot]
         return text[:1].upper() + text[1:] if slot[0].isupper() else text
 
     return re.sub(r"\{(\w+)\}", put, template)
+
+
+_PERSON: Final = ("he", "he2", "him", "his")
+
+
+def names_person(template: str) -> bool:
+    """True if a surface form has a slot for the person whom it is about."""
+    return any(slot.lower() in _PERSON for slot in re.findall(r"\{(\w+)\}", template))
 
 
 def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
@@ -227,7 +291,7 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         draw: Shuffles the options.
         asked_at_s: Time of the question in seconds.
     """
-    question = asked.question
+    question, story = asked.question, story_of(asked.question, story)
     shown = [event.interval for event in question.evidence if event.interval is not None]
     if not question.evidence and question.answer_type != "refusal" and story.interval is not None:
         shown = [story.interval]
@@ -243,8 +307,12 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
         "answer_type": question.answer_type,
         "answer_key": question.key,
         "params": dict(question.params),
-        REFERS_TO: _name(question.anchor, story) if asked.rests else None,
-        SPEAKS_OF: [name for name in (question.focus_object, _name(question.focus_event, story)) if name is not None],
+        REFERS_TO: asked.refers_to if not asked.anchored else _name(question.anchor, story),
+        SPEAKS_OF: [
+            name
+            for name in (question.focus_object, _name(question.focus_event, story), question.focus_person)
+            if name is not None
+        ],
     }
     return Turn(
         question=asked.text,
