@@ -1,33 +1,62 @@
-"""Activities: recipes that become VirtualHome programs in a given house and situation.
+"""Scenes: recipes that become scripts, and scripts that people carry out in a given house and situation.
 
-The recipes are in `activities.txt`. If an earlier activity moved an object, it is fetched from its new place. An
-impossible step raises `CannotError`.
+The recipes are in `activities.txt`. Each use of one draws anew what its lines leave open: who acts, which of several
+things is taken, where it ends, which part of the story follows, and in which order.
 """
 
+import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from reeltalk.graph.vocabulary import CATEGORIES
+from reeltalk.graph.vocabulary import CATEGORIES, SPEECH_ACTS
 from reeltalk.world.house import ROOM_ORDER, House
-from reeltalk.world.simulation import do, location
-from reeltalk.world.situation import CannotError, Command, ProgramStep, Situation
+from reeltalk.world.performance import Line, carry_out_script
+from reeltalk.world.situation import CannotError, ProgramStep, Situation
+from reeltalk.world.talk import Talk
 
 RECIPES: Final = Path(__file__).parent / "activities.txt"
-NEAR_M: Final = 0.6
-"""Within this distance the person need not walk."""
+_OPEN: Final = {"[": "]", "(": ")", "<": ">"}
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Lines and blocks. `kind` is `[` for a choice of parts, `(` for an optional part, `<` for parts in any order."""
+
+    kind: str
+    parts: tuple[tuple["str | _Block", ...], ...]
 
 
 @dataclass(frozen=True)
 class Activity:
+    """A recipe."""
+
     name: str
     """A name such as `Drink_milk`."""
     category: str
     """One of VDAct's twelve categories."""
-    lines: tuple[tuple[str, ...], ...]
+    roles: tuple[str, ...]
+    """The people whom it needs, such as `A` and `B`."""
+    room: str | None
+    """Class of the room in which it begins, if it matters."""
+    lines: tuple["str | _Block", ...]
+
+    def script(self, cast: Mapping[str, str], draw: random.Random) -> list[Line]:
+        """A script with everything drawn that the recipe leaves open.
+
+        Args:
+            cast: The person of each role.
+            draw: Decides.
+        """
+        chosen: dict[str, str] = {}
+        return [
+            _line(text, cast, chosen, draw, self.name)
+            for text in _drawn(self.lines, draw)
+            if not _let(text, chosen, draw)
+        ]
 
 
 @cache
@@ -35,116 +64,114 @@ def activities() -> dict[str, Activity]:
     """All recipes by name."""
     made: dict[str, Activity] = {}
     for block in re.split(r"^= ", RECIPES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        head, *lines = [line for line in block.splitlines() if line.strip()]
-        name, category = head.split()
+        head, *lines = [line.strip() for line in block.splitlines() if line.strip()]
+        name, category, roles, *room = head.split()
         if category not in CATEGORIES:
             raise ValueError(f"{name}: {category!r} is no category")
-        made[name] = Activity(name, category, tuple(tuple(line.split()) for line in lines))
+        if room and room[0] not in ROOM_ORDER:
+            raise ValueError(f"{name}: {room[0]!r} is no room")
+        rest = list(lines)
+        parts = _parts(rest, name, "")
+        if rest or len(parts) != 1:
+            raise ValueError(f"{name}: a part ends that did not begin")
+        made[name] = Activity(name, category, tuple(roles), room[0] if room else None, parts[0])
     return made
 
 
-def perform(house: House, activity: Activity, start: Situation) -> list[ProgramStep]:
-    """Carry out a recipe.
+def _parts(lines: list[str], name: str, end: str) -> tuple[tuple["str | _Block", ...], ...]:
+    """Reads parts up to the line `end`, and takes them off the list."""
+    parts: list[list[str | _Block]] = [[]]
+    while lines:
+        line = lines.pop(0)
+        if line == end:
+            return tuple(tuple(part) for part in parts)
+        if line in _OPEN:
+            parts[-1].append(_Block(line, _parts(lines, name, _OPEN[line])))
+        elif line == "/":
+            parts.append([])
+        elif line in _OPEN.values():
+            raise ValueError(f"{name}: {line} ends a part that did not begin")
+        else:
+            parts[-1].append(line)
+    if end:
+        raise ValueError(f"{name}: a part does not end; expected {end}")
+    return tuple(tuple(part) for part in parts)
+
+
+def _drawn(items: Sequence["str | _Block"], draw: random.Random) -> list[str]:
+    lines: list[str] = []
+    for item in items:
+        if isinstance(item, str):
+            if not item.startswith("? ") or draw.random() < 0.5:
+                lines.append(item.removeprefix("? "))
+        elif item.kind == "[":
+            lines += _drawn(draw.choice(item.parts), draw)
+        elif item.kind == "(":
+            lines += _drawn(item.parts[0], draw) if draw.random() < 0.5 else []
+        else:
+            for part in draw.sample(item.parts, len(item.parts)):
+                lines += _drawn(part, draw)
+    return lines
+
+
+def _let(text: str, chosen: dict[str, str], draw: random.Random) -> bool:
+    """Draws a word for the whole script, if the line asks for that."""
+    match = re.fullmatch(r"let (\w+) = (\S+)", text)
+    if match is None:
+        return False
+    chosen[match[1]] = draw.choice(match[2].split("|"))
+    return True
+
+
+def _line(text: str, cast: Mapping[str, str], chosen: Mapping[str, str], draw: random.Random, name: str) -> Line:
+    plain = re.sub(r"\{([^}]*)\}", lambda match: draw.choice(match[1].split("|")), text)
+    after = plain.startswith("& ")
+    who, verb, *words = plain.removeprefix("& ").split()
+    role = draw.choice(who.split("|"))
+    if role != "-" and role not in cast:
+        raise ValueError(f"{name}: {text!r} begins with no role")
+    person = None if role == "-" else cast[role]
+    found: list[str] = []
+    for word in words:
+        stem, mark, label = word.partition(".")
+        if all(part in cast for part in word.split("+")):
+            found += [cast[part] for part in word.split("+")]
+        else:
+            found.append(chosen.get(stem, stem) + mark + label)
+    if verb == "say":
+        act = next((word for word in found if word in SPEECH_ACTS), None)
+        if act is None:
+            raise ValueError(f"{name}: {text!r} has no speech act")
+        return Line(person, "say", (act, *(word for word in found if word != act)), after=after)
+    return Line(person, verb, tuple(found), after=after)
+
+
+def perform(
+    house: House, activity: Activity, start: Situation, start_s: float = 0.0, *, seed: str = "0"
+) -> list[ProgramStep]:
+    """Carry out a recipe with the first people of a situation.
 
     Args:
         house: The house.
         activity: The activity.
         start: The situation before it.
+        start_s: When its first step begins.
+        seed: Decides everything that the recipe leaves open.
 
     Returns:
-        The steps of the resulting program.
+        The steps in the order in which they take effect.
 
     Raises:
         CannotError: The house lacks something, or a step cannot be done.
     """
-    planner = _Planner(house, start)
-    for line in activity.lines:
-        planner.line(line)
-    if planner.situation.agent.held:
-        raise CannotError(f"{activity.name} ends with {planner.situation.agent.held[0]} in a hand")
-    return planner.steps
+    cast = dict(zip(activity.roles, start.people, strict=False))
+    if len(cast) < len(activity.roles):
+        raise CannotError(f"{activity.name} needs {len(activity.roles)} people")
+    lines = activity.script(cast, random.Random(f"script {seed}"))
+    lines += [Line(person, "leave") for person in cast.values()]
+    return list(carry_out_script(house, lines, start, start_s, seed=seed, talk=Talk(set())).steps)
 
 
 def program(steps: Sequence[ProgramStep]) -> str:
-    """The program that was carried out, with one command per line."""
-    return "".join(f"{step.command.line}\n" for step in steps)
-
-
-class _Planner:
-    def __init__(self, house: House, start: Situation) -> None:
-        self.house, self.situation = house, start
-        self.steps: list[ProgramStep] = []
-
-    def line(self, words: tuple[str, ...]) -> None:
-        verb, names = words[0], [self._find(word) for word in words[1:]]
-        if verb == "go":
-            self._go(names[0])
-        elif verb == "fetch":
-            self._fetch(names[0])
-        elif verb == "place":
-            self._go(names[1])
-            self._do("put", *names)
-        elif verb == "stow":
-            self._stow(*names)
-        else:
-            self._do(verb, *names)
-
-    def _do(self, action: str, *names: str) -> None:
-        step = do(self.house, Command(action, names[0] if names else None, tuple(names[1:])), self.situation)
-        self.steps.append(step)
-        self.situation = step.after
-
-    def _find(self, word: str) -> str:
-        """The object that a word of a recipe means in this situation."""
-        room_class, _, class_name = word.rpartition(":")
-        if class_name in ROOM_ORDER:
-            return next(name for name, room in self.house.rooms.items() if room.class_name == class_name)
-        rooms = {name: room.class_name for name, room in self.house.rooms.items()}
-        found = [
-            thing.name for thing in self.house.of_class(class_name) if not room_class or rooms[thing.room] == room_class
-        ]
-        if not found:
-            raise CannotError(f"this house has no {class_name}")
-        # If there are several, the one in the person's room, otherwise the first.
-        here = [name for name in found if self.situation.things[name].room == self.situation.agent.room]
-        return (here or found)[0]
-
-    def _go(self, name: str) -> None:
-        # The previous activity may have ended on the floor or on a seat.
-        if self.situation.agent.posture != "stand":
-            self._do("stand")
-        agent = self.situation.agent
-        room, x_m = location(self.house, self.situation, name)
-        if name in self.house.rooms:
-            if agent.room != room:
-                self._do("walk", name)
-        elif agent.room != room or abs(agent.x_m - x_m) > NEAR_M:
-            if agent.room != room:
-                self._do("walk", room)
-            self._do("walk", name)
-
-    def _fetch(self, name: str) -> None:
-        if name in self.situation.agent.held:
-            return
-        state = self.situation.things[name]
-        holder = state.support if state.inside and state.support in self.situation.things else None
-        if holder is None:
-            self._go(name)
-            self._do("grab", name)
-            return
-        self._go(holder)
-        closed = "CLOSED" in self.situation.things[holder].values
-        if closed:
-            self._do("open", holder)
-        self._do("grab", name)
-        if closed:
-            self._do("close", holder)
-
-    def _stow(self, name: str, holder: str) -> None:
-        self._go(holder)
-        closed = "CLOSED" in self.situation.things[holder].values
-        if closed:
-            self._do("open", holder)
-        self._do("putIn", name, holder)
-        if closed:
-            self._do("close", holder)
+    """The program that was carried out, with one command per line. Changes that nobody does are left out."""
+    return "".join(f"{step.command.line}\n" for step in steps if step.command.person is not None)

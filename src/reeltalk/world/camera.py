@@ -1,34 +1,68 @@
-"""Draws steps as frames: the view of a camera in the house at each moment.
+"""Draws steps as frames: what the camera shows of the house and its people at each moment.
 
-`switching` cuts between the whole room and a nearer view of the person's action, and follows the person from room to
-room; `fixed` always shows the whole room. Frames depend only on the house, the steps and the view.
+Frames depend only on the house, the steps and the view. Objects at rest, and people at rest, are drawn once and kept
+until something about them changes.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.graph.vocabulary import AGENT, class_of, plain_name
+from reeltalk.graph.vocabulary import class_of, plain_name
 from reeltalk.schema.knowledge import Box
 from reeltalk.video.canvas import Canvas, Picture, Point, Stencil
-from reeltalk.world.figure import draw_person, posed
-from reeltalk.world.house import House
-from reeltalk.world.kinds import GLOW, INK, KINDS
+from reeltalk.world.acting import Figure, figure_at, head_of
+from reeltalk.world.bubbles import (
+    Bubble,
+    draw_bubble,
+    draw_tag,
+    place_bubble,
+    stencil_bubble,
+    tag_box,
+)
+from reeltalk.world.faces import HIGH_M
+from reeltalk.world.figure import draw_hand, draw_person
+from reeltalk.world.house import SIZES, House
+from reeltalk.world.kinds import GLOW, INK, KINDS, named
+from reeltalk.world.light import ceiling_on, lamps_on, light_factors
 from reeltalk.world.painters_rooms import KITCHEN, ROOMS, draw_room
-from reeltalk.world.painters_things import THINGS
-from reeltalk.world.placing import drawing_order, place_of
-from reeltalk.world.shots import FLOOR_BELOW_M, CameraShot, View, plan_frames
+from reeltalk.world.painters_things import THINGS, Painter
+from reeltalk.world.placing import drawing_order, in_use, place_of
+from reeltalk.world.shots import CameraShot, View, frame_times, plan_shots, shot_at
 from reeltalk.world.situation import ProgramStep, Situation
-
-Painter = Callable[[Canvas, float, float, float, float, str | None, frozenset[str]], None]
+from reeltalk.world.staging import Staging
+from reeltalk.world.styles import STYLES, texture
 
 PAINTERS: Final[dict[str, Painter]] = {**KITCHEN, **ROOMS, **THINGS}
+SMALLEST_SEEN_PX: Final = 24
+"""An object that shows fewer pixels is not seen. In pictures 640 pixels wide, this is a fifth of a toothbrush."""
+TAG_S: Final = 2.5
+"""How long a name stands above somebody who comes into the picture."""
+FALL_S: Final = 0.45
+NOISE: Final = 1.6
+"""Standard deviation of the noise of the camera, in levels of 255."""
+MOVING: Final = frozenset({"BOILING", "RINGING", "POPPED", "LIT"})
+"""States of things that look different from one moment to the next."""
+HELD_AT: Final = {"balloon": 0.02, "broom": 0.62, "guitar": 0.4, "flowers": 0.2, "umbrella": 0.15, "teddybear": 0.5}
+"""Where a thing is held, in parts of its height."""
 
 
-def paint(canvas: Canvas, class_name: str, x_m: float, y_m: float, colour: str | None, values: frozenset[str]) -> None:
+def paint(
+    canvas: Canvas,
+    class_name: str,
+    x_m: float,
+    y_m: float,
+    colour: str | None,
+    values: frozenset[str],
+    *,
+    size: float = 1.0,
+) -> None:
     """Draws an object.
 
     Args:
@@ -38,13 +72,33 @@ def paint(canvas: Canvas, class_name: str, x_m: float, y_m: float, colour: str |
         y_m: Height of its lower edge.
         colour: Name of its colour; None if it has none.
         values: Its states.
+        size: Its size in parts of its kind's.
     """
     kind = KINDS[class_name]
-    PAINTERS[class_name](canvas, x_m - kind.width_m / 2, y_m, kind.width_m, kind.height_m, colour, values)
+    painter = PAINTERS[class_name]
+    if size == 1.0:
+        painter(canvas, x_m - kind.width_m / 2, y_m, kind.width_m, kind.height_m, colour, values)
+        return
+    with canvas.enlarged(size, x_m, y_m):
+        painter(canvas, x_m - kind.width_m / 2, y_m, kind.width_m, kind.height_m, colour, values)
 
 
-SMALLEST_SEEN_PX: Final = 24
-"""An object that shows fewer pixels is not seen. In pictures 640 pixels wide, this is a fifth of a toothbrush."""
+@dataclass(frozen=True)
+class Moment:
+    """What a frame shows."""
+
+    time_s: float
+    """Seconds from the film's start."""
+    situation: Situation
+    figures: tuple[Figure, ...]
+    """The people in the room that is shown, from back to front."""
+    shot: CameraShot
+    named: frozenset[str]
+    """The people above whom their names stand."""
+    talk: tuple[tuple[str, ProgramStep], ...]
+    """Who is talking, and in which steps."""
+    falling: tuple[tuple[str, Point], ...] = ()
+    """Things that nobody holds and that are on their way, and their places."""
 
 
 class Camera:
@@ -54,25 +108,314 @@ class Camera:
         house: The house.
         width_px: Width of the pictures, 320 to 1280.
         fps: Frames a second.
-        view: How the camera moves.
+        view: How the camera moves: `switching` cuts to near views, `fixed` shows whole rooms.
         labels: Write the names of objects into the pictures.
+        noise: Standard deviation of the noise of the camera, in levels of 255.
     """
 
     def __init__(
-        self, house: House, *, width_px: int = 640, fps: int = 10, view: View = "switching", labels: bool = False
+        self,
+        house: House,
+        *,
+        width_px: int = 640,
+        fps: int = 10,
+        view: View = "switching",
+        labels: bool = False,
+        noise: float = NOISE,
     ) -> None:
         self.house, self.width_px, self.fps, self.view, self.labels = house, width_px, fps, view, labels
         self.height_px = round(width_px * 9 / 16) // 2 * 2
-        self._painted: tuple[object, Picture] | None = None
-        self._stencilled: tuple[object, NDArray[np.int16]] | None = None
+        self.style = STYLES[house.style]
+        # Squares of a picture made of squares; they are drawn as pixels and enlarged.
+        self._squares = max(1, round(self.style.pixels * width_px / 640))
+        self._noise = noise
+        self._painted: dict[object, tuple[object, Picture]] = {}
+        self._stencilled: tuple[Picture | None, NDArray[np.int16]] = (None, np.zeros((0, 0), np.int16))
+        self._still: tuple[Picture, object, Picture] | None = None
+        self._bubbles: dict[object, Bubble] = {}
+        self._factors: tuple[object, NDArray[np.float32] | None] = (None, None)
+
+    # Planning.
+
+    def moments(self, steps: Sequence[ProgramStep]) -> Iterator[Moment]:
+        """What each frame of the steps shows, with `fps` frames a second."""
+        staging = Staging(self.house, steps)
+        shots = plan_shots(self.house, steps, view=self.view)
+        since: dict[str, float] = {}
+        last: float | None = None
+        for number in frame_times(staging.end_s, self.fps):
+            time_s = number / self.fps
+            begun_s, shot = shot_at(shots, time_s)
+            if begun_s != last:
+                since, last = {}, begun_s
+            figures = self._figures(staging, shot, time_s)
+            for figure in figures:
+                since.setdefault(figure.person.character, time_s)
+            shown = frozenset(
+                figure.person.character for figure in figures if time_s < since[figure.person.character] + TAG_S - 1e-6
+            )
+            yield self._moment(staging, time_s, shot, figures, shown)
+
+    def moment(self, steps: Sequence[ProgramStep], time_s: float, shot: CameraShot | None = None) -> Moment:
+        """What a frame at a time shows, without names above heads.
+
+        Args:
+            steps: The steps.
+            time_s: Seconds from the film's start.
+            shot: The view; the film's own if it is not given.
+        """
+        staging = Staging(self.house, steps)
+        shot = shot or shot_at(plan_shots(self.house, steps, view=self.view), time_s)[1]
+        return self._moment(staging, time_s, shot, self._figures(staging, shot, time_s), frozenset())
+
+    def _figures(self, staging: Staging, shot: CameraShot, time_s: float) -> tuple[Figure, ...]:
+        figures = [figure_at(staging, person.character, time_s) for person in self.house.people]
+        return tuple(sorted((f for f in figures if f.room == shot.room), key=lambda f: f.depth))
+
+    def _moment(
+        self, staging: Staging, time_s: float, shot: CameraShot, figures: tuple[Figure, ...], shown: frozenset[str]
+    ) -> Moment:
+        talk = []
+        for figure in figures:
+            step = staging.step(figure.person.character, time_s)
+            if step is not None and step.command.says is not None:
+                talk.append((figure.person.character, step))
+        return Moment(
+            time_s,
+            staging.situation(time_s),
+            figures,
+            shot,
+            shown,
+            tuple(talk),
+            tuple(self._falling(staging, time_s, shot)),
+        )
+
+    def _falling(self, staging: Staging, time_s: float, shot: CameraShot) -> Iterator[tuple[str, Point]]:
+        """Things that get to another place without hands, shortly before they are there."""
+        number = staging.number(time_s)
+        for step in staging.steps[number : number + 3]:
+            left_s = step.effect_s - time_s
+            if left_s > FALL_S or step.command.action == "walk":
+                continue
+            for name in (step.command.main, *step.command.targets):
+                if name is None or name not in step.before.things:
+                    continue
+                before, after = step.before.things[name], step.after.things[name]
+                held = step.before.holder(name) or step.after.holder(name)
+                same = (before.support, before.x_m, before.inside) == (after.support, after.x_m, after.inside)
+                if held or same or shot.room not in (before.room, after.room) or before.inside or after.inside:
+                    continue
+                start, goal = place_of(self.house, step.before, name), place_of(self.house, step.after, name)
+                share = 1 - left_s / FALL_S
+                # A thing that falls gets faster.
+                yield name, (start[0] + (goal[0] - start[0]) * share, start[1] + (goal[1] - start[1]) * share**2)
+
+    # Pictures.
 
     def film(self, steps: Sequence[ProgramStep]) -> Iterator[tuple[float, Picture]]:
-        """Every frame of the steps with its time in seconds from the first step's start.
+        """Every frame of the steps with its time in seconds from the film's start.
 
         The pictures are (H, W, 3) uint8 RGB, each its own copy.
         """
-        for time_s, step, share, shot in plan_frames(self.house, steps, fps=self.fps, view=self.view):
-            yield time_s, self.picture(step, share, shot)
+        for moment in self.moments(steps):
+            yield moment.time_s, self.picture(moment)
+
+    def picture(self, moment: Moment) -> Picture:
+        """One frame, (H, W, 3) uint8 RGB."""
+        canvas = self._canvas(moment.shot, self._resting(moment).copy())
+        for figure in moment.figures[_resting(moment.figures) :]:
+            self._draw_figure(canvas, moment, figure)
+        self._draw_falling(canvas, moment)
+        self._layer(canvas, moment, "front")
+        pixels = canvas.pixels
+        if self._squares > 1:
+            pixels = np.ascontiguousarray(pixels.repeat(self._squares, 0).repeat(self._squares, 1))
+            pixels = pixels[: self.height_px, : self.width_px]
+        factors = self._light(moment)
+        if factors is not None:
+            pixels = cv2.multiply(pixels, factors, dtype=cv2.CV_8U)
+        self._write(pixels, moment)
+        if self._noise:
+            self._add_noise(pixels, moment.time_s)
+        return pixels
+
+    def _canvas(self, shot: CameraShot, pixels: Picture | None = None) -> Canvas:
+        wide, high = -(-self.width_px // self._squares), -(-self.height_px // self._squares)
+        canvas = Canvas(
+            wide,
+            high,
+            scale=self.width_px / shot.width_m / self._squares,
+            left=shot.left_m,
+            bottom=shot.bottom_m,
+            pixels=pixels,
+            manner=self.style.manner,
+        )
+        return canvas
+
+    def _phase(self, moment: Moment) -> int:
+        """Which picture things such as steam show."""
+        moves = any(
+            state.room == moment.shot.room and not MOVING.isdisjoint(state.values)
+            for state in moment.situation.things.values()
+        )
+        return int(moment.time_s * 5) % 4 if moves else 0
+
+    def _background(self, moment: Moment) -> Picture:
+        phase = self._phase(moment)
+        hidden = frozenset(name for name, _ in moment.falling)
+        things = moment.situation.things
+        key = (id(things), in_use(moment.situation), moment.shot, phase, hidden)
+        if key not in self._painted:
+            if len(self._painted) >= 8:
+                self._painted.clear()
+            canvas = self._canvas(moment.shot)
+            canvas.phase = phase
+            draw_room(canvas, self.house, moment.shot.room, moment.situation.light)
+            for layer in ("wall", "back", "floor", "seat"):
+                self._layer(canvas, moment, layer)
+            # The things are kept with the picture, so that no others get their identity.
+            self._painted[key] = (things, canvas.pixels)
+        return self._painted[key][1]
+
+    def _resting(self, moment: Moment) -> Picture:
+        """The background with the people who do not move."""
+        resting = moment.figures[: _resting(moment.figures)]
+        background = self._background(moment)
+        if not resting:
+            return background
+        key = (
+            tuple(
+                (f.person.character, round(f.x_m, 4), f.y_m, f.state, f.pose.face_deg, f.pose.heading_deg)
+                for f in resting
+            ),
+        )
+        if self._still is None or self._still[0] is not background or self._still[1] != key:
+            canvas = self._canvas(moment.shot, background.copy())
+            for figure in resting:
+                self._draw_figure(canvas, moment, figure)
+            self._still = (background, key, canvas.pixels)
+        return self._still[2]
+
+    def _draw_figure(
+        self, canvas: Canvas, moment: Moment, figure: Figure, numbers: dict[str, int] | None = None
+    ) -> None:
+        if numbers is not None and isinstance(canvas, Stencil):
+            canvas.number = numbers[figure.person.character]
+        hands = draw_person(canvas, figure.person, figure.x_m, figure.y_m, figure.pose, figure.face)
+        for name, hand in ((figure.state.left, hands[1]), (figure.state.right, hands[0])):
+            if name is None:
+                continue
+            if numbers is not None and isinstance(canvas, Stencil):
+                canvas.number = numbers[name]
+            thing = self.house.things[name]
+            low = hand[1] - thing.height_m * HELD_AT.get(thing.class_name, 0.3)
+            self._paint(canvas, name, hand[0], low, moment.situation)
+            if numbers is not None and isinstance(canvas, Stencil):
+                canvas.number = numbers[figure.person.character]
+            draw_hand(canvas, figure.person, hand)
+
+    def _draw_falling(self, canvas: Canvas, moment: Moment, numbers: dict[str, int] | None = None) -> None:
+        for name, (x_m, y_m) in moment.falling:
+            if numbers is not None and isinstance(canvas, Stencil):
+                canvas.number = numbers[name]
+            self._paint(canvas, name, x_m, y_m, moment.situation)
+
+    def _paint(self, canvas: Canvas, name: str, x_m: float, y_m: float, situation: Situation) -> None:
+        thing = self.house.things[name]
+        values = situation.things[name].values
+        paint(canvas, thing.class_name, x_m, y_m, thing.colour, values, size=SIZES[thing.size])
+
+    def _layer(self, canvas: Canvas, moment: Moment, layer: str, numbers: dict[str, int] | None = None) -> None:
+        situation, room = moment.situation, moment.shot.room
+        used = in_use(situation)
+        hidden = {name for name, _ in moment.falling}
+        behind = self._with_loads(situation, used)
+        for name in drawing_order(self.house, situation, room, "front" if layer == "seat" else layer):
+            if (layer == "seat" and name not in behind) or (layer == "front" and name in behind) or name in hidden:
+                continue
+            if numbers is not None and isinstance(canvas, Stencil):
+                canvas.number = numbers[name]
+            x_m, y_m = place_of(self.house, situation, name)
+            self._paint(canvas, name, x_m, y_m, situation)
+            if self.labels and class_of(name) != "floor":
+                canvas.text(plain_name(name), x_m, y_m + self.house.things[name].height_m + 0.03, 0.13, INK)
+            # Light is not an object.
+            if numbers is None and class_of(name) in ("floorlamp", "tablelamp"):
+                if "ON" in situation.things[name].values:
+                    canvas.ellipse(x_m, y_m + self.house.things[name].height_m + 0.02, 0.1, 0.02, GLOW)
+
+    def _with_loads(self, situation: Situation, names: frozenset[str]) -> frozenset[str]:
+        """Things and whatever lies on them."""
+        return names | {name for name, state in situation.things.items() if state.support in names}
+
+    def _light(self, moment: Moment) -> NDArray[np.float32] | None:
+        """Light and the structure of the style, as factors of brightness."""
+        situation, room = moment.situation, moment.shot.room
+        # A lamp that is carried shines where its person is, which the light does not follow.
+        key = (situation.light, ceiling_on(situation, room), lamps_on(self.house, situation, room), moment.shot)
+        if self._factors[0] != key:
+            light = light_factors(*key, self.width_px, self.height_px)
+            if self.style.texture is not None:
+                grain = texture(self.style.texture, self.width_px, self.height_px)
+                light = np.repeat(grain, 3, axis=2) if light is None else light * grain
+            self._factors = (key, light)
+        return self._factors[1]
+
+    def _write(self, pixels: Picture, moment: Moment) -> None:
+        for bubble in self._bubbles_of(moment):
+            draw_bubble(pixels, bubble)
+        for figure in moment.figures:
+            if figure.person.character in moment.named:
+                box = tag_box(figure.person.name, *self._above(figure, moment.shot), self.width_px)
+                draw_tag(pixels, figure.person.name, box, named(figure.person.shirt))
+
+    def _pixel(self, point: Point, shot: CameraShot) -> Point:
+        scale = self.width_px / shot.width_m
+        return (point[0] - shot.left_m) * scale, self.height_px - (point[1] - shot.bottom_m) * scale
+
+    def _above(self, figure: Figure, shot: CameraShot) -> tuple[int, int]:
+        x, y = head_of(figure)
+        px, py = self._pixel((x, y + 0.33 * figure.person.height), shot)
+        return round(px), round(py)
+
+    def _bubbles_of(self, moment: Moment) -> list[Bubble]:
+        """The bubbles of a frame. A bubble stays where it is as long as its words are shown in a view."""
+        if not moment.talk:
+            return []
+        scale = self.width_px / moment.shot.width_m
+        heads = {
+            f.person.character: (self._pixel(head_of(f), moment.shot), HIGH_M * f.person.height * scale)
+            for f in moment.figures
+        }
+        faces = [
+            (round(x - r * 1.1), round(y - r * 1.2), round(x + r * 1.1), round(y + r * 1.1))
+            for (x, y), r in heads.values()
+        ]
+        bubbles: list[Bubble] = []
+        for person, step in moment.talk:
+            key = (person, step.start_s, moment.shot)
+            if key not in self._bubbles:
+                (x, y), r = heads[person]
+                names = [
+                    tag_box(f.person.name, *self._above(f, moment.shot), self.width_px)
+                    for f in moment.figures
+                    if f.person.character in moment.named
+                ]
+                taken = [*faces, *names, *(b.box for b in bubbles)]
+                self._bubbles[key] = place_bubble(
+                    step.command.says or "", (x, y), r, taken, self.width_px, self.height_px
+                )
+            bubbles.append(self._bubbles[key])
+        return bubbles
+
+    def _add_noise(self, pixels: Picture, time_s: float) -> None:
+        tile = _noise_tile(self._noise, self.width_px, self.height_px)
+        seed = zlib.crc32(f"{self.house.number} {time_s:.3f}".encode())
+        row, column = seed % 61, (seed >> 8) % 61
+        part = tile[row : row + self.height_px, column : column + self.width_px]
+        cv2.add(pixels, part, dst=pixels, dtype=cv2.CV_8U)
+
+    # Boxes.
 
     def boxes(self, steps: Sequence[ProgramStep], *, fps: float) -> Iterator[tuple[float, str, Box]]:
         """The boxes of everything that is seen, in the order of time and name.
@@ -86,136 +429,78 @@ class Camera:
             The frame's time in seconds, the object's name, and the box around its visible part.
         """
         due = 0.0
-        for time_s, step, share, shot in plan_frames(self.house, steps, fps=self.fps, view=self.view):
-            if time_s >= due - 1e-9:
-                due = (math.floor(time_s * fps + 1e-6) + 1) / fps
-                for name, box in self.seen(step, share, shot).items():
-                    yield time_s, name, box
+        for moment in self.moments(steps):
+            if moment.time_s >= due - 1e-9:
+                due = (math.floor(moment.time_s * fps + 1e-6) + 1) / fps
+                for name, box in self.seen(moment).items():
+                    yield moment.time_s, name, box
 
-    def picture(self, step: ProgramStep, share: float, shot: CameraShot) -> Picture:
-        """One frame.
-
-        Args:
-            step: The current step.
-            share: How much of it has passed, from 0 to 1.
-            shot: The view of the camera.
-        """
-        situation = step.before if share < 0.5 or step.command.action == "walk" else step.after
-        seen = self._background(situation, shot)
-        canvas = self._canvas(shot, seen.copy())
-        agent, x_m, y_m, pose = posed(self.house, step, share)
-        hands = draw_person(canvas, self.house.person, x_m, y_m, agent.facing, pose)
-        self._held(canvas, situation, hands)
-        self._layer(canvas, situation, shot.room, "front")
-        if not self._lit(situation, shot.room):
-            canvas.darken(0.5)
-        return canvas.pixels
-
-    def seen(self, step: ProgramStep, share: float, shot: CameraShot) -> dict[str, Box]:
-        """Boxes around the visible parts of the objects and of the person (`character1`) in a frame, sorted by name.
+    def seen(self, moment: Moment) -> dict[str, Box]:
+        """Boxes around the visible parts of the objects and people (`character1`) in a frame, sorted by name.
 
         Hidden objects, objects outside the picture and objects in closed furniture are left out.
         """
-        situation = step.before if share < 0.5 or step.command.action == "walk" else step.after
-        names = [AGENT, *sorted(situation.things)]
-        number_of = {name: number for number, name in enumerate(names, start=1)}
-        stencil = Stencil(
-            self.width_px,
-            self.height_px,
-            scale=self.width_px / shot.width_m,
-            left=shot.left_m,
-            bottom=-FLOOR_BELOW_M,
-        )
-        # Like the painted background, the numbers of objects at rest are stored until something changes.
-        key = (id(situation.things), shot)
-        if self._stencilled is None or self._stencilled[0] != key:
-            for layer in ("wall", "back", "floor"):
-                self._layer(stencil, situation, shot.room, layer, number_of)
-            self._stencilled = (key, stencil.numbers.copy())
-        else:
-            stencil.numbers[:] = self._stencilled[1]
-        agent, x_m, y_m, pose = posed(self.house, step, share)
-        stencil.number = number_of[AGENT]
-        hands = draw_person(stencil, self.house.person, x_m, y_m, agent.facing, pose)
-        self._held(stencil, situation, hands, number_of)
-        self._layer(stencil, situation, shot.room, "front", number_of)
+        numbers, found = self.numbered(moment)
+        names = {number: name for name, number in numbers.items()}
         return {
-            names[number - 1]: Box(
+            names[number]: Box(
                 left=left / self.width_px,
                 top=top / self.height_px,
                 right=right / self.width_px,
                 bottom=bottom / self.height_px,
             )
             for number, (left, top, right, bottom) in sorted(
-                stencil.boxes(smallest_px=SMALLEST_SEEN_PX).items(), key=lambda found: names[found[0] - 1]
+                found.boxes(smallest_px=SMALLEST_SEEN_PX).items(), key=lambda item: names[item[0]]
             )
         }
 
-    def _canvas(self, shot: CameraShot, pixels: Picture | None = None) -> Canvas:
-        return Canvas(
+    def numbered(self, moment: Moment) -> tuple[dict[str, int], Stencil]:
+        """Which object each pixel of a frame shows: the number of each object, and the map of numbers."""
+        names = [*(person.character for person in self.house.people), *sorted(moment.situation.things)]
+        numbers = {name: number for number, name in enumerate(names, start=1)}
+        stencil = Stencil(
             self.width_px,
             self.height_px,
-            scale=self.width_px / shot.width_m,
-            left=shot.left_m,
-            bottom=-FLOOR_BELOW_M,
-            pixels=pixels,
+            scale=self.width_px / moment.shot.width_m,
+            left=moment.shot.left_m,
+            bottom=moment.shot.bottom_m,
+            manner=self.style.manner,
         )
+        background = self._background(moment)
+        if self._stencilled[0] is not background:
+            stencil.phase = self._phase(moment)
+            for layer in ("wall", "back", "floor", "seat"):
+                self._layer(stencil, moment, layer, numbers)
+            self._stencilled = (background, stencil.numbers.copy())
+        else:
+            stencil.numbers[:] = self._stencilled[1]
+        for figure in moment.figures:
+            self._draw_figure(stencil, moment, figure, numbers)
+        self._draw_falling(stencil, moment, numbers)
+        self._layer(stencil, moment, "front", numbers)
+        for figure in moment.figures:
+            if figure.person.character in moment.named:
+                x, y = self._above(figure, moment.shot)
+                left, top, right, bottom = tag_box(figure.person.name, x, y, self.width_px)
+                stencil.numbers[top:bottom, left:right] = 0
+        for bubble in self._bubbles_of(moment):
+            stencil_bubble(stencil.numbers, bubble)
+        return numbers, stencil
 
-    def _lit(self, situation: Situation, room: str) -> bool:
-        lamps = {"lightswitch", "floorlamp", "tablelamp"}
-        return any(
-            "ON" in state.values
-            for name, state in situation.things.items()
-            if state.room == room and class_of(name) in lamps
-        )
 
-    # Objects at rest are painted once and stored until something changes.
-    def _background(self, situation: Situation, shot: CameraShot) -> Picture:
-        key = (id(situation.things), shot)
-        if self._painted is None or self._painted[0] != key:
-            canvas = self._canvas(shot)
-            draw_room(canvas, self.house.rooms[shot.room])
-            for layer in ("wall", "back", "floor"):
-                self._layer(canvas, situation, shot.room, layer)
-            self._painted = (key, canvas.pixels)
-        return self._painted[1]
+def _resting(figures: Sequence[Figure]) -> int:
+    """How many figures at the back do not move."""
+    return next((number for number, figure in enumerate(figures) if figure.moving), len(figures))
 
-    def _layer(
-        self, canvas: Canvas, situation: Situation, room: str, layer: str, number_of: dict[str, int] | None = None
-    ) -> None:
-        for name in drawing_order(self.house, situation, room, layer):
-            if number_of is not None and isinstance(canvas, Stencil):
-                canvas.number = number_of[name]
-            state, thing = situation.things[name], self.house.things[name]
-            x_m, y_m = place_of(self.house, situation, name)
-            paint(canvas, thing.class_name, x_m, y_m, thing.colour, state.values)
-            if self.labels:
-                height = KINDS[thing.class_name].height_m
-                canvas.text(plain_name(name), x_m, y_m + height + 0.03, 0.13, INK)
-        # Light is not an object.
-        if layer == "back" and number_of is None:
-            for name, state in situation.things.items():
-                if state.room == room and name.startswith(("floorlamp", "tablelamp")) and "ON" in state.values:
-                    canvas.ellipse(state.x_m, state.y_m + self.house.things[name].kind.height_m + 0.02, 0.1, 0.02, GLOW)
 
-    def _held(
-        self,
-        canvas: Canvas,
-        situation: Situation,
-        hands: tuple[Point, Point],
-        number_of: dict[str, int] | None = None,
-    ) -> None:
-        agent = situation.agent
-        for name, hand in ((agent.left, hands[1]), (agent.right, hands[0])):
-            if name is not None:
-                if number_of is not None and isinstance(canvas, Stencil):
-                    canvas.number = number_of[name]
-                thing = self.house.things[name]
-                paint(
-                    canvas,
-                    thing.class_name,
-                    hand[0],
-                    hand[1] - thing.kind.height_m * 0.35,
-                    thing.colour,
-                    situation.things[name].values,
-                )
+_TILES: dict[tuple[float, int, int], NDArray[np.int8]] = {}
+
+
+def _noise_tile(sigma: float, width_px: int, height_px: int) -> NDArray[np.int8]:
+    """Noise for a frame and a margin of 61 pixels, the same for all colours of a pixel, (H, W, 3)."""
+    key = (sigma, width_px, height_px)
+    if key not in _TILES:
+        draw = np.random.Generator(np.random.PCG64(28))
+        grey = draw.normal(0.0, sigma, (height_px + 61, width_px + 61, 1))
+        _TILES[key] = np.repeat(np.clip(np.round(grey), -20, 20), 3, axis=2).astype(np.int8)
+    return _TILES[key]

@@ -10,27 +10,29 @@ begin before the cut, such as a walk through a door.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+
+from pydantic import ValidationError
 
 from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.reading import read_activity
-from reeltalk.graph.story import beginning_quads
-from reeltalk.graph.vocabulary import class_of
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import StageReport
-from reeltalk.schema.record import VideoId
-from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.schema.record import ClipId, VideoId
+from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.world.activities import activities, program
-from reeltalk.world.film import carry_out_all, clip_graphs
-from reeltalk.world.house import House, build_house
-from reeltalk.world.situation import ProgramStep
+from reeltalk.world.film import FilmPlan, play_film, scene_graph
+from reeltalk.world.house import House
+from reeltalk.world.situation import CannotError, ProgramStep
 
 STAGE: Final = "world describe"
 SAME_TIME_S: Final = 1e-3
 """Tables round to milliseconds."""
+SAME_SCENE_S: Final = 0.11
+"""The last clip ends with the last frame."""
+FILM_AGAIN: Final = "film the videos again with this version"
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,18 @@ class TimedStep:
     step: ProgramStep
     activity: str
     """The recipe that it belongs to."""
-    start_s: float
-    end_s: float
+    scene: int = 0
+    """Index of its scene in the film."""
+    number: int = 0
+    """Its index in its scene."""
+
+    @property
+    def start_s(self) -> float:
+        return self.step.start_s
+
+    @property
+    def end_s(self) -> float:
+        return self.step.end_s
 
 
 def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
@@ -73,13 +85,13 @@ def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
         raise BenchmarkError(
             f"{curated.path} holds none of the {len(by_hash):,} videos of {filmed.path}; curate their files, unchanged"
         )
-    filmed_clips, found_clips = _by_video(filmed), _by_video(curated)
+    found_clips = _by_video(curated)
     clips: dict[str, Clip] = {}
     graphs: dict[str, str] = {}
     numbers: Counter[tuple[str, int]] = Counter()
     for video_id, source in known.items():
-        house = build_house(_house_of(source))
-        steps = filmed_steps(filmed, source, filmed_clips.get(source.id, []), house)
+        house = film_plan_of(source).built()
+        steps = filmed_steps(filmed, source)
         for clip, shown in told_of(found_clips.get(video_id, []), steps):
             name, graph = _graph(house, shown, numbers)
             graphs[name] = graph
@@ -112,55 +124,71 @@ def describe_films(filmed: Benchmark, curated: Benchmark) -> StageReport:
     )
 
 
-def filmed_steps(filmed: Benchmark, video: Video, clips: Sequence[Clip], house: House) -> list[TimedStep]:
-    """The steps of a filmed video in order, carried out once more.
+def filmed_steps(filmed: Benchmark, video: Video) -> list[TimedStep]:
+    """The steps of a filmed video in the order in which they take effect, played once more.
 
     Args:
-        filmed: The benchmark with its graphs.
-        video: The video.
-        clips: Its clips as `film` wrote them, one activity each, in order.
-        house: The house in which it was filmed.
+        filmed: The benchmark that `film` made, for errors.
+        video: One of its videos.
 
     Raises:
-        BenchmarkError: The steps do not end at the same times as the filmed ones, for example because the household's
-            code changed.
+        BenchmarkError: The video does not say how it was filmed, or its scenes do not end when the filmed ones did, for
+            example because the household's code changed.
     """
-    if not clips:
-        raise BenchmarkError(f"video '{video.id}' of {filmed.path} has no activities; 'reeltalk world film' films some")
-    file = filmed.path / GRAPHS / f"{clips[0].id}.nq"
-    first = read_activity(file.read_text(encoding="utf-8"), file=file, name=clips[0].id).events[0]
-    names = [str(clip.extra["activity"]) for clip in clips]
-    parts = carry_out_all(house, class_of(first.from_room or ""), names)
-    found, at_s = [], 0.0
-    for clip, name, steps in zip(clips, names, parts, strict=True):
-        for step in steps:
-            found.append(TimedStep(step, name, round(at_s, 3), round(at_s + step.duration_s, 3)))
-            at_s += step.duration_s
-        if clip.interval is None or abs(clip.interval.end_s - at_s) > SAME_TIME_S:
+    planned = film_plan_of(video)
+    try:
+        scenes = play_film(planned)
+    except CannotError as error:
+        raise BenchmarkError(
+            f"video '{video.id}' of {filmed.path} cannot be played again: {error}; {FILM_AGAIN}"
+        ) from None
+    clips = {clip.id: clip for clip in filmed.read(CLIPS) if clip.video_id == video.id}
+    for scene, scene_plan in zip(scenes, planned.scenes, strict=True):
+        clip = clips.get(ClipId(scene_plan.clip))
+        if clip is None or clip.interval is None or abs(clip.interval.end_s - scene.end_s) > SAME_SCENE_S:
             raise BenchmarkError(
-                f"'{name}' of video '{video.id}' ends at {at_s:.1f} s now and did not when it was filmed; film the "
-                "videos again with this version"
+                f"'{scene_plan.clip}' of video '{video.id}' ends at {scene.end_s:.1f} s now and did not when it was "
+                f"filmed; {FILM_AGAIN}"
             )
-    return found
+    return [
+        TimedStep(step, scene.activity.name, index, number)
+        for index, scene in enumerate(scenes)
+        for number, step in enumerate(scene.steps)
+    ]
+
+
+def film_plan_of(video: Video) -> FilmPlan:
+    """The plan of a filmed video.
+
+    Raises:
+        BenchmarkError: The video does not say how it was filmed.
+    """
+    try:
+        return FilmPlan.model_validate(video.extra.get("plan"))
+    except ValidationError:
+        raise BenchmarkError(f"video '{video.id}' does not say how it was filmed; {FILM_AGAIN}") from None
 
 
 def told_of(clips: Sequence[Clip], steps: Sequence[TimedStep]) -> list[tuple[Clip, list[TimedStep]]]:
-    """Assigns each step to the clip that shows its end. Clips without a step are left out.
+    """Assigns each step to a clip that shows its end, or to a later one. Clips without a step are left out.
 
-    If clips overlap, the step belongs to the first that shows its end. A step outside all clips is left out.
+    A step belongs to the first clip that shows its end, but to none before that of a step that takes effect earlier:
+    so the steps of a clip are consecutive. If clips overlap, the first counts. A step outside all clips is left out.
 
     Args:
         clips: Clips of one video, in the order of time.
-        steps: Its steps, in the order of time.
+        steps: Its steps, in the order in which they take effect.
     """
     timed = [(clip, clip.interval) for clip in clips if clip.interval is not None]
     ends = [interval.end_s for _, interval in timed]
     found: dict[int, list[TimedStep]] = {}
+    earliest = 0
     for step in steps:
         place = bisect_left(ends, step.end_s - SAME_TIME_S)
         if place < len(timed) and timed[place][1].start_s <= step.end_s:
-            found.setdefault(place, []).append(step)
-    return [(timed[place][0], shown) for place, shown in found.items()]
+            earliest = max(earliest, place)
+            found.setdefault(earliest, []).append(step)
+    return [(timed[place][0], shown) for place, shown in sorted(found.items())]
 
 
 def _by_video(benchmark: Benchmark) -> dict[str, list[Clip]]:
@@ -172,20 +200,19 @@ def _by_video(benchmark: Benchmark) -> dict[str, list[Clip]]:
     return found
 
 
-def _house_of(video: Video) -> int:
-    house = video.extra.get("house")
-    if not isinstance(house, int):
-        raise BenchmarkError(f"video '{video.id}' does not say in which house it was filmed; film it again")
-    return house
-
-
 def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str, int]]) -> tuple[str, str]:
     """A clip's graph, named after the activity that takes most of its time, such as `Drink_milk3_scene2`."""
     activity = _longest(shown)
     numbers[activity, house.number] += 1
     name = f"{activity}{numbers[activity, house.number]}_{house.scene}"
-    graph = clip_graphs(house, [name], [activities()[activity]], [[timed.step for timed in shown]])[0]
-    return name, graph + beginning_quads(name, shown[0].start_s)
+    places = {(timed.scene, timed.number): place for place, timed in enumerate(shown)}
+    # A cause that an earlier clip shows is none of this graph.
+    steps = [
+        replace(timed.step, cause=None if timed.step.cause is None else places.get((timed.scene, timed.step.cause)))
+        for timed in shown
+    ]
+    begins_s = min(step.start_s for step in steps)
+    return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s)
 
 
 def _longest(shown: Sequence[TimedStep]) -> str:

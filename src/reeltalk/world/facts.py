@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from reeltalk.graph.vocabulary import (
-    AGENT,
     DCTERMS,
     HOME,
     INSTANCE,
@@ -52,24 +51,29 @@ class _Version:
     """The objects that it rests on, and since when their Shapes hold."""
 
 
-def activity_triples(house: House, name: str, category: str, steps: Sequence[ProgramStep]) -> str:
+def activity_triples(
+    house: House, name: str, category: str, steps: Sequence[ProgramStep], *, begins_s: float | None = None
+) -> str:
     """The graph as N-Triples, one per line.
 
     Args:
         house: The house.
         name: The activity's name, which must end in the house's scene, as `Drink_milk3_scene2`.
         category: One of the twelve categories.
-        steps: The steps that were carried out.
+        steps: The steps that were carried out, in the order in which they take effect.
+        begins_s: The time from which events count their seconds; by default the start of the earliest step.
     """
-    return _Graph(house, name, category, steps).text()
+    begins_s = min(step.start_s for step in steps) if begins_s is None else begins_s
+    return _Graph(house, name, category, steps, begins_s).text()
 
 
 class _Graph:
-    def __init__(self, house: House, name: str, category: str, steps: Sequence[ProgramStep]) -> None:
+    def __init__(self, house: House, name: str, category: str, steps: Sequence[ProgramStep], begins_s: float) -> None:
         self.house, self.steps, self.category = house, steps, category
-        self.suffix = name.lower()
+        self.begins_s, self.suffix = begins_s, name.lower()
         self.lines: list[str] = []
         self._room_of_floor = {floor: room for room, floor in house.floors.items()}
+        self.people = tuple(steps[0].before.people)
 
     def text(self) -> str:
         self._events()
@@ -92,33 +96,45 @@ class _Graph:
     def _events(self) -> None:
         activity = f"<{INSTANCE}{self.suffix}>"
         self._add(activity, f"{RDF}type", f"<{HOME}{self.category}>")
-        self._add(activity, f"{ONTOLOGY}agent", self._object(AGENT))
+        for person in self.people:
+            self._add(activity, f"{ONTOLOGY}agent", self._object(person))
         self._add(activity, f"{ONTOLOGY}virtualHome", f"<{INSTANCE}{self.house.scene}>")
+        self._add(activity, f"{ONTOLOGY}attribute", f"<{ONTOLOGY}light_{self.steps[0].before.light}>")
         for index, step in enumerate(self.steps):
-            node = self._node(f"event{index}")
-            kind = "StartEvent" if index == 0 else "EndEvent" if index == len(self.steps) - 1 else "Event"
-            before, after = step.before.agent, step.after.agent
-            self._add(activity, f"{ONTOLOGY}hasEvent", node)
-            self._add(node, f"{RDF}type", f"<{ONTOLOGY}{kind}>")
-            self._add(node, f"{ONTOLOGY}eventNumber", self._literal(index, "int"))
-            self._add(node, f"{ONTOLOGY}agent", self._object(AGENT))
-            self._add(node, f"{ONTOLOGY}action", f"<{ONTOLOGY}action/{step.command.action}>")
-            if step.command.main:
-                self._add(node, f"{ONTOLOGY}mainObject", self._object(step.command.main))
-            for target in step.command.targets:
-                self._add(node, f"{ONTOLOGY}targetObject", self._object(target))
-            self._add(node, f"{ONTOLOGY}situationBeforeEvent", self._node(f"home_situation{index}"))
-            self._add(node, f"{ONTOLOGY}situationAfterEvent", self._node(f"home_situation{index + 1}"))
+            self._event(activity, index, step)
+
+    def _event(self, activity: str, index: int, step: ProgramStep) -> None:
+        node, command = self._node(f"event{index}"), step.command
+        kind = "StartEvent" if index == 0 else "EndEvent" if index == len(self.steps) - 1 else "Event"
+        self._add(activity, f"{ONTOLOGY}hasEvent", node)
+        self._add(node, f"{RDF}type", f"<{ONTOLOGY}{kind}>")
+        self._add(node, f"{ONTOLOGY}eventNumber", self._literal(index, "int"))
+        self._add(node, f"{ONTOLOGY}action", f"<{ONTOLOGY}action/{command.action}>")
+        if command.main:
+            self._add(node, f"{ONTOLOGY}mainObject", self._object(command.main))
+        for target in command.targets:
+            self._add(node, f"{ONTOLOGY}targetObject", self._object(target))
+        self._add(node, f"{ONTOLOGY}situationBeforeEvent", self._node(f"home_situation{index}"))
+        self._add(node, f"{ONTOLOGY}situationAfterEvent", self._node(f"home_situation{index + 1}"))
+        if command.person is not None:
+            self._add(node, f"{ONTOLOGY}agent", self._object(command.person))
+            before, after = step.before.people[command.person], step.after.people[command.person]
             self._add(node, f"{ONTOLOGY}from", self._object(before.room))
             self._add(node, f"{ONTOLOGY}to", self._object(after.room))
-            self._add(node, f"{TIME}hasDuration", self._node(f"duration{index}"))
-            self._add(
-                self._node(f"duration{index}"), f"{TIME}numericDuration", self._literal(step.duration_s, "decimal")
-            )
-            if index:
-                self._add(self._node(f"event{index - 1}"), f"{ONTOLOGY}nextEvent", node)
-                previous = self._node(f"home_situation{index - 1}")
-                self._add(previous, f"{ONTOLOGY}nextSituation", self._node(f"home_situation{index}"))
+        if command.says is not None:
+            self._add(node, f"{ONTOLOGY}utterance", _text(command.says))
+            self._add(node, f"{ONTOLOGY}speechAct", _text(command.speech_act or ""))
+        if step.cause is not None:
+            self._add(node, f"{ONTOLOGY}causedBy", self._node(f"event{step.cause}"))
+        self._add(node, f"{TIME}hasBeginning", self._node(f"beginning{index}"))
+        begins_s = self._literal(round(step.start_s - self.begins_s, 3), "decimal")
+        self._add(self._node(f"beginning{index}"), f"{TIME}numericPosition", begins_s)
+        self._add(node, f"{TIME}hasDuration", self._node(f"duration{index}"))
+        self._add(self._node(f"duration{index}"), f"{TIME}numericDuration", self._literal(step.duration_s, "decimal"))
+        if index:
+            self._add(self._node(f"event{index - 1}"), f"{ONTOLOGY}nextEvent", node)
+            previous = self._node(f"home_situation{index - 1}")
+            self._add(previous, f"{ONTOLOGY}nextSituation", self._node(f"home_situation{index}"))
 
     def _objects(self) -> None:
         for name in self._names():
@@ -133,12 +149,17 @@ class _Graph:
                     self._add(node, f"{ONTOLOGY}affords", f"<{ONTOLOGY}action/{ability}>")
                 if thing.colour:
                     self._add(node, f"{ONTOLOGY}attribute", f"<{ONTOLOGY}colour_{thing.colour}>")
-        person = self.house.person
-        for what, colour in (("shirt", person.shirt), ("trousers", person.trousers), ("hair", person.hair)):
-            self._add(self._object(AGENT), f"{ONTOLOGY}attribute", f"<{ONTOLOGY}{what}_{colour}>")
+                if thing.size:
+                    self._add(node, f"{ONTOLOGY}attribute", f"<{ONTOLOGY}size_{thing.size}>")
+        for person in self.house.people:
+            if person.character in self.people:
+                node = self._object(person.character)
+                self._add(node, f"{ONTOLOGY}name", _text(person.name))
+                for attribute in person.attributes:
+                    self._add(node, f"{ONTOLOGY}attribute", f"<{ONTOLOGY}{attribute}>")
 
     def _names(self) -> list[str]:
-        return sorted([*self.house.things, *self.house.rooms, *self.house.floors.values(), AGENT])
+        return sorted([*self.house.things, *self.house.rooms, *self.people])
 
     def _situations(self) -> None:
         situations = [self.steps[0].before, *(step.after for step in self.steps)]
@@ -166,34 +187,22 @@ class _Graph:
 
     def _by_support(self, situation: Situation) -> list[str]:
         """Names, a support before the objects on it, because the support's Shape is needed first."""
-        order: list[str] = [*sorted(self.house.rooms), *sorted(self.house.floors.values())]
-        agent = situation.agent
-        pending = [name for name in sorted(situation.things) if name != agent.seat]
-        if agent.seat:
-            pending.insert(0, agent.seat)
+        order: list[str] = [*sorted(self.house.rooms), *sorted(self._room_of_floor)]
+        seats = [person.seat for person in situation.people.values() if person.seat]
         placed = set(order)
 
         def add(name: str) -> None:
             if name in placed:
                 return
-            support = situation.things[name].support
-            if support in situation.things:
+            support = situation.people[name].seat if name in situation.people else situation.things[name].support
+            if support in situation.things or support in situation.people:
+                assert support is not None
                 add(support)
-            if support == AGENT:
-                add_agent()
             placed.add(name)
             order.append(name)
 
-        def add_agent() -> None:
-            if AGENT not in placed:
-                placed.add(AGENT)
-                if agent.seat:
-                    add(agent.seat)
-                order.append(AGENT)
-
-        for name in pending:
+        for name in (*seats, *sorted(situation.things), *situation.people):
             add(name)
-        add_agent()
         return order
 
     def _version(
@@ -204,20 +213,21 @@ class _Graph:
             sorted((target, current[target].since) for kind, target in relations if kind in ("on", "inside"))
         )
         values = situation.things[name].values if name in situation.things else frozenset({"CLEAN"})
-        if name == AGENT:
-            posture = {"sit": "SITTING", "lie": "LYING"}.get(situation.agent.posture)
-            values = frozenset({posture} if posture else ())
+        if name in situation.people:
+            person = situation.people[name]
+            posture = {"sit": "SITTING", "lie": "LYING"}.get(person.posture)
+            values = frozenset(value for value in (posture, person.feeling) if value)
         return _Version(number, values, boxes[name], relations, supports)
 
     def _box(self, situation: Situation, name: str) -> _Box:
-        if name in situation.things:
+        if name in situation.things and name not in self._room_of_floor:
             thing, state = self.house.things[name], situation.things[name]
-            width, height = thing.kind.width_m, thing.kind.height_m
-            depth = _AGENT_DEPTH_M if state.support == AGENT else _DEPTH_M[thing.layer]
-            y_m = 1.1 if state.support == AGENT else state.y_m
+            width, height, held = thing.width_m, thing.height_m, state.support in situation.people
+            depth = _AGENT_DEPTH_M if held else _DEPTH_M[thing.layer]
+            y_m = 1.1 if held else state.y_m
             return _Box((state.x_m, round(y_m + height / 2, 3), depth), (width, height, round(min(width, 0.6), 3)))
-        if name == AGENT:
-            agent = situation.agent
+        if name in situation.people:
+            agent = situation.people[name]
             low = agent.posture in ("lie", "fallen")
             size = (1.7, 0.4, 0.6) if low else (0.5, 1.3 if agent.posture == "sit" else 1.75, 0.4)
             return _Box((agent.x_m, round(size[1] / 2, 3), _AGENT_DEPTH_M), size)
@@ -229,9 +239,9 @@ class _Graph:
             return frozenset()
         if name in self._room_of_floor:
             return frozenset({("inside", self._room_of_floor[name])})
-        agent = situation.agent
         found: set[tuple[str, str]] = set()
-        if name == AGENT:
+        if name in situation.people:
+            agent = situation.people[name]
             room = agent.room
             found.add(("inside", room))
             if agent.seat:
@@ -239,7 +249,7 @@ class _Graph:
             for hand, held in (("holds_rh", agent.right), ("holds_lh", agent.left)):
                 if held:
                     found.add((hand, held))
-            if agent.gaze and _distance(boxes[AGENT].centre, boxes[agent.gaze]) < FACING_M:
+            if agent.gaze and _distance(boxes[name].centre, boxes[agent.gaze]) < FACING_M:
                 found.add(("facing", agent.gaze))
         else:
             state = situation.things[name]
@@ -248,13 +258,18 @@ class _Graph:
             if state.support in self.house.rooms:
                 if self.house.things[name].layer != "wall":
                     found.add(("on", self.house.floors[room]))
-            elif state.support == AGENT:
-                found.add(("on", AGENT))
+            elif state.support in situation.people:
+                found.add(("on", state.support))
             else:
                 found.add(("inside" if state.inside else "on", state.support))
         centre = boxes[name].centre
-        here = [other for other, state in situation.things.items() if state.room == room]
-        for other in (*here, AGENT) if agent.room == room else here:
+        here = [
+            other
+            for other, state in situation.things.items()
+            if state.room == room and other not in self._room_of_floor
+        ]
+        here += [other for other, person in situation.people.items() if person.room == room]
+        for other in here:
             if other != name and _distance(centre, boxes[other]) < CLOSE_M:
                 found.add(("close", other))
         return frozenset(found)
@@ -277,6 +292,12 @@ class _Graph:
         for kind, target in sorted(version.relations):
             target_shape = self._node(f"shape_state{current[target].since}_{target}")
             self._add(shape, f"{ONTOLOGY}{kind}", target_shape)
+
+
+def _text(words: str) -> str:
+    """A plain literal, as N-Triples write it."""
+    escaped = words.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def _distance(centre: _Vector, box: _Box) -> float:

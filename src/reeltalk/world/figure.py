@@ -1,122 +1,215 @@
-"""The person: positions of the joints, poses between the beginning and the end of a step, and their drawing."""
+"""Bodies: poses as places of joints, poses between poses, and the drawing of a person in a pose."""
 
 import math
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
-from reeltalk.video.canvas import Canvas, Point
-from reeltalk.world.house import House, Person, surface_height_m
-from reeltalk.world.kinds import INK, named, shade
-from reeltalk.world.placing import DROP_M, place_of
-from reeltalk.world.shots import path
-from reeltalk.world.situation import AgentState, ProgramStep
+import numpy as np
+from numpy.typing import NDArray
 
-ARM_M: Final = 0.66
-HIP_M: Final = 0.92
-TORSO_M: Final = 0.5
-STRIDE_M: Final = 0.62
-HEAD_M: Final = 0.135
+from reeltalk.video.canvas import Canvas, Colour, Point, Stencil
+from reeltalk.world.faces import Face, draw_hair_behind, draw_head
+from reeltalk.world.house import Person
+from reeltalk.world.kinds import named, shade
+
+ARM_M: Final = 0.56
+HIP_M: Final = 0.76
+NECK_M: Final = 1.25
+HEAD_M: Final = 1.47
+TOP_M: Final = 1.72
+"""Height of a person of the usual size, with hair."""
+STRIDE_M: Final = 0.56
+DEPTH: Final = 0.16
+"""How much lower a place is drawn for each metre that it is nearer to the viewer."""
+HIP, NECK, HEAD = 0, 1, 2
+SHOULDERS, HIPS, KNEES, FEET, HANDS = (3, 4), (5, 6), (7, 8), (9, 10), (11, 12)
+"""Indices of joints in a pose, the right one first."""
+SKIN_LINE: Final = -0.35
+
+Joints = NDArray[np.float64]
+Place = tuple[float, float, float]
+"""Metres forwards, to the left of the body, and above the floor."""
 
 
 @dataclass(frozen=True)
 class Pose:
-    """Positions of the joints in metres, from the point on the floor below the hip; x runs forwards."""
+    """Positions of the joints in the picture."""
 
-    hip: Point = (0.0, HIP_M)
-    neck: Point = (0.0, HIP_M + TORSO_M)
-    head: Point = (0.03, HIP_M + TORSO_M + 0.19)
-    knees: tuple[Point, Point] = ((0.04, 0.47), (-0.01, 0.47))
-    feet: tuple[Point, Point] = ((0.07, 0.03), (-0.07, 0.03))
-    hands: tuple[Point, Point] = ((0.1, 0.8), (-0.06, 0.8))
-    """Right and left."""
-    eyes_shut: bool = False
+    joints: Joints
+    """(13, 2), metres from the point on the floor below the body; x to the right."""
+    heading_deg: float
+    """Where the chest points: 0 to the viewer, 90 to the right, -90 to the left."""
+    face_deg: float
+    """Where the face points."""
+    roll_deg: float = 0.0
+    """How far the body is turned in the picture, counterclockwise; 90 lies with the head at the left."""
+    shift: Point = (0.0, 0.0)
+    """Added to every joint after the turn."""
+
+    def hand(self, side: int) -> Point:
+        """The place of the right (0) or left (1) hand."""
+        x, y = self.joints[HANDS[side]]
+        return float(x), float(y)
+
+    def with_hand(self, side: int, point: Point, share: float = 1.0) -> "Pose":
+        """The pose with a hand moved towards a point, as far as the arm reaches."""
+        joints = self.joints.copy()
+        start = joints[SHOULDERS[side]]
+        dx, dy = point[0] - start[0], point[1] - start[1]
+        length = math.hypot(dx, dy)
+        if length > ARM_M:
+            dx, dy = dx * ARM_M / length, dy * ARM_M / length
+        goal = start + np.array([dx, dy])
+        joints[HANDS[side]] += (goal - joints[HANDS[side]]) * share
+        return replace(self, joints=joints)
 
 
-def standing_pose(hands: tuple[Point, Point] | None = None, *, lower: float = 0.0, lift: float = 0.0) -> Pose:
-    """Upright; `lower` bends the knees, `lift` raises the feet from the floor."""
-    hip = HIP_M - lower
-    bend = 0.04 + lower * 0.75
-    middle = 0.47 - lower * 0.4
-    return Pose(
-        hip=(-lower * 0.35, hip + lift),
-        neck=(lower * 0.1, hip + TORSO_M + lift),
-        head=(0.03 + lower * 0.15, hip + TORSO_M + 0.19 + lift),
-        knees=((bend, middle + lift), (bend - 0.05, middle + lift)),
-        feet=((0.07, 0.03 + lift), (-0.07, 0.03 + lift)),
-        hands=hands or ((0.12, hip - 0.1 + lift), (-0.06, hip - 0.1 + lift)),
+def place(heading_deg: float, points: Sequence[Place]) -> Joints:
+    """Places on a body that stands upright, in the picture.
+
+    Args:
+        heading_deg: Where the chest points.
+        points: Places relative to the point on the floor below the body.
+    """
+    turn = math.radians(heading_deg)
+    cos, sin = math.cos(turn), math.sin(turn)
+    f, side, up = np.asarray(points, np.float64).T
+    return np.stack([side * cos + f * sin, up - DEPTH * (f * cos - side * sin)], axis=1)
+
+
+def body(
+    heading_deg: float,
+    *,
+    hip: Place = (0.0, 0.0, HIP_M),
+    lean: float = 0.0,
+    knees: tuple[Place, Place] = ((0.03, -0.09, 0.4), (0.03, 0.09, 0.4)),
+    feet: tuple[Place, Place] = ((0.0, -0.1, 0.03), (0.0, 0.1, 0.03)),
+    hands: tuple[Place, Place] = ((0.06, -0.25, 0.72), (0.06, 0.25, 0.72)),
+    nod: float = 0.0,
+    face_deg: float | None = None,
+) -> Pose:
+    """A pose from the places of a body's parts.
+
+    Args:
+        heading_deg: Where the chest points.
+        hip: The middle of the hip.
+        lean: How far the neck is in front of the hip.
+        knees: Right and left.
+        feet: Right and left ankle.
+        hands: Right and left.
+        nod: How far the head is bent forwards.
+        face_deg: Where the face points; as the chest if not given.
+    """
+    f, _, up = hip
+    spine = math.sqrt(max(0.05, (NECK_M - HIP_M) ** 2 - lean**2))
+    neck = (f + lean, 0.0, up + spine)
+    shoulder = (f + lean * 0.9, up + spine * 0.93)
+    head = (neck[0] + lean * 0.3 + nod, 0.0, neck[2] + (HEAD_M - NECK_M) - abs(nod) * 0.3)
+    joints = place(
+        heading_deg,
+        (
+            hip,
+            neck,
+            head,
+            (shoulder[0], -0.175, shoulder[1]),
+            (shoulder[0], 0.175, shoulder[1]),
+            (f, -0.078, up),
+            (f, 0.078, up),
+            *knees,
+            *feet,
+            *hands,
+        ),
+    )
+    return Pose(joints, heading_deg, heading_deg if face_deg is None else face_deg)
+
+
+def standing(
+    heading_deg: float,
+    *,
+    hands: tuple[Place, Place] | None = None,
+    lower: float = 0.0,
+    lift: float = 0.0,
+    lean: float = 0.0,
+    nod: float = 0.0,
+    face_deg: float | None = None,
+) -> Pose:
+    """Upright; `lower` bends the knees, `lift` raises the feet from the floor, both in metres."""
+    hip = HIP_M - lower + lift
+    bend = 0.03 + lower * 0.8
+    rest = ((0.05, -0.235, hip - 0.09), (0.05, 0.235, hip - 0.09))
+    return body(
+        heading_deg,
+        hip=(-lower * 0.4, 0.0, hip),
+        lean=lean + lower * 0.35,
+        knees=((bend, -0.1, 0.4 - lower * 0.35 + lift), (bend, 0.1, 0.4 - lower * 0.35 + lift)),
+        feet=((0.0, -0.1, 0.03 + lift), (0.0, 0.1, 0.03 + lift)),
+        hands=hands or rest,
+        nod=nod,
+        face_deg=face_deg,
     )
 
 
-def walking(phase: float, hands: tuple[Point | None, Point | None]) -> Pose:
-    """In mid-stride; `phase` in steps taken. Hands that carry something do not swing."""
-    swing = math.sin(phase * math.pi)
-    lift = math.cos(phase * math.pi)
-    feet = (
-        (0.3 * swing, 0.03 + 0.1 * max(0.0, lift)),
-        (-0.3 * swing, 0.03 + 0.1 * max(0.0, -lift)),
+def walking(direction: int, phase: float, held: tuple[bool, bool]) -> Pose:
+    """In mid-stride; `phase` in steps taken. Hands that hold something do not swing."""
+    swing, lift = math.sin(phase * math.pi), math.cos(phase * math.pi)
+    up = max(0.0, lift), max(0.0, -lift)
+    hands = tuple(
+        (0.3, side * 0.12, 0.98) if holds else (-side * -0.26 * swing + 0.03, side * 0.2, 0.76)
+        for side, holds in zip((-1, 1), held, strict=True)
     )
-    knees = (
-        (0.16 * swing + 0.06 + 0.06 * max(0.0, lift), 0.48 + 0.03 * max(0.0, lift)),
-        (-0.16 * swing + 0.06 + 0.06 * max(0.0, -lift), 0.48 + 0.03 * max(0.0, -lift)),
-    )
-    bob = 0.02 * abs(lift)
-    free = ((-0.24 * swing + 0.04, 0.86), (0.24 * swing + 0.02, 0.86))
-    return Pose(
-        hip=(0.0, HIP_M - 0.03 + bob),
-        neck=(0.04, HIP_M + TORSO_M - 0.03 + bob),
-        head=(0.08, HIP_M + TORSO_M + 0.16 + bob),
-        knees=knees,
-        feet=feet,
-        hands=(hands[0] or free[0], hands[1] or free[1]),
+    return body(
+        direction * 74.0,
+        hip=(0.0, 0.0, HIP_M - 0.02 + 0.015 * abs(lift)),
+        lean=0.05,
+        knees=(
+            (0.14 * swing + 0.05 + 0.06 * up[0], -0.08, 0.4 + 0.03 * up[0]),
+            (-0.14 * swing + 0.05 + 0.06 * up[1], 0.08, 0.4 + 0.03 * up[1]),
+        ),
+        feet=((0.27 * swing, -0.08, 0.03 + 0.1 * up[0]), (-0.27 * swing, 0.08, 0.03 + 0.1 * up[1])),
+        hands=(hands[0], hands[1]),
+        face_deg=direction * 62.0,
     )
 
 
-def sitting(height_m: float, hands: tuple[Point, Point]) -> Pose:
+def sitting(heading_deg: float, height_m: float, *, hands: tuple[Place, Place] | None = None) -> Pose:
     """On a seat of the given height, with the feet on the floor."""
     hip = height_m + 0.1
-    return Pose(
-        hip=(0.0, hip),
-        neck=(-0.03, hip + TORSO_M),
-        head=(0.01, hip + TORSO_M + 0.19),
-        knees=((0.44, hip + 0.02), (0.4, hip)),
-        feet=((0.46, 0.03), (0.4, 0.03)),
-        hands=hands,
+    return body(
+        heading_deg,
+        hip=(0.0, 0.0, hip),
+        lean=-0.02,
+        knees=((0.38, -0.11, hip - 0.01), (0.38, 0.11, hip - 0.01)),
+        feet=((0.4, -0.11, 0.08), (0.4, 0.11, 0.08)),
+        hands=hands or ((0.28, -0.12, hip + 0.1), (0.28, 0.12, hip + 0.1)),
     )
 
 
-def lying(height_m: float, *, asleep: bool) -> Pose:
-    """On the back, with the head behind the person, at the given height."""
-    y = height_m + 0.12
-    return Pose(
-        hip=(0.1, y),
-        neck=(-0.42, y + 0.03),
-        head=(-0.62, y + 0.08),
-        knees=((0.5, y + 0.04), (0.5, y)),
-        feet=((0.9, y + 0.02), (0.9, y - 0.02)),
-        hands=((0.0, y + 0.09), (-0.1, y + 0.05)),
-        eyes_shut=asleep,
-    )
+def lying(height_m: float) -> Pose:
+    """On a side, with the head at the left and the face to the viewer, at the given height."""
+    pose = standing(12.0, hands=((0.1, -0.2, 0.86), (0.16, 0.1, 0.98)), lower=0.05)
+    return replace(pose, roll_deg=90.0, shift=(0.72, height_m + 0.16))
 
 
 def between(first: Pose, second: Pose, share: float) -> Pose:
     """A pose between two poses; `share` from 0 to 1."""
     s = smooth(share)
+    if s <= 0.0:
+        return first
+    if s >= 1.0:
+        return second
 
-    def mix(a: Point, b: Point) -> Point:
-        return (a[0] + (b[0] - a[0]) * s, a[1] + (b[1] - a[1]) * s)
-
-    def both(a: tuple[Point, Point], b: tuple[Point, Point]) -> tuple[Point, Point]:
-        return mix(a[0], b[0]), mix(a[1], b[1])
+    def mix(a: float, b: float) -> float:
+        return a + (b - a) * s
 
     return Pose(
-        hip=mix(first.hip, second.hip),
-        neck=mix(first.neck, second.neck),
-        head=mix(first.head, second.head),
-        knees=both(first.knees, second.knees),
-        feet=both(first.feet, second.feet),
-        hands=both(first.hands, second.hands),
-        eyes_shut=second.eyes_shut if share > 0.5 else first.eyes_shut,
+        first.joints + (second.joints - first.joints) * s,
+        mix(first.heading_deg, second.heading_deg),
+        mix(first.face_deg, second.face_deg),
+        mix(first.roll_deg, second.roll_deg),
+        (mix(first.shift[0], second.shift[0]), mix(first.shift[1], second.shift[1])),
     )
 
 
@@ -126,261 +219,249 @@ def smooth(share: float) -> float:
     return s * s * (3 - 2 * s)
 
 
-def shoulder_of(pose: Pose) -> Point:
-    """The shoulders, where the arms start."""
-    dx, dy = pose.neck[0] - pose.hip[0], pose.neck[1] - pose.hip[1]
-    return pose.hip[0] + dx * 0.9, pose.hip[1] + dy * 0.9
+@dataclass(frozen=True)
+class Clothes:
+    """What a person's clothes look like besides their colours."""
+
+    pattern: str
+    """plain, stripes, dots, band, buttons or cross."""
+    sleeves: str
+    """short or long."""
+    flared: bool
+    """Whether the shirt is long and wide."""
+    shorts: bool
+    """Whether the trousers end at the knees."""
+    shoes: Colour
 
 
-def within_reach(pose: Pose, point: Point) -> Point:
-    """The point within an arm's length that is nearest to `point`."""
-    sx, sy = shoulder_of(pose)
-    dx, dy = point[0] - sx, point[1] - sy
-    length = math.hypot(dx, dy)
-    if length <= ARM_M:
-        return point
-    return sx + dx / length * ARM_M, sy + dy / length * ARM_M
+@lru_cache(maxsize=512)
+def clothes_of(person: Person) -> Clothes:
+    """The clothes of a person. They follow from the person's name and colours."""
+    draw = random.Random(f"clothes {person.name} {person.shirt} {person.trousers} {person.hair}")
+    return Clothes(
+        pattern=draw.choice(("plain", "plain", "stripes", "dots", "band", "buttons", "cross")),
+        sleeves=draw.choice(("short", "long")),
+        flared=person.pronoun == "she" and draw.random() < 0.55,
+        shorts=draw.random() < 0.25,
+        shoes=draw.choice(((70, 62, 60), (120, 74, 52), (226, 222, 214), (64, 84, 120))),
+    )
 
 
-def _elbow(shoulder: Point, hand: Point) -> Point:
-    mx, my = (shoulder[0] + hand[0]) / 2, (shoulder[1] + hand[1]) / 2
-    dx, dy = hand[0] - shoulder[0], hand[1] - shoulder[1]
-    length = math.hypot(dx, dy) or 1.0
-    bend = math.sqrt(max(0.0, (ARM_M / 2) ** 2 - (length / 2) ** 2)) * 0.8
-    # Elbows bend downwards and to the back.
-    nx, ny = dy / length, -dx / length
-    if ny > 0 or (ny == 0 and nx > 0):
-        nx, ny = -nx, -ny
-    return mx + nx * bend, my + ny * bend
-
-
-def draw_person(canvas: Canvas, person: Person, x_m: float, y_m: float, facing: int, pose: Pose) -> tuple[Point, Point]:
-    """Draws the person.
+def draw_person(canvas: Canvas, person: Person, x_m: float, y_m: float, pose: Pose, face: Face) -> tuple[Point, Point]:
+    """Draws a person.
 
     Args:
         canvas: The canvas, in metres.
         person: Their looks.
         x_m: Position of the person along the room, in metres.
         y_m: Height of their support.
-        facing: 1 to the right, -1 to the left.
         pose: Positions of the joints.
+        face: What the face shows; its heading is the pose's.
 
     Returns:
         Positions of the right and the left hand on the canvas.
     """
+    joints = joints_on(person, x_m, y_m, pose)
+    points: list[Point] = [(float(x), float(y)) for x, y in joints]
+    size = person.height
+    clothes = clothes_of(person)
+    shirt, trousers, skin = named(person.shirt), named(person.trousers), person.skin
+    turned = abs(pose.heading_deg) > 50
+    # A body that points to the right shows its right side.
+    near = 0 if pose.heading_deg >= 0 else 1
+    axis = joints[HEAD] - joints[NECK]
+    length = float(np.hypot(*axis)) or 1.0
+    up = (float(axis[0]) / length, float(axis[1]) / length)
+    draw_hair_behind(canvas, person, points[HEAD], up, pose.face_deg, size=size)
+    if turned:
+        _draw_arm(canvas, points, 1 - near, pose, shade(shirt, -0.2), skin, clothes, size)
+    for side in (1 - near, near):
+        _draw_leg(
+            canvas,
+            points,
+            side,
+            pose,
+            trousers if side == near or not turned else shade(trousers, -0.2),
+            skin,
+            clothes,
+            size,
+        )
+    canvas.limb([points[NECK], points[HEAD]], shade(skin, -0.1), 0.11 * size)
+    _draw_torso(canvas, joints, pose, shirt, trousers, clothes, size)
+    draw_head(canvas, person, points[HEAD], up, replace(face, heading_deg=pose.face_deg), size=size)
+    if not turned:
+        _draw_arm(canvas, points, 1 - near, pose, shirt, skin, clothes, size)
+    _draw_arm(canvas, points, near, pose, shirt, skin, clothes, size)
+    return points[HANDS[0]], points[HANDS[1]]
 
-    def at(point: Point) -> Point:
-        return x_m + facing * point[0], y_m + point[1]
 
-    shirt, trousers = named(person.shirt), named(person.trousers)
-    hair, skin = named(person.hair), person.skin
-    shoulder = shoulder_of(pose)
-    far, near = shade(trousers, -0.22), trousers
-
-    def leg(side: int, colour: tuple[int, int, int]) -> None:
-        knee, foot = pose.knees[side], pose.feet[side]
-        canvas.limb([at(pose.hip), at(knee), at(foot)], colour, 0.145)
-        fx, fy = at(foot)
-        canvas.ellipse(fx + facing * 0.06, fy + 0.01, 0.12, 0.05, (70, 62, 60))
-
-    def arm(side: int, colour: tuple[int, int, int]) -> None:
-        hand = pose.hands[side]
-        elbow = _elbow(shoulder, hand)
-        canvas.limb([at(shoulder), at(elbow)], colour, 0.11)
-        canvas.limb([at(elbow), at(hand)], shade(skin, -0.06 if side else 0.0), 0.085)
-        canvas.disc(*at(hand), 0.06, skin)
-
-    arm(1, shade(shirt, -0.25))
-    leg(1, far)
-    leg(0, near)
-    canvas.limb([at(pose.hip), at(shoulder)], shirt, 0.3)
-    canvas.limb([at(shoulder), at(pose.neck)], shirt, 0.2)
-    canvas.limb([at(pose.neck), at(pose.head)], skin, 0.1)
-    _head(canvas, at, pose, hair, skin)
-    arm(0, shade(shirt, -0.08))
-    return at(pose.hands[0]), at(pose.hands[1])
+def joints_on(person: Person, x_m: float, y_m: float, pose: Pose) -> Joints:
+    """The joints of a person in the coordinates of the room, (13, 2)."""
+    joints = pose.joints
+    if pose.roll_deg:
+        turn = math.radians(pose.roll_deg)
+        cos, sin = math.cos(turn), math.sin(turn)
+        joints = joints @ np.array([[cos, sin], [-sin, cos]])
+    return np.asarray((joints + pose.shift) * person.height + (x_m, y_m), np.float64)
 
 
-def _head(
+def draw_hand(canvas: Canvas, person: Person, at: Point) -> None:
+    """Draws a hand again, over the thing that it holds."""
+    canvas.disc(*at, 0.05 * person.height, person.skin, outline=shade(person.skin, SKIN_LINE))
+
+
+def _draw_arm(
     canvas: Canvas,
-    at: Callable[[Point], Point],
+    points: Sequence[Point],
+    side: int,
     pose: Pose,
-    hair: tuple[int, int, int],
-    skin: tuple[int, int, int],
+    shirt: Colour,
+    skin: Colour,
+    clothes: Clothes,
+    size: float,
 ) -> None:
-    up = (pose.head[0] - pose.neck[0], pose.head[1] - pose.neck[1])
-    length = math.hypot(*up) or 1.0
-    ux, uy = up[0] / length, up[1] / length
-    # The face looks along the room.
-    ax, ay = (uy, -ux) if uy > 0.5 or abs(ux) < abs(uy) else (0.0, 1.0)
-    if abs(ux) >= abs(uy):
-        # Lying: the face looks up.
-        ax, ay = 0.0, 1.0
-
-    def shifted(across: float, along: float) -> Point:
-        x, y = pose.head[0] + ax * across + ux * along, pose.head[1] + ay * across + uy * along
-        return at((x, y))
-
-    canvas.disc(*shifted(-0.035, 0.035), HEAD_M + 0.012, hair)
-    canvas.disc(*shifted(0.01, -0.01), HEAD_M - 0.01, skin)
-    canvas.limb([shifted(-0.06, 0.1), shifted(0.07, 0.105)], hair, 0.075)
-    eye = shifted(0.075, 0.012)
-    if pose.eyes_shut:
-        canvas.line([shifted(0.05, 0.0), shifted(0.1, 0.0)], INK, 0.014)
+    shoulder, hand = points[SHOULDERS[side]], points[HANDS[side]]
+    elbow = _elbow(shoulder, hand, side, pose, size)
+    line, skin_line = shade(shirt, -0.3), shade(skin, SKIN_LINE)
+    if clothes.sleeves == "short":
+        canvas.limb([elbow, hand], skin, 0.078 * size, outline=skin_line)
+        canvas.disc(*hand, 0.05 * size, skin, outline=skin_line)
+        canvas.limb([shoulder, elbow], shirt, 0.112 * size, outline=line)
     else:
-        canvas.disc(*eye, 0.018, INK)
-    canvas.line([shifted(0.06, -0.06), shifted(0.105, -0.052)], (168, 84, 78), 0.016)
-    canvas.disc(*shifted(0.13, -0.012), 0.022, shade(skin, -0.08))
+        canvas.disc(*hand, 0.05 * size, skin, outline=skin_line)
+        wrist = (elbow[0] + (hand[0] - elbow[0]) * 0.82, elbow[1] + (hand[1] - elbow[1]) * 0.82)
+        canvas.limb([shoulder, elbow, wrist], shirt, 0.1 * size, outline=line)
 
 
-def posed(house: House, step: ProgramStep, share: float) -> tuple[AgentState, float, float, Pose]:
-    """The state and the pose of the person at a moment of a step.
-
-    Args:
-        house: The house.
-        step: The step that the person does.
-        share: How much of the step has passed, from 0 to 1.
-
-    Returns:
-        The person's state, their position along the room and their height above its floor in metres, and the pose.
-    """
-    before, after = step.before.agent, step.after.agent
-    if step.command.action == "walk":
-        return _walking(house, step, share)
-    posed = replace(after, facing=after.facing)
-    x_m = before.x_m + (after.x_m - before.x_m) * smooth(share * 1.6)
-    first, y_first = _resting(house, step, before)
-    second, y_second = _resting(house, step, after)
-    y_m = y_first + (y_second - y_first) * smooth(share * 1.6)
-    if before.posture != after.posture:
-        if after.posture == "fallen":
-            return posed, x_m, y_m, _falling(first, second, share)
-        return posed, x_m, y_m, between(first, second, share * 1.4)
-    return posed, x_m, y_m, _acting(house, step, second, share)
+def _elbow(shoulder: Point, hand: Point, side: int, pose: Pose, size: float) -> Point:
+    mx, my = (shoulder[0] + hand[0]) / 2, (shoulder[1] + hand[1]) / 2
+    dx, dy = hand[0] - shoulder[0], hand[1] - shoulder[1]
+    length = math.hypot(dx, dy) or 1.0
+    bend = math.sqrt(max(0.0, (ARM_M * size / 2) ** 2 - (length / 2) ** 2)) * 0.75
+    nx, ny = dy / length, -dx / length
+    # Elbows bend downwards, and away from the body.
+    turn = math.radians(pose.heading_deg)
+    outwards = (1.0 if side else -1.0) * math.cos(turn) - 0.5 * math.sin(turn)
+    if nx * outwards - 0.6 * ny < 0:
+        nx, ny = -nx, -ny
+    return mx + nx * bend, my + ny * bend
 
 
-def _resting(house: House, step: ProgramStep, agent: AgentState) -> tuple[Pose, float]:
-    """The pose in which the person rests, and the height of the support."""
-    carry = _carrying(agent)
-    if agent.posture == "sit" and agent.seat:
-        seat = house.things[agent.seat]
-        height = {"toilet": 0.42, "chair": 0.48, "bed": 0.5, "sofa": 0.45}.get(seat.class_name, 0.48)
-        lap = ((0.36, height + 0.28), (0.3, height + 0.26))
-        hands = ((carry[0] and (0.34, height + 0.4)) or lap[0], (carry[1] and (0.3, height + 0.36)) or lap[1])
-        return sitting(height, hands), -DROP_M.get(seat.layer, 0.0)
-    if agent.posture == "lie" and agent.seat:
-        asleep = step.command.action == "sleep"
-        return lying({"bed": 0.5, "sofa": 0.46}.get(house.things[agent.seat].class_name, 0.5), asleep=asleep), 0.0
-    if agent.posture == "fallen":
-        return lying(-0.1, asleep=False), 0.0
-    height = 0.0
-    if agent.posture == "climbed" and agent.seat:
-        seat = house.things[agent.seat]
-        height = surface_height_m(seat) - DROP_M.get(seat.layer, 0.0)
-    base = standing_pose()
-    return replace(base, hands=(carry[0] or base.hands[0], carry[1] or base.hands[1])), height
-
-
-def _walking(house: House, step: ProgramStep, share: float) -> tuple[AgentState, float, float, Pose]:
-    before, after = step.before.agent, step.after.agent
-    ways = path(house, step)
-    walked = share * step.duration_s / max(step.duration_s - 0.3, 0.1) * sum(abs(b - a) for a, b in ways)
-    for part, (start, end) in enumerate(ways):
-        length = abs(end - start)
-        if walked <= length or part == len(ways) - 1:
-            done = min(walked, length)
-            direction = 1 if end > start else -1
-            x_m = start + direction * done
-            carry = _carrying(before)
-            agent = replace(after, facing=direction)
-            if done >= length and part == len(ways) - 1:
-                return replace(after), end, 0.0, _resting(house, step, after)[0]
-            return agent, x_m, 0.0, walking(done / STRIDE_M, carry)
-        walked -= length
-    raise AssertionError("a path has at least one part")
-
-
-def _acting(house: House, step: ProgramStep, rest: Pose, share: float) -> Pose:
-    """Movements of hands and legs in a posture."""
-    action, agent = step.command.action, step.after.agent
-    wave = math.sin(share * step.duration_s * 2 * math.pi)
-    if action in ("grab", "put", "putIn", "open", "close", "switchOn", "switchOff", "touch"):
-        return _reaching(house, step, rest, share)
-    if action in ("wipe", "scrub", "cut", "pour", "type"):
-        return _reaching(house, step, rest, 0.5, sway=0.12 * wave)
-    if action in ("drink", "eat", "brush"):
-        mouth = (rest.head[0] + 0.15, rest.head[1] - 0.12 + (0.04 * wave if action == "brush" else 0.0))
-        lift = smooth(min(share, 1 - share) * 5)
-        return _with_hand(rest, step, mouth, lift)
-    if action in ("read", "write", "text", "squeeze", "shake", "fold", "rinse", "soak", "wash"):
-        quick = {"shake": 0.12, "wash": 0.06, "rinse": 0.06, "write": 0.04, "squeeze": 0.04, "fold": 0.08}
-        front = (rest.neck[0] + 0.38, rest.neck[1] - 0.2 + quick.get(action, 0.015) * wave)
-        both = replace(rest, hands=(rest.hands[0], (front[0] - 0.06, front[1] - 0.02)))
-        if agent.left is not None:
-            both = rest
-        return _with_hand(both, step, front, smooth(min(share, 1 - share) * 6))
-    if action == "squat":
-        lower = 0.4 * math.sin(share * math.pi)
-        return standing_pose(((0.42, 1.2 - lower), (0.4, 1.16 - lower)), lower=lower)
-    if action == "jump":
-        up = math.sin(share * math.pi)
-        return standing_pose(((0.26, 1.75), (-0.22, 1.75)), lift=0.34 * up) if up > 0.25 else standing_pose(lower=0.12)
-    if action == "stretch":
-        lean = 0.22 * wave
-        pose = standing_pose(((lean + 0.1, 1.98), (lean - 0.05, 1.98)))
-        return replace(pose, neck=(lean * 0.4, pose.neck[1]), head=(lean * 0.6 + 0.03, pose.head[1]))
-    if action == "dance":
-        side = 0.16 * wave
-        pose = standing_pose(((0.36 + side, 1.5 + side), (-0.3 + side, 1.5 - side)), lower=0.06 + 0.05 * abs(wave))
-        return replace(pose, feet=((0.16, 0.03 + max(0.0, side) * 0.5), (-0.16, 0.03 + max(0.0, -side) * 0.5)))
-    return rest
-
-
-def _reaching(house: House, step: ProgramStep, rest: Pose, share: float, *, sway: float = 0.0) -> Pose:
-    """Moves a hand to the object and back."""
-    names = [n for n in (*step.command.targets, step.command.main) if n in step.after.things]
-    if not names:
-        return rest
-    action = step.command.action
-    name = (
-        step.command.main if action in ("grab", "open", "close", "switchOn", "switchOff", "touch", "type") else names[0]
+def _draw_leg(
+    canvas: Canvas,
+    points: Sequence[Point],
+    side: int,
+    pose: Pose,
+    trousers: Colour,
+    skin: Colour,
+    clothes: Clothes,
+    size: float,
+) -> None:
+    hip, knee, foot = points[HIPS[side]], points[KNEES[side]], points[FEET[side]]
+    line = shade(trousers, -0.3)
+    turn = math.radians(pose.heading_deg)
+    roll = math.radians(pose.roll_deg)
+    toe = 0.055 * math.sin(turn) + (0.02 if side else -0.02) * math.cos(turn)
+    tx, ty = toe * math.cos(roll), toe * math.sin(roll)
+    wide = 0.07 + 0.055 * abs(math.sin(turn))
+    canvas.ellipse(
+        foot[0] + tx * size,
+        foot[1] + ty * size + 0.012,
+        wide * size,
+        0.05 * size,
+        clothes.shoes,
+        turn_deg=pose.roll_deg,
+        outline=shade(clothes.shoes, -0.3),
     )
-    assert name is not None
-    situation = step.before if action == "grab" else step.after
-    x_m, y_m = place_of(house, situation, name)
-    agent = step.after.agent
-    if action == "put":
-        x_m, y_m = place_of(house, step.after, step.command.main or name)
-    height = house.things[name].kind.height_m
-    aim = y_m + min(height * 0.6, 1.0) + sway * 0.3
-    local = ((x_m - agent.x_m) * agent.facing + sway, aim - _resting(house, step, agent)[1])
-    low = max(0.0, 0.75 - aim)
-    bent = standing_pose(rest.hands, lower=min(0.45, low * 0.7)) if agent.posture == "stand" and low > 0 else rest
-    pose = between(rest, bent, min(share, 1 - share) * 3)
-    hand = within_reach(pose, local)
-    return _with_hand(pose, step, hand, smooth(min(share, 1 - share) * 3))
+    if clothes.shorts:
+        canvas.limb([knee, (foot[0], foot[1] + 0.04)], skin, 0.09 * size, outline=shade(skin, SKIN_LINE))
+        low = (knee[0] + (foot[0] - knee[0]) * 0.12, knee[1] + (foot[1] - knee[1]) * 0.12)
+        canvas.limb([hip, knee, low], trousers, 0.145 * size, outline=line)
+    else:
+        ankle = (knee[0] + (foot[0] - knee[0]) * 0.9, knee[1] + (foot[1] - knee[1]) * 0.9)
+        canvas.limb([hip, knee, ankle], trousers, 0.135 * size, outline=line)
 
 
-def _carrying(agent: AgentState) -> tuple[Point | None, Point | None]:
-    """Positions of hands that carry something."""
-    return (0.3, 1.14) if agent.right else None, (0.2, 1.08) if agent.left else None
+def _draw_torso(
+    canvas: Canvas, joints: Joints, pose: Pose, shirt: Colour, trousers: Colour, clothes: Clothes, size: float
+) -> None:
+    hip, neck = joints[HIP], joints[NECK]
+    axis = neck - hip
+    across = np.array([axis[1], -axis[0]]) / (float(np.hypot(*axis)) or 1.0)
+    turn = math.radians(pose.heading_deg)
+    cos, sin = abs(math.cos(turn)), abs(math.sin(turn))
+    top, waist, low = (
+        (0.2 * cos + 0.135 * sin) * size,
+        (0.16 * cos + 0.13 * sin) * size,
+        (0.175 * cos + 0.14 * sin) * size,
+    )
+    bent = abs(pose.joints[KNEES[0]][1] - pose.joints[HIPS[0]][1]) < 0.25
+    # The hip belongs to the trousers.
+    seat = hip - axis * 0.1
+    canvas.limb(
+        [tuple(seat - across * low * 0.5), tuple(seat + across * low * 0.5)],
+        trousers,
+        0.15 * size,
+        outline=shade(trousers, -0.3),
+    )
+
+    def at(side: float, along: float) -> NDArray[np.float64]:
+        return np.asarray(hip + axis * along + across * side)
+
+    hem = 0.07 if not clothes.flared else (-0.08 if bent else -0.42)
+    wide = low if not clothes.flared or bent else low * 1.38
+    along = np.array([1.03, 0.97, 0.82, 0.4, hem + 0.06, hem, hem, hem + 0.06, 0.4, 0.82, 0.97, 1.03])
+    left = [-0.07 * size, -top * 0.92, -top, -waist, -wide, -wide * 0.94]
+    sides = np.array([*left, *(-side for side in reversed(left))])
+    edge = hip + axis * along[:, None] + across * sides[:, None]
+    canvas.curve(edge, shirt, outline=shade(shirt, -0.3))
+    if isinstance(canvas, Stencil):
+        return
+    _draw_pattern(canvas, at, clothes.pattern, shirt, (top, waist, wide), hem, size, math.sin(turn))
+    collar = [at(-0.075 * size, 1.0), at(0.075 * size * math.sin(turn), 0.9), at(0.075 * size, 1.0)]
+    canvas.line(np.array(collar), shade(shirt, -0.28), 0.018)
 
 
-def _with_hand(pose: Pose, step: ProgramStep, point: Point, share: float) -> Pose:
-    """The hands, with the acting hand moved towards a point."""
-    side = 1 if step.command.main is not None and step.command.main == step.after.agent.left else 0
-    if step.command.action in ("grab", "open", "close", "switchOn", "switchOff", "touch") and step.before.agent.right:
-        # If the right hand holds something, the left one acts, even if both hold something.
-        side = 1
-    if step.command.action in ("put", "putIn") and step.command.main == step.before.agent.left:
-        side = 1
-    hands = list(pose.hands)
-    x, y = hands[side]
-    hands[side] = (x + (point[0] - x) * share, y + (point[1] - y) * share)
-    return replace(pose, hands=(hands[0], hands[1]))
+def _draw_pattern(
+    canvas: Canvas,
+    at: Callable[[float, float], NDArray[np.float64]],
+    pattern: str,
+    shirt: Colour,
+    widths: tuple[float, float, float],
+    hem: float,
+    size: float,
+    sideways: float,
+) -> None:
+    light = shade(shirt, 0.42) if sum(shirt) < 560 else shade(shirt, -0.22)
+    top, waist, low = widths
 
+    def half(along: float) -> float:
+        if along > 0.4:
+            return waist + (top - waist) * (along - 0.4) / 0.42
+        return low + (waist - low) * (along - hem) / (0.4 - hem)
 
-def _falling(first: Pose, second: Pose, share: float) -> Pose:
-    # The knees give way, then the body falls quickly.
-    kneeling = standing_pose(lower=0.4)
-    return between(first, kneeling, share * 3) if share < 0.33 else between(kneeling, second, (share - 0.33) * 3)
+    if pattern == "stripes":
+        along = hem + 0.14
+        while along < 0.84:
+            w = half(along) * 0.93
+            canvas.line(np.array([at(-w, along), at(w, along)]), light, 0.03 * size)
+            along += 0.17
+    elif pattern == "dots":
+        for row in range(4):
+            along = hem + 0.12 + row * 0.22
+            for column in (-0.55, 0.0, 0.55) if row % 2 else (-0.3, 0.3):
+                if along < 0.9:
+                    x, y = at(half(along) * column, along)
+                    canvas.disc(float(x), float(y), 0.022 * size, light)
+    elif pattern == "band":
+        w = half(0.62) * 0.95
+        canvas.line(np.array([at(-w, 0.62), at(w, 0.62)]), light, 0.085 * size)
+    elif pattern == "buttons":
+        middle = top * 0.55 * sideways
+        for along in (0.2, 0.42, 0.64, 0.84):
+            x, y = at(middle, along)
+            canvas.disc(float(x), float(y), 0.016 * size, light)
+    elif pattern == "cross":
+        x, y = at(top * 0.35 * sideways, 0.55)
+        canvas.disc(float(x), float(y), 0.062 * size, light)
+        canvas.disc(float(x), float(y), 0.034 * size, shade(shirt, -0.2))

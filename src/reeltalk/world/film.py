@@ -1,8 +1,7 @@
-"""Films scenarios of a household: plans the activities and the house, then makes each video with its graphs and text.
+"""Films a household: plans the films, then makes each video with its graphs, its talk and a summary.
 
-Activities are composed under VDAct's constraints as if each stood alone, and then carried out one after the other, so
-that each activity finds the changes of the one before. A scenario that cannot be carried out is skipped and counted.
-Each video is drawn and encoded in its own process.
+A film is composed of scenes that are drawn and played one after the other, so that each finds the changes of the one
+before. A scene that cannot be played or filmed is drawn anew. Each video is drawn and encoded in its own process.
 """
 
 import json
@@ -11,7 +10,7 @@ import re
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -23,9 +22,9 @@ from reeltalk._version import __version__
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.rdf import curate_triples, parse_rdf, quads_of
 from reeltalk.graph.reading import read_activity
-from reeltalk.graph.scenario import ActivityCard, ComposeSettings, compose
+from reeltalk.graph.story import beginning_quads
 from reeltalk.graph.telling import initial_room, tell_scenario
-from reeltalk.graph.vocabulary import AGENT, INSTANCE, ONTOLOGY, class_of
+from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY, class_of
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import Progress
 from reeltalk.schema.intervals import Interval
@@ -33,22 +32,39 @@ from reeltalk.schema.knowledge import Box, KnownBox
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import ClipId, Json, VideoId
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.atomic import write_bytes, writing
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
+from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
 from reeltalk.video.write import write_video
-from reeltalk.world.activities import Activity, activities, perform, program
+from reeltalk.world.activities import Activity, activities, program
 from reeltalk.world.camera import Camera
 from reeltalk.world.facts import activity_triples
-from reeltalk.world.house import ROOM_ORDER, House, build_house
+from reeltalk.world.house import House, Split, build_house
+from reeltalk.world.scenes import Scene, play_scene
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import View
-from reeltalk.world.situation import CannotError, ProgramStep, begin
+from reeltalk.world.situation import CannotError, Light, ProgramStep, Situation, begin
+from reeltalk.world.talk import Talk
 
 STAGE: Final = "world film"
-_CARD: Final = re.compile(r"(.+?)(\d+)_scene\d+")
 MEMORY_BYTES: Final = 1 << 30
+CHARACTER: Final = "character"
+MOST_REASONS: Final = 5
+
+
+class ScenePlan(BaseModel):
+    """One scene of a film."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    activity: str
+    """The recipe."""
+    seed: str
+    """Decides everything that the recipe leaves open."""
+    clip: str
+    """Name of the clip and its graph, such as `Drink_milk3_scene2`."""
 
 
 class FilmPlan(BaseModel):
@@ -58,150 +74,167 @@ class FilmPlan(BaseModel):
 
     id: str
     house: int
-    start_room: str
-    """Class of the room in which the person starts."""
+    split: Split
+    people: tuple[str, ...]
+    """Names of those who appear."""
+    light: Light
     view: View
-    activities: tuple[str, ...]
-    """Recipes, by name."""
-    clips: tuple[str, ...]
-    """Name of each activity in this scenario, such as `Drink_milk3_scene2`."""
-    split: str
+    seed: str
+    """Decides where things are at the beginning."""
+    scenes: tuple[ScenePlan, ...]
+
+    def built(self) -> House:
+        """Its house, with only the people who appear."""
+        return build_house(self.house, self.split).with_people(self.people)
 
 
 @dataclass(frozen=True)
 class Planned:
-    """Videos to film, and the number of skipped scenarios."""
+    """Videos to film, and the number of attempts that failed."""
 
     plans: tuple[FilmPlan, ...]
     passed_over: dict[str, int]
-    """Scenarios whose activities could not be carried out one after the other, by reason."""
+    """Scenes that could not be played as they were drawn, by reason."""
+
+
+FEWEST_SCENES: Final = 3
+MOST_SCENES: Final = 6
+PEOPLE: Final = (0.25, 0.45, 0.30)
+"""Shares of films with one, two and three people."""
+ROLES: Final = {1: (1,), 2: (1, 3), 3: (1, 3, 2)}
+"""How often a scene needs one, two and three people, by the number of those who appear."""
+EVENINGS: Final = 0.3
+ATTEMPTS: Final = 60
+"""Scenes that are drawn for one film before it is begun anew."""
 
 
 def plan(settings: FilmSettings) -> Planned:
-    """Chooses the scenarios.
+    """Chooses the films.
 
     Raises:
-        BenchmarkError: The houses do not give enough scenarios.
+        BenchmarkError: A house gives no film under the settings.
     """
-    houses = [build_house(settings.first_house + n) for n in range(settings.houses)]
     draw = random.Random(f"film {settings.seed}")
     order = list(range(settings.houses))
     draw.shuffle(order)
-    split_of = {
-        houses[place].number: "test" if n < settings.test else "dev" if n < settings.test + settings.dev else "train"
+    split_of: dict[int, Split] = {
+        place: "test" if n < settings.test else "dev" if n < settings.test + settings.dev else "train"
         for n, place in enumerate(order)
     }
-    per_house = _shares(settings.scenarios, settings.houses)
     numbers: Counter[tuple[str, int]] = Counter()
     passed_over: Counter[str] = Counter()
     plans: list[FilmPlan] = []
-    for house, wanted in zip(houses, per_house, strict=True):
-        found = 0
-        for scenario in _candidates(house, settings):
-            if found == wanted:
-                break
-            names = [_name_and_room(card)[0] for card in scenario]
-            start_room = _name_and_room(scenario[0])[1]
-            try:
-                steps = [step for part in carry_out_all(house, start_room, names) for step in part]
-            except CannotError as error:
-                passed_over[re.sub(r"\d+", "", str(error))] += 1
-                continue
-            length = sum(step.duration_s for step in steps)
-            if not settings.min_duration_s <= length <= settings.max_duration_s:
-                passed_over["too short or too long once carried out"] += 1
-                continue
-            clips = []
-            for name in names:
-                numbers[name, house.number] += 1
-                clips.append(f"{name}{numbers[name, house.number]}_{house.scene}")
+    for place, wanted in enumerate(_shares(settings.scenarios, settings.houses)):
+        house = build_house(settings.first_house + place, split_of[place])
+        for n in range(wanted):
             view = settings.view if settings.view != "mixed" else ("switching", "fixed")[len(plans) % 2]
-            plans.append(
-                FilmPlan(
-                    id=f"house{house.number}-{found + 1:04d}",
-                    house=house.number,
-                    start_room=start_room,
-                    view=view,
-                    activities=tuple(names),
-                    clips=tuple(clips),
-                    split=split_of[house.number],
-                )
-            )
-            found += 1
-        if found < wanted:
-            raise BenchmarkError(
-                f"house {house.number} gives {found:,} scenarios under the constraints and {wanted:,} are asked for; "
-                "use more --houses"
-            )
+            plans.append(_planned(house, n + 1, settings, view, numbers, passed_over))
     return Planned(tuple(plans), dict(passed_over))
-
-
-def _name_and_room(card: str) -> tuple[str, str]:
-    """The recipe and the start room of a card that `cards` named."""
-    match = _CARD.fullmatch(card)
-    assert match is not None
-    return match[1], ROOM_ORDER[int(match[2]) - 1]
 
 
 def _shares(total: int, parts: int) -> list[int]:
     return [total // parts + (n < total % parts) for n in range(parts)]
 
 
-def cards(house: House) -> dict[str, ActivityCard]:
-    """Cards of every activity of a house, carried out on its own from every room.
-
-    The number in a card's name is the number of the room.
-    """
-    made = {}
-    for name, activity in activities().items():
-        for room in house.rooms.values():
-            try:
-                steps = perform(house, activity, begin(house, room.name))
-            except CannotError:
-                continue
-            end = house.rooms[steps[-1].after.agent.room].class_name
-            card = f"{name}{ROOM_ORDER.index(room.class_name) + 1}_{house.scene}"
-            made[card] = ActivityCard(
-                name=card,
-                environment=house.scene,
-                events=len(steps),
-                start_room=room.class_name,
-                end_room=end,
-                duration_s=sum(step.duration_s for step in steps),
-                views=frozenset({"switching", "fixed"}),
-                category=activity.category,
-            )
-    return made
-
-
-def _candidates(house: House, settings: FilmSettings) -> Iterator[tuple[str, ...]]:
-    limits = ComposeSettings(
-        max_activities=settings.max_activities,
-        lengths="uniform",
-        min_duration_s=settings.min_duration_s,
-        max_duration_s=settings.max_duration_s,
-        seed=settings.seed * 10_000 + house.number,
-        attempts=20,
+def _planned(
+    house: House,
+    number: int,
+    settings: FilmSettings,
+    view: View,
+    numbers: Counter[tuple[str, int]],
+    failed: Counter[str],
+) -> FilmPlan:
+    """One film in a house."""
+    for attempt in range(ATTEMPTS):
+        seed = f"{settings.seed} {house.number} {number} {attempt}"
+        draw = random.Random(f"composing {seed}")
+        count = draw.choices(range(1, len(PEOPLE) + 1), PEOPLE)[0]
+        names = tuple(draw.sample([person.name for person in house.people], count))
+        light: Light = "evening" if draw.random() < EVENINGS else "day"
+        found = _compose(house.with_people(names), light, seed, settings, draw, failed)
+        if found is None:
+            continue
+        scenes = []
+        for scene in found:
+            numbers[scene.activity.name, house.number] += 1
+            clip = f"{scene.activity.name}{numbers[scene.activity.name, house.number]}_{house.scene}"
+            scenes.append(ScenePlan(activity=scene.activity.name, seed=scene.seed, clip=clip))
+        return FilmPlan(
+            id=f"house{house.number}-{number:04d}",
+            house=house.number,
+            split=house.split,
+            people=names,
+            light=light,
+            view=view,
+            seed=seed,
+            scenes=tuple(scenes),
+        )
+    raise BenchmarkError(
+        f"house {house.number} gives no film of {settings.min_duration_s:g} to {settings.max_duration_s:g} s after "
+        f"{ATTEMPTS} attempts; allow other lengths"
     )
-    found = list(compose(cards(house), limits).candidates.values())
-    random.Random(f"order {settings.seed} {house.number}").shuffle(found)
-    yield from found
 
 
-def carry_out_all(house: House, start_room: str, names: list[str]) -> list[list[ProgramStep]]:
-    """The steps of activities in a row, each in the situation after the one before.
+def _compose(
+    house: House, light: Light, seed: str, settings: FilmSettings, draw: random.Random, failed: Counter[str]
+) -> list[Scene] | None:
+    """The scenes of a film; None if they do not fit into its length."""
+    situation, scenes, said = _beginning(house, light, seed), list[Scene](), set[str]()
+    wanted = draw.randint(FEWEST_SCENES, MOST_SCENES)
+    for attempt in range(ATTEMPTS):
+        activity = _drawn_activity(len(house.people), draw)
+        if activity.name in {scene.activity.name for scene in scenes}:
+            continue
+        talk = Talk(set(said))
+        try:
+            start_s = scenes[-1].end_s if scenes else 0.0
+            scene = play_scene(
+                house, activity, situation, start_s, seed=f"{seed} {attempt}", talk=talk, first=not scenes
+            )
+        except CannotError as error:
+            failed[re.sub(r"\d+", "", str(error))] += 1
+            continue
+        if scene.end_s > settings.max_duration_s:
+            failed["the film is too long with the scene"] += 1
+            continue
+        scenes.append(scene)
+        situation, said = scene.end, talk.said
+        if len(scenes) >= wanted and scene.end_s >= settings.min_duration_s:
+            return scenes
+        if len(scenes) == MOST_SCENES:
+            break
+    long_enough = len(scenes) >= FEWEST_SCENES and scenes[-1].end_s >= settings.min_duration_s
+    return scenes if long_enough else None
+
+
+def _drawn_activity(people: int, draw: random.Random) -> Activity:
+    """A recipe for at most so many people; all categories are equally frequent among those for as many."""
+    roles = draw.choices(range(1, people + 1), ROLES[people])[0]
+    fitting = [activity for activity in activities().values() if len(activity.roles) == roles]
+    category = draw.choice(sorted({activity.category for activity in fitting}))
+    return draw.choice([activity for activity in fitting if activity.category == category])
+
+
+def _beginning(house: House, light: Light, seed: str) -> Situation:
+    draw = random.Random(f"beginning {seed}")
+    rooms = [draw.choice(list(house.rooms)) for _ in house.people]
+    return begin(house, rooms, light=light, draw=draw)
+
+
+def play_film(planned: FilmPlan) -> list[Scene]:
+    """The scenes of a film, played once more.
 
     Raises:
-        CannotError: One of them cannot be carried out in its situation.
+        CannotError: One of them cannot be played.
     """
-    room = next(name for name, room in house.rooms.items() if room.class_name == start_room)
-    situation = begin(house, room)
-    parts = []
-    for name in names:
-        steps = perform(house, activities()[name], situation)
-        parts.append(steps)
-        situation = steps[-1].after
-    return parts
+    house = planned.built()
+    situation, scenes, talk = _beginning(house, planned.light, planned.seed), list[Scene](), Talk(set())
+    for scene in planned.scenes:
+        start_s = scenes[-1].end_s if scenes else 0.0
+        activity = activities()[scene.activity]
+        scenes.append(play_scene(house, activity, situation, start_s, seed=scene.seed, talk=talk, first=not scenes))
+        situation = scenes[-1].end
+    return scenes
 
 
 def film(
@@ -262,6 +295,8 @@ class _Filmed(BaseModel):
     """Curated N-Quads of each clip."""
     programs: tuple[str, ...]
     summary: str
+    talk: tuple[tuple[float, float, str, str], ...]
+    """Start, end, speaker and words of everything that is said."""
     boxes: tuple[tuple[float, str, Box], ...]
     """Time, object and its box, in the order of time."""
 
@@ -284,21 +319,16 @@ def film_plan(argument: dict[str, Any]) -> str:
         The video's hash.
     """
     planned, settings = FilmPlan.model_validate(argument["plan"]), FilmSettings.model_validate(argument["settings"])
-    house = build_house(planned.house)
-    parts = carry_out_all(house, planned.start_room, list(planned.activities))
-    steps = [step for part in parts for step in part]
+    house = planned.built()
+    scenes = play_film(planned)
+    steps = [step for scene in scenes for step in scene.steps]
     camera = Camera(house, width_px=settings.width_px, fps=settings.fps, view=planned.view, labels=settings.labels)
     target = Path(argument["folder"], f"{planned.id}.mp4")
     # If a node of a cluster was given up too early, two processes film the same plan.
     partial = target.with_suffix(f".{secrets.token_hex(6)}.part")
     frames = write_video(partial, (picture for _, picture in camera.film(steps)), fps=settings.fps)
     partial.replace(target)
-    ends, end = [], 0.0
-    for part in parts:
-        end += sum(step.duration_s for step in part)
-        ends.append(round(end, 3))
-    known = [activities()[name] for name in planned.activities]
-    graphs = clip_graphs(house, planned.clips, known, parts)
+    graphs = film_graphs(planned, scenes)
     # The last frame is shown to the end of the last tenth of a second, as in the video.
     duration_s = frames / settings.fps
     made = _Filmed(
@@ -307,28 +337,58 @@ def film_plan(argument: dict[str, Any]) -> str:
         version=__version__,
         sha256=hash_file(target)[0],
         duration_s=duration_s,
-        ends_s=tuple(ends),
+        ends_s=tuple(scene.end_s for scene in scenes),
         graphs=tuple(graphs),
-        programs=tuple(program(part) for part in parts),
-        summary=_summary(planned.clips, graphs),
+        programs=tuple(program(scene.steps) for scene in scenes),
+        summary=_summary([scene.clip for scene in planned.scenes], graphs),
+        talk=tuple(
+            (step.start_s, step.end_s, house.person(step.command.person or "").name, step.command.says)
+            for step in steps
+            if step.command.says is not None
+        ),
         boxes=tuple(camera.boxes(steps, fps=min(settings.boxes_fps, settings.fps))),
     )
     write_bytes(target.with_suffix(".json"), made.model_dump_json().encode())
     return made.sha256
 
 
-def clip_graphs(
-    house: House, clips: Sequence[str], known: Sequence[Activity], parts: Sequence[Sequence[ProgramStep]]
-) -> list[str]:
-    """The curated graph of each activity as N-Quads, with a `nextActivity` to the next one."""
-    graphs = []
-    for index, (clip, activity, steps) in enumerate(zip(clips, known, parts, strict=True)):
-        full = activity_triples(house, clip, activity.category, steps)
-        if index + 1 < len(clips):
-            node, following = f"<{INSTANCE}{clip.lower()}>", f"<{INSTANCE}{clips[index + 1].lower()}>"
-            full += f"{node} <{ONTOLOGY}nextActivity> {following} .\n"
-        graphs.append(quads_of(curate_triples(parse_rdf(full, file=f"{clip}.nt")), name=clip))
-    return graphs
+def film_graphs(planned: FilmPlan, scenes: Sequence[Scene]) -> list[str]:
+    """The curated graph of each scene of a film as N-Quads."""
+    return [
+        scene_graph(
+            planned.built(), scene_plan.clip, scene.activity, scene.steps, begins_s=scene.start_s, next_clip=after
+        )
+        for scene_plan, scene, after in zip(
+            planned.scenes, scenes, [*(s.clip for s in planned.scenes[1:]), None], strict=True
+        )
+    ]
+
+
+def scene_graph(
+    house: House,
+    clip: str,
+    activity: Activity,
+    steps: Sequence[ProgramStep],
+    *,
+    begins_s: float,
+    next_clip: str | None = None,
+) -> str:
+    """The curated graph of steps in a row as N-Quads.
+
+    Args:
+        house: The house.
+        clip: The graph's name.
+        activity: Gives the category.
+        steps: Steps in the order in which they take effect, each in the situation after the one before.
+        begins_s: The time in the video from which the graph counts seconds.
+        next_clip: Name of the graph that follows.
+    """
+    full = activity_triples(house, clip, activity.category, steps, begins_s=begins_s)
+    if next_clip is not None:
+        node, following = f"<{INSTANCE}{clip.lower()}>", f"<{INSTANCE}{next_clip.lower()}>"
+        full += f"{node} <{ONTOLOGY}nextActivity> {following} .\n"
+    graph = quads_of(curate_triples(parse_rdf(full, file=f"{clip}.nt")), name=clip)
+    return graph + beginning_quads(clip, begins_s)
 
 
 def _summary(clips: Sequence[str], graphs: Sequence[str]) -> str:
@@ -342,16 +402,27 @@ def _write(benchmark: Benchmark, planned: Planned, work: Path, recorded: dict[st
         benchmark.media.add(work / f"{made.plan.id}.mp4")
     clips = [clip for made in filmed for clip in _clips(made)]
     boxes = [box for made in filmed for box in _boxes(made)]
+    talk = [utterance for made in filmed for utterance in _talk(made)]
     with benchmark.writing(stage=STAGE, settings=recorded) as writer:
         writer.add(VIDEOS, [_video(made) for made in filmed])
         writer.add(CLIPS, clips)
+        if talk:
+            writer.add(SPEECH, talk)
         writer.add(KNOWN_BOXES, boxes)
         for made in filmed:
-            for clip, quads in zip(made.plan.clips, made.graphs, strict=True):
-                writer.add_graph(clip, quads)
+            for scene, quads in zip(made.plan.scenes, made.graphs, strict=True):
+                writer.add_graph(scene.clip, quads)
     shutil.rmtree(work, ignore_errors=True)
-    passed = tuple(f"scenarios passed over ({n:,}): {why}" for why, n in sorted(planned.passed_over.items()))
-    counts = {"videos": len(filmed), "clips": len(clips), "graphs": len(clips), "known boxes": len(boxes)}
+    passed = tuple(
+        f"scenes drawn anew ({n:,}): {why}" for why, n in Counter(planned.passed_over).most_common(MOST_REASONS)
+    )
+    counts = {
+        "videos": len(filmed),
+        "clips": len(clips),
+        "graphs": len(clips),
+        "utterances": len(talk),
+        "known boxes": len(boxes),
+    }
     return StageReport(stage=STAGE, counts=counts, warnings=passed)
 
 
@@ -370,7 +441,14 @@ def _video(made: _Filmed) -> Video:
         source="reeltalk world",
         split=made.plan.split,
         summaries={"template": made.summary},
-        extra={"house": made.plan.house, "view": made.plan.view},
+        extra={
+            "house": made.plan.house,
+            "people": list(made.plan.people),
+            "style": made.plan.built().style,
+            "light": made.plan.light,
+            "view": made.plan.view,
+            "plan": made.plan.model_dump(mode="json"),
+        },
     )
 
 
@@ -378,14 +456,28 @@ def _clips(made: _Filmed) -> list[Clip]:
     starts = (0.0, *made.ends_s[:-1])
     return [
         Clip(
-            id=ClipId(clip),
+            id=ClipId(scene.clip),
             video_id=VideoId(made.plan.id),
             interval=Interval(start_s=start, end_s=min(end, made.duration_s)),
-            extra={"activity": name, "category": activities()[name].category, "program": text},
+            extra={
+                "activity": scene.activity,
+                "category": activities()[scene.activity].category,
+                "program": text,
+            },
         )
-        for clip, name, text, start, end in zip(
-            made.plan.clips, made.plan.activities, made.programs, starts, made.ends_s, strict=True
+        for scene, text, start, end in zip(made.plan.scenes, made.programs, starts, made.ends_s, strict=True)
+    ]
+
+
+def _talk(made: _Filmed) -> list[Utterance]:
+    return [
+        Utterance(
+            video_id=VideoId(made.plan.id),
+            interval=Interval(start_s=start_s, end_s=min(end_s, made.duration_s)),
+            text=words,
+            speaker=speaker,
         )
+        for start_s, end_s, speaker, words in made.talk
     ]
 
 
@@ -395,7 +487,7 @@ def _boxes(made: _Filmed) -> list[KnownBox]:
             video_id=VideoId(made.plan.id),
             pts_s=time_s,
             box=box,
-            class_name="person" if name == AGENT else class_of(name),
+            class_name="person" if class_of(name) == CHARACTER else class_of(name),
             object=name,
         )
         for time_s, name, box in made.boxes

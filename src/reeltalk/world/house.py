@@ -1,25 +1,33 @@
 """Rooms, furniture and objects: their places in a house and the actions that they allow.
 
 A room is seen from the side. `x_m` runs along its back wall from the left, `y_m` upwards from the floor, in metres. A
-house depends on its number alone, so house 3 is the same everywhere.
+house's rooms and objects depend on its number alone, so house 3 is the same everywhere. Its people and its art style
+come from pools of its split, so that no name, no looks and no style of train occur in test.
 """
 
 import random
-from collections.abc import Iterable
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.world.kinds import KINDS, ObjectKind, top_m
+from reeltalk.world.styles import SPLIT_STYLES
 
 ROOM_WIDTH_M: Final = 6.4
 ROOM_HEIGHT_M: Final = 3.6
 ROOM_ORDER: Final = ("kitchen", "livingroom", "bedroom", "bathroom")
 DOOR_X_M: Final = {"left": 0.45, "right": ROOM_WIDTH_M - 0.45}
 SMALLEST_HOUSE, LARGEST_HOUSE = 1, 9999
+MOST_PEOPLE: Final = 3
 
 
 Layer = Literal["wall", "back", "floor", "front"]
+Split = Literal["train", "dev", "test"]
+SIZES: Final = {None: 1.0, "small": 0.78, "large": 1.28}
+"""Width and height of an object in parts of its kind's."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,18 @@ class Thing:
     """True if it is in its support, not on it."""
     colour: str | None = None
     states: tuple[str, ...] = ()
+    size: Literal["small", "large"] | None = None
+    """None for the usual size."""
+
+    @property
+    def width_m(self) -> float:
+        """Its width, by its kind and size."""
+        return round(self.kind.width_m * SIZES[self.size], 3)
+
+    @property
+    def height_m(self) -> float:
+        """Its height, by its kind and size."""
+        return round(self.kind.height_m * SIZES[self.size], 3)
 
     @property
     def kind(self) -> ObjectKind:
@@ -53,12 +73,30 @@ class Thing:
 
 @dataclass(frozen=True)
 class Person:
-    """The looks of the person of a house."""
+    """Somebody who lives in a house, and their looks."""
 
+    character: str
+    """The name in situations and graphs, such as `character1`."""
+    name: str
+    """What others call them, such as `Anna`."""
+    pronoun: Literal["she", "he"]
     shirt: str
     trousers: str
     hair: str
+    hair_style: str
+    """One of `HAIR_STYLES`."""
     skin: tuple[int, int, int]
+    glasses: bool
+    beard: bool
+    height: float
+    """In parts of the usual height, 0.9 to 1.06."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The looks as graphs give them, such as `shirt_red`."""
+        looks = [f"shirt_{self.shirt}", f"trousers_{self.trousers}", f"hair_{self.hair}", f"style_{self.hair_style}"]
+        looks += ["glasses"] * self.glasses + ["beard"] * self.beard
+        return (*looks, f"pronoun_{self.pronoun}")
 
 
 @dataclass(frozen=True)
@@ -85,9 +123,23 @@ class House:
     number: int
     rooms: dict[str, Room]
     things: dict[str, Thing]
-    person: Person
+    people: tuple[Person, ...]
+    """Those who live there, one to three, `character1` first."""
+    style: str
+    """Art style of its pictures, one of its split's `SPLIT_STYLES`."""
+    split: Split = "train"
     floors: dict[str, str] = field(default_factory=dict)
     """Name of each room's floor object, by room."""
+
+    def person(self, character: str) -> Person:
+        """The person with a name such as `character2`."""
+        return next(person for person in self.people if person.character == character)
+
+    def with_people(self, names: Sequence[str]) -> "House":
+        """The same house with only these of its people, named `character1` and so on in this order."""
+        by_name = {person.name: person for person in self.people}
+        chosen = (replace(by_name[name], character=f"character{n}") for n, name in enumerate(names, 1))
+        return replace(self, people=tuple(chosen))
 
     @property
     def scene(self) -> str:
@@ -103,8 +155,6 @@ class House:
         ]
 
 
-# The contents of each room: (class, layer, support); "?" marks objects that only some houses have. Objects with a
-# support in the same room lie on it, or in it if the line says so.
 _FURNITURE: Final = {
     "kitchen": "fridge kitchencounter stove",
     "livingroom": "sofa tvstand bookshelf floorlamp",
@@ -112,38 +162,74 @@ _FURNITURE: Final = {
     "bathroom": "bathtub toilet bathroomcounter washingmachine",
 }
 _FRONT: Final = {
-    "kitchen": (("kitchentable", 3.4), ("chair", 2.3)),
-    "livingroom": (("coffeetable", 3.1),),
-    "bedroom": (),
+    "kitchen": (("kitchentable", 3.4), ("chair", 2.3), ("chair?", 4.5)),
+    "livingroom": (("coffeetable", 3.1), ("chair", 4.9)),
+    "bedroom": (("chair?", 1.6),),
     "bathroom": (("laundrybasket", 5.4),),
 }
+# What stays where it is; "?" marks objects that only some houses have.
 _ON: Final = {
-    "kitchencounter": "sink microwave coffeemaker toaster? washingsponge cuttingboard",
+    "kitchencounter": "sink microwave? coffeemaker toaster? cuttingboard",
     "stove": "fryingpan",
-    "kitchentable": "plate mug apple? cupcake breadslice?",
-    "coffeetable": "remotecontrol magazine cellphone?",
     "tvstand": "tv",
-    "bookshelf": "book radio?",
-    "bed": "pillow",
     "nightstand": "tablelamp",
-    "desk": "computer notes",
-    "bathroomcounter": "sink toothbrush toothpaste barsoap facecream?",
-    "towelrack": "towel",
-    "sofa": "",
+    "desk": "computer",
+    "bathroomcounter": "sink",
 }
-_IN: Final = {
-    "fridge": "milk juice wine? salmon carrot?",
-    "kitchencabinet": "waterglass wineglass dishbowl? cereal",
-    "closet": "clothesshirt",
-    "laundrybasket": "clothespile",
-}
-_FLOOR: Final = {
-    "kitchen": ("garbagecan",),
-    "livingroom": ("orchid", "rug"),
-    "bedroom": ("slippers", "dumbbell?"),
-    "bathroom": (),
-}
-_EXTRA: Final = {"orchid": "wateringcan"}
+_FLOOR: Final = {"kitchen": ("garbagecan",), "livingroom": ("orchid", "rug"), "bedroom": (), "bathroom": ()}
+# What people carry about: class, least and greatest number in a house, and the places where it may be; ">" marks the
+# inside of one.
+_MOVABLES: Final = (
+    ("mug", 2, 3, "kitchentable coffeetable desk >kitchencabinet kitchencounter"),
+    ("plate", 2, 2, "kitchentable >kitchencabinet kitchencounter coffeetable"),
+    ("waterglass", 2, 3, ">kitchencabinet kitchentable coffeetable nightstand kitchencounter"),
+    ("wineglass", 1, 2, ">kitchencabinet kitchentable"),
+    ("dishbowl", 1, 1, ">kitchencabinet kitchentable"),
+    ("kettle", 1, 1, "kitchencounter"),
+    ("bottle", 2, 2, ">fridge kitchentable coffeetable kitchencounter"),
+    ("milk", 1, 1, ">fridge kitchentable"),
+    ("juice", 1, 1, ">fridge kitchentable"),
+    ("wine", 0, 1, ">fridge kitchencounter"),
+    ("salmon", 1, 1, ">fridge"),
+    ("carrot", 0, 1, ">fridge"),
+    ("cereal", 1, 1, ">kitchencabinet kitchentable"),
+    ("apple", 1, 2, "kitchentable >fridge coffeetable"),
+    ("cupcake", 1, 2, "kitchentable coffeetable >fridge"),
+    ("cookie", 0, 2, "kitchentable coffeetable"),
+    ("sandwich", 0, 1, ">fridge kitchentable"),
+    ("breadslice", 0, 1, "kitchentable kitchencounter"),
+    ("cake", 0, 1, "kitchentable >fridge"),
+    ("washingsponge", 1, 1, "kitchencounter"),
+    ("book", 2, 3, "bookshelf nightstand coffeetable desk sofa"),
+    ("magazine", 1, 2, "coffeetable bookshelf sofa nightstand"),
+    ("photoalbum", 0, 1, "bookshelf coffeetable"),
+    ("boardgame", 0, 1, "bookshelf coffeetable kitchentable"),
+    ("remotecontrol", 1, 1, "coffeetable sofa bookshelf"),
+    ("cellphone", 1, 2, "coffeetable nightstand kitchentable desk"),
+    ("radio", 0, 1, "bookshelf kitchencounter"),
+    ("vase", 1, 2, "coffeetable bookshelf nightstand kitchentable"),
+    ("flowers", 1, 1, "kitchencounter coffeetable kitchentable"),
+    ("teddybear", 0, 2, "bed sofa"),
+    ("ball", 1, 2, "livingroom:floor bedroom:floor"),
+    ("guitar", 0, 1, "livingroom:floor bedroom:floor"),
+    ("balloon", 0, 2, "livingroom:floor coffeetable"),
+    ("giftbox", 1, 1, "desk coffeetable bed"),
+    ("pillow", 2, 3, "bed sofa"),
+    ("blanket", 1, 1, "bed sofa"),
+    ("clothesshirt", 1, 2, ">closet bed"),
+    ("slippers", 1, 1, "bedroom:floor bathroom:floor"),
+    ("dumbbell", 0, 1, "bedroom:floor"),
+    ("notes", 1, 1, "desk"),
+    ("towel", 2, 2, "towelrack bathroomcounter >bathroomcabinet"),
+    ("toothbrush", 2, 2, "bathroomcounter"),
+    ("toothpaste", 1, 1, "bathroomcounter"),
+    ("barsoap", 1, 1, "bathroomcounter"),
+    ("facecream", 0, 1, "bathroomcounter >bathroomcabinet"),
+    ("clothespile", 1, 1, ">laundrybasket"),
+    ("broom", 1, 1, "kitchen:floor bathroom:floor"),
+)
+_GIFTS: Final = ("book", "teddybear", "vase", "mug", "ball", "photoalbum", "clothesshirt")
+MOST_INSIDE: Final = 8
 
 
 _WALLS: Final = (
@@ -160,23 +246,41 @@ _TILES: Final = ((206, 216, 220), (214, 206, 196), (196, 208, 200))
 _SKINS: Final = ((244, 208, 180), (224, 178, 144), (180, 128, 92), (132, 90, 64))
 
 
-def build_house(number: int) -> House:
+SHIRTS: Final = ("red", "blue", "green", "yellow", "purple", "orange", "white", "pink", "black")
+TROUSERS: Final = ("blue", "black", "grey", "brown", "green")
+HAIR_STYLES: Final = ("short", "long", "bun", "curly")
+NAMES: Final[dict[str, dict[str, str]]] = {
+    "train": {
+        "she": "Anna Clara Dora Emma Fiona Greta Hanna Ida Julia Lena Maria Nora Olga Paula Rosa Sofia Tina Vera",
+        "he": "Adam Ben Carlos David Emil Felix Georg Hugo Ivan Jonas Karim Leon Max Noah Oscar Paul Simon Theo",
+    },
+    "dev": {"she": "Amina Bella Celia Edith Frida Hilda", "he": "Aron Boris Dario Elias Finn Henry"},
+    "test": {
+        "she": "Alice Carmen Elsa Helena Ines Laila Mira Nadia",
+        "he": "Anton Bruno Diego Erik Gabriel Isaac Kenji Liam",
+    },
+}
+"""What people are called, by split and pronoun."""
+
+
+def build_house(number: int, split: Split = "train") -> House:
     """The house with a number.
 
     Args:
-        number: From 1; the same number gives the same house everywhere.
+        number: From 1; the same number gives the same rooms and objects everywhere.
+        split: Decides the pools of its people and its art style.
 
     Raises:
         ValueError: The number is out of range.
     """
     if not SMALLEST_HOUSE <= number <= LARGEST_HOUSE:
         raise ValueError(f"house {number}: houses are numbered {SMALLEST_HOUSE} to {LARGEST_HOUSE}")
-    return _Builder(number).house()
+    return _Builder(number, split).house()
 
 
 class _Builder:
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, split: Split) -> None:
+        self.number, self.split = number, split
         self.random = random.Random(f"house {number}")
         self.things: dict[str, Thing] = {}
         self.rooms: dict[str, Room] = {}
@@ -196,21 +300,44 @@ class _Builder:
                 door=draw.choice(("left", "right")),
                 window_x_m=0.0,
             )
-            self.floors[name] = self._name("floor")
+            self.floors[name] = self._add("floor", self.rooms[name], "floor", ROOM_WIDTH_M / 2, 0.0, name).name
             self._furnish(self.rooms[name])
             below = {"kitchen": "stove", "livingroom": "tvstand", "bedroom": "desk", "bathroom": "washingmachine"}
             window_x_m = self._find(below[room], self.rooms[name]).x_m
             self.rooms[name] = replace(self.rooms[name], window_x_m=window_x_m)
-        skin = draw.choice(_SKINS)
-        shirt = draw.choice(("red", "blue", "green", "yellow", "purple", "orange", "white"))
-        person = Person(
-            shirt=shirt,
-            trousers=draw.choice([c for c in ("blue", "black", "grey", "brown") if c != shirt]),
+        self._movables()
+        style = random.Random(f"style {self.split} {self.number}").choice(SPLIT_STYLES[self.split])
+        return House(self.number, self.rooms, self.things, self._people(), style, self.split, self.floors)
+
+    def _people(self) -> tuple[Person, ...]:
+        """Three people who differ in name, shirt and hair, with looks of this split."""
+        draw = random.Random(f"people {self.split} {self.number}")
+        people: list[Person] = []
+        while len(people) < MOST_PEOPLE:
+            pronoun: Literal["she", "he"] = draw.choice(("she", "he"))
+            skin = draw.choice(_SKINS)
+            shirt = draw.choice(SHIRTS)
             # The hair must differ from the skin.
-            hair=draw.choice(("brown", "black", "yellow", "grey", "red") if sum(skin) > 480 else ("black", "grey")),
-            skin=skin,
-        )
-        return House(self.number, self.rooms, self.things, person, self.floors)
+            hair = draw.choice(("brown", "black", "yellow", "grey", "red") if sum(skin) > 480 else ("black", "grey"))
+            person = Person(
+                character=f"character{len(people) + 1}",
+                name=draw.choice(NAMES[self.split][pronoun].split()),
+                pronoun=pronoun,
+                shirt=shirt,
+                trousers=draw.choice([colour for colour in TROUSERS if colour != shirt]),
+                hair=hair,
+                hair_style=draw.choice(HAIR_STYLES if pronoun == "she" else ("short", "short", "curly")),
+                skin=skin,
+                glasses=draw.random() < 0.3,
+                beard=pronoun == "he" and draw.random() < 0.4,
+                height=round(draw.uniform(0.9, 1.0) if pronoun == "she" else draw.uniform(0.95, 1.06), 2),
+            )
+            taken = {(p.name, p.shirt) for p in people}
+            unlike = all(person.name != name and shirt != other for name, other in taken)
+            if unlike and (person.hair, person.hair_style) not in {(p.hair, p.hair_style) for p in people}:
+                if split_of_looks(person) == self.split:
+                    people.append(person)
+        return tuple(people)
 
     def _name(self, class_name: str) -> str:
         self._count += 1
@@ -235,19 +362,20 @@ class _Builder:
             width = KINDS[class_name].width_m
             self._place(class_name, room, "back", round(x + width / 2, 3))
             x += width + gap
-        for class_name, at in _FRONT[kind]:
-            self._place(class_name, room, "front", at if room.door == "left" else round(ROOM_WIDTH_M - at, 3))
+        for word, at in _FRONT[kind]:
+            for class_name in self._present([word]):
+                self._place(class_name, room, "front", at if room.door == "left" else round(ROOM_WIDTH_M - at, 3))
         for class_name in self._present(_FLOOR[kind]):
             self._on_floor(class_name, room)
         self._on_walls(room)
 
     def _on_floor(self, class_name: str, room: Room) -> None:
-        taken = {"garbagecan": 1.3, "orchid": 5.9, "rug": 3.1, "slippers": 2.2, "dumbbell": 4.4}[class_name]
+        taken = {"garbagecan": 1.3, "orchid": 5.9, "rug": 3.1}[class_name]
         x = taken if room.door == "left" else round(ROOM_WIDTH_M - taken, 3)
         self._place(class_name, room, "floor", x)
-        if class_name in _EXTRA:
+        if class_name == "orchid":
             offset = -0.45 if room.door == "left" else 0.45
-            self._place(_EXTRA[class_name], room, "floor", round(x + offset, 3))
+            self._place("wateringcan", room, "floor", round(x + offset, 3))
 
     def _on_walls(self, room: Room) -> None:
         at = DOOR_X_M[room.door] + (0.62 if room.door == "left" else -0.62)
@@ -259,6 +387,8 @@ class _Builder:
         elif room.class_name == "livingroom":
             self._place("wallpictureframe", room, "wall", self._find("sofa", room).x_m, 1.9)
             self._place("clock", room, "wall", self._find("floorlamp", room).x_m, 2.4)
+            beside = 1.0 if room.door == "left" else -1.0
+            self._place("doorbell", room, "wall", round(DOOR_X_M[room.door] + beside, 3), 1.7)
         elif room.class_name == "bedroom":
             self._place("wallpictureframe", room, "wall", self._find("bed", room).x_m, 1.8)
         else:
@@ -274,19 +404,49 @@ class _Builder:
         if class_name in ("kitchencounter", "bathroomcounter"):
             self.random.shuffle(held)
         width = thing.kind.width_m
-        for index, name in enumerate(held):
-            x = x_m - width / 2 + width * (index + 0.5) / len(held)
-            if name == "pillow":
-                x = x_m - width / 2 + 0.4
-            lies = self._add(name, room, layer, round(x, 3), round(y_m + top_m(class_name), 3), thing.name)
+        x = x_m - width / 2
+        for name in held:
+            # What stands on a counter keeps half of it free for what people put there.
+            share = KINDS[name].width_m + 0.06
+            x += share
+            lies = self._add(name, room, layer, round(x - share / 2, 3), round(y_m + top_m(class_name), 3), thing.name)
             if name == "sink":
-                self._add("faucet", room, layer, round(x, 3), round(y_m + top_m(class_name) + 0.1, 3), thing.name)
+                self._add("faucet", room, layer, lies.x_m, round(lies.y_m + 0.1, 3), thing.name)
             if name == "cuttingboard":
                 self._add("cutleryknife", room, layer, lies.x_m, round(lies.y_m + 0.06, 3), lies.name)
-        inside = self._present(_IN.get(class_name, "").split())
-        for index, name in enumerate(inside):
-            x = x_m - width / 2 + width * (index + 0.5) / max(1, len(inside))
-            self._add(name, room, layer, round(x, 3), round(y_m + 0.1, 3), thing.name, inside=True)
+
+    def _movables(self) -> None:
+        """What people carry about: several of a class differ in colour, or in size if they have the same colour."""
+        for class_name, fewest, most, _ in _MOVABLES:
+            count = self.random.randint(fewest, most)
+            room = next(iter(self.rooms.values()))
+            same_colour = self.random.random() < 0.3 or not KINDS[class_name].colours
+            for n in range(count):
+                name = self._add(class_name, room, "back", 0.0, 0.0, room.name).name
+                others = [t for t in self.things.values() if t.class_name == class_name and t.name != name]
+                thing = self.things[name]
+                if others and same_colour:
+                    thing = replace(thing, colour=others[0].colour)
+                    if n == 1:
+                        sizes: list[Literal["small", "large"]] = ["small", "large"]
+                        self.random.shuffle(sizes)
+                        self.things[others[0].name] = replace(others[0], size=sizes[0])
+                        thing = replace(thing, size=sizes[1])
+                elif others:
+                    free = [colour for colour in thing.kind.colours if colour not in {t.colour for t in others}]
+                    thing = replace(thing, colour=self.random.choice(free or thing.kind.colours))
+                self.things[name] = thing
+        for name, place in settle(self.things, self.rooms, self.floors, self.random).items():
+            room, layer = self.rooms[place.room], self.things[place.support].layer
+            self.things[name] = replace(
+                self.things[name],
+                room=room.name,
+                layer=layer,
+                x_m=place.x_m,
+                y_m=place.y_m,
+                support=place.support,
+                inside=place.inside,
+            )
 
     def _add(
         self, class_name: str, room: Room, layer: Layer, x_m: float, y_m: float, support: str, *, inside: bool = False
@@ -306,6 +466,96 @@ class _Builder:
         )
         self.things[name] = thing
         return thing
+
+
+class Place(NamedTuple):
+    """Where an object is put."""
+
+    room: str
+    support: str
+    inside: bool
+    x_m: float
+    y_m: float
+
+
+def settle(
+    things: Mapping[str, Thing], rooms: Mapping[str, Room], floors: Mapping[str, str], draw: random.Random
+) -> dict[str, Place]:
+    """Draws a place for everything that people carry about.
+
+    Args:
+        things: All objects; the places of those that people carry are ignored.
+        rooms: The rooms, by name.
+        floors: The floor of each room, by room.
+        draw: Decides.
+
+    Returns:
+        The places, by object. Nothing lies on something else that is carried, and each has room beside the others.
+    """
+    places_of = {class_name: places.split() for class_name, _, _, places in _MOVABLES}
+    carried = [name for name, thing in things.items() if thing.class_name in places_of]
+    room_names = {room.class_name: name for name, room in rooms.items()}
+    at: dict[str, Thing] = {}
+    for thing in things.values():
+        if thing.class_name not in places_of:
+            at.setdefault(thing.class_name, thing)
+    taken: dict[str, list[tuple[float, float]]] = {}
+    for thing in things.values():
+        if thing.class_name not in places_of and thing.support in things:
+            taken.setdefault(thing.support, []).append((thing.x_m, thing.width_m))
+    inside: Counter[str] = Counter()
+    found: dict[str, Place] = {}
+    gift = next((name for name in carried if things[name].class_name == "giftbox"), None)
+    given = [name for name in carried if things[name].class_name in _GIFTS]
+    wrapped = draw.choice(given) if gift and given else None
+    draw.shuffle(carried)
+    for name in carried:
+        thing = things[name]
+        words = places_of[thing.class_name]
+        # The first place is the most frequent one.
+        order = sorted(words, key=lambda word: (draw.random() * (0.6 if word == words[0] else 1.0), word))
+        for word in order:
+            where = word.removeprefix(">")
+            support = things[floors[room_names[where.split(":")[0]]]] if ":floor" in where else at.get(where)
+            if support is None:
+                continue
+            if word.startswith(">"):
+                if inside[support.name] < MOST_INSIDE:
+                    inside[support.name] += 1
+                    found[name] = Place(support.room, support.name, True, support.x_m, round(support.y_m + 0.1, 3))
+                    break
+                continue
+            x_m = _gap(support, thing, taken.get(support.name, []), draw)
+            if x_m is not None:
+                taken.setdefault(support.name, []).append((x_m, thing.width_m))
+                top = 0.0 if ":floor" in where else surface_height_m(support)
+                found[name] = Place(support.room, support.name, False, x_m, round(top, 3))
+                break
+        else:
+            cabinet = at["kitchencabinet"]
+            found[name] = Place(cabinet.room, cabinet.name, True, cabinet.x_m, round(cabinet.y_m + 0.1, 3))
+    if gift and wrapped:
+        box = found[gift]
+        found[wrapped] = Place(box.room, gift, True, box.x_m, round(box.y_m + 0.05, 3))
+    return found
+
+
+def _gap(support: Thing, thing: Thing, taken: Sequence[tuple[float, float]], draw: random.Random) -> float | None:
+    """A free place along a surface; None if there is none."""
+    if support.class_name == "floor":
+        low, high = 1.6, ROOM_WIDTH_M - 0.5
+    else:
+        half = max(0.0, (support.width_m - thing.width_m) / 2)
+        low, high = support.x_m - half, support.x_m + half
+    places = [round(low + (high - low) * n / 10, 3) for n in range(11)]
+    free = [x for x in places if all(abs(x - at) >= (width + thing.width_m) / 2 + 0.02 for at, width in taken)]
+    return draw.choice(free) if free else None
+
+
+def split_of_looks(person: Person) -> Split:
+    """The split to which somebody's looks belong: three fifths of all are train's, a fifth each dev's and test's."""
+    share = zlib.crc32(" ".join(person.attributes).encode()) % 5
+    return "train" if share < 3 else "dev" if share == 3 else "test"
 
 
 def surface_height_m(thing: Thing) -> float:

@@ -26,7 +26,8 @@ class ObjectKind:
     width_m: float
     height_m: float
     can: frozenset[str] = frozenset()
-    """grab, open, switch, sit, lie, read, eat, drink, surface, container, wipe, lookAt, climb, pour."""
+    """grab, open, switch, sit, lie, read, eat, drink, surface, container, wipe, lookAt, climb, pour, fill, fragile,
+    unwrap, play, throw, ring."""
     states: tuple[str, ...] = ("CLEAN",)
     colours: tuple[str, ...] = ()
     """Colours of the objects of this class; empty if they all look the same."""
@@ -39,7 +40,7 @@ def _kind(width_m: float, height_m: float, can: str = "", states: str = "CLEAN",
 KINDS: Final = {
     # Furniture and appliances.
     "fridge": _kind(0.9, 1.9, "open container", "CLEAN CLOSED PLUGGED_IN", "white grey red"),
-    "kitchencounter": _kind(2.0, 0.9, "surface"),
+    "kitchencounter": _kind(2.5, 0.9, "surface"),
     "sink": _kind(0.6, 0.12, "surface"),
     "faucet": _kind(0.25, 0.32, "switch", "CLEAN OFF"),
     "stove": _kind(0.8, 0.9, "switch surface", "CLEAN OFF PLUGGED_IN"),
@@ -51,7 +52,7 @@ KINDS: Final = {
     "coffeemaker": _kind(0.34, 0.42, "switch", "CLEAN OFF PLUGGED_IN", "black red"),
     "chair": _kind(0.5, 0.95, "sit", "CLEAN", "brown white blue"),
     "sofa": _kind(2.1, 0.9, "sit lie surface", "CLEAN", "blue green grey red orange"),
-    "coffeetable": _kind(1.2, 0.45, "surface climb", "CLEAN", "brown white"),
+    "coffeetable": _kind(1.3, 0.45, "surface climb", "CLEAN", "brown white"),
     "tvstand": _kind(1.5, 0.5, "surface", "CLEAN", "brown black white"),
     "tv": _kind(1.25, 0.75, "switch lookAt wipe", "CLEAN OFF PLUGGED_IN"),
     "bookshelf": _kind(1.0, 2.0, "surface", "CLEAN", "brown white"),
@@ -79,11 +80,11 @@ KINDS: Final = {
     "milk": _kind(0.2, 0.34, "grab drink pour", "CLEAN"),
     "juice": _kind(0.2, 0.34, "grab drink pour", "CLEAN", "orange red"),
     "wine": _kind(0.16, 0.42, "grab drink pour", "CLEAN"),
-    "waterglass": _kind(0.16, 0.22, "grab drink", "CLEAN"),
-    "wineglass": _kind(0.16, 0.28, "grab drink", "CLEAN"),
-    "mug": _kind(0.2, 0.2, "grab drink", "CLEAN", "red blue green yellow white"),
-    "plate": _kind(0.36, 0.1, "grab surface", "CLEAN", "white blue"),
-    "dishbowl": _kind(0.3, 0.16, "grab container", "CLEAN", "white yellow blue"),
+    "waterglass": _kind(0.16, 0.22, "grab drink fragile", "CLEAN"),
+    "wineglass": _kind(0.16, 0.28, "grab drink fragile", "CLEAN"),
+    "mug": _kind(0.2, 0.2, "grab drink fragile", "CLEAN", "red blue green yellow white"),
+    "plate": _kind(0.36, 0.1, "grab surface fragile", "CLEAN", "white blue"),
+    "dishbowl": _kind(0.3, 0.16, "grab container fragile", "CLEAN", "white yellow blue"),
     "fryingpan": _kind(0.5, 0.14, "grab surface", "CLEAN"),
     "apple": _kind(0.18, 0.18, "grab eat", "CLEAN", "red green"),
     "cupcake": _kind(0.2, 0.24, "grab eat", "CLEAN", "pink brown"),
@@ -97,7 +98,7 @@ KINDS: Final = {
     "book": _kind(0.26, 0.3, "grab read", "CLEAN", "red blue green purple"),
     "magazine": _kind(0.3, 0.24, "grab read", "CLEAN", "yellow pink"),
     "remotecontrol": _kind(0.24, 0.1, "grab", "CLEAN"),
-    "cellphone": _kind(0.16, 0.24, "grab", "CLEAN"),
+    "cellphone": _kind(0.16, 0.24, "grab ring", "CLEAN", "black white blue red"),
     "notes": _kind(0.3, 0.22, "grab", "CLEAN"),
     "pillow": _kind(0.56, 0.26, "grab", "CLEAN", "white blue yellow"),
     "clothesshirt": _kind(0.46, 0.4, "grab", "CLEAN", "red blue green yellow"),
@@ -109,8 +110,26 @@ KINDS: Final = {
     "toothpaste": _kind(0.28, 0.14, "grab", "CLEAN"),
     "barsoap": _kind(0.22, 0.14, "grab", "CLEAN", "pink white green"),
     "facecream": _kind(0.18, 0.2, "grab", "CLEAN", "white pink"),
-    "wateringcan": _kind(0.36, 0.3, "grab pour", "CLEAN", "green blue red"),
+    "wateringcan": _kind(0.36, 0.3, "grab pour fill", "CLEAN", "green blue red"),
     "paper": _kind(0.24, 0.18, "grab", "CLEAN"),
+    "kettle": _kind(0.34, 0.34, "grab switch pour fill", "CLEAN OFF PLUGGED_IN", "white black red"),
+    "bottle": _kind(0.16, 0.42, "grab drink pour", "CLEAN", "green blue brown"),
+    "cookie": _kind(0.18, 0.14, "grab eat", "CLEAN"),
+    "sandwich": _kind(0.28, 0.18, "grab eat", "CLEAN"),
+    "cake": _kind(0.4, 0.32, "grab eat", "CLEAN", "pink white brown"),
+    "balloon": _kind(0.3, 0.44, "grab", "CLEAN", "red blue yellow green"),
+    "giftbox": _kind(0.34, 0.34, "grab unwrap container", "CLEAN CLOSED", "red blue yellow purple"),
+    "flowers": _kind(0.26, 0.4, "grab", "CLEAN", "red yellow pink white"),
+    "vase": _kind(0.24, 0.4, "grab container fragile", "CLEAN", "blue white green purple"),
+    "teddybear": _kind(0.3, 0.38, "grab play", "CLEAN", "brown white"),
+    "ball": _kind(0.28, 0.28, "grab play throw", "CLEAN", "red blue yellow green"),
+    "guitar": _kind(0.36, 0.9, "grab play", "CLEAN", "brown red black"),
+    "boardgame": _kind(0.4, 0.16, "grab play", "CLEAN", "green red blue"),
+    "photoalbum": _kind(0.34, 0.28, "grab read", "CLEAN", "brown green blue"),
+    "blanket": _kind(0.5, 0.3, "grab", "CLEAN", "red green grey blue"),
+    "broom": _kind(0.24, 1.2, "grab", "CLEAN", "yellow blue"),
+    "doorbell": _kind(0.2, 0.24, "ring", "CLEAN", "white grey"),
+    "floor": _kind(0.9, 0.02, "surface", "CLEAN"),
 }
 
 

@@ -1,9 +1,10 @@
 """Draws empty rooms, and their furniture and appliances, one function for each class."""
 
+import random
 from typing import Final
 
-from reeltalk.video.canvas import Canvas
-from reeltalk.world.house import DOOR_X_M, ROOM_HEIGHT_M, ROOM_WIDTH_M, Room
+from reeltalk.video.canvas import Canvas, Colour
+from reeltalk.world.house import DOOR_X_M, ROOM_HEIGHT_M, ROOM_WIDTH_M, House
 from reeltalk.world.kinds import (
     DARK,
     GLASS,
@@ -20,11 +21,35 @@ from reeltalk.world.kinds import (
     shade,
     wood,
 )
+from reeltalk.world.painters_things import Painter
+from reeltalk.world.styles import STYLES
+
+
+def _leg(c: Canvas, x: float, y: float, w: float, h: float, body: Colour) -> None:
+    """A leg of a table or a chair, from its lower left corner."""
+    if c.manner.form == "round":
+        c.limb([(x + w / 2, y + 0.03), (x + w / 2, y + h)], body, w * 0.7)
+        c.disc(x + w / 2, y + h * 0.55, w * 0.62, body)
+        c.disc(x + w / 2, y + 0.035, w * 0.5, body)
+    elif c.manner.form == "slim":
+        c.polygon([(x + w * 0.3, y), (x + w * 0.6, y), (x + w, y + h), (x, y + h)], body)
+    else:
+        c.rectangle(x, y, w, h, body)
+
+
+def _handle(c: Canvas, x: float, y: float, *, size: float = 0.03) -> None:
+    """A handle of a door or a drawer."""
+    if c.manner.form == "round":
+        c.disc(x, y, size, STEEL, outline=shade(STEEL, -0.35))
+    elif c.manner.form == "slim":
+        c.line([(x, y - size * 2), (x, y + size * 2)], DARK, 0.022)
+    else:
+        c.rectangle(x - size, y - size * 0.45, size * 2, size * 0.9, STEEL, outline=shade(STEEL, -0.3))
 
 
 def _fridge(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
-    c.rounded(x, y, w, h, 0.06, body, outline=shade(body, -0.25))
+    c.rounded(x, y, w, h, 0.16 if c.manner.form == "round" else 0.05, body, outline=shade(body, -0.25))
     if "OPEN" in values:
         c.rectangle(x + 0.06, y + 0.08, w - 0.12, h - 0.16, (250, 250, 244))
         for level in (0.55, 1.0, 1.45):
@@ -47,7 +72,7 @@ def _counter(c: Canvas, x: float, y: float, w: float, h: float, colour: str | No
     for n in range(doors):
         left = x + 0.05 + n * (w - 0.05) / doors
         c.rectangle(left, y + 0.13, (w - 0.05) / doors - 0.05, h - 0.26, shade(body, -0.05), outline=shade(body, -0.2))
-        c.disc(left + (w - 0.05) / doors - 0.11, y + h - 0.28, 0.022, STEEL)
+        _handle(c, left + (w - 0.05) / doors - 0.11, y + h - 0.26)
 
 
 def _sink(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -92,14 +117,18 @@ def _cabinet(c: Canvas, x: float, y: float, w: float, h: float, colour: str | No
     else:
         c.line([(x + w / 2, y + 0.03), (x + w / 2, y + h - 0.03)], shade(body, -0.3), 0.02)
         for side in (-0.08, 0.08):
-            c.disc(x + w / 2 + side, y + h * 0.4, 0.025, STEEL)
+            _handle(c, x + w / 2 + side, y + h * 0.4)
 
 
 def _table(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = wood(colour)
     for leg in (x + 0.07, x + w - 0.15):
-        c.polygon([(leg, y), (leg + 0.08, y), (leg + 0.08, y + h), (leg, y + h)], shade(body, -0.22))
-    c.rounded(x, y + h - 0.09, w, 0.09, 0.03, body, outline=shade(body, -0.28))
+        _leg(c, leg, y, 0.08, h - 0.05, shade(body, -0.22))
+    if c.manner.form == "round":
+        c.rounded(x + 0.06, y + h - 0.17, w - 0.12, 0.1, 0.03, shade(body, -0.14))
+        c.rounded(x - 0.02, y + h - 0.09, w + 0.04, 0.09, 0.045, body, outline=shade(body, -0.28))
+    else:
+        c.rounded(x, y + h - 0.09, w, 0.09, 0.01, body, outline=shade(body, -0.28))
     if "DIRTY" in values:
         for place in (0.3, 0.55, 0.7):
             c.ellipse(x + w * place, y + h, 0.05, 0.015, (120, 92, 60))
@@ -130,6 +159,9 @@ def _microwave(c: Canvas, x: float, y: float, w: float, h: float, colour: str | 
 
 def _toaster(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
+    if "POPPED" in values:
+        for left in (x + 0.06, x + w / 2 + 0.01):
+            c.rounded(left, y + h * 0.6, w * 0.36, h * 0.75, 0.04, (206, 148, 84), outline=(140, 94, 48))
     c.rounded(x, y + 0.02, w, h - 0.04, 0.07, body, outline=shade(body, -0.3))
     c.rectangle(x + 0.07, y + h - 0.05, w - 0.14, 0.03, GLOW if "ON" in values else DARK)
     c.disc(x + w - 0.07, y + 0.1, 0.03, (250, 110, 50) if "ON" in values else DARK)
@@ -148,7 +180,7 @@ def _coffee(c: Canvas, x: float, y: float, w: float, h: float, colour: str | Non
         c.disc(x + w - 0.06, y + h - 0.07, 0.025, (250, 90, 60))
 
 
-KITCHEN: Final = {
+KITCHEN: Final[dict[str, Painter]] = {
     "fridge": _fridge,
     "kitchencounter": _counter,
     "bathroomcounter": _counter,
@@ -171,21 +203,39 @@ KITCHEN: Final = {
 def _chair(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = wood(colour)
     for leg in (x + 0.04, x + w - 0.1):
-        c.rectangle(leg, y, 0.06, 0.46, shade(body, -0.25))
+        _leg(c, leg, y, 0.06, 0.44, shade(body, -0.25))
+    c.rectangle(x + 0.02, y + 0.48, 0.06, h - 0.5, shade(body, -0.2))
+    if c.manner.form == "slim":
+        for level in (0.6, 0.72, 0.84):
+            c.rounded(x, y + level, 0.1, 0.07, 0.03, body, outline=shade(body, -0.3))
+    else:
+        c.rounded(
+            x - 0.01,
+            y + 0.6,
+            0.12,
+            h - 0.6,
+            0.06 if c.manner.form == "round" else 0.02,
+            body,
+            outline=shade(body, -0.3),
+        )
     c.rounded(x, y + 0.42, w, 0.09, 0.03, body, outline=shade(body, -0.3))
-    c.rectangle(x + 0.02, y + 0.5, 0.06, h - 0.5, shade(body, -0.2))
-    c.rounded(x, y + 0.62, 0.1, h - 0.62, 0.03, body, outline=shade(body, -0.3))
 
 
 def _sofa(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
-    c.rounded(x + 0.08, y + 0.3, w - 0.16, h - 0.3, 0.14, shade(body, -0.12), outline=shade(body, -0.3))
+    round_ = c.manner.form == "round"
+    if c.manner.form == "slim":
+        for left in (x + 0.2, x + w - 0.26):
+            _leg(c, left, y, 0.06, 0.2, wood("brown"))
+    c.rounded(
+        x + 0.08, y + 0.3, w - 0.16, h - 0.3, 0.26 if round_ else 0.08, shade(body, -0.12), outline=shade(body, -0.3)
+    )
     for n in range(2):
         left = x + 0.22 + n * (w - 0.44) / 2
         c.rounded(left, y + 0.24, (w - 0.44) / 2 - 0.02, 0.24, 0.07, shade(body, 0.1), outline=shade(body, -0.2))
     c.rectangle(x + 0.14, y + 0.08, w - 0.28, 0.18, shade(body, -0.2))
     for left in (x, x + w - 0.26):
-        c.rounded(left, y + 0.08, 0.26, 0.56, 0.11, body, outline=shade(body, -0.3))
+        c.rounded(left, y + 0.08, 0.26, 0.56, 0.13 if round_ else 0.05, body, outline=shade(body, -0.3))
     for left in (x + 0.16, x + w - 0.24):
         c.rectangle(left, y, 0.08, 0.09, wood("brown"))
 
@@ -232,16 +282,23 @@ def _bookshelf(c: Canvas, x: float, y: float, w: float, h: float, colour: str | 
             place, n = place + thick, n + 1
 
 
+def _shade(c: Canvas, x: float, y: float, w: float, h: float, body: Colour) -> None:
+    """The shade of a lamp."""
+    line = shade(body, -0.25)
+    if c.manner.form == "round":
+        c.ellipse(x + w / 2, y, w / 2, h, body, arc_deg=(0, 180), outline=line)
+    elif c.manner.form == "slim":
+        c.rounded(x + w * 0.1, y, w * 0.8, h, 0.02, body, outline=line)
+    else:
+        c.polygon([(x, y), (x + w, y), (x + w * 0.78, y + h), (x + w * 0.22, y + h)], body, outline=line)
+
+
 def _floor_lamp(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     mid, on = x + w / 2, "ON" in values
     c.ellipse(mid, y + 0.03, 0.17, 0.03, DARK)
     c.limb([(mid, y + 0.03), (mid, y + h - 0.3)], DARK, 0.035)
     body = GLOW if on else named(colour)
-    c.polygon(
-        [(x, y + h - 0.36), (x + w, y + h - 0.36), (x + w - 0.1, y + h), (x + 0.1, y + h)],
-        body,
-        outline=shade(body, -0.25),
-    )
+    _shade(c, x, y + h - 0.36, w, 0.36, body)
 
 
 def _radio(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -283,10 +340,10 @@ def _bed(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, 
 
 def _nightstand(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = wood(colour)
-    c.rounded(x, y + 0.06, w, h - 0.06, 0.03, body, outline=shade(body, -0.3))
+    c.rounded(x, y + 0.06, w, h - 0.06, 0.06 if c.manner.form == "round" else 0.02, body, outline=shade(body, -0.3))
     for level in (0.14, 0.34):
-        c.rectangle(x + 0.05, y + level, w - 0.1, 0.16, shade(body, -0.12))
-        c.disc(x + w / 2, y + level + 0.08, 0.022, STEEL)
+        c.rectangle(x + 0.05, y + level, w - 0.1, 0.16, shade(body, -0.12), outline=shade(body, -0.3))
+        _handle(c, x + w / 2, y + level + 0.08, size=0.024)
     for leg in (x + 0.05, x + w - 0.1):
         c.rectangle(leg, y, 0.05, 0.07, shade(body, -0.4))
 
@@ -296,9 +353,7 @@ def _table_lamp(c: Canvas, x: float, y: float, w: float, h: float, colour: str |
     c.ellipse(mid, y + 0.03, 0.09, 0.03, DARK)
     c.limb([(mid, y + 0.03), (mid, y + 0.22)], DARK, 0.04)
     body = GLOW if "ON" in values else named(colour)
-    c.polygon(
-        [(x, y + 0.2), (x + w, y + 0.2), (x + w - 0.08, y + h), (x + 0.08, y + h)], body, outline=shade(body, -0.25)
-    )
+    _shade(c, x, y + 0.2, w, h - 0.2, body)
 
 
 def _closet(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -431,7 +486,7 @@ def _basket(c: Canvas, x: float, y: float, w: float, h: float, colour: str | Non
         c.line([(x + 0.05, y + n), (x + w - 0.05, y + n)], shade(body, -0.18), 0.018)
 
 
-ROOMS: Final = {
+ROOMS: Final[dict[str, Painter]] = {
     "chair": _chair,
     "sofa": _sofa,
     "tvstand": _tv_stand,
@@ -458,39 +513,176 @@ ROOMS: Final = {
 """Painters of furniture of the other rooms, by class."""
 
 
-def draw_room(canvas: Canvas, spec: Room) -> None:
-    """Draws the wall, floor, window and door of an empty room."""
-    canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, ROOM_HEIGHT_M + 1, spec.wall)
-    canvas.rectangle(-1, -1, ROOM_WIDTH_M + 2, 1.0, spec.floor)
-    if spec.class_name in ("kitchen", "bathroom"):
-        if spec.class_name == "bathroom":
-            canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, 1.45, shade(spec.wall, 0.45))
-            for n in range(24):
-                canvas.line([(n * 0.3, 0), (n * 0.3, 1.45)], shade(spec.wall, -0.06), 0.01)
-            for n in range(1, 5):
-                canvas.line([(-1, n * 0.3), (ROOM_WIDTH_M + 1, n * 0.3)], shade(spec.wall, -0.06), 0.01)
-        for n in range(-4, 30):
-            canvas.line([(n * 0.4, 0), (n * 0.4 - 0.25, -0.5)], shade(spec.floor, -0.12), 0.012)
-        canvas.line([(-1, -0.2), (ROOM_WIDTH_M + 1, -0.2)], shade(spec.floor, -0.12), 0.012)
-    else:
-        for n in range(1, 4):
-            canvas.line([(-1, -0.13 * n), (ROOM_WIDTH_M + 1, -0.13 * n)], shade(spec.floor, -0.14), 0.012)
-    canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, 0.09, shade(spec.wall, 0.6))
-    canvas.line([(-1, 0), (ROOM_WIDTH_M + 1, 0)], shade(spec.floor, -0.35), 0.02)
-    _window(canvas, spec.window_x_m, narrow=spec.class_name == "bathroom")
+def draw_room(canvas: Canvas, house: House, room: str, light: str = "day") -> None:
+    """Draws the wall, floor, window and door of an empty room.
+
+    Args:
+        canvas: The canvas, in metres.
+        house: The house.
+        room: Name of the room, such as `kitchen1`.
+        light: day or evening, as the window shows it.
+    """
+    spec, style = house.rooms[room], STYLES[house.style]
+    draw = random.Random(f"wall {house.number} {room}")
+    wall, floor = (_mixed(colour, style.wall_tint, style.tint_share) for colour in (spec.wall, spec.floor))
+    canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, ROOM_HEIGHT_M + 1, wall)
+    canvas.rectangle(-1, -1, ROOM_WIDTH_M + 2, 1.0, floor)
+    _WALLS[draw.choice(style.walls)](canvas, wall)
+    if spec.class_name == "bathroom":
+        tile = _mixed(shade(spec.wall, 0.45), style.wall_tint, style.tint_share * 0.8)
+        canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, 1.45, tile)
+        for n in range(-3, 26):
+            canvas.line([(n * 0.3, 0), (n * 0.3, 1.45)], shade(tile, -0.09), 0.01)
+        for n in range(1, 5):
+            canvas.line([(-1, n * 0.3), (ROOM_WIDTH_M + 1, n * 0.3)], shade(tile, -0.09), 0.01)
+    _draw_floor(canvas, spec.class_name, floor, draw.choice(style.boards))
+    canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, 0.09, shade(wall, 0.6 if style.wall_tint is None else 0.25))
+    canvas.line([(-1, 0), (ROOM_WIDTH_M + 1, 0)], shade(floor, -0.35), 0.02)
+    _window(canvas, spec.window_x_m, narrow=spec.class_name == "bathroom", light=light, draw=draw)
+    if style.shadows:
+        for thing in house.things.values():
+            if thing.room == room and thing.layer == "back" and thing.support == room:
+                canvas.ellipse(thing.x_m, -0.03, thing.width_m / 2 + 0.1, 0.07, shade(floor, -0.16))
     door = DOOR_X_M[spec.door]
-    canvas.rectangle(door - 0.44, 0, 0.88, 2.12, shade(spec.wall, -0.28))
-    canvas.rectangle(door - 0.38, 0, 0.76, 2.06, (170, 124, 84), outline=(120, 84, 54))
-    for y in (0.2, 1.12):
-        canvas.rectangle(door - 0.26, y, 0.52, 0.78, (156, 110, 72), outline=(120, 84, 54))
-    canvas.disc(door + 0.28, 1.02, 0.04, (226, 196, 110))
+    canvas.rectangle(door - 0.44, 0, 0.88, 2.12, shade(wall, -0.28))
+    wooden = draw.choice(((170, 124, 84), (150, 104, 70), (226, 222, 212), (132, 150, 150)))
+    line = shade(wooden, -0.3)
+    canvas.rectangle(door - 0.38, 0, 0.76, 2.06, wooden, outline=line)
+    if canvas.manner.form == "round":
+        canvas.rounded(door - 0.26, 1.05, 0.52, 0.85, 0.24, shade(wooden, -0.09), outline=line)
+        canvas.rectangle(door - 0.26, 0.2, 0.52, 0.66, shade(wooden, -0.09), outline=line)
+    elif canvas.manner.form == "slim":
+        for y in (0.25, 0.7, 1.15, 1.6):
+            canvas.rectangle(door - 0.26, y, 0.52, 0.3, shade(wooden, -0.09))
+    else:
+        for y in (0.2, 1.12):
+            canvas.rectangle(door - 0.26, y, 0.52, 0.78, shade(wooden, -0.09), outline=line)
+    canvas.disc(door + 0.28, 1.02, 0.04, (226, 196, 110), outline=(160, 130, 60))
 
 
-def _window(canvas: Canvas, x_m: float, *, narrow: bool) -> None:
+def _mixed(colour: Colour, tint: Colour | None, share: float) -> Colour:
+    if tint is None:
+        return colour
+    r, g, b = (round(a + (t - a) * share) for a, t in zip(colour, tint, strict=True))
+    return r, g, b
+
+
+def _draw_floor(canvas: Canvas, room_class: str, floor: Colour, boards: str) -> None:
+    line = shade(floor, -0.13)
+    if room_class in ("kitchen", "bathroom"):
+        for n in range(-4, 30):
+            canvas.line([(n * 0.4, 0), (n * 0.4 - 0.32, -0.7)], line, 0.012)
+        for y in (-0.2, -0.46):
+            canvas.line([(-1, y), (ROOM_WIDTH_M + 1, y)], line, 0.012)
+    elif boards == "herringbone":
+        for row in range(4):
+            for n in range(-2, 26):
+                x, y = n * 0.36 + 0.18 * (row % 2), -0.18 * row
+                canvas.line([(x, y), (x + 0.18, y - 0.18), (x + 0.36, y)], line, 0.012)
+    elif boards == "boards":
+        for n in range(1, 6):
+            canvas.line([(-1, -0.13 * n), (ROOM_WIDTH_M + 1, -0.13 * n)], line, 0.012)
+            for k in range(-1, 8):
+                x = k * 1.05 + (n * 0.41) % 1.05
+                canvas.line([(x, -0.13 * n), (x, -0.13 * (n - 1))], line, 0.012)
+
+
+def _plain_wall(canvas: Canvas, wall: Colour) -> None:
+    """No pattern."""
+
+
+def _striped_wall(canvas: Canvas, wall: Colour) -> None:
+    for n in range(-2, 20):
+        canvas.rectangle(n * 0.42, 0, 0.2, ROOM_HEIGHT_M + 1, shade(wall, -0.035))
+
+
+def _dotted_wall(canvas: Canvas, wall: Colour) -> None:
+    for row in range(11):
+        for n in range(-2, 20):
+            canvas.disc(n * 0.38 + 0.19 * (row % 2), 0.3 + row * 0.33, 0.035, shade(wall, -0.06))
+
+
+def _panelled_wall(canvas: Canvas, wall: Colour) -> None:
+    canvas.rectangle(-1, 0, ROOM_WIDTH_M + 2, 1.0, shade(wall, -0.08))
+    for n in range(-1, 11):
+        canvas.rectangle(n * 0.7 + 0.06, 0.18, 0.58, 0.68, shade(wall, -0.04), outline=shade(wall, -0.17))
+    canvas.rectangle(-1, 0.98, ROOM_WIDTH_M + 2, 0.05, shade(wall, 0.35))
+
+
+def _diamond_wall(canvas: Canvas, wall: Colour) -> None:
+    for n in range(-10, 26):
+        for way in (1, -1):
+            x = n * 0.42
+            canvas.line([(x, 0.0), (x + way * 4.0, 4.2)], shade(wall, -0.055), 0.014)
+
+
+def _brick_wall(canvas: Canvas, wall: Colour) -> None:
+    for row in range(1, 20):
+        y = row * 0.22
+        canvas.line([(-1, y), (ROOM_WIDTH_M + 1, y)], shade(wall, -0.06), 0.014)
+        for n in range(-2, 16):
+            x = n * 0.55 + 0.27 * (row % 2)
+            canvas.line([(x, y), (x, y - 0.22)], shade(wall, -0.06), 0.014)
+
+
+def _leafy_wall(canvas: Canvas, wall: Colour) -> None:
+    leaf = shade(wall, -0.07)
+    for row in range(8):
+        for n in range(-2, 14):
+            x, y = n * 0.56 + 0.28 * (row % 2), 0.35 + row * 0.46
+            canvas.line([(x, y - 0.1), (x, y + 0.12)], leaf, 0.014)
+            canvas.ellipse(x - 0.06, y + 0.06, 0.07, 0.032, leaf, turn_deg=140)
+            canvas.ellipse(x + 0.06, y + 0.0, 0.07, 0.032, leaf, turn_deg=40)
+
+
+_WALLS: Final = {
+    "plain": _plain_wall,
+    "stripes": _striped_wall,
+    "dots": _dotted_wall,
+    "panel": _panelled_wall,
+    "diamonds": _diamond_wall,
+    "bricks": _brick_wall,
+    "leaves": _leafy_wall,
+}
+
+
+def _window(canvas: Canvas, x_m: float, *, narrow: bool, light: str, draw: random.Random) -> None:
     width, low, high = (0.8, 1.75, 2.6) if narrow else (1.1, 1.6, 2.75)
     canvas.rectangle(x_m - width / 2 - 0.07, low - 0.07, width + 0.14, high - low + 0.14, PORCELAIN, outline=INK)
-    canvas.rectangle(x_m - width / 2, low, width, high - low, SKY)
-    canvas.ellipse(x_m - width * 0.2, low + 0.3, 0.22, 0.09, (240, 248, 252))
-    canvas.ellipse(x_m - width * 0.05, low + 0.36, 0.18, 0.1, (240, 248, 252))
+    left = x_m - width / 2
+    if light == "day":
+        canvas.rectangle(left, low, width, high - low, SKY)
+        canvas.ellipse(x_m - width * 0.2, low + 0.42, 0.2, 0.08, (240, 248, 252))
+        canvas.ellipse(x_m - width * 0.05, low + 0.48, 0.16, 0.09, (240, 248, 252))
+        canvas.rectangle(left, low, width, 0.2, (150, 190, 134))
+    else:
+        canvas.rectangle(left, low, width, high - low, (38, 52, 98))
+        for n in range(7):
+            canvas.disc(
+                left + width * ((n * 0.37 + 0.12) % 0.94),
+                low + 0.3 + (n * 0.29) % 0.7 * (high - low - 0.36),
+                0.012,
+                (236, 236, 210),
+            )
+        canvas.disc(x_m + width * 0.25, high - 0.26, 0.11, (246, 238, 196))
+        canvas.disc(x_m + width * 0.25 + 0.05, high - 0.22, 0.1, (38, 52, 98))
+        canvas.rectangle(left, low, width, 0.16, (26, 40, 62))
     canvas.rectangle(x_m - 0.025, low, 0.05, high - low, PORCELAIN)
-    canvas.rectangle(x_m - width / 2, (low + high) / 2 - 0.025, width, 0.05, PORCELAIN)
+    if canvas.manner.form != "slim":
+        canvas.rectangle(left, (low + high) / 2 - 0.025, width, 0.05, PORCELAIN)
+    if not narrow and draw.random() < 0.6:
+        # Curtains.
+        cloth = draw.choice(((214, 120, 110), (120, 150, 186), (150, 176, 130), (226, 204, 150), (170, 140, 180)))
+        for side in (-1, 1):
+            edge, inner = x_m + side * (width / 2 + 0.16), x_m + side * (width / 2 - 0.12)
+            canvas.polygon(
+                [
+                    (edge, high + 0.12),
+                    (inner, high + 0.12),
+                    (x_m + side * (width / 2 - 0.02), low - 0.2),
+                    (edge, low - 0.2),
+                ],
+                cloth,
+                outline=shade(cloth, -0.3),
+            )
+        canvas.line([(x_m - width / 2 - 0.24, high + 0.13), (x_m + width / 2 + 0.24, high + 0.13)], wood("brown"), 0.04)

@@ -5,11 +5,12 @@ from typing import Final
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.video.canvas import Point
 from reeltalk.world.house import House
-from reeltalk.world.kinds import KINDS
 from reeltalk.world.situation import Situation
 
 DROP_M: Final = {"front": 0.4, "floor": 0.3}
 """How much lower an object is drawn if it is in front of the back wall."""
+FLAT: Final = frozenset({"floor", "rug"})
+"""Classes on which others stand."""
 MOST_SHOWN_INSIDE: Final = 6
 SHELVES: Final = {
     "fridge": (3, 2, 0.12, 0.47),
@@ -19,6 +20,7 @@ SHELVES: Final = {
     "microwave": (1, 2, 0.06, 0.0),
     "laundrybasket": (1, 1, 0.34, 0.0),
     "dishbowl": (1, 1, 0.05, 0.0),
+    "vase": (1, 1, 0.26, 0.0),
 }
 """For containers that show their contents: number of shelves, places on each, height of the lowest, distance to the
 next."""
@@ -35,7 +37,7 @@ def place_of(house: House, situation: Situation, name: str) -> Point:
     place = inside.index(name)
     holder_class = class_of(state.support)
     shelves, per_shelf, first, step = SHELVES.get(holder_class, (1, MOST_SHOWN_INSIDE, 0.08, 0.0))
-    width = KINDS[holder_class].width_m - 0.16
+    width = house.things[state.support].width_m - 0.16
     column = place // shelves if shelves > 1 else place
     across = holder.x_m - width / 2 + width * (column % per_shelf + 0.5) / per_shelf
     return across, holder.y_m + first + step * (place % shelves) - drop
@@ -45,14 +47,14 @@ def _drop_m(house: House, situation: Situation, name: str) -> float:
     """How much lower an object is drawn, by the lowest of its supports."""
     while (support := situation.things[name].support) in situation.things:
         name = support
-    return DROP_M.get(house.things[name].layer, 0.0) if support != "character1" else 0.0
+    return DROP_M.get(house.things[name].layer, 0.0) if support not in situation.people else 0.0
 
 
 def drawing_order(house: House, situation: Situation, room: str, layer: str) -> list[str]:
     """Objects of a layer from back to front; a support comes before the objects on it."""
     children: dict[str, list[str]] = {}
     for name, state in situation.things.items():
-        if state.room == room and state.support != "character1":
+        if state.room == room and state.support not in situation.people:
             children.setdefault(state.support, []).append(name)
     ordered: list[str] = []
 
@@ -65,6 +67,11 @@ def drawing_order(house: House, situation: Situation, room: str, layer: str) -> 
 
     roots = [n for n in children.get(room, ()) if house.things[n].layer == layer]
     # An object on an object of another layer is drawn with that.
-    for name in sorted(roots, key=lambda n: (KINDS[class_of(n)].height_m < 0.1, n)):
+    for name in sorted(roots, key=lambda n: (class_of(n) not in FLAT, n)):
         add(name)
     return ordered
+
+
+def in_use(situation: Situation) -> frozenset[str]:
+    """Seats on which somebody is. They are drawn behind their people."""
+    return frozenset(state.seat for state in situation.people.values() if state.seat is not None)

@@ -15,7 +15,7 @@ class FilmSettings(BaseModel):
     scenarios: Annotated[int, Field(ge=1)] = 20
     """Number of videos to film."""
     houses: Annotated[int, Field(ge=1, le=500)] = 5
-    """Number of houses; each has its own rooms, furniture, colours and person."""
+    """Number of houses; each has its own rooms, furniture, colours and people."""
     first_house: Annotated[int, Field(ge=1, le=LARGEST_HOUSE - 500)] = 1
     """Number of the first house."""
     dev_houses: Annotated[int, Field(ge=0)] | None = None
@@ -34,12 +34,10 @@ class FilmSettings(BaseModel):
     """switching cuts to near views, fixed shows whole rooms, mixed alternates between both."""
     labels: bool = False
     """Write the names of objects into the pictures."""
-    max_activities: Annotated[int, Field(ge=2, le=12)] = 5
-    """Largest number of activities of a video."""
     min_duration_s: Annotated[float, Field(ge=0)] = 60.0
-    """Shortest length of a video in seconds (VDAct)."""
-    max_duration_s: Annotated[float, Field(gt=0)] = 300.0
-    """Longest length of a video in seconds (VDAct)."""
+    """Shortest length of a video in seconds."""
+    max_duration_s: Annotated[float, Field(gt=0)] = 180.0
+    """Longest length of a video in seconds."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "FilmSettings":

@@ -144,7 +144,10 @@ def test_every_step_is_told_of_the_first_clip_that_shows_its_end(
     situation = begin(build_house(1), "kitchen1")
     steps = [
         TimedStep(
-            ProgramStep(Command("stretch"), end - start, situation, situation), "Stretching", float(start), float(end)
+            ProgramStep(Command("stretch"), start, end - start, situation, situation),
+            "Stretching",
+            float(start),
+            float(end),
         )
         for start, end in zip([0, *ends], ends, strict=False)
     ]

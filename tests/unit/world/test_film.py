@@ -73,7 +73,10 @@ def test_graphs_say_what_was_simulated(full: bool) -> None:
                         step.command.main,
                         step.command.targets,
                     )
-                    assert (event.from_room, event.to_room) == (step.before.agent.room, step.after.agent.room)
+                    assert (event.from_room, event.to_room) == (
+                        step.before.people["character1"].room,
+                        step.after.people["character1"].room,
+                    )
                 names = graph.main_objects | graph.target_objects if graph is curated else frozenset(house.things)
                 for k, situation in enumerate(situations):
                     for thing in names & frozenset(situation.things):
@@ -118,7 +121,7 @@ def test_the_same_film_is_the_same_to_the_last_pixel() -> None:
 
 def test_frames_show_the_person_and_they_move() -> None:
     house = build_house(1)
-    shirt = np.array(COLOURS[house.person.shirt])
+    shirt = np.array(COLOURS[house.people[0].shirt])
     pictures = [picture for _, picture in frames(1, "Drink_juice", width_px=640, fps=5, view="fixed")]
     seen = [(np.abs(p.astype(int) - shirt).sum(axis=2) < 30).sum() for p in pictures]
     assert min(seen) > 200, "the shirt is in every frame"
@@ -156,7 +159,7 @@ def test_boxes_lie_around_what_is_seen() -> None:
     steps = perform(house, activities()["Drink_juice"], begin(house, next(iter(house.rooms))))
     camera = Camera(house, width_px=640, fps=5, view="fixed")
     pictures = dict(camera.film(steps))
-    shirt = np.array(COLOURS[house.person.shirt])
+    shirt = np.array(COLOURS[house.people[0].shirt])
     found: dict[float, dict[str, Box]] = {}
     for time_s, name, box in camera.boxes(steps, fps=1.0):
         found.setdefault(time_s, {})[name] = box
