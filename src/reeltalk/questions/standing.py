@@ -21,7 +21,8 @@ CLEAR_S: Final = 2.5
 """No words of the user come within this time of an event that they are about: StreamingBench's tolerance, and more."""
 APART_S: Final = 4.5
 """Least time between two messages that are due: they cannot be taken for each other."""
-TRIES: Final = 400
+TRIES: Final = 150
+"""How often each pattern is tried."""
 MOST_QUESTIONS: Final = 3
 """Most questions between the requests of a stream."""
 PATTERNS: Final = ("only", "instead", "added", "ended")
@@ -55,10 +56,11 @@ def standing_requests(timeline: Timeline, split: str, draw: random.Random) -> tu
     known = list(watches(timeline.story))
     if not known:
         return None
-    for _ in range(TRIES):
-        steps = _draw_steps(timeline, known, draw.choice(PATTERNS), draw)
-        if steps and _are_sound(steps, timeline):
-            return _worded(steps, timeline, split, draw)
+    for pattern in draw.sample(PATTERNS, len(PATTERNS)):
+        for _ in range(TRIES):
+            steps = _draw_steps(timeline, known, pattern, draw)
+            if steps and _are_sound(steps, timeline):
+                return _worded(steps, timeline, split, draw)
     return None
 
 
@@ -74,7 +76,7 @@ def _draw_steps(timeline: Timeline, known: Sequence[Watch], pattern: str, draw: 
         return []
     about = [*first.events(story), *(other.events(story) if pattern in ("instead", "added") else ())]
     gaps = list(_gaps(about, timeline.until_s))
-    cuts = sorted(round(draw.uniform(*draw.choice(gaps)), 1) for _ in range({"ended": 2, "only": 3}.get(pattern, 3)))
+    cuts = sorted(round(draw.uniform(*draw.choice(gaps)), 1) for _ in range(2 if pattern == "ended" else 3))
     if draw.random() < 0.5 and gaps[0][0] == 0.0:
         cuts[0] = 0.0
     begin_s, change_s, *ends = cuts
@@ -180,7 +182,7 @@ def _words(steps: Sequence[_Step], place: int, story: Story, split: str, draw: r
         return say("instead", slots, split, draw)
     # The old act comes first in the sentence, and the new one after it.
     old = before.slots(story)
-    return say("instead_named", {**old, "he2": slots["who"], "does2": slots["does"]}, split, draw)
+    return say("instead_named", {**old, "who2": slots["who"], "does2": slots["does"]}, split, draw)
 
 
 def _questions(
@@ -191,7 +193,7 @@ def _questions(
     taken += [Interval(start_s=max(0.0, request.at_s - 1), end_s=request.at_s + 1) for request in requests]
     pool = _by_kind([*askings(timeline), *lasting(timeline)])
     for _ in range(draw.randint(1, MOST_QUESTIONS)):
-        for _ in range(TRIES // 10):
+        for _ in range(TRIES // 4):
             if not pool:
                 return
             asking = draw.choice(pool[draw.choice(sorted(pool))])
