@@ -5,17 +5,19 @@ SPARQL checks every question before anything is stored.
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
+from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.reading import graph_of_clip, read_activity
-from reeltalk.graph.story import Story
+from reeltalk.graph.story import Story, starts_s
 from reeltalk.progress import CountProgress
 from reeltalk.questions.checking import Checker
 from reeltalk.questions.proactive import tasks_of
+from reeltalk.questions.proactive_checks import StreamChecker
 from reeltalk.questions.wording import SPLITS, write_dialogue
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Clip, Video
@@ -163,9 +165,12 @@ class WrittenTasks:
     """Counts of the proactive tasks written."""
 
     tasks: int
+    requests: int
     moments: int
     kinds: dict[str, int]
     """Tasks by kind."""
+    checked: int
+    """Requests that SPARQL answered again. All agree, otherwise nothing is written."""
     without_graphs: int
     """Videos left out because they have no graphs with times."""
 
@@ -189,11 +194,12 @@ def write_tasks(
 
     Raises:
         BenchmarkError: The benchmark has tasks already, or no graphs with times, or a split without surface forms.
+        BrokenInvariantError: SPARQL finds other moments or another answer; nothing is written.
     """
     if benchmark.rows(PROACTIVE) and not overwrite:
         raise BenchmarkError(f"{benchmark.path} holds {benchmark.rows(PROACTIVE):,} tasks; pass --overwrite")
     rows: list[ProactiveTask] = []
-    without, total = 0, benchmark.rows(VIDEOS)
+    without, checked, total = 0, 0, benchmark.rows(VIDEOS)
     for done, (video, clips, texts) in enumerate(stories(benchmark), 1):
         split = video.split or SPLITS[0]
         if split not in SPLITS:
@@ -206,6 +212,7 @@ def write_tasks(
         story = Story(graphs, begins_s=begins if len(begins) == len(clips) else None)
         found = tasks_of(story, video.id, split, seed, until_s=video.duration_s, per_kind=per_kind) if graphs else []
         without += not found
+        checked += _check_tasks(found, graphs, texts)
         rows += found
         if progress is not None:
             progress(done, total)
@@ -217,7 +224,25 @@ def write_tasks(
         writer.add(PROACTIVE, rows)
     return WrittenTasks(
         tasks=len(rows),
+        requests=sum(len(row.requests) for row in rows),
         moments=sum(len(row.moments) for row in rows),
         kinds=dict(Counter(row.kind for row in rows)),
+        checked=checked,
         without_graphs=without,
     )
+
+
+def _check_tasks(tasks: Sequence[ProactiveTask], graphs: Sequence[ActivityGraph], texts: Mapping[str, str]) -> int:
+    """The number of requests of a video that SPARQL answered again.
+
+    Raises:
+        BrokenInvariantError: It finds other moments or another answer.
+    """
+    begins = starts_s(graphs)
+    if not tasks or begins is None or any(event.begins_s is None for graph in graphs for event in graph.events):
+        return 0
+    checker = StreamChecker(texts, begins, tasks[0].until_s)
+    for task in tasks:
+        for wrong in checker.disagreements(task):
+            raise BrokenInvariantError(f"{task.video_id}: {wrong}")
+    return sum(bool(request.fact) for task in tasks for request in task.requests)

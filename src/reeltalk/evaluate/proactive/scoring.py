@@ -3,9 +3,11 @@
 Only the log is read, so any program may have written it.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -13,14 +15,25 @@ import numpy as np
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics import agree
 from reeltalk.metrics.draws import Statistic, draw_videos, ratio_of_sums
-from reeltalk.metrics.proactive import MEASURES, RIGHT, SIGNATURE, UNBOUNDED, Play, ProactiveReply, Share
+from reeltalk.metrics.proactive import (
+    MEASURES,
+    RIGHT,
+    SIGNATURE,
+    UNBOUNDED,
+    Play,
+    PlayedRequest,
+    ProactiveReply,
+    Share,
+    requests,
+)
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, value_fields
 from reeltalk.schema.scoring import plain_value, short_hash
-from reeltalk.schema.stream import Moment, ProactiveTask
+from reeltalk.schema.stream import Moment, ProactiveTask, Request, RequestAct, StreamEvent
 from reeltalk.store.documents import write_json
 from reeltalk.store.event_log import SLACK_S, SessionLog
 
+Measure = Callable[[Play], Share]
 EMPTY: Final = "there is nothing that it could be a share of"
 
 
@@ -35,32 +48,117 @@ class ProactiveScores:
     """For each model, tasks without a whole play, with the reason."""
 
 
-def judge_reply(text: str, moment: Moment) -> int:
+OWN: Final = 0.6
+"""Share of the content words of a message that its reference must have."""
+_NOT_YET: Final = re.compile(
+    r"\bnot yet\b|\bnot (?:been )?(?:shown|seen|clear|known|visible)\b|\b(?:can ?not|can't|don't|do not|could not)\b"
+    r"[^.?!]{0,20}\b(?:know|say|tell|see|answer)\b|\btoo early\b|\bwait\b",
+    re.IGNORECASE,
+)
+
+
+def says_not_yet(text: str) -> bool:
+    """True if a reply says that the answer cannot be given yet."""
+    return _NOT_YET.search(text) is not None
+
+
+def judge_reply(text: str, moment: Moment, question: str = "") -> int:
     """How right a reply is for a moment, from words alone: 2, 1 or 0.
 
-    2 if it says the same as a reference; 1 if it says that and something else, or says it in a different context.
+    2 if it says the same as a reference; 1 if it says that and something else, or says it in a different context. An
+    answer must have the words that a reference adds to its question, as in `metrics.agree`. A message without a
+    question must have all content words of a reference, so that it names who acts and on what.
+
+    Args:
+        text: The reply.
+        moment: What is due.
+        question: The question that the reply answers; empty for a message.
     """
-    if agree.agrees(text, moment.references):
-        return RIGHT
-    return 1 if any(agree.states(text, reference) for reference in moment.references) else 0
+    if question:
+        if agree.agrees(text, moment.references, question):
+            return RIGHT
+        return int(any(agree.states(text, reference, question) for reference in moment.references))
+    said, best = agree.classed_words(text), 0
+    for reference in moment.references:
+        due = agree.classed_words(reference)
+        if due and due <= said and agree.is_negated(text) == agree.is_negated(reference):
+            best = max(best, RIGHT if len(due) >= OWN * len(said) and agree.agrees(text, [reference]) else 1)
+    return best
 
 
 def play_of(session: SessionLog, task: ProactiveTask) -> Play:
-    """Convert a session into the record that is measured."""
-    replies = [
-        ProactiveReply(
-            min(event.at_s, task.until_s),
-            event.text,
-            tuple(judge_reply(event.text, moment) for moment in task.moments),
+    """Convert a session into the record that is measured.
+
+    The first reply that says *not yet* to a question whose answer is not shown yet counts as silence.
+    """
+    places = [place for place, request in enumerate(task.requests) if request.act != "ask"]
+    due = [(place, moment) for place in places for moment in task.requests[place].moments]
+    waiting = {place: task.requests[place] for place in places if task.requests[place].act == "await"}
+    replies = []
+    for event in session.replies:
+        waited = next((place for place, request in waiting.items() if _is_waiting(event, request)), None)
+        if waited is not None:
+            del waiting[waited]
+            continue
+        replies.append(
+            ProactiveReply(
+                min(event.at_s, task.until_s),
+                event.text,
+                tuple(judge_reply(event.text, moment, _question(task.requests[place])) for place, moment in due),
+                frozenset(number for number, place in enumerate(places) if _tells_of(event.text, task.requests[place])),
+            )
         )
-        for event in session.replies
-    ]
     return Play(
-        moments=tuple(moment.interval for moment in task.moments),
+        moments=tuple(moment.interval for _, moment in due),
         replies=tuple(replies),
         until_s=task.until_s,
-        asked_at_s=task.asked_at_s,
+        asked_at_s=min((task.requests[place].at_s for place in places), default=task.until_s),
+        requests=tuple(
+            PlayedRequest(
+                task.requests[place].act,
+                task.requests[place].at_s,
+                task.ends_s(place),
+                tuple(number for number, (owner, _) in enumerate(due) if owner == place),
+            )
+            for place in places
+        ),
+        answers=tuple(
+            answer is not None and judge_reply(answer.text, request.moments[0], request.text) == RIGHT
+            for request, answer in answered(session, task)
+        ),
     )
+
+
+def _question(request: Request) -> str:
+    return request.text if request.act == "await" else ""
+
+
+def _is_waiting(event: StreamEvent, request: Request) -> bool:
+    shown_s = request.moments[0].interval.start_s if request.moments else float("inf")
+    return request.at_s <= event.at_s < shown_s and says_not_yet(event.text)
+
+
+def _tells_of(text: str, request: Request) -> bool:
+    told = (judge_reply(text, moment, _question(request)) for moment in (*request.moments, *request.quiet))
+    return RIGHT in told
+
+
+def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[Request, StreamEvent | None]]:
+    """The questions of a task that were asked in a session, each with its answer; None for a question without one."""
+    said = session.answers
+    found: list[tuple[Request, StreamEvent | None]] = []
+    for request in task.asked():
+        place = next(
+            (
+                place
+                for place, (event, _) in enumerate(said)
+                if event.text == request.text and no_later(abs(event.at_s - request.at_s), SLACK_S)
+            ),
+            None,
+        )
+        if place is not None:
+            found.append((request, said.pop(place)[1]))
+    return found
 
 
 def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> ProactiveScores:
@@ -87,12 +185,9 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
         reasons = {task.id: why for task in tasks if (why := _why_not(played.get(task.id), task)) is not None}
         scores.unscored[model] = reasons
         plays = {task.id: play_of(played[task.id], task) for task in tasks if task.id not in reasons}
-        by_kind: dict[str, list[ProactiveTask]] = defaultdict(list)
-        for task in tasks:
-            by_kind[task.kind].append(task)
-        for name in MEASURES:
-            whole = _pooled(name, tasks, plays)
-            withheld = is_withheld(len(tasks) - len(reasons), len(reasons))
+        withheld = is_withheld(len(tasks) - len(reasons), len(reasons))
+        for name, measure in MEASURES.items():
+            whole = _pooled(measure, tasks, plays, bounded=name not in UNBOUNDED)
             scores.summary.append(
                 SummaryRow(
                     model=model,
@@ -103,32 +198,53 @@ def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask
                     **value_fields(whole.value, whole.low, whole.high, withheld=withheld),
                 )
             )
-            for kind, some in sorted(by_kind.items()):
-                part = _pooled(name, some, plays)
-                failed = sum(task.id in reasons for task in some)
-                scores.groups.append(
-                    GroupRow(
-                        model=model,
-                        metric=name,
-                        by="kind",
-                        group=kind,
-                        n=part.n,
-                        unscored=failed,
-                        **value_fields(
-                            part.value, part.low, part.high, withheld=is_withheld(len(some) - failed, failed)
-                        ),
-                    )
-                )
+        scores.groups += _groups(model, tasks, plays, reasons)
     return scores
 
 
-def _pooled(name: str, tasks: Sequence[ProactiveTask], plays: Mapping[str, Play]) -> Statistic:
+def _groups(
+    model: str, tasks: Sequence[ProactiveTask], plays: Mapping[str, Play], failed: Mapping[str, str]
+) -> list[GroupRow]:
+    """All measures by kind of task, and the share of right requests by their act."""
+
+    def row(by: str, group: str, name: str, some: Sequence[ProactiveTask], measure: Measure) -> GroupRow:
+        part = _pooled(measure, some, plays, bounded=name not in UNBOUNDED)
+        unscored = sum(task.id in failed for task in some)
+        withheld = is_withheld(len(some) - unscored, unscored)
+        return GroupRow(
+            model=model,
+            metric=name,
+            by=by,
+            group=group,
+            n=part.n,
+            unscored=unscored,
+            **value_fields(part.value, part.low, part.high, withheld=withheld),
+        )
+
+    kinds: dict[str, list[ProactiveTask]] = defaultdict(list)
+    acts: dict[RequestAct, list[ProactiveTask]] = defaultdict(list)
+    for task in tasks:
+        kinds[task.kind].append(task)
+        for act in {request.act for request in task.requests} - {"ask"}:
+            acts[act].append(task)
+    found = [
+        row("kind", kind, name, some, measure)
+        for name, measure in MEASURES.items()
+        for kind, some in sorted(kinds.items())
+    ]
+    return found + [
+        row("act", act, "request_accuracy", some, partial(requests, acts=frozenset({act})))
+        for act, some in sorted(acts.items())
+    ]
+
+
+def _pooled(measure: Measure, tasks: Sequence[ProactiveTask], plays: Mapping[str, Play], *, bounded: bool) -> Statistic:
     scored = [task for task in tasks if task.id in plays]
-    shares: list[Share] = [MEASURES[name](plays[task.id]) for task in scored]
+    shares = [measure(plays[task.id]) for task in scored]
     draws = draw_videos([task.video_id for task in scored])
     earned = np.array([share.earned for share in shares], np.float64)
     possible = np.array([share.possible for share in shares], np.float64)
-    return ratio_of_sums(earned, possible, draws, reason=EMPTY, scale=None if name in UNBOUNDED else (0.0, 1.0))
+    return ratio_of_sums(earned, possible, draws, reason=EMPTY, scale=(0.0, 1.0) if bounded else None)
 
 
 def _why_not(session: SessionLog | None, task: ProactiveTask) -> str | None:
@@ -140,7 +256,10 @@ def _why_not(session: SessionLog | None, task: ProactiveTask) -> str | None:
         return last.text or "it failed"
     if last.kind != "ended":
         return "it was broken off"
-    return None if no_later(task.until_s - SLACK_S, last.at_s) else f"it ended at {last.at_s:g} s of {task.until_s:g} s"
+    if not no_later(task.until_s - SLACK_S, last.at_s):
+        return f"it ended at {last.at_s:g} s of {task.until_s:g} s"
+    asked, due = len(answered(session, task)), sum(1 for _ in task.asked())
+    return None if asked == due else f"it was asked {asked:,} of {due:,} questions at their times"
 
 
 def _signature(model: str, sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> str:
@@ -159,8 +278,8 @@ def _signature(model: str, sessions: Sequence[SessionLog], tasks: Sequence[Proac
 
 
 def _session_key(session: SessionLog) -> tuple[str, ...]:
-    """The film of a session, the model's instruction and the time of the instruction."""
-    told = (f"{event.at_s:g} {event.text}" for event in session.events if event.kind == "instructed")
+    """The film of a session, and what the model was told and asked, with the times."""
+    told = (f"{event.at_s:g} {event.text}" for event in session.events if event.kind in ("instructed", "asked"))
     return (session.session, str(session.events[0].extra.get("film") or ""), *told)
 
 
@@ -175,14 +294,24 @@ BETTER: Final = {
     "missed": "lower",
     "latency_s": "nearer 0",
     "time_diff_s": "lower",
+    "request_accuracy": "higher",
+    "turn_accuracy": "higher",
+    "stream_accuracy": "higher",
+    "readiness": "higher",
+    "effective_accuracy": "higher",
 }
 """Direction in which each measure is better."""
 BY_KIND: Final = {
-    "time_and_answer_correct": "in time and right",
+    "time_and_answer_correct": "in time, right",
     "pauc": "PAUC",
     "timeliness_f1": "F1",
     "missed": "missed",
-    "false_alarms_per_hour": "false alarms/h",
+    "false_alarms_per_hour": "false/h",
+    "request_accuracy": "requests",
+    "turn_accuracy": "answers",
+    "stream_accuracy": "streams",
+    "readiness": "readiness",
+    "effective_accuracy": "effective",
 }
 """Measures that are shown for each kind of task. A narration has far more moments than all other tasks."""
 
@@ -200,15 +329,19 @@ def scores_table(scores: ProactiveScores) -> str:
 
 
 def _kind_lines(scores: ProactiveScores, model: str) -> list[str]:
-    found = {(row.group, row.metric): row for row in scores.groups if row.model == model}
-    lines = ["", f"  {'kind':<10}{'tasks':>7}" + "".join(f"{title:>19}" for title in BY_KIND.values())]
-    for kind in dict.fromkeys(kind for kind, _ in found):
-        values = "".join(f"{_format_number(found[kind, name].value):>19}" for name in BY_KIND)
-        lines.append(f"  {kind:<10}{found[kind, 'pauc'].n:>7,}{values}")
-    return lines
+    kinds = {(row.group, row.metric): row for row in scores.groups if row.model == model and row.by == "kind"}
+    lines = ["", f"  {'kind':<10}{'tasks':>7}" + "".join(f"{title:>{len(title) + 2}}" for title in BY_KIND.values())]
+    for kind in dict.fromkeys(kind for kind, _ in kinds):
+        values = "".join(
+            f"{_format_number(kinds[kind, name].value):>{len(title) + 2}}" for name, title in BY_KIND.items()
+        )
+        lines.append(f"  {kind:<10}{kinds[kind, 'pauc'].n:>7,}{values}")
+    acts = [row for row in scores.groups if row.model == model and row.by == "act"]
+    told = ", ".join(f"{row.group} {_value_and_interval(row)}" for row in acts)
+    return [*lines, "", f"  right requests: {told}"] if len(acts) > 1 else lines
 
 
-def _value_and_interval(row: SummaryRow) -> str:
+def _value_and_interval(row: SummaryRow | GroupRow) -> str:
     if row.value is None:
         withheld = f" ({_format_number(row.over_scored)} over what was scored)" if row.over_scored is not None else ""
         return f"—{withheld}"

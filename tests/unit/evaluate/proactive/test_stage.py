@@ -16,7 +16,7 @@ from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import StreamAnswer
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
-from reeltalk.schema.stream import Moment, ProactiveTask
+from reeltalk.schema.stream import Moment, ProactiveTask, Request
 from reeltalk.store.event_log import EventLog, read_event_log
 from reeltalk.video.write import write_video
 
@@ -26,7 +26,8 @@ SIGNED = (("fps", "1"),)
 
 
 def task(video: str, *moments: Moment) -> ProactiveTask:
-    return ProactiveTask(id=f"of-{video}", video_id=VideoId(video), instruction="Tell me.", until_s=2, moments=moments)
+    said = Request(text="Tell me.", moments=moments)
+    return ProactiveTask(id=f"of-{video}", video_id=VideoId(video), requests=(said,), until_s=2)
 
 
 class Untold:
