@@ -35,6 +35,7 @@ from reeltalk.questions.proactive import tasks_of
 from reeltalk.questions.wording import LESSONS, write_dialogue
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.record import VideoId
+from reeltalk.schema.stream import Request
 from reeltalk.streaming.household import FilmedVideo
 
 FRAME: Final = -1
@@ -301,20 +302,27 @@ class _Lesson:
         )  # fmt: skip
         # Half of the lessons tell everything that happens, the simplest way to learn the words for a frame.
         tasks = [task for task in tasks if task.kind == "narrate"] if draw.random() < NARRATIONS else tasks
-        task = draw.choice(tasks)
-        told = draw.random() < TOLD
-        if told:
-            self.sequence.instruct(task.instruction)
-        waiting = list(task.moments) if told else []
         frames = self._frames(self.first, self.last)
+        task = draw.choice(tasks) if tasks and draw.random() < TOLD else None
+        requests = list(task.requests) if task else []
+        waiting = list(task.moments) if task else []
         for index in frames:
-            late = waiting and no_later(waiting[0].interval.start_s + SEEN_S, video.times_s[index])
+            time_s = video.times_s[index]
+            while requests and no_later(requests[0].at_s, time_s):
+                self._request(requests.pop(0))
+            late = waiting and no_later(waiting[0].interval.start_s + SEEN_S, time_s)
             due = bool(waiting) and (bool(late) or index == frames[-1])
             self._show(index, ready=float(due))
             if due:
                 self.sequence.say(waiting.pop(0).references[0])
         self._ask(self.first, self.last, CLIP_TURNS)
         return self.sequence
+
+    def _request(self, request: Request) -> None:
+        if request.act == "ask" and request.moments:
+            self.sequence.ask(request.text, request.moments[0].references[0])
+        elif request.act != "ask":
+            self.sequence.instruct(request.text)
 
     def _frames(self, first: int, last: int) -> list[int]:
         begin_s, end_s = _span(self.video, first)[0], _span(self.video, last - 1)[1]

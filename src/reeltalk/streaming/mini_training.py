@@ -199,9 +199,10 @@ def corpus(videos: Sequence[FilmedVideo], seed: int) -> Iterator[str]:
             for turn in write_dialogue(story, split=LESSONS, seed=(seed * 7919 + place) * 100 + number, turns=16)[0]:
                 yield from (turn.question, *turn.references)
         for task in tasks_of(story, VideoId(video.video.id), SPLIT, seed, until_s=video.video.duration_s):
-            yield task.instruction
-            for moment in task.moments:
-                yield from moment.references
+            for request in task.requests:
+                yield request.text
+                for moment in request.moments:
+                    yield from moment.references
         yield from (spoken.line for spoken in video.speech)
 
 
