@@ -29,8 +29,8 @@ class SpeechSettings(BaseModel):
     steps: Annotated[int, Field(ge=1)] = 1400
     batch: Annotated[int, Field(ge=1)] = 8
     """Sequences per step."""
-    short: Annotated[int, Field(ge=0)] = 5600
-    """Number of lessons at the beginning that are about one or two clips, which are faster to read; all others are
+    short: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Share of the lessons, at the beginning, that are about one or two clips, which are faster to read; all others are
     about a video."""
     rate: Annotated[float, Field(gt=0)] = 2e-3
     """Highest learning rate."""
