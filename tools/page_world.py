@@ -43,7 +43,7 @@ SMALLER: Final[dict[tuple[str, ...], dict[str, str]]] = {
     ("proactive", "run", "--tune"): {"--thresholds": "0.5"},
 }  # fmt: skip
 """Options that tests set in place of what pages write, so that a page takes seconds."""
-PROJECT: Final = {"scenarios": 3, "fps": 2, "max_activities": 2, "max_duration_s": 75, "frames": 4}
+PROJECT: Final = {"scenarios": 3, "fps": 2, "max_duration_s": 75, "frames": 4}
 """The same in the file of a project."""
 FOR_MODELS: Final = {"--limit": "1", "--frames": "2"}
 """The same for construction by a language model."""
@@ -221,7 +221,7 @@ def _film(world: World, path: Path, kind: str) -> None:
 
 
 def _film_one(world: World, path: Path, kind: str) -> None:
-    settings = FilmSettings(scenarios=1, houses=1, max_activities=2, width_px=320, fps=2, seed=7)
+    settings = FilmSettings(scenarios=1, houses=1, width_px=320, fps=2, seed=7)
     film(Benchmark.create(path), settings, executor=LocalExecutor(1))
 
 

@@ -5,21 +5,12 @@ writes one.
 """
 
 import sys
-from fractions import Fraction
 from pathlib import Path
 
-from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.reading import read_activity
-from reeltalk.graph.story import Story
-from reeltalk.graph.telling import initial_room, tell_scenario
-from reeltalk.schema.intervals import Interval
-from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.record import ClipId, VideoId
+from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CLIPS, VIDEOS
-from reeltalk.world.activities import activities, program
-from reeltalk.world.film import FilmPlan, carry_out_all, clip_graphs, plan
-from reeltalk.world.house import build_house
+from reeltalk.store.tables import CLIPS, SPEECH, VIDEOS
+from reeltalk.world.film import FilmPlan, FilmRows, film_rows, film_video, plan, play_film
 from reeltalk.world.settings import FilmSettings
 
 STAGE = "world tell"
@@ -31,7 +22,7 @@ def settings_of(scenarios: int, seed: int = 7, houses: int | None = None) -> Fil
 
 
 def told(folder: Path, scenarios: int = 20, seed: int = 7, houses: int | None = None) -> Benchmark:
-    """Write videos, clips and graphs of scenarios, with the identifiers, times, splits and summaries of filmed ones.
+    """Write videos, clips, talk and graphs of films, with the identifiers, times, splits and summaries of filmed ones.
 
     Args:
         folder: Where the benchmark is created.
@@ -41,53 +32,22 @@ def told(folder: Path, scenarios: int = 20, seed: int = 7, houses: int | None = 
     """
     settings = settings_of(scenarios, seed, houses)
     benchmark = Benchmark.create(folder)
-    made = [_made(planned, settings) for planned in plan(settings).plans]
+    made = [(planned, film_rows(planned, play_film(planned))) for planned in plan(settings).plans]
     with benchmark.writing(stage=STAGE, settings=settings.model_dump(mode="json")) as writer:
-        writer.add(VIDEOS, [video for video, _, _ in made])
-        writer.add(CLIPS, [clip for _, clips, _ in made for clip in clips])
-        for _, clips, texts in made:
-            for clip, quads in zip(clips, texts, strict=True):
+        writer.add(VIDEOS, [_video(planned, settings, rows) for planned, rows in made])
+        writer.add(CLIPS, [clip for _, rows in made for clip in rows.clips])
+        if talk := [utterance for _, rows in made for utterance in rows.talk]:
+            writer.add(SPEECH, talk)
+        for _, rows in made:
+            for clip, quads in zip(rows.clips, rows.graphs, strict=True):
                 writer.add_graph(clip.id, quads)
     return benchmark
 
 
-def _made(planned: FilmPlan, settings: FilmSettings) -> tuple[Video, list[Clip], list[str]]:
-    house = build_house(planned.house)
-    parts = carry_out_all(house, planned.start_room, list(planned.activities))
-    known = [activities()[name] for name in planned.activities]
-    texts = clip_graphs(house, planned.clips, known, parts)
-    graphs: list[ActivityGraph] = [
-        read_activity(text, file=f"{name}.nq", name=name) for name, text in zip(planned.clips, texts, strict=True)
-    ]
-    clips: list[Clip] = []
-    end_s = 0.0
-    for name, recipe, steps in zip(planned.clips, known, parts, strict=True):
-        start_s, end_s = end_s, end_s + sum(step.duration_s for step in steps)
-        clips.append(
-            Clip(
-                id=ClipId(name),
-                video_id=VideoId(planned.id),
-                interval=Interval(start_s=round(start_s, 3), end_s=round(end_s, 3)),
-                extra={
-                    "activity": planned.activities[len(clips)],
-                    "category": recipe.category,
-                    "program": program(steps),
-                },
-            )
-        )
-    rooms = {graph.name: room for graph in graphs if (room := initial_room(graph))}
-    video = Video(
-        id=VideoId(planned.id),
-        duration_s=Story(graphs).duration_s,
-        frame_rate=Fraction(settings.fps),
-        category="household",
-        licence="CC0-1.0",
-        source="reeltalk world",
-        split=planned.split,
-        summaries={"template": tell_scenario(graphs, rooms)},
-        extra={"house": planned.house, "view": planned.view},
-    )
-    return video, clips, texts
+def _video(planned: FilmPlan, settings: FilmSettings, rows: FilmRows) -> Video:
+    end_s = max(clip.interval.end_s for clip in rows.clips if clip.interval)
+    video = film_video(planned, settings, rows, duration_s=end_s, sha256=None)
+    return video.model_copy(update={"file": None, "width_px": None, "height_px": None})
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ TINY = {
     "scenarios: 6": "scenarios: 2",
     "houses: 3": "houses: 2",
     "fps: 5": "fps: 2",
-    "max_activities: 3": "max_activities: 2",
 }
 TINY |= {"#min_duration_s: 60.0": "min_duration_s: 20.0", "max_duration_s: 120.0": "max_duration_s: 45.0"}
 TINY |= {"    blind: baseline:blind\n": "", "    frames: baseline:frames\n": "", "frames: 8": "frames: 2"}

@@ -134,7 +134,7 @@ def mini(
     share
         Share of the steps of both parts, for a point of a learning curve.
     eye_steps
-        Steps of the vision encoder, of 48 frames.
+        Steps of the vision encoder, of 24 frames.
     speech_steps
         Steps of projector and decoder, of 8 dialogues.
     threads

@@ -69,7 +69,8 @@ def play(
 ) -> int:
     """Film your own program, in the syntax of VirtualHome.
 
-    Without a program, list the rooms and objects of the house by the names that programs use. With --graphs, export the
+    A line such as `<char1> [WALK] <sofa> (12)` is for the second person; a line without a person is for the first. People
+    act at the same time. Without a program, list the rooms and objects of the house by the names that programs use. With --graphs, export the
     full graph of every activity of the house: every object at every situation.
 
     Example: `reeltalk world play --house 3` lists the house, and `reeltalk world play tea.txt --house 3 --out tea.mp4`
@@ -82,7 +83,7 @@ def play(
     house
         Number of the house.
     room
-        Room in which the person starts.
+        Room in which the people start.
     view
         switching or fixed.
     labels
@@ -112,7 +113,7 @@ def play(
     from reeltalk.video.write import write_video
     from reeltalk.world.camera import Camera
     from reeltalk.world.house import ROOM_ORDER
-    from reeltalk.world.simulation import carry_out
+    from reeltalk.world.performance import carry_out
     from reeltalk.world.situation import begin, read_program
 
     settings = FilmSettings(width_px=width_px, fps=fps, labels=labels, first_house=house, houses=1)
@@ -122,8 +123,14 @@ def play(
         raise SettingError(f"--view {view!r}: switching or fixed")
     refuse_existing(out, overwrite=overwrite)
     built = _house(house)
-    start = begin(built, next(name for name, r in built.rooms.items() if r.class_name == room))
-    steps = carry_out(built, read_program(read_text(program), file=program), start)
+    commands = read_program(read_text(program), file=program)
+    acting = sorted({name for command in commands for name in command.people})
+    if len(acting) > len(built.people):
+        raise SettingError(f"{program} needs {len(acting)} people and a house has {len(built.people)}")
+    room_name = next(name for name, r in built.rooms.items() if r.class_name == room)
+    count = max(int(name.removeprefix("character")) for name in acting)
+    start = begin(built, [room_name] * count)
+    steps = carry_out(built, commands, start)
     camera = Camera(
         built, width_px=settings.width_px, fps=fps, view="fixed" if view == "fixed" else "switching", labels=labels
     )
@@ -168,7 +175,7 @@ def _export_graphs(house: int, out: Path, *, overwrite: bool) -> int:
     with writing_directory(out, overwrite=overwrite) as folder, ProgressBar() as bar:
         for done, (name, activity) in enumerate(activities().items(), 1):
             try:
-                steps = perform(built, activity, begin(built, next(iter(built.rooms))))
+                steps = perform(built, activity, begin(built, [next(iter(built.rooms))] * len(activity.roles)))
             except CannotError as error:
                 missing.append(f"{name}: {error}")
                 continue

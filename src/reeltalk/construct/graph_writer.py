@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from reeltalk.construct import graph_chains
 from reeltalk.construct.balance import BALANCED, Label, distance, even_targets, read_targets
@@ -41,7 +42,7 @@ from reeltalk.schema.entrances import (
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
-from reeltalk.schema.record import ChainId, DialogueId, derive_id
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 
@@ -307,7 +308,7 @@ class GraphWriter:
         dialogue = Dialogue(
             id=DialogueId(f"{task.value}/{video.id}/{event}"),
             video_id=video.id,
-            clip_ids=scene.clip_ids,
+            clip_ids=self._clips_for(video, scene, task),
             task=task.value,
             turns=turns,
             extra={"writer": SIGNATURE, "scene": scene.id, "kind": scene.kind},
@@ -343,15 +344,46 @@ class GraphWriter:
     ) -> DialogueMaker | Unwritten:
         # A dialogue that was sent back is drawn with another seed.
         seed = " ".join((f"{self.settings.seed} {scene.id} {task.value} {number}", *advice))
+        clips = self._clips_for(video, scene, task)
         if scene.kind == "single":
-            found = self._part(video, scene.clip_ids)
-            return found if isinstance(found, Unwritten) else DialogueMaker(found[1], split=found[0].split, seed=seed)
+            found = self._part(video, clips)
+            if isinstance(found, Unwritten):
+                return found
+            graphs, part = found
+            earlier = _earlier_of(range(len(part.clips)))
+            return DialogueMaker(part, split=graphs.split, seed=seed, earlier=frozenset(earlier))
         graphs = self.video(video)
         if graphs is None:
             return Unwritten("it has no graph")
-        shown = frozenset(n for n, clip in enumerate(graphs.clips) if clip.id in scene.clip_ids)
+        shown = [n for n, clip in enumerate(graphs.clips) if clip.id in clips]
         objects = frozenset(name.removeprefix("object:") for name in scene.joined_by if name.startswith("object:"))
-        return DialogueMaker(graphs.whole, split=graphs.split, seed=seed, shown=shown, objects=objects)
+        return DialogueMaker(
+            graphs.whole,
+            split=graphs.split,
+            seed=seed,
+            shown=frozenset(shown),
+            earlier=frozenset(_earlier_of(shown)),
+            objects=objects,
+        )
+
+    def _clips_for(self, video: Video, scene: Scene, task: Task) -> tuple[ClipId, ...]:
+        """The clips that a dialogue about a scene is about: to recall, it takes in the clip before the scene."""
+        graphs = self.video(video)
+        if graphs is None or task is not Task.MEMORY_RECALL or scene.kind != "single" or len(scene.clip_ids) > 1:
+            return scene.clip_ids
+        ids = [clip.id for clip in graphs.clips]
+        place = ids.index(scene.clip_ids[0]) if scene.clip_ids[0] in ids else 0
+        return (ids[place - 1], *scene.clip_ids) if place else scene.clip_ids
+
+
+def _earlier_of(shown: Sequence[int]) -> list[int]:
+    """Those of the activities of two scenes that belong to the earlier: up to the largest gap, or else the first half."""
+    if len(shown) < 2:
+        return []
+    gaps = [after - before for before, after in pairwise(shown)]
+    middle = len(shown) // 2 - 1
+    place = max(range(len(gaps)), key=lambda n: (gaps[n], n == middle))
+    return list(shown[: place + 1])
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,21 @@ repeated within an activity.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from reeltalk.graph.activity import ActivityGraph, Shape, agent_of
+from reeltalk.graph.activity import ActivityEvent, ActivityGraph, Shape, agent_of
 from reeltalk.graph.vocabulary import CLAUSES, OPPOSITES, PLURALS, ROOMS, SPATIAL, class_of, told_name
 
 _SWITCHED: Final = {"switchOn": ("ON", "OFF"), "switchOff": ("ON", "OFF"), "open": ("OPEN", "CLOSED")}
 _SWITCHED_BY: Final = _SWITCHED | {"close": ("OPEN", "CLOSED")}
+HAPPENINGS: Final = {
+    "boil": "boils",
+    "pop": "pops up",
+    "finish": "switches itself off",
+    "ring": "rings",
+    "break": "breaks",
+    "spill": "spills",
+    "cool": "cools down",
+}
+"""Clauses for changes that nobody does, by action."""
 REPEATS_COUNTED: Final = 3
 """Fewest equal clauses in a row that become one line with a count."""
 
@@ -46,6 +56,8 @@ def tell_activity(graph: ActivityGraph, room: str | None) -> list[str]:
         graph: The activity.
         room: Room of the person at its start; None to leave it out.
     """
+    if graph.names:
+        return _tell_people(graph)
     teller = _Teller(graph)
     if room is not None:
         teller.lines.append(f"The person is in the {room}.")
@@ -56,6 +68,37 @@ def tell_activity(graph: ActivityGraph, room: str | None) -> list[str]:
         if event.main:
             teller.facts(event.main, event.after)
     return collapse(teller.lines)
+
+
+def _tell_people(graph: ActivityGraph) -> list[str]:
+    """An activity of people with names: who is where at its start, and what they do and say."""
+    lines = []
+    acting = {name for event in graph.events for name in (event.agent, event.main, *event.targets)}
+    for person, name in sorted(graph.names.items()):
+        if person in acting and (room := graph.room_at(person, 0)):
+            lines.append(f"{name} is in the {told_name(room)}.")
+    for event in graph.events:
+        who = graph.names.get(event.agent or "")
+        if who is None:
+            lines.append(f"The {told_name(event.main or '')} {HAPPENINGS.get(event.action, event.action)}.")
+        elif event.says is not None:
+            heard = " and ".join(graph.names[name] for name in event.targets if name in graph.names)
+            lines.append(f'{who} says to {heard}: "{event.says}"')
+        else:
+            lines.append(f"{who} {_with_people(graph, event)}.")
+    return lines
+
+
+def _with_people(graph: ActivityGraph, event: ActivityEvent) -> str:
+    """What a person with a name does, with its target."""
+    if event.main in graph.names:
+        return clause(event.action, event.main).replace(f"the {told_name(event.main or '')}", graph.names[event.main])
+    said = clause(event.action, event.main)
+    for target in event.targets:
+        name = graph.names.get(target, f"the {told_name(target)}")
+        word = "inside" if event.action == "putIn" else "to" if target in graph.names else "on"
+        said = f"{said.replace('puts in', 'puts')} {word} {name}"
+    return said
 
 
 def clause(action: str, main: str | None) -> str:

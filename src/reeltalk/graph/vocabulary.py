@@ -201,8 +201,27 @@ CLAUSES: Final = {
     "plugIn": "plugs in the {}",
     "plugOut": "unplugs the {}",
     "dance": "dances",
+    "give": "gives the {}",
+    "show": "shows the {}",
+    "wait": "waits for the {}",
+    "hug": "hugs the {}",
+    "comfort": "comforts the {}",
+    "wave": "waves to the {}",
+    "clap": "claps for the {}",
+    "play": "plays with the {}",
+    "unwrap": "unwraps the {}",
+    "fill": "fills the {}",
+    "sweep": "sweeps with the {}",
+    "answer": "answers the {}",
+    "knock": "knocks over the {}",
+    "drop": "drops the {}",
+    "smile": "smiles",
+    "frown": "frowns",
+    "scowl": "scowls",
+    "gasp": "gasps",
+    "calm": "calms down",
 }
-"""Clauses after *He*, by action; the last nine are not in VDAct."""
+"""Clauses after *He*, by action; those from `sleep` on are not in VDAct."""
 
 
 def class_of(name: str) -> str:

@@ -16,9 +16,10 @@ from reeltalk.graph.reading import graph_of_clip, read_activity
 from reeltalk.graph.story import Story, starts_s
 from reeltalk.progress import CountProgress
 from reeltalk.questions.checking import Checker
-from reeltalk.questions.proactive import tasks_of
+from reeltalk.questions.grammar import SPLITS
+from reeltalk.questions.proactive import KINDS, tasks_of
 from reeltalk.questions.proactive_checks import StreamChecker
-from reeltalk.questions.wording import SPLITS, write_dialogue
+from reeltalk.questions.wording import write_dialogue
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import DialogueId, derive_id
@@ -210,7 +211,11 @@ def write_tasks(
         graphs = [read_activity(text, file=benchmark.path / GRAPHS / f"{n}.nq", name=n) for n, text in texts.items()]
         begins = [clip.interval.start_s for clip in clips if clip.interval is not None]
         story = Story(graphs, begins_s=begins if len(begins) == len(clips) else None)
-        found = tasks_of(story, video.id, split, seed, until_s=video.duration_s, per_kind=per_kind) if graphs else []
+        found = (
+            tasks_of(story, video.id, split, seed, until_s=video.duration_s, kinds=KINDS, per_kind=per_kind)
+            if graphs
+            else []
+        )
         without += not found
         checked += _check_tasks(found, graphs, texts)
         rows += found

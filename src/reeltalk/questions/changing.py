@@ -283,8 +283,8 @@ _MAKERS: Final = (_places, _holders, _people_in_rooms, _rooms, _states, _feeling
 
 def doings(timeline: Timeline, person: str) -> list[tuple[Stretch, StoryEvent]]:
     """When it can be asked what a person does: in the second half of long acts."""
-    found = []
-    for event in timeline.story.of(person).events:
+    story, found = timeline.story, []
+    for event in (story.of(person) if len(story.people) > 1 else story).events:
         if event.action in PASSING or event.interval is None or event.interval.duration_s < LONG_S:
             continue
         start_s, end_s = effect_s(event) + STILL_S, event.interval.end_s - STILL_S

@@ -21,6 +21,7 @@ from reeltalk.schema.dialogue import Turn
 
 CHECKS: Final = Path(__file__).parent / "checks.toml"
 LINKED_CHECKS: Final = Path(__file__).parent / "linked_checks.toml"
+ROUND_CHECKS: Final = Path(__file__).parent / "round_checks.toml"
 _RANK: Final = "urn:reeltalk:rank"
 _PREFIX: Final = """
 PREFIX : <http://example.org/virtualhome2kg/ontology/>
@@ -61,7 +62,16 @@ def linked_checks() -> Mapping[str, str]:
     return dict(tomllib.loads(LINKED_CHECKS.read_text(encoding="utf-8")))
 
 
-_LITERAL: Final = frozenset({"signature", "part", "value", "class"})
+@cache
+def round_checks() -> Mapping[str, str]:
+    """SPARQL by kind of fact that rounds of a dialogue tell beside the answer to a question."""
+    return dict(tomllib.loads(ROUND_CHECKS.read_text(encoding="utf-8")))
+
+
+FACTS: Final = "facts"
+"""Key of a turn's `extra`: the facts that it tells beside the answer to its question, each with the `kind` of its query,
+its `params` and its `answer_key`."""
+_LITERAL: Final = frozenset({"signature", "part", "value", "class", "action", "colour"})
 _NUMBER: Final = frozenset({"event", "other", "boundary"})
 _NO_EVENT: Final = {"posture": "standing", "linked_posture": "standing"}
 """The answer if no event decides it."""
@@ -163,7 +173,7 @@ class Checker:
         if "person" in params:
             others = {name: value for name, value in params.items() if name != "person"}
             return self._of(str(params["person"])).answer(kind, others)
-        text = checks()[kind] if kind in checks() else linked_checks()[kind]
+        text = (checks() | linked_checks() | round_checks())[kind]
         for name, value in params.items():
             if name in _NUMBER:
                 term = str(int(str(value)))
@@ -177,11 +187,13 @@ class Checker:
 
     def disagreements(self, turns: Iterable[Turn]) -> list[Disagreement]:
         """Turns of the graph writer for which SPARQL finds another answer. Other turns are ignored."""
+        known = checks().keys() | linked_checks().keys() | round_checks().keys()
         found = []
         for turn in turns:
-            kind, params = turn.extra.get("kind"), turn.extra.get("params")
-            if isinstance(kind, str) and kind in checks().keys() | linked_checks().keys() and isinstance(params, dict):
-                again, written = self.answer(kind, params), str(turn.extra.get("answer_key"))
-                if again != written:
-                    found.append(Disagreement(turn.question, kind, written, again))
+            for fact in (turn.extra, *turn.extra.get(FACTS, ())):
+                kind, params = fact.get("kind"), fact.get("params")
+                if isinstance(kind, str) and kind in known and isinstance(params, dict):
+                    again, written = self.answer(kind, params), str(fact.get("answer_key"))
+                    if again != written:
+                        found.append(Disagreement(turn.question, kind, written, again))
         return found

@@ -60,7 +60,7 @@ def tasks_of(
     seed: int,
     *,
     until_s: float | None = None,
-    kinds: Iterable[str] = KINDS,
+    kinds: Iterable[str] = SIMPLE,
     per_kind: int = 1,
 ) -> list[ProactiveTask]:
     """Write the proactive tasks of a story.
@@ -71,7 +71,7 @@ def tasks_of(
         split: The split whose surface forms are used: `train`, `dev` or `test`.
         seed: Chooses events and wordings.
         until_s: End of the video in seconds; the end of the story by default.
-        kinds: Kinds of tasks, a selection of `KINDS`.
+        kinds: Kinds of tasks, a selection of `KINDS`; those of one request by default.
         per_kind: Most tasks of a kind.
 
     Returns:
@@ -149,6 +149,11 @@ def _alike(story: Story) -> list[list[StoryEvent]]:
     return list(found.values())
 
 
+def _own(story: Story, person: str) -> Story:
+    """The story of a person alone. Events of a story of one person may not say whose they are."""
+    return story.of(person) if len(story.people) > 1 else story
+
+
 def _apart(events: Sequence[StoryEvent]) -> bool:
     """True if the messages about events cannot be taken for each other."""
     times = sorted(effect_s(event) for event in events)
@@ -166,10 +171,8 @@ def _events(story: Story, draw: random.Random) -> Iterator[_Due]:
 
 
 def _rooms(story: Story, draw: random.Random) -> Iterator[_Due]:
-    if not rooms_known(story):
-        return
     entered = defaultdict(list)
-    for event in story.events:
+    for event in (event for person in story.people for event in _own(story, person).events):
         if event.to_room is not None and event.to_room != event.from_room and event.action in WALKS:
             entered[event.agent or story.agent, class_of(event.to_room)].append(event)
     for (person, room), events in sorted(entered.items()):
@@ -241,8 +244,9 @@ def _absent(story: Story, draw: random.Random) -> Iterator[_Due]:
         if (action, name) not in acted and can_be_done_to(action, name)
     )
     rooms: list[str] = []
-    if rooms_known(story):
-        been = {class_of(r) for event in story.events for r in (event.from_room, event.to_room) if r is not None}
+    if rooms_known(_own(story, person)):
+        own = _own(story, person).events
+        been = {class_of(room) for event in own for room in (event.from_room, event.to_room) if room is not None}
         rooms = [room for room in ROOM_NAMES if room not in {plain_name(name) for name in been}]
     if rooms and draw.random() < UNKNOWN_SHARE:
         yield _Due("room", {**slots, "room": draw.choice(rooms)})
@@ -261,8 +265,8 @@ def _acts(action: str, name: str) -> dict[str, str]:
 def _narration(story: Story, draw: random.Random) -> Iterator[_Due]:
     """All events of a person, with immediate repetitions told once."""
     for person in story.people:
-        own = story.of(person) if len(story.people) > 1 else story
-        runs = [tuple(run) for _, run in groupby(own.events, key=lambda event: act_phrase(event, story, "does"))]
+        events = _own(story, person).events
+        runs = [tuple(run) for _, run in groupby(events, key=lambda event: act_phrase(event, story, "does"))]
         if runs:
             yield _Due("narrate", person_slots(person, story), tuple(runs), generic=True)
 

@@ -5,9 +5,7 @@ to the split that its hash gives, so that no form of train occurs in dev or test
 """
 
 import hashlib
-import itertools
 import random
-import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -17,10 +15,10 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.graph import phrases
-from reeltalk.questions.wording import fill_form, split_of_form
+from reeltalk.questions.grammar import alternatives, split_of_form
+from reeltalk.questions.wording import fill_form
 
 FORMS: Final = Path(__file__).parent / "proactive.toml"
-_CHOICE: Final = re.compile(r"\[([^\[\]]*)\]")
 
 
 class ProactiveForm(BaseModel):
@@ -39,18 +37,10 @@ def proactive_forms() -> Mapping[str, ProactiveForm]:
     raw = tomllib.loads(FORMS.read_text(encoding="utf-8"))
     return {
         kind: ProactiveForm.model_validate(
-            form | {"forms": tuple(dict.fromkeys(one for line in form["forms"] for one in expanded(line)))}
+            form | {"forms": tuple(dict.fromkeys(one for line in form["forms"] for one in alternatives(line)))}
         )
         for kind, form in raw.items()
     }
-
-
-def expanded(line: str) -> list[str]:
-    """All combinations of the alternatives of a line: `[a|b] c` is `a c` and `b c`."""
-    parts = _CHOICE.split(line)
-    # Every second part is the inside of brackets.
-    choices = [part.split("|") if place % 2 else [part] for place, part in enumerate(parts)]
-    return ["".join(chosen) for chosen in itertools.product(*choices)]
 
 
 @cache

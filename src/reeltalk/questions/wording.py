@@ -1,7 +1,7 @@
 """Puts questions into words with surface forms, and makes dialogues and turns of them.
 
-The forms (`forms.toml`) are divided among the splits, so that no form of train occurs in test. The questions come from
-`questions.py`.
+The forms (`grammar.py`, from the cores in `forms.toml`) are divided among the splits, so that no form of train occurs
+in test. The questions come from `questions.py`.
 """
 
 import random
@@ -20,6 +20,7 @@ from reeltalk.graph import phrases
 from reeltalk.graph.naming import SOMEBODY
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
+from reeltalk.questions.grammar import SPLITS, SurfaceForm, surface_forms
 from reeltalk.questions.question import Question, answer_key, story_of
 from reeltalk.questions.questions import questions
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
@@ -28,10 +29,8 @@ from reeltalk.schema.record import Json
 
 FORMS: Final = Path(__file__).parent / "forms.toml"
 LINKED_FORMS: Final = Path(__file__).parent / "linked_forms.toml"
-LESSON_FORMS: Final = Path(__file__).parent / "lesson_forms.toml"
-SPLITS: Final = ("train", "dev", "test")
-LESSONS: Final = "lessons"
-"""Used instead of a split: the forms of train and more forms that no benchmark uses, for training from scratch."""
+LESSONS: Final = SPLITS[0]
+"""The split whose forms a model may be taught with."""
 FOLLOW_UP_SHARE: Final = 0.45
 """Probability that a turn refers to the one before if it can. Reference is a frequent type in VDAct."""
 GOING_ON_SHARE: Final = 0.5
@@ -56,7 +55,7 @@ class LabelOverride(BaseModel):
 
 
 class Form(BaseModel):
-    """The surface forms of one kind, and the labels of its questions by the definitions of the vocabularies."""
+    """The cores of one kind, and the labels of its questions by the definitions of the vocabularies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,6 +66,9 @@ class Form(BaseModel):
     otherwise: tuple[LabelOverride, ...] = ()
     forms: tuple[str, ...]
     ref: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    """More cores of train like `forms`."""
+    more_ref: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     yes: tuple[str, ...] = ()
     no: tuple[str, ...] = ()
@@ -84,13 +86,6 @@ def linked_forms() -> Mapping[str, Form]:
     return _read(LINKED_FORMS)
 
 
-@cache
-def lesson_forms() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Additional surface forms, `forms` and `ref` by kind, written without looking at those of dev and test."""
-    raw: dict[str, dict[str, list[str]]] = tomllib.loads(LESSON_FORMS.read_text(encoding="utf-8"))
-    return raw
-
-
 def form_of(kind: str) -> Form:
     """Forms and labels of a kind of question, about one scene or two."""
     return forms()[kind] if kind in forms() else linked_forms()[kind]
@@ -101,21 +96,23 @@ def _read(path: Path) -> dict[str, Form]:
     return {kind: Form.model_validate(form) for kind, form in raw.items()}
 
 
-def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
-    """The forms that a split, or `LESSONS`, may use, each with its name, for example `where_put/ref/3`."""
-    given = form_of(kind).ref if ref else form_of(kind).forms
-    part = "ref" if ref else "forms"
-    own = SPLITS[0] if split == LESSONS else split
-    found = [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if split_of_form(n) == own]
-    if split == LESSONS:
-        more = lesson_forms().get(kind, {}).get(part, ())
-        found += [(f"{kind}/{part}/lesson-{n}", text) for n, text in enumerate(more)]
-    return found
+def forms_of(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
+    """The surface forms that a split may use.
+
+    Args:
+        kind: The kind of question.
+        split: The split.
+        ref: True for forms that refer to the turn before.
+    """
+    form = form_of(kind)
+    cores, more = (form.ref, form.more_ref) if ref else (form.forms, form.more)
+    return surface_forms(kind, "ref" if ref else "forms", cores, more, split)
 
 
-def split_of_form(number: int) -> str:
-    """The split that may use the form with this index in its list."""
-    return {2: "dev", 3: "test"}.get(number % 4, "train")
+@cache
+def all_forms(kind: str) -> tuple[SurfaceForm, ...]:
+    """The surface forms of all splits, those that ask outright first."""
+    return tuple(form for ref in (False, True) for split in SPLITS for form in forms_of(kind, split, ref=ref))
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ class WordedQuestion:
     question: Question
     form: str
     template: str
-    """The surface form itself."""
+    """The core of its surface form, which decides its labels."""
     text: str
     answer: str
     rests: bool
@@ -216,7 +213,8 @@ def word_question(
         rests: Use a form whose *it* or *that* refers to the turn before.
         last: The question of the turn before. In a story of several people, *he* or *she* can mean its person.
     """
-    name, template = draw.choice(fitting_forms(question, split, ref=rests))
+    forms = fitting_forms(question, split, ref=rests) or forms_of(question.kind, split, ref=rests)
+    form = draw.choices(forms, [form.weight for form in forms])[0]
     spec = form_of(question.kind)
     answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
     named = first or draw.random() < 0.3
@@ -227,15 +225,15 @@ def word_question(
             last is not None and not first and (goes_on(question, last) or (rests and question.person == last.person))
         )
         named = named or not same
-        if named and "look" in slots and "his}" not in template.lower() and draw.random() < LOOK_SHARE:
+        if named and "look" in slots and "his}" not in form.text.lower() and draw.random() < LOOK_SHARE:
             slots = {**slots, "who": slots["look"]}
-    text = fill_form(template, slots, named=named)
+    text = fill_form(form.text, slots, named=named)
     answer = fill_form(draw.choice(answers), question.slots, named=False)
-    by_person = question.subject is not None and not named and names_person(template)
+    by_person = question.subject is not None and not named and names_person(form.text)
     return WordedQuestion(
         question,
-        name,
-        template,
+        form.name,
+        form.core,
         phrases.sentence(text),
         phrases.sentence(answer),
         rests=rests or by_person,
@@ -247,10 +245,10 @@ LOOK_SHARE: Final = 0.3
 """Probability that a person is described by looks and not named."""
 
 
-def fitting_forms(question: Question, split: str, *, ref: bool) -> list[tuple[str, str]]:
+def fitting_forms(question: Question, split: str, *, ref: bool) -> Sequence[SurfaceForm]:
     """The forms of a split that ask a question: those that say who is meant, if it is about one of several people."""
     found = forms_of(question.kind, split, ref=ref)
-    return found if question.person is None else [form for form in found if names_person(form[1])]
+    return found if question.person is None else [form for form in found if names_person(form.text)]
 
 
 def fill_form(template: str, slots: Mapping[str, str], *, named: bool) -> str:

@@ -340,8 +340,8 @@ _CATMULL_ROM: Final = 0.5 * np.stack(
 def _neighbours(count: int, *, closed: bool) -> NDArray[np.int64]:
     """For each part of a curve, the indices of the four points that shape it."""
     if closed:
-        return (np.arange(count)[:, None] + np.arange(-1, 3)) % count
-    return np.clip(np.arange(count - 1)[:, None] + np.arange(-1, 3), 0, count - 1)
+        return np.asarray((np.arange(count)[:, None] + np.arange(-1, 3)) % count)
+    return np.asarray(np.clip(np.arange(count - 1)[:, None] + np.arange(-1, 3), 0, count - 1))
 
 
 @lru_cache(maxsize=1)

@@ -47,9 +47,9 @@ TAG_S: Final = 2.5
 FALL_S: Final = 0.45
 NOISE: Final = 1.6
 """Standard deviation of the noise of the camera, in levels of 255."""
-MOVING: Final = frozenset({"BOILING", "RINGING", "POPPED", "LIT"})
+MOVING: Final = frozenset({"HOT", "RINGING"})
 """States of things that look different from one moment to the next."""
-HELD_AT: Final = {"balloon": 0.02, "broom": 0.62, "guitar": 0.4, "flowers": 0.2, "umbrella": 0.15, "teddybear": 0.5}
+HELD_AT: Final = {"balloon": 0.02, "broom": 0.62, "guitar": 0.4, "flowers": 0.2, "teddybear": 0.5}
 """Where a thing is held, in parts of its height."""
 
 
@@ -192,8 +192,7 @@ class Camera:
 
     def _falling(self, staging: Staging, time_s: float, shot: CameraShot) -> Iterator[tuple[str, Point]]:
         """Things that get to another place without hands, shortly before they are there."""
-        number = staging.number(time_s)
-        for step in staging.steps[number : number + 3]:
+        for step in staging.next_steps(time_s):
             left_s = step.effect_s - time_s
             if left_s > FALL_S or step.command.action == "walk":
                 continue

@@ -42,9 +42,9 @@ from reeltalk.world.activities import Activity, activities, program
 from reeltalk.world.camera import Camera
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.house import House, Split, build_house
-from reeltalk.world.scenes import Scene, play_scene
+from reeltalk.world.scenes import Scene, camera_steps, play_scene, room_of
 from reeltalk.world.settings import FilmSettings
-from reeltalk.world.shots import View
+from reeltalk.world.shots import View, on_camera
 from reeltalk.world.situation import CannotError, Light, ProgramStep, Situation, begin
 from reeltalk.world.talk import Talk
 
@@ -189,10 +189,13 @@ def _compose(
         try:
             start_s = scenes[-1].end_s if scenes else 0.0
             scene = play_scene(
-                house, activity, situation, start_s, seed=f"{seed} {attempt}", talk=talk, first=not scenes
+                house, activity, situation, start_s, seed=f"{seed} {attempt}", talk=talk, room_now=_room_now(scenes)
             )
         except CannotError as error:
             failed[re.sub(r"\d+", "", str(error))] += 1
+            continue
+        if not all(on_camera(house, camera_steps([*scenes, scene]), view="switching")[-len(scene.steps) :]):
+            failed["a step is not on camera"] += 1
             continue
         if scene.end_s > settings.max_duration_s:
             failed["the film is too long with the scene"] += 1
@@ -205,6 +208,10 @@ def _compose(
             break
     long_enough = len(scenes) >= FEWEST_SCENES and scenes[-1].end_s >= settings.min_duration_s
     return scenes if long_enough else None
+
+
+def _room_now(scenes: Sequence[Scene]) -> str | None:
+    return room_of(scenes[-1].steps[-1]) if scenes else None
 
 
 def _drawn_activity(people: int, draw: random.Random) -> Activity:
@@ -232,7 +239,9 @@ def play_film(planned: FilmPlan) -> list[Scene]:
     for scene in planned.scenes:
         start_s = scenes[-1].end_s if scenes else 0.0
         activity = activities()[scene.activity]
-        scenes.append(play_scene(house, activity, situation, start_s, seed=scene.seed, talk=talk, first=not scenes))
+        scenes.append(
+            play_scene(house, activity, situation, start_s, seed=scene.seed, talk=talk, room_now=_room_now(scenes))
+        )
         situation = scenes[-1].end
     return scenes
 
@@ -279,6 +288,19 @@ def film(
     return _write(benchmark, planned, work, recorded)
 
 
+class FilmRows(BaseModel):
+    """What is known about a film without its pictures."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    summary: str
+    clips: tuple[Clip, ...]
+    """One for each scene."""
+    talk: tuple[Utterance, ...]
+    graphs: tuple[str, ...]
+    """Curated N-Quads of each clip."""
+
+
 class _Filmed(BaseModel):
     """The data that a worker process writes next to the video."""
 
@@ -287,16 +309,8 @@ class _Filmed(BaseModel):
     plan: FilmPlan
     settings: FilmSettings
     version: str
-    sha256: str
-    duration_s: float
-    ends_s: tuple[float, ...]
-    """End of each clip."""
-    graphs: tuple[str, ...]
-    """Curated N-Quads of each clip."""
-    programs: tuple[str, ...]
-    summary: str
-    talk: tuple[tuple[float, float, str, str], ...]
-    """Start, end, speaker and words of everything that is said."""
+    video: Video
+    rows: FilmRows
     boxes: tuple[tuple[float, str, Box], ...]
     """Time, object and its box, in the order of time."""
 
@@ -321,35 +335,93 @@ def film_plan(argument: dict[str, Any]) -> str:
     planned, settings = FilmPlan.model_validate(argument["plan"]), FilmSettings.model_validate(argument["settings"])
     house = planned.built()
     scenes = play_film(planned)
-    steps = [step for scene in scenes for step in scene.steps]
+    steps = camera_steps(scenes)
     camera = Camera(house, width_px=settings.width_px, fps=settings.fps, view=planned.view, labels=settings.labels)
     target = Path(argument["folder"], f"{planned.id}.mp4")
     # If a node of a cluster was given up too early, two processes film the same plan.
     partial = target.with_suffix(f".{secrets.token_hex(6)}.part")
     frames = write_video(partial, (picture for _, picture in camera.film(steps)), fps=settings.fps)
     partial.replace(target)
-    graphs = film_graphs(planned, scenes)
     # The last frame is shown to the end of the last tenth of a second, as in the video.
     duration_s = frames / settings.fps
+    rows = film_rows(planned, scenes, duration_s=duration_s)
+    video = film_video(planned, settings, rows, duration_s=duration_s, sha256=hash_file(target)[0])
     made = _Filmed(
         plan=planned,
         settings=settings,
         version=__version__,
-        sha256=hash_file(target)[0],
-        duration_s=duration_s,
-        ends_s=tuple(scene.end_s for scene in scenes),
-        graphs=tuple(graphs),
-        programs=tuple(program(scene.steps) for scene in scenes),
-        summary=_summary([scene.clip for scene in planned.scenes], graphs),
-        talk=tuple(
-            (step.start_s, step.end_s, house.person(step.command.person or "").name, step.command.says)
-            for step in steps
-            if step.command.says is not None
-        ),
+        video=video,
+        rows=rows,
         boxes=tuple(camera.boxes(steps, fps=min(settings.boxes_fps, settings.fps))),
     )
     write_bytes(target.with_suffix(".json"), made.model_dump_json().encode())
-    return made.sha256
+    return video.sha256 or ""
+
+
+def film_rows(planned: FilmPlan, scenes: Sequence[Scene], *, duration_s: float | None = None) -> FilmRows:
+    """What is known about a film without its pictures.
+
+    Args:
+        planned: The film.
+        scenes: Its scenes.
+        duration_s: The video's length; by default the film ends with its last scene.
+    """
+    house = planned.built()
+    graphs = film_graphs(planned, scenes)
+    clips = [
+        Clip(
+            id=ClipId(scene_plan.clip),
+            video_id=VideoId(planned.id),
+            interval=Interval(start_s=scene.start_s, end_s=min(scene.end_s, duration_s or scene.end_s)),
+            extra={
+                "activity": scene.activity.name,
+                "category": scene.activity.category,
+                "program": program(scene.steps),
+            },
+        )
+        for scene_plan, scene in zip(planned.scenes, scenes, strict=True)
+    ]
+    talk = [
+        Utterance(
+            video_id=VideoId(planned.id),
+            interval=Interval(start_s=step.start_s, end_s=step.end_s),
+            text=step.command.says,
+            speaker=house.person(step.command.person).name,
+        )
+        for scene in scenes
+        for step in scene.steps
+        if step.command.says is not None and step.command.person is not None
+    ]
+    summary = _summary([scene.clip for scene in planned.scenes], graphs)
+    return FilmRows(summary=summary, clips=tuple(clips), talk=tuple(talk), graphs=tuple(graphs))
+
+
+def film_video(
+    planned: FilmPlan, settings: FilmSettings, rows: FilmRows, *, duration_s: float, sha256: str | None
+) -> Video:
+    """The record of a film."""
+    return Video(
+        id=VideoId(planned.id),
+        file=f"{planned.id}.mp4",
+        sha256=sha256,
+        duration_s=duration_s,
+        frame_rate=Fraction(settings.fps),
+        width_px=settings.width_px,
+        height_px=settings.width_px * 9 // 16,
+        category="household",
+        licence="CC0-1.0",
+        source="reeltalk world",
+        split=planned.split,
+        summaries={"template": rows.summary},
+        extra={
+            "house": planned.house,
+            "people": list(planned.people),
+            "style": planned.built().style,
+            "light": planned.light,
+            "view": planned.view,
+            "plan": planned.model_dump(mode="json"),
+        },
+    )
 
 
 def film_graphs(planned: FilmPlan, scenes: Sequence[Scene]) -> list[str]:
@@ -400,85 +472,25 @@ def _write(benchmark: Benchmark, planned: Planned, work: Path, recorded: dict[st
     filmed = [_Filmed.model_validate_json((work / f"{p.id}.json").read_bytes()) for p in planned.plans]
     for made in filmed:
         benchmark.media.add(work / f"{made.plan.id}.mp4")
-    clips = [clip for made in filmed for clip in _clips(made)]
+    clips = [clip for made in filmed for clip in made.rows.clips]
+    talk = [utterance for made in filmed for utterance in made.rows.talk]
     boxes = [box for made in filmed for box in _boxes(made)]
-    talk = [utterance for made in filmed for utterance in _talk(made)]
     with benchmark.writing(stage=STAGE, settings=recorded) as writer:
-        writer.add(VIDEOS, [_video(made) for made in filmed])
+        writer.add(VIDEOS, [made.video for made in filmed])
         writer.add(CLIPS, clips)
         if talk:
             writer.add(SPEECH, talk)
         writer.add(KNOWN_BOXES, boxes)
         for made in filmed:
-            for scene, quads in zip(made.plan.scenes, made.graphs, strict=True):
-                writer.add_graph(scene.clip, quads)
+            for clip, quads in zip(made.rows.clips, made.rows.graphs, strict=True):
+                writer.add_graph(clip.id, quads)
     shutil.rmtree(work, ignore_errors=True)
-    passed = tuple(
-        f"scenes drawn anew ({n:,}): {why}" for why, n in Counter(planned.passed_over).most_common(MOST_REASONS)
+    most = Counter(planned.passed_over).most_common(MOST_REASONS)
+    passed = tuple(f"scenes drawn anew ({n:,}): {why}" for why, n in most)
+    counts = {"videos": len(filmed), "clips": len(clips), "graphs": len(clips)}
+    return StageReport(
+        stage=STAGE, counts=counts | {"utterances": len(talk), "known boxes": len(boxes)}, warnings=passed
     )
-    counts = {
-        "videos": len(filmed),
-        "clips": len(clips),
-        "graphs": len(clips),
-        "utterances": len(talk),
-        "known boxes": len(boxes),
-    }
-    return StageReport(stage=STAGE, counts=counts, warnings=passed)
-
-
-def _video(made: _Filmed) -> Video:
-    settings = made.settings
-    return Video(
-        id=VideoId(made.plan.id),
-        file=f"{made.plan.id}.mp4",
-        sha256=made.sha256,
-        duration_s=made.duration_s,
-        frame_rate=Fraction(settings.fps),
-        width_px=settings.width_px,
-        height_px=settings.width_px * 9 // 16,
-        category="household",
-        licence="CC0-1.0",
-        source="reeltalk world",
-        split=made.plan.split,
-        summaries={"template": made.summary},
-        extra={
-            "house": made.plan.house,
-            "people": list(made.plan.people),
-            "style": made.plan.built().style,
-            "light": made.plan.light,
-            "view": made.plan.view,
-            "plan": made.plan.model_dump(mode="json"),
-        },
-    )
-
-
-def _clips(made: _Filmed) -> list[Clip]:
-    starts = (0.0, *made.ends_s[:-1])
-    return [
-        Clip(
-            id=ClipId(scene.clip),
-            video_id=VideoId(made.plan.id),
-            interval=Interval(start_s=start, end_s=min(end, made.duration_s)),
-            extra={
-                "activity": scene.activity,
-                "category": activities()[scene.activity].category,
-                "program": text,
-            },
-        )
-        for scene, text, start, end in zip(made.plan.scenes, made.programs, starts, made.ends_s, strict=True)
-    ]
-
-
-def _talk(made: _Filmed) -> list[Utterance]:
-    return [
-        Utterance(
-            video_id=VideoId(made.plan.id),
-            interval=Interval(start_s=start_s, end_s=min(end_s, made.duration_s)),
-            text=words,
-            speaker=speaker,
-        )
-        for start_s, end_s, speaker, words in made.talk
-    ]
 
 
 def _boxes(made: _Filmed) -> list[KnownBox]:

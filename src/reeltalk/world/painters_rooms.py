@@ -159,9 +159,6 @@ def _microwave(c: Canvas, x: float, y: float, w: float, h: float, colour: str | 
 
 def _toaster(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
-    if "POPPED" in values:
-        for left in (x + 0.06, x + w / 2 + 0.01):
-            c.rounded(left, y + h * 0.6, w * 0.36, h * 0.75, 0.04, (206, 148, 84), outline=(140, 94, 48))
     c.rounded(x, y + 0.02, w, h - 0.04, 0.07, body, outline=shade(body, -0.3))
     c.rectangle(x + 0.07, y + h - 0.05, w - 0.14, 0.03, GLOW if "ON" in values else DARK)
     c.disc(x + w - 0.07, y + 0.1, 0.03, (250, 110, 50) if "ON" in values else DARK)
@@ -204,10 +201,12 @@ def _chair(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None
     body = wood(colour)
     for leg in (x + 0.04, x + w - 0.1):
         _leg(c, leg, y, 0.06, 0.44, shade(body, -0.25))
-    c.rectangle(x + 0.02, y + 0.48, 0.06, h - 0.5, shade(body, -0.2))
     if c.manner.form == "slim":
-        for level in (0.6, 0.72, 0.84):
-            c.rounded(x, y + level, 0.1, 0.07, 0.03, body, outline=shade(body, -0.3))
+        c.polygon(
+            [(x + 0.02, y + 0.46), (x + 0.09, y + 0.46), (x + 0.04, y + h), (x - 0.04, y + h)],
+            body,
+            outline=shade(body, -0.3),
+        )
     else:
         c.rounded(
             x - 0.01,

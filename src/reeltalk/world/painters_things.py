@@ -34,7 +34,7 @@ def _wine(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None,
 
 def _glass(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     c.polygon([(x + 0.025, y), (x + w - 0.025, y), (x + w, y + h), (x, y + h)], GLASS, outline=(140, 176, 196))
-    if "EMPTY" not in values:
+    if "FULL" in values:
         c.polygon(
             [(x + 0.03, y + 0.02), (x + w - 0.03, y + 0.02), (x + w - 0.02, y + h * 0.7), (x + 0.02, y + h * 0.7)],
             (110, 176, 220),
@@ -46,7 +46,10 @@ def _wine_glass(c: Canvas, x: float, y: float, w: float, h: float, colour: str |
     c.ellipse(mid, y + 0.015, w * 0.4, 0.015, (140, 176, 196))
     c.line([(mid, y), (mid, y + h * 0.5)], (140, 176, 196), 0.02)
     c.ellipse(mid, y + h * 0.72, w / 2, h * 0.28, GLASS, outline=(140, 176, 196))
-    c.ellipse(mid, y + h * 0.68, w * 0.42, h * 0.18, (160, 46, 66), arc_deg=(180, 360))
+    if "FULL" in values:
+        c.ellipse(mid, y + h * 0.7, w * 0.42, h * 0.2, (160, 46, 66), arc_deg=(180, 360))
+    elif "DIRTY" in values:
+        c.ellipse(mid, y + h * 0.6, w * 0.3, h * 0.1, (160, 46, 66), arc_deg=(180, 360))
 
 
 def _mug(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -54,8 +57,9 @@ def _mug(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, 
     c.ellipse(x + w - 0.03, y + h / 2, 0.07, 0.07, shade(body, -0.2))
     c.ellipse(x + w - 0.03, y + h / 2, 0.035, 0.035, (236, 232, 224))
     c.rounded(x, y, w - 0.04, h, 0.03, body, outline=shade(body, -0.3))
-    if "FULL" in values or "HOT" in values:
-        c.ellipse(x + (w - 0.04) / 2, y + h - 0.015, (w - 0.08) / 2, 0.022, (110, 70, 42))
+    if "FULL" in values:
+        c.ellipse(x + (w - 0.04) / 2, y + h - 0.01, (w - 0.08) / 2, 0.026, (110, 70, 42))
+        c.disc(x + (w - 0.04) * 0.4, y + h, 0.012, (206, 178, 150))
     if "HOT" in values:
         _steam(c, x + (w - 0.04) / 2, y + h * 0.85)
     if "DIRTY" in values:
@@ -357,8 +361,8 @@ def _kettle(c: Canvas, x: float, y: float, w: float, h: float, colour: str | Non
     c.rounded(x + w * 0.06, y, w * 0.82, 0.055, 0.02, DARK)
     c.ellipse(x + w * 0.46, y + h * 0.8, w * 0.24, 0.035, shade(body, -0.15), outline=line)
     c.disc(x + w * 0.46, y + h * 0.9, 0.026, DARK)
-    c.disc(x + w * 0.46, y + 0.1, 0.026, (250, 96, 56) if "ON" in values or "BOILING" in values else METAL)
-    if "BOILING" in values:
+    c.disc(x + w * 0.46, y + 0.1, 0.026, (250, 96, 56) if "ON" in values else METAL)
+    if "HOT" in values:
         _steam(c, x + w * 0.5, y + h * 0.92)
 
 
@@ -401,8 +405,6 @@ def _cake(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None,
     for n in range(3):
         at = x + w * (0.3 + 0.2 * n)
         c.line([(at, y + h * 0.66), (at, y + h * 0.86)], (224, 90, 90), 0.022)
-        if "LIT" in values:
-            c.ellipse(at, y + h * 0.94, 0.017, 0.036 + 0.006 * ((c.phase + n) % 2), (255, 186, 60))
 
 
 def _balloon(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -594,16 +596,14 @@ def _doorbell(c: Canvas, x: float, y: float, w: float, h: float, colour: str | N
     c.ellipse(x + w / 2, y + h * 0.46, w * 0.3, h * 0.26, (226, 186, 84), arc_deg=(0, 180), outline=(150, 116, 40))
     c.rectangle(x + w * 0.16, y + h * 0.4, w * 0.68, h * 0.07, (190, 150, 60))
     c.disc(x + w / 2, y + h * 0.32, 0.02, (150, 116, 40))
-    if "RINGING" in values or "ON" in values:
+    if "RINGING" in values:
         _ringing(c, x + w / 2, y + h / 2, w / 2)
 
 
 def _floor_stain(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     mid = x + w / 2
-    # A floor lies in front of the wall, and is itself drawn with the room.
-    if "WET" in values or "SPILLED" in values:
-        _puddle(c, mid, y, (134, 190, 232), (86, 146, 198))
-    elif "DIRTY" in values:
+    # A floor itself is drawn with the room.
+    if "DIRTY" in values:
         _puddle(c, mid, y, (150, 116, 76), (104, 76, 46))
 
 

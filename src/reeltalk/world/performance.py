@@ -60,13 +60,16 @@ class Line:
     says: str | None = None
     after: bool = False
     """True to begin only when all lines above it have ended, as reactions do."""
+    command: Command | None = None
+    """The command of a program, which is carried out as it is."""
 
     @property
     def people(self) -> tuple[str, ...]:
         """Everybody who must have come to it."""
         if self.person is None:
             return ()
-        others = [word for word in self.words if class_of(word) == "character"] if self.verb in JOINT else []
+        words = self.words if self.command is None else (self.command.main or "", *self.command.targets)
+        others = [word for word in words if class_of(word) == "character"] if self.verb in JOINT else []
         return tuple(dict.fromkeys((self.person, *others)))
 
     @property
@@ -152,10 +155,40 @@ def carry_out_script(
     return _Performance(house, lines, start, start_s, seed, talk).run()
 
 
+def carry_out(house: House, commands: Sequence[Command], start: Situation) -> list[ProgramStep]:
+    """Carries out a program.
+
+    Each person does their commands one after the other, and people act at the same time. For what two people do
+    together, such as handing something over, whoever is there first waits for the other.
+
+    Args:
+        house: The house.
+        commands: The program.
+        start: The situation before it.
+
+    Returns:
+        The steps in the order in which they take effect.
+
+    Raises:
+        CannotError: A precondition of a step does not hold; names the step and the reason.
+    """
+    lines = [Line(command.person, command.action, command=command) for command in commands]
+    return list(_Performance(house, lines, start, 0.0, "program", None, exact=True).run().steps)
+
+
 class _Performance:
     def __init__(
-        self, house: House, lines: Sequence[Line], start: Situation, start_s: float, seed: str, talk: Talk | None
+        self,
+        house: House,
+        lines: Sequence[Line],
+        start: Situation,
+        start_s: float,
+        seed: str,
+        talk: Talk | None,
+        *,
+        exact: bool = False,
     ) -> None:
+        self.exact = exact
         self.house, self.script, self.situation, self.start_s = house, lines, start, start_s
         self.seed, self.talk = seed, talk
         self.draw = random.Random(f"performance {seed}")
@@ -193,7 +226,7 @@ class _Performance:
             if not open_lines and self.heap[0][0] > self.end_s + AFTERMATH_S:
                 break
             at_s, _, act = heapq.heappop(self.heap)
-            if at_s > self.start_s + LONGEST_S:
+            if at_s > self.start_s + LONGEST_S and not self.exact:
                 raise CannotError("it takes too long")
             act(at_s)
         for person, doing in self.people.items():
@@ -216,7 +249,7 @@ class _Performance:
         heapq.heappush(self.heap, (round(at_s, 3), self.count, act))
 
     def _pause(self) -> float:
-        return round(self.draw.uniform(0.0, LONGEST_GAP_S), 1)
+        return 0.0 if self.exact else round(self.draw.uniform(0.0, LONGEST_GAP_S), 1)
 
     # Lines.
 
@@ -228,7 +261,7 @@ class _Performance:
         number = doing.lines[0]
         line = self.script[number]
         doing.came_s = t
-        if (line.after or line.verb in REACTIONS) and min(self.open) < number:
+        if (line.after or (line.verb in REACTIONS and not self.exact)) and min(self.open) < number:
             self.blocked.append((person, number))
             return
         self._join(person, number, t)
@@ -245,7 +278,7 @@ class _Performance:
     def _begin(self, number: int, t: float) -> None:
         line = self.script[number]
         assert line.person is not None
-        if line.verb in ("await", "answer"):
+        if line.command is None and line.verb in ("await", "answer"):
             action, word = line.words if line.verb == "await" else ("ring", line.words[0])
             name = self._find(line.person, word)
             if not self._happened(action, name):
@@ -260,22 +293,16 @@ class _Performance:
         """The next command of a line, or the end of the line."""
         try:
             command = next(commands, None)
+            if command is None:
+                self._finish(number, t)
+                return
+            pace = 1.0 if self.exact else round(self.draw.uniform(0.85, 1.2), 2)
+            going = set_out(self.house, command, self.situation, t, pace=pace, bound_for=self.bound_for)
         except CannotError as error:
-            raise CannotError(f"{self.script[number].text}: {error}") from None
-        if command is None:
-            self._finish(number, t)
-            return
-        going = set_out(
-            self.house,
-            command,
-            self.situation,
-            t,
-            pace=1.0 if command.action == "walk" else round(self.draw.uniform(0.85, 1.2), 2),
-            bound_for=self.bound_for,
-        )
+            raise CannotError(f"{self._place(number)}: {error}") from None
         if going.to is not None:
             self.bound_for[person] = going.to[:2]
-        self._later(going.effect_s, lambda now: self._take_effect(going))
+        self._later(going.effect_s, lambda now: self._take_effect(number, going))
         self._later(going.end_s, lambda now: self._go_on(number, person, commands, now))
         self.end_s = max(self.end_s, going.end_s)
 
@@ -320,16 +347,21 @@ class _Performance:
 
     # Events.
 
-    def _take_effect(self, going: Going) -> None:
+    def _place(self, number: int) -> str:
+        """A line for errors."""
+        line = self.script[number]
+        return line.text if line.command is None else f"step {number + 1}, {line.command.line}"
+
+    def _take_effect(self, number: int, going: Going) -> None:
         command = going.command
         try:
             self.situation = take_effect(self.house, going, self.situation)
         except CannotError as error:
-            raise CannotError(f"{command.line}: {error}") from None
+            raise CannotError(f"{self._place(number)}: {error}") from None
         if command.person is not None:
             self.bound_for.pop(command.person, None)
         done = _Done(going, self.situation, self._cause(command))
-        if command.action in FEELING_ACTIONS and done.cause is None:
+        if command.action in FEELING_ACTIONS and done.cause is None and not self.exact:
             raise CannotError(f"{command.line}: nothing causes the feeling")
         self.done.append(done)
         self._consequences(done)
@@ -406,6 +438,9 @@ class _Performance:
     def _commands(self, line: Line) -> Iterator[Command]:
         person, verb = line.person, line.verb
         assert person is not None
+        if line.command is not None:
+            yield line.command
+            return
         if verb in ("await", "meet"):
             return
         if verb == "say":
@@ -580,7 +615,7 @@ class _Performance:
         here = self.situation.people[person].room if person else None
         if class_name == "floor" and here and not room_class:
             return self.house.floors[here]
-        taken = {name for other, name in self.names.items() if class_of(name) == class_name}
+        taken = {name for name in self.names.values() if "grab" in self.house.things[name].kind.can}
         rooms = {name: room.class_name for name, room in self.house.rooms.items()}
         found = [
             name
@@ -589,6 +624,7 @@ class _Performance:
             and (not room_class or rooms[self.situation.things[name].room] == room_class)
             and self.situation.holder(name) in (None, person)
             and "BROKEN" not in self.situation.things[name].values
+            and class_of(self.situation.things[name].support) != "giftbox"
         ]
         if not found:
             raise CannotError(f"there is no {word}, or somebody has it")

@@ -9,6 +9,8 @@ from reeltalk.world.situation import Situation
 
 DROP_M: Final = {"front": 0.4, "floor": 0.3}
 """How much lower an object is drawn if it is in front of the back wall."""
+STANDING_OUT: Final = frozenset({"vase", "toaster", "giftbox"})
+"""Containers of which only the upper part of the contents is seen."""
 FLAT: Final = frozenset({"floor", "rug"})
 """Classes on which others stand."""
 MOST_SHOWN_INSIDE: Final = 6
@@ -20,7 +22,9 @@ SHELVES: Final = {
     "microwave": (1, 2, 0.06, 0.0),
     "laundrybasket": (1, 1, 0.34, 0.0),
     "dishbowl": (1, 1, 0.05, 0.0),
-    "vase": (1, 1, 0.26, 0.0),
+    "vase": (1, 1, 0.24, 0.0),
+    "toaster": (1, 1, 0.14, 0.0),
+    "giftbox": (1, 1, 0.1, 0.0),
 }
 """For containers that show their contents: number of shelves, places on each, height of the lowest, distance to the
 next."""
@@ -38,6 +42,9 @@ def place_of(house: House, situation: Situation, name: str) -> Point:
     holder_class = class_of(state.support)
     shelves, per_shelf, first, step = SHELVES.get(holder_class, (1, MOST_SHOWN_INSIDE, 0.08, 0.0))
     width = house.things[state.support].width_m - 0.16
+    if holder_class == "toaster" and "ON" in holder.values:
+        # What is toasted is let down.
+        first = 0.03
     column = place // shelves if shelves > 1 else place
     across = holder.x_m - width / 2 + width * (column % per_shelf + 0.5) / per_shelf
     return across, holder.y_m + first + step * (place % shelves) - drop
@@ -59,10 +66,18 @@ def drawing_order(house: House, situation: Situation, room: str, layer: str) -> 
     ordered: list[str] = []
 
     def add(name: str) -> None:
-        ordered.append(name)
         closed = "CLOSED" in situation.things[name].values
-        for child in sorted(children.get(name, ())):
-            if not situation.things[child].inside or (not closed and class_of(name) in SHELVES):
+        shown = [
+            child
+            for child in sorted(children.get(name, ()))
+            if not situation.things[child].inside or (not closed and class_of(name) in SHELVES)
+        ]
+        behind = [child for child in shown if situation.things[child].inside and class_of(name) in STANDING_OUT]
+        for child in behind:
+            add(child)
+        ordered.append(name)
+        for child in shown:
+            if child not in behind:
                 add(child)
 
     roots = [n for n in children.get(room, ()) if house.things[n].layer == layer]

@@ -14,18 +14,20 @@ from reeltalk.world.activities import Activity, activities
 from reeltalk.world.house import ROOM_ORDER, House
 from reeltalk.world.performance import Line, Performed, carry_out_script
 from reeltalk.world.simulation import moved_to, with_person
-from reeltalk.world.situation import CannotError, ProgramStep, Situation
+from reeltalk.world.situation import LATER, CannotError, Command, ProgramStep, Situation
 from reeltalk.world.talk import Talk
 
 SHORTEST_S: Final = 10.0
 LONGEST_S: Final = 40.0
 FEWEST_STEPS: Final = 4
-LATER: Final = 0.75
+A_WHILE: Final = 0.75
 """How often a scene begins a while after the one before."""
 TOGETHER: Final = 0.88
 """How often somebody of the cast is in the scene's room when it begins."""
 BESIDE: Final = 0.5
 """How often somebody else does something of their own in the same room."""
+AFTER_S: Final = 0.5
+"""Time between the last step of a scene and the next scene."""
 CUT_S: Final = 0.7
 """Two changes in different rooms are at least this far apart, so that a camera can show both."""
 PLACES_M: Final = (1.3, 2.1, 2.9, 3.7, 4.5, 5.2)
@@ -44,11 +46,19 @@ class Scene:
     end: Situation
     lines: tuple[Line, ...]
     """Its script."""
+    room: str
     seed: str
 
 
 def play_scene(
-    house: House, activity: Activity, before: Situation, start_s: float, *, seed: str, talk: Talk, first: bool = False
+    house: House,
+    activity: Activity,
+    before: Situation,
+    start_s: float,
+    *,
+    seed: str,
+    talk: Talk,
+    room_now: str | None = None,
 ) -> Scene:
     """Lets the people of a situation play a recipe.
 
@@ -59,7 +69,7 @@ def play_scene(
         start_s: When it begins.
         seed: Decides everything that the recipe leaves open.
         talk: Draws what is said.
-        first: True for the first scene of a film.
+        room_now: The room where the scene before ended; None for the first scene of a film.
 
     Raises:
         CannotError: It cannot be played, is too short or too long, or cannot be filmed.
@@ -73,14 +83,16 @@ def play_scene(
     others = people[len(cast) :]
     room = _room(house, activity, lines, before, draw)
     start, present = before, [person for person in others if before.people[person].room == room]
-    if first or draw.random() < LATER:
+    # Where the camera is, nobody may appear from nowhere.
+    if room_now is None or (room != room_now and draw.random() < A_WHILE):
         start, present = _later(house, before, list(cast.values()), others, room, draw)
     for person in present:
         lines += _beside(house, start, person, room, draw)
     lines += [Line(person, "leave") for person in start.people if any(line.person == person for line in lines)]
     performed = carry_out_script(house, lines, start, start_s, seed=seed, talk=talk)
     _check(house, performed, start_s)
-    return Scene(activity, start_s, performed.end_s, start, performed.steps, performed.end, tuple(lines), seed)
+    end_s = round(performed.end_s + AFTER_S, 1)
+    return Scene(activity, start_s, end_s, start, performed.steps, performed.end, tuple(lines), room, seed)
 
 
 def _check(house: House, performed: Performed, start_s: float) -> None:
@@ -92,6 +104,17 @@ def _check(house: House, performed: Performed, start_s: float) -> None:
     for one, other in pairwise(performed.steps):
         if room_of(one) != room_of(other) and other.effect_s - one.effect_s < CUT_S:
             raise CannotError("two changes in different rooms are too near to each other")
+
+
+def camera_steps(scenes: Sequence[Scene]) -> list[ProgramStep]:
+    """The steps of a film for the camera: those of its scenes, and the cuts to a later time between them."""
+    steps: list[ProgramStep] = []
+    for scene in scenes:
+        if steps and scene.start is not steps[-1].after:
+            cut = Command(LATER, scene.room, (), None)
+            steps.append(ProgramStep(cut, scene.start_s, 0.0, steps[-1].after, scene.start))
+        steps += scene.steps
+    return steps
 
 
 def room_of(step: ProgramStep) -> str:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from reeltalk.world.house import ROOM_WIDTH_M, House
 from reeltalk.world.placing import place_of
-from reeltalk.world.situation import ProgramStep
+from reeltalk.world.situation import LATER, ProgramStep
 from reeltalk.world.staging import Staging
 
 View = Literal["switching", "fixed"]
@@ -61,35 +61,44 @@ def plan_shots(house: House, steps: Sequence[ProgramStep], *, view: View) -> lis
         view: `switching` has near views, `fixed` shows whole rooms.
     """
     staging = Staging(house, steps)
-    wanted = [_wanted(staging, step) for step in steps]
     cuts: list[tuple[float, CameraShot]] = []
-    run: list[_Wanted] = []
-    begun_s = 0.0
-    for index, (want, step) in enumerate(zip(wanted, steps, strict=True)):
-        if index == 0:
-            # The film begins where somebody begins to act.
-            first = min(steps, key=lambda step: step.start_s)
-            room = _room_at_start(first, want.room)
-            if room != want.room:
-                cuts.append((0.0, whole_room(house, room)))
-                begun_s = _cut_s(0.0, staging, step, want)
-            run = [want]
-            continue
-        if want.room != run[-1].room:
-            cut_s = _cut_s(run[-1].effect_s, staging, step, want)
-            cuts += _views(house, run, begun_s, cut_s, view)
-            run, begun_s = [want], cut_s
-        else:
-            run.append(want)
-    cuts += _views(house, run, begun_s, staging.end_s, view)
+    for number, (begin_s, first, last) in enumerate(staging.scenes):
+        end_s = staging.scenes[number + 1][0] if number + 1 < len(staging.scenes) else staging.end_s
+        cuts += _scene_views(staging, steps[first:last], begin_s, end_s, view)
     merged: list[tuple[float, CameraShot]] = []
+    starts_s = {begin_s for begin_s, _, _ in staging.scenes}
     for start_s, shot in cuts:
-        if merged and merged[-1][1] == shot:
+        if merged and merged[-1][1] == shot and start_s not in starts_s:
             continue
         if merged and start_s <= merged[-1][0] + 1e-6:
             merged.pop()
         merged.append((start_s, shot))
     return merged
+
+
+def _scene_views(
+    staging: Staging, steps: Sequence[ProgramStep], begin_s: float, end_s: float, view: View
+) -> list[tuple[float, CameraShot]]:
+    house, cuts = staging.house, list[tuple[float, CameraShot]]()
+    run: list[_Wanted] = []
+    since_s = begin_s
+    for step in steps:
+        want = _wanted(staging, step)
+        if not run:
+            # A scene begins where somebody begins to act.
+            first = min(steps, key=lambda step: step.start_s)
+            room = _room_at_start(first, want.room)
+            if room != want.room:
+                since_s = _cut_s(begin_s, staging, step, want)
+                cuts.append((begin_s, whole_room(house, room)))
+            run = [want]
+        elif want.room != run[-1].room:
+            cut_s = _cut_s(run[-1].effect_s, staging, step, want)
+            cuts += _views(house, run, since_s, cut_s, view)
+            run, since_s = [want], cut_s
+        else:
+            run.append(want)
+    return cuts + _views(house, run, since_s, end_s, view)
 
 
 def on_camera(house: House, steps: Sequence[ProgramStep], *, view: View = "switching") -> list[bool]:
@@ -184,6 +193,8 @@ def _wanted(staging: Staging, step: ProgramStep) -> _Wanted:
 
 def _cut_s(before_s: float, staging: Staging, step: ProgramStep, want: _Wanted) -> float:
     """When the camera leaves a room for the next effect: when that begins, after a look at the last one."""
+    if step.command.action == LATER:
+        return want.effect_s
     best = want.start_s
     if step.moved_room:
         best = staging.entered_s(step)

@@ -87,6 +87,8 @@ DURATIONS_S: Final = {
 """Seconds that each action takes. The time of a walk depends on its distance, of talk on its words."""
 UNDONE: Final = frozenset({"boil", "pop", "finish", "ring", "break", "spill", "cool"})
 """Changes that nobody does."""
+LATER: Final = "later"
+"""A cut to another time. Only cameras know this action; no graph has it."""
 FEELING_ACTIONS: Final = {"smile": "HAPPY", "frown": "SAD", "scowl": "ANGRY", "gasp": "SURPRISED", "calm": None}
 """Actions that show a feeling, and the feeling."""
 
@@ -116,6 +118,12 @@ class Command:
     """The words that are said."""
     speech_act: str | None = None
     """What the words do, one of `SPEECH_ACTS`."""
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Everybody who takes part."""
+        names = (self.person, self.main, *self.targets)
+        return tuple(dict.fromkeys(name for name in names if name is not None and class_of(name) == "character"))
 
     @property
     def line(self) -> str:

@@ -47,9 +47,20 @@ class Staging:
         if not steps:
             raise ValueError("a film needs at least one step")
         self.house, self.steps = house, steps
-        self.effects_s = [step.effect_s for step in steps]
         self.end_s = max(step.end_s for step in steps)
-        self._situations = [steps[0].before, *(step.after for step in steps)]
+        self.scenes = _scenes(steps)
+        self.changes_s: list[float] = []
+        """When the situation changes: steps take effect, and scenes begin."""
+        self._situations = [steps[0].before]
+        self._number_after: dict[int, int] = {}
+        for number, (start_s, first, last) in enumerate(self.scenes):
+            if number:
+                self.changes_s.append(start_s)
+                self._situations.append(steps[first].before)
+            for step in steps[first:last]:
+                self.changes_s.append(step.effect_s)
+                self._number_after[id(step)] = len(self._situations)
+                self._situations.append(step.after)
         self._apart = [_apart(house, situation) for situation in self._situations]
         self._own: dict[str, list[ProgramStep]] = {}
         self._with: dict[str, list[ProgramStep]] = {}
@@ -62,12 +73,22 @@ class Staging:
                         self._with.setdefault(str(name), []).append(step)
 
     def number(self, time_s: float) -> int:
-        """How many steps have taken effect."""
-        return bisect.bisect_right(self.effects_s, time_s + 1e-6)
+        """How often the situation has changed."""
+        return bisect.bisect_right(self.changes_s, time_s + 1e-6)
+
+    def scene_at(self, time_s: float) -> int:
+        """The number of the scene at a time."""
+        return bisect.bisect_right([start_s for start_s, _, _ in self.scenes], time_s + 1e-6) - 1
 
     def situation(self, time_s: float) -> Situation:
         """The situation at a time."""
         return self._situations[self.number(time_s)]
+
+    def next_steps(self, time_s: float) -> Sequence[ProgramStep]:
+        """The steps that take effect next, the first three of the scene."""
+        _, first, last = self.scenes[self.scene_at(time_s)]
+        number = bisect.bisect_right(self.steps, time_s + 1e-6, first, last, key=lambda step: step.effect_s)
+        return self.steps[number : min(number + 3, last)]
 
     def step(self, person: str, time_s: float) -> ProgramStep | None:
         """What a person is doing at a time; None if nothing."""
@@ -75,7 +96,8 @@ class Staging:
 
     def last(self, person: str, time_s: float) -> ProgramStep | None:
         """What a person did last before a time."""
-        done = [step for step in self._own.get(person, ()) if step.end_s <= time_s]
+        begun_s = self.scenes[self.scene_at(time_s)][0]
+        done = [step for step in self._own.get(person, ()) if begun_s <= step.start_s and step.end_s <= time_s]
         return done[-1] if done else None
 
     def done_to(self, person: str, time_s: float) -> ProgramStep | None:
@@ -90,16 +112,18 @@ class Staging:
         now = self.number(time_s)
         state = self._situations[now].people[person]
         x_m = self._apart[now][person]
-        if now < len(self.steps):
-            left_s = self.effects_s[now] - time_s
+        if now < len(self.changes_s):
+            left_s = self.changes_s[now] - time_s
             following = self._situations[now + 1].people[person]
-            if left_s < EASE_S and following.room == state.room:
+            cut = any(start_s == self.changes_s[now] for start_s, _, _ in self.scenes[1:])
+            if left_s < EASE_S and following.room == state.room and not cut:
                 x_m += (self._apart[now + 1][person] - x_m) * smooth(1 - left_s / EASE_S)
         return Standing(state.room, x_m)
 
     def _on_walk(self, person: str, step: ProgramStep, time_s: float) -> Standing:
         start = self.number(step.start_s)
-        goal = self.number(step.end_s)
+        # The last step of a scene ends when the next scene begins.
+        goal = self._number_after[id(step)]
         begin_x, end_x = self._apart[start][person], self._apart[goal][person]
         ways = walk_ways(self.house, step.before.people[person], step.after.people[person], begin_x, end_x)
         total = sum(abs(end - begin) for _, begin, end in ways)
@@ -123,6 +147,20 @@ class Staging:
             middle = (low + high) / 2
             low, high = (middle, high) if self._on_walk(person, step, middle).room == before else (low, middle)
         return high
+
+
+def _scenes(steps: Sequence[ProgramStep]) -> list[tuple[float, int, int]]:
+    """Start in seconds, first step and step after the last of each scene.
+
+    A scene begins when the one before it has ended, and where the situation before a step is not the one after the step
+    before.
+    """
+    firsts = [0]
+    for number, (one, other) in enumerate(pairwise(steps), 1):
+        if other.before is not one.after and other.before != one.after:
+            firsts.append(number)
+    starts_s = [0.0, *(max(step.end_s for step in steps[:first]) for first in firsts[1:])]
+    return list(zip(starts_s, firsts, [*firsts[1:], len(steps)], strict=True))
 
 
 def _current(steps: Sequence[ProgramStep], time_s: float) -> ProgramStep | None:

@@ -107,7 +107,7 @@ def texture(name: str, width_px: int, height_px: int) -> NDArray[np.float32]:
         across = cv2.GaussianBlur(fine[:, ::-1], (0, 0), sigmaX=0.5, sigmaY=2.2 * unit) * 0.05
         map_ = 0.985 + along + across
     elif name == "wash":
-        map_ = 0.975 + 0.02 * soft(8.0, round(60 * unit)) + 0.016 * soft(1.5, max(1, round(9 * unit))) + 0.012 * fine
+        map_ = 0.975 + 0.014 * soft(8.0, round(60 * unit)) + 0.016 * soft(1.5, max(1, round(9 * unit))) + 0.012 * fine
     elif name == "grain":
         map_ = 0.98 + 0.05 * cv2.GaussianBlur(fine, (0, 0), 0.9 * unit)
     else:

@@ -16,7 +16,7 @@ from reeltalk.errors import BenchmarkError, InputError, ModelError
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.inference.mini_input import ANSWER, END, HEARD, QUESTION, SAYS, MiniShape, MiniWords
 from reeltalk.parallel.local import LocalExecutor
-from reeltalk.questions.wording import LESSONS, split_of_form, write_dialogue
+from reeltalk.questions.wording import LESSONS, forms, forms_of, write_dialogue
 from reeltalk.schema.intervals import Interval, no_later
 from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
@@ -151,8 +151,8 @@ def test_varied_pictures_stay_near_their_colours() -> None:
 def test_no_lesson_has_a_surface_form_of_another_split(videos: list[FilmedVideo]) -> None:
     for seed in range(20):
         turns, _ = write_dialogue(videos[0].story(), split=LESSONS, seed=seed, turns=16)
-        names = [str(turn.extra["form"]).rpartition("/")[2] for turn in turns]
-        assert all(name.startswith("lesson-") or split_of_form(int(name)) == "train" for name in names)
+        train = {form.name for kind in forms() for ref in (False, True) for form in forms_of(kind, "train", ref=ref)}
+        assert {str(turn.extra["form"]) for turn in turns} <= train
 
 
 def test_a_lesson_is_the_same_whenever_it_is_drawn_and_each_video_comes_once_a_round(

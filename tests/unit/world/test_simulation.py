@@ -10,7 +10,8 @@ from reeltalk.graph.vocabulary import CATEGORIES
 from reeltalk.world.activities import activities, perform, program
 from reeltalk.world.house import ROOM_WIDTH_M, House, build_house
 from reeltalk.world.kinds import KINDS
-from reeltalk.world.simulation import carry_out, do
+from reeltalk.world.performance import carry_out
+from reeltalk.world.simulation import do
 from reeltalk.world.situation import ACTIONS, CannotError, Command, Situation, begin, parse_command
 
 

@@ -330,11 +330,10 @@ def scores_table(scores: ProactiveScores) -> str:
 
 def _kind_lines(scores: ProactiveScores, model: str) -> list[str]:
     kinds = {(row.group, row.metric): row for row in scores.groups if row.model == model and row.by == "kind"}
-    lines = ["", f"  {'kind':<10}{'tasks':>7}" + "".join(f"{title:>{len(title) + 2}}" for title in BY_KIND.values())]
+    widths = {name: max(8, len(title) + 2) for name, title in BY_KIND.items()}
+    lines = ["", f"  {'kind':<10}{'tasks':>7}" + "".join(f"{BY_KIND[name]:>{widths[name]}}" for name in BY_KIND)]
     for kind in dict.fromkeys(kind for kind, _ in kinds):
-        values = "".join(
-            f"{_format_number(kinds[kind, name].value):>{len(title) + 2}}" for name, title in BY_KIND.items()
-        )
+        values = "".join(f"{_format_number(kinds[kind, name].value):>{widths[name]}}" for name in BY_KIND)
         lines.append(f"  {kind:<10}{kinds[kind, 'pauc'].n:>7,}{values}")
     acts = [row for row in scores.groups if row.model == model and row.by == "act"]
     told = ", ".join(f"{row.group} {_value_and_interval(row)}" for row in acts)
