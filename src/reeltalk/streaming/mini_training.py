@@ -259,7 +259,9 @@ def train_mini(
     told = _eye(model, videos, read("dev"), folder, settings, eye_signature, losses, tell)
     speech = settings.speech
     features = _seen(model, videos, folder / SEEN, tell)
-    lessons = Lessons(videos, words, shape.frame_tokens, seed=settings.seed, short=round(speech.short * speech.steps * speech.batch))
+    lessons = Lessons(
+        videos, words, shape.frame_tokens, seed=settings.seed, short=round(speech.short * speech.steps * speech.batch)
+    )
     _speech(model, lessons, features, folder, settings, signature, losses, tell)
     about = {
         "settings": settings.model_dump(mode="json"),
