@@ -13,8 +13,9 @@ import pytest
 
 from reeltalk.construct.prompting import prompts
 from reeltalk.llm import Prompt
+from reeltalk.questions.grammar import SPLITS, SurfaceForm
 from reeltalk.questions.question import Question
-from reeltalk.questions.wording import fill_form, form_of, forms, lesson_forms, linked_forms, question_labels
+from reeltalk.questions.wording import all_forms, fill_form, form_of, forms, forms_of, linked_forms, question_labels
 from reeltalk.review.collecting import collection_guide
 from reeltalk.review.tasks.labelling import LabelsTask, Manual
 from reeltalk.review.tasks.registry import TAGGING, TYPES
@@ -56,21 +57,20 @@ def slots(*, bare: bool) -> Mapping[str, str]:
     return SLOTS | acts | {f"{name}1": words for name, words in acts.items()}
 
 
-def worded(kind: str, template: str, filled: Mapping[str, str], *, rests: bool = False) -> Wording:
+def worded(kind: str, form: SurfaceForm, filled: Mapping[str, str], *, rests: bool = False) -> Wording:
     question = Question(kind, "", "object", {}, filled)
-    given = question_labels(question, template, rests=rests)
+    given = question_labels(question, form.core, rests=rests)
     assert unknown_labels(given) == [], kind
     types, target, content, (thinking,) = given.values()
-    return Wording(kind, fill_form(template, filled, named=False), types, target, content, thinking, rests)
+    return Wording(kind, fill_form(form.text, filled, named=False), types, target, content, thinking, rests)
 
 
 def all_wordings() -> Iterator[Wording]:
     """Every surface form of every kind, about an act on an object and about an act on none."""
     for kind in (*forms(), *linked_forms()):
-        for part, rests in (("forms", False), ("ref", True)):
-            templates = (*getattr(form_of(kind), part), *lesson_forms().get(kind, {}).get(part, ()))
-            for template in templates:
-                yield from (worded(kind, template, slots(bare=bare), rests=rests) for bare in (False, True))
+        for rests in (False, True):
+            for form in (form for split in SPLITS for form in forms_of(kind, split, ref=rests)):
+                yield from (worded(kind, form, slots(bare=bare), rests=rests) for bare in (False, True))
 
 
 WORDINGS = list(all_wordings())
@@ -96,7 +96,7 @@ def test_one_to_three_tags_and_at_least_one_type() -> None:
 def test_every_exception_of_a_kind_fits_some_of_its_wordings_and_not_all() -> None:
     for kind in (*forms(), *linked_forms()):
         form = form_of(kind)
-        texts = [*form.forms, *form.ref, *(text for part in lesson_forms().get(kind, {}).values() for text in part)]
+        texts = [derived.core for derived in all_forms(kind)]
         for other in form.otherwise:
             assert other.words or other.names_object is not None, kind
             for words in other.words:

@@ -1,5 +1,6 @@
 """Household videos, played frame by frame to models that speak unasked, from the film to the scores."""
 
+import html
 import json
 import shutil
 from collections.abc import Sequence
@@ -13,11 +14,11 @@ from scripted_server import Body, count_images, serve
 from reeltalk.cli import run
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.script import media_of
-from reeltalk.evaluate.proactive.scoring import score_sessions
 from reeltalk.evaluate.proactive.stage import choose_tasks, play_tasks
 from reeltalk.evaluate.proactive.watchers import StreamWatcher
 from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import StreamAnswer
+from reeltalk.metrics.proactive_scores import score_sessions
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import EventLog, read_event_log
@@ -88,10 +89,10 @@ def scripted(tmp_path: Path) -> Path:
     return path
 
 
-class Oracle:
-    """Knows the tasks, in the order in which they are played, and says what is due at the first frame of a moment."""
+class Informed:
+    """A streaming model that knows the tasks in the order in which they are played."""
 
-    name = "oracle"
+    name = "informed"
 
     def __init__(self, tasks: Sequence[ProactiveTask]) -> None:
         self._tasks = iter(tasks)
@@ -105,7 +106,7 @@ class Knowing:
 
     def __init__(self, task: ProactiveTask) -> None:
         self._due = list(task.moments)
-        self._task, self._at_s = task, -1.0
+        self._task, self._at_s = task, -0.5
         self._told = False
 
     def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
@@ -117,10 +118,12 @@ class Knowing:
         return StreamAnswer(self._due.pop(0).references[0], 0, 0, 0.0, None)
 
     def instruct(self, instruction: str) -> None:
-        assert instruction == self._task.instruction
+        assert instruction in {request.text for request in self._task.requests if request.at_s <= self._at_s + 0.5}
 
     def ask(self, question: str) -> StreamAnswer:
-        raise AssertionError("nobody asks")
+        request = next(one for one in self._task.asked() if one.text == question and one.at_s >= self._at_s)
+        assert request.at_s - self._at_s <= 0.5
+        return StreamAnswer(request.moments[0].references[0], 0, 0, 0.0, None)
 
     def told(self, question: str, answer: str) -> None:
         raise AssertionError("nobody tells")
@@ -132,10 +135,10 @@ def test_an_oracle_is_right_and_in_time(filmed: Path, tmp_path: Path, full: bool
     settings = ProactiveSettings(fps=2, longest_side_px=64)
     server = FrameServer(media_of(benchmark, benchmark.content()), settings.frames, tmp_path / "frames")
     with EventLog(tmp_path / "events.jsonl") as log:
-        watcher = StreamWatcher(Oracle(tasks), threshold=0.5, refractory_s=0)
+        watcher = StreamWatcher(Informed(tasks), threshold=0.5, refractory_s=0)
         done = play_tasks(tasks, watcher, server, log)
     assert (done.played, done.failed) == (len(tasks), 0)
-    assert done.replies == sum(len(task.moments) for task in tasks)
+    assert done.replies == sum(len(request.moments) for task in tasks for request in task.requests)
     scores = score_sessions(read_event_log(tmp_path / "events.jsonl", {t.id: t for t in tasks}), tasks)
     found = {row.metric: row.value for row in scores.summary}
     assert found["missed"] == 0
@@ -256,7 +259,61 @@ def test_a_chat_model_is_polled_and_its_replies_are_kept(
         assert [(e.at_s, e.text) for e in again.replies] == [(e.at_s, e.text) for e in first]
     capsys.readouterr()
     assert run(["proactive", "score", str(filmed), str(out), "--kinds", "room"]) == 0
-    assert "prompt:proactive-poll.v1#" in capsys.readouterr().out
+    assert "prompt:proactive-poll.v2#" in capsys.readouterr().out
+
+
+STREAMS = "changing,ready,standing"
+NEW = ("request_accuracy", "turn_accuracy", "stream_accuracy", "readiness", "effective_accuracy")
+
+
+def test_streams_are_played_by_the_oracle_the_floors_and_a_chat_server(
+    filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Body] = []
+
+    def answer(body: Body) -> str:
+        asked.append(body)
+        last = json.dumps(body["messages"][-1])
+        if "You are asked now" in last:
+            return "In the kitchen."
+        return "Not yet." if "What do you say?" in last else "Yes." if len(asked) % 20 == 0 else "No."
+
+    command = ["proactive", "run", str(filmed), "--kinds", STREAMS, "--longest-side", "64"]
+    with serve(answer) as server:
+        chat = ["--model", "poll:scripted", "--base-url", server.base_url, "--out", str(tmp_path / "chat")]
+        assert run([*command, *chat]) == 0
+    for model in ("oracle", "never", "always:5"):
+        assert run([*command, "--model", model, "--out", str(tmp_path / model)]) == 0
+    runs = [str(tmp_path / name) for name in ("oracle", "never", "always:5", "chat")]
+    out = tmp_path / "scores.json"
+    assert run(["proactive", "score", str(filmed), *runs, "--kinds", STREAMS, "--out", str(out)]) == 0
+    assert "right requests:" in capsys.readouterr().out
+    found = {(row["model"], row["metric"]): row["value"] for row in json.loads(out.read_bytes())["summary"]}
+    assert {name: found["oracle", name] for name in NEW} == dict.fromkeys(NEW, 1.0)
+    assert {name: found["never", name] for name in NEW if name != "request_accuracy"} == dict.fromkeys(
+        (name for name in NEW if name != "request_accuracy"), 0.0
+    )
+    assert all((found["poll:scripted", name] or 0) < 1 for name in NEW)
+    site = tmp_path / "site"
+    assert run(["report", *runs, "--bench", str(filmed), "--out", str(site)]) == 0
+    page = (site / "index.html").read_text()
+    for words in ("Whole streams right", "Answer readiness", "always:5", "poll:scripted", "ends a request"):
+        assert words in page
+    for task in (task for task in Benchmark.open(filmed).content().proactive if task.kind == "standing"):
+        if str(task.video_id) in page:
+            assert any(html.escape(request.text, quote=False) in page for request in task.requests)
+    capsys.readouterr()
+    assert run(["report", runs[0], "--out", str(tmp_path / "other")]) == 2
+    assert "needs --bench" in capsys.readouterr().err
+    # What the server gets holds nothing that the user says later, and no answer.
+    tasks = [task for task in Benchmark.open(filmed).content().proactive if task.kind in STREAMS.split(",")]
+    for session in read_event_log(tmp_path / "chat" / "events.jsonl"):
+        [task] = [one for one in tasks if one.id == session.session]
+        said = [(event.at_s, event.text) for event in session.events if event.kind in ("asked", "instructed")]
+        assert said == [(request.at_s, request.text) for request in task.requests]
+    answers = {text for task in tasks for request in task.requests for m in request.moments for text in m.references}
+    texts = [json.dumps(body) for body in asked]
+    assert not any(said in text for text in texts for said in answers if len(said) > 25)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +326,7 @@ def test_a_chat_model_is_polled_and_its_replies_are_kept(
         ),
         (["--model", "python:json:JSONDecoder"], "the class has no method stream()"),
         (["--model", "never", "--split", "val"], "no tasks about videos of split 'val'"),
-        (["--model", "never", "--kinds", "dance"], "no task of kind 'dance'; known are absent, count"),
+        (["--model", "never", "--kinds", "dance"], "no task of kind 'dance'; known are absent, changing, count"),
         (["--model", "never", "--fps", "0"], "--fps 0.0: input should be greater than 0"),
         (["--model", "never", "--threshold", "2"], "--threshold 2.0: input should be less than or equal to 1"),
         (["--model", "never", "--tuned", "nowhere.json"], "no such file"),

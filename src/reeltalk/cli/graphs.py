@@ -354,8 +354,9 @@ def questions(
 ) -> int:
     """Write dialogues about a benchmark's videos from their graphs. SPARQL checks the exact answers again.
 
-    With --proactive, write tasks for models that speak unasked into proactive.jsonl instead: events to look out for,
-    and when they happen. Surface forms are divided among the splits.
+    With --proactive, write streams for models that speak unasked into proactive.jsonl instead: events to look out for,
+    questions whose answers change or are not shown yet, and requests that are changed and cancelled, with the moments
+    at which a reply is due. Surface forms are divided among the splits.
 
     Example: `reeltalk graph questions benchmarks/household`, or `reeltalk graph questions benchmarks/household
     --proactive`.
@@ -371,7 +372,8 @@ def questions(
     proactive
         Write proactive tasks in place of dialogues; the graphs must have times.
     per_kind
-        Proactive tasks of each kind for a video, at most: event, room, state, count, absent, narrate.
+        Proactive tasks of each kind for a video, at most: event, room, state, count, absent, narrate, changing, ready,
+        standing.
     seed
         Seed of the choice of questions.
     overwrite
@@ -416,8 +418,10 @@ def _write_tasks(benchmark: Path, *, per_kind: int, seed: int, overwrite: bool) 
             overwrite=overwrite,
             progress=lambda n, total: bar.show("writing", n, total, n / total),
         )
-    print(f"{done.tasks:,} tasks, {done.moments:,} moments in {benchmark}")
+    print(f"{done.tasks:,} tasks, {done.requests:,} requests, {done.moments:,} moments in {benchmark}")
     print(f"kinds: {', '.join(f'{kind} {count:,}' for kind, count in done.kinds.items())}")
+    if done.checked:
+        print(f"SPARQL agrees on {done.checked:,} requests")
     if done.without_graphs:
         print(f"left out: {done.without_graphs:,} videos without graphs that tell when things happen")
     return 0

@@ -15,8 +15,8 @@ from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
     from reeltalk.evaluate.playing.frames import FrameServer
-    from reeltalk.evaluate.proactive.scoring import ProactiveScores
     from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.metrics.proactive_scores import ProactiveScores
     from reeltalk.schema.stream import ProactiveTask
     from reeltalk.store.benchmark import Benchmark
 
@@ -72,8 +72,8 @@ def run(
     benchmark
         A benchmark with proactive.jsonl and its videos.
     model
-        Model: mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL for any chat model; or a baseline, always:SECONDS or
-        never.
+        Model: mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL for any chat model; a baseline, always:SECONDS or
+        never; or oracle, which knows the tasks.
     out
         Folder of the run.
     fps
@@ -156,6 +156,7 @@ def run(
             store=store,
             budget=budget,
             picture=server.jpeg,
+            tasks=tasks,
         )
         check_rule(
             watcher,
@@ -245,7 +246,7 @@ def score(
     limit: Annotated[int | None, SELECT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Score logs of events: timely and right replies, superfluous replies, and missed moments.
+    """Score logs of events: timely and right replies, superfluous replies, missed moments, requests and answers.
 
     Only the logs are read, so any program may have written them. Exit code 1 if a task was not played to its end.
 
@@ -268,7 +269,7 @@ def score(
     overwrite
         Replace an existing file.
     """
-    from reeltalk.evaluate.proactive.scoring import score_sessions, scores_json, scores_table
+    from reeltalk.metrics.proactive_scores import score_sessions, scores_json, scores_table
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import read_event_log

@@ -5,7 +5,7 @@ Facts record the information in a question and its answer, so that no later turn
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -13,11 +13,13 @@ from typing import Final
 from reeltalk.errors import InputError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.reading import read_activity
-from reeltalk.graph.story import Story
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.checking import Checker
+from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import SPLITS, WordedQuestion, forms_of, identity, rests_on, word_question
+from reeltalk.questions.wording import WordedQuestion, fitting_forms, identity, rests_on, word_question
 from reeltalk.schema.media import Clip, Video
 
 
@@ -99,7 +101,7 @@ class GraphVideo:
 
 
 KnownFact = tuple[str, str]
-"""A fact: its kind and its subject, for example `("event", "12")` or `("put", "mug4")`."""
+"""A fact: its kind and its subject, for example `("event", "0.12")` or `("put", "mug4")`."""
 
 _ACTION_ANSWERS: Final = frozenset(
     {"next_action", "previous_action", "first_in_room", "use", "why_walk", "why_room", "thing_after", "order"}
@@ -118,17 +120,28 @@ _OF_EVENT: Final = {"which_room": "room", "posture": "posture"}
 _OF_SIGNATURE: Final = {"times": "times", "acts": "acts", "duration": "duration"}
 
 
+def _known_as(event: StoryEvent) -> str:
+    """An event by the numbers of its activity and in it, the same in the story of everybody and of one person."""
+    return f"{event.part}.{event.index}"
+
+
+def _by(person: str | None, what: object) -> str:
+    """What somebody does, apart from what others do."""
+    return f"{what}" if person is None else f"{what} by {person}"
+
+
 def asked_facts(question: Question) -> frozenset[KnownFact]:
     """The facts that the answer adds to the question."""
-    kind, params = question.kind, question.params
-    if kind in _ACTION_ANSWERS and question.focus_event is not None:
-        return frozenset({("event", str(question.focus_event))})
+    kind, params, person = question.kind, question.params, question.person
+    orders = {event.order: _known_as(event) for event in question.evidence}
+    if kind in _ACTION_ANSWERS and question.focus_event in orders:
+        return frozenset({("event", orders[question.focus_event])})
     if kind in _OF_OBJECT:
-        return frozenset({(_OF_OBJECT[kind], str(params["object"]))})
-    if kind in _OF_EVENT:
-        return frozenset({(_OF_EVENT[kind], str(params["event"]))})
+        return frozenset({(_OF_OBJECT[kind], _by(person, params["object"]))})
+    if kind in _OF_EVENT and params["event"] in orders:
+        return frozenset({(_OF_EVENT[kind], orders[int(params["event"])])})
     if kind in _OF_SIGNATURE:
-        return frozenset({(_OF_SIGNATURE[kind], str(params["signature"]))})
+        return frozenset({(_OF_SIGNATURE[kind], _by(person, params["signature"]))})
     return frozenset({(kind, repr(sorted(params.items())))})
 
 
@@ -139,17 +152,28 @@ def known_facts(question: Question) -> frozenset[KnownFact]:
         shown = question.kind not in ("times", "things_count", "what_else", "duration") or len(question.evidence) == 1
         if not shown:
             continue
-        told.add(("event", str(event.order)))
-        told.add(("acts", "|".join([event.action, event.signature[1], *event.signature[2]])))
-        # "puts the mug on the table" says where it ends up; "wipes the table with the sponge" names the tool.
-        if event.action in ("put", "putIn") and event.main and event.targets:
-            told.add(("put", event.main))
-        if event.action in ("wipe", "scrub") and event.targets:
-            told.add(("tool", event.targets[0]))
-        if event.action in ("switchOn", "switchOff", "open", "close") and event.main:
-            told.add(("closes", event.main))
+        told |= event_facts(event, None if question.person is None else event.agent)
     if question.kind == "which_room":
         told.add(("in", question.key))
+    return frozenset(told)
+
+
+def event_facts(event: StoryEvent, person: str | None) -> frozenset[KnownFact]:
+    """The facts that an event tells.
+
+    Args:
+        event: The event.
+        person: Who does it, in a story of several people; None otherwise.
+    """
+    told: set[KnownFact] = {("event", _known_as(event))}
+    told.add(("acts", _by(person, "|".join([event.action, event.signature[1], *event.signature[2]]))))
+    # "puts the mug on the table" says where it ends up; "wipes the table with the sponge" names the tool.
+    if event.action in ("put", "putIn") and event.main and event.targets:
+        told.add(("put", _by(person, event.main)))
+    if event.action in ("wipe", "scrub") and event.targets:
+        told.add(("tool", _by(person, event.targets[0])))
+    if event.action in ("switchOn", "switchOff", "open", "close") and event.main:
+        told.add(("closes", _by(person, event.main)))
     return frozenset(told)
 
 
@@ -185,7 +209,13 @@ LOOKED_AT: Final = 4000
 
 
 def chain_questions(
-    story: Story, *, split: str, seed: str, lengths: Sequence[int], without: Collection[str] = ()
+    story: Story,
+    *,
+    split: str,
+    seed: str,
+    lengths: Sequence[int],
+    without: Collection[str] = (),
+    balance: AnswerBalance | None = None,
 ) -> list[Question] | None:
     """Questions that each depend on the one before; None if the story gives no chain of any of the lengths.
 
@@ -195,12 +225,15 @@ def chain_questions(
         seed: Chooses among the possible chains.
         lengths: Numbers of turns to try, the preferred one first.
         without: Identifiers, from `question_id`, of questions to leave out.
+        balance: The answers chosen so far; the chain is not counted.
     """
     draw = random.Random(f"chain {seed}")
     pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_guessable(q)]
     pool = [q for q in pool if question_id(q) not in without]
+    wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
+    pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     for length in lengths:
-        found = _Search(pool, split, draw, length).run()
+        found = _Search(pool, split, draw, length, wanted).run()
         if found is not None:
             return found
     return None
@@ -214,15 +247,18 @@ def question_id(question: Question) -> str:
 class _Search:
     """Depth-first search in a seeded order that prefers kinds not yet used."""
 
-    def __init__(self, pool: Sequence[Question], split: str, draw: random.Random, length: int) -> None:
-        self.draw, self.length = draw, length
-        self.starts = [q for q in pool if forms_of(q.kind, split, ref=False) and _names_something(q)]
-        self.followers = [q for q in pool if q.anchor is not None and forms_of(q.kind, split, ref=True)]
+    def __init__(
+        self, pool: Sequence[Question], split: str, draw: random.Random, length: int, wanted: Mapping[int, float]
+    ) -> None:
+        self.draw, self.length, self.wanted = draw, length, wanted
+        self.starts = [q for q in pool if fitting_forms(q, split, ref=False) and _names_something(q)]
+        self.followers = [q for q in pool if q.anchor is not None and fitting_forms(q, split, ref=True)]
         self.looked_at = 0
 
     def run(self) -> list[Question] | None:
         # A chain moves forward in time, so it starts in the first half if it can.
-        half = max(map(_starts, self.starts), default=0) / 2
+        times = sorted(map(_starts, self.starts))
+        half = times[len(times) // 2] if times else (0, 0)
         for start in sorted(self._ordered(self.starts, Counter()), key=lambda q: _starts(q) > half):
             found = self._extend([start], known_facts(start), Counter({start.kind: 1}))
             if found is not None:
@@ -259,12 +295,14 @@ class _Search:
     def _ordered(self, options: Sequence[Question], kinds: Counter[str]) -> list[Question]:
         """Rare kinds first; otherwise a kind with many questions would come first most of the time."""
         many = Counter(question.kind for question in options)
-        drawn = [(self.draw.random() ** many[q.kind], n, q) for n, q in enumerate(options)]
+        drawn = [
+            (self.draw.random() ** (many[q.kind] / self.wanted.get(id(q), 1.0)), n, q) for n, q in enumerate(options)
+        ]
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
 
 
-def _starts(question: Question) -> int:
-    return min((event.order for event in question.evidence), default=0)
+def _starts(question: Question) -> tuple[int, int]:
+    return min(((event.part, event.index) for event in question.evidence), default=(0, 0))
 
 
 def _names_something(question: Question) -> bool:
@@ -291,7 +329,8 @@ def word_chain(chain: Sequence[Question], *, split: str, seed: str) -> list[Word
     used: set[str] = set()
     for n, question in enumerate(chain):
         for _ in range(8):
-            said = word_question(question, split=split, draw=draw, first=n == 0, rests=n > 0)
+            last = chain[n - 1] if n else None
+            said = word_question(question, split=split, draw=draw, first=n == 0, rests=n > 0, last=last)
             if said.text not in used:
                 break
         used.add(said.text)

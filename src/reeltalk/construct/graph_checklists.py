@@ -17,6 +17,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from reeltalk.construct.graph_summaries import Told
+from reeltalk.construct.knowledge import Topic
 from reeltalk.construct.writers import Unwritten
 from reeltalk.graph import phrases
 from reeltalk.questions.question import Question
@@ -82,27 +84,11 @@ def _clause(form: str, slots: Mapping[str, str]) -> str:
     return fill_form(form, slots, named=True)
 
 
-def join_statements(says: Sequence[str]) -> str:
-    """Clauses as sentences."""
-    return " ".join(phrases.sentence(f"{clause}.") for clause in says)
-
-
 FORMS: Final = Path(__file__).parent / "checklists.toml"
 SUMMED_UP: Final = 4
 """Facts of a summary that its checklist asks for."""
 YES_ITEMS: Final = 4
 """Items that a right answer meets with Yes (MT-Video-Bench)."""
-
-
-class Topic(BaseModel):
-    """A question of general knowledge."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    question: str
-    answer: str
-    value: str
-    wrong: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +99,8 @@ class GraphRound:
     says: tuple[Statement, ...] = ()
     """Statements about the video that it makes, or repeats from earlier rounds."""
     topic: Topic | None = None
+    told: tuple[Told, ...] = ()
+    """Clauses of a summary, in its order."""
 
 
 @cache
@@ -126,20 +114,26 @@ def graph_checklist(made: GraphRound) -> Checklist | Unwritten:
     forms, kind = item_forms(), str(made.turn.extra.get("kind"))
     reference = made.turn.references[0]
     if made.topic is not None:
-        slots = made.topic.model_dump() | {"answer": made.topic.answer.rstrip(".")}
+        slots = made.topic.model_dump() | {"question": phrases.sentence(made.topic.question)}
         yes = [form.format(**slots) for form in forms["topic"]["items"]]
         no = forms["topic"]["wrong"].format(**slots)
         needed, forbidden = [made.topic.value], [made.topic.wrong]
-    elif kind == "summary":
-        last = len(made.says) - 1
-        picked = [made.says[n * last // (SUMMED_UP - 1)] for n in range(SUMMED_UP)]
-        yes = [forms["sums_up"].format(says=one.says) for one in picked]
-        no = forms["wrong"].format(says=picked[-1].says, wrong=picked[-1].wrong)
-        needed, forbidden = [one.says for one in picked], [picked[-1].wrong]
+    elif made.told:
+        last = len(made.told) - 1
+        picked = [made.told[n * last // (SUMMED_UP - 1)] for n in range(SUMMED_UP)]
+        yes = [
+            forms["sums_up_of" if one.subject else "sums_up"].format(about=one.subject, says=one.predicate)
+            for one in picked
+        ]
+        no = forms["leaves_out"].format(says=picked[-1].predicate, wrong=NOTHING_TOLD)
+        needed, forbidden = [one.predicate for one in picked], [NOTHING_TOLD]
+    elif len(made.says) > 1:
+        yes, no = _about_two(made)
+        needed, forbidden = [said.says for said in made.says], [made.says[0].wrong]
     else:
         (said,) = made.says
         yes, no = _about_one(made, said, kind)
-        needed, forbidden = [said.says], [said.wrong] if kind != "neutral" else []
+        needed, forbidden = [said.says], [said.wrong] if kind not in CHAT else []
     for clause in needed:
         if not _holds(reference, clause):
             return Unwritten(f"the reference answer does not say that {clause}")
@@ -152,6 +146,24 @@ def graph_checklist(made: GraphRound) -> Checklist | Unwritten:
     return Checklist(items=(*items, ChecklistItem(question=_asked(no), expected=False)))
 
 
+CHAT: Final = ("neutral", "need")
+"""Kinds of rounds in which the user asks nothing."""
+NOTHING_TOLD: Final = "nothing at all happens"
+"""What no right summary says."""
+
+
+def _about_two(made: GraphRound) -> tuple[list[str], str]:
+    """The items of a round that recalls two facts."""
+    forms = item_forms()["two"]
+    numbers = re.findall(r"round (\d+)", made.turn.references[0])
+    items = [
+        form.format(says=said.says, number=number)
+        for said, number in zip(made.says, numbers, strict=True)
+        for form in forms["items"]
+    ]
+    return items, forms["wrong"].format(says=made.says[0].says, wrong=made.says[0].wrong)
+
+
 def _about_one(made: GraphRound, said: Statement, kind: str) -> tuple[list[str], str]:
     """The items that expect Yes, and the one that expects No, of a round about a single fact."""
     forms = item_forms()
@@ -160,8 +172,8 @@ def _about_one(made: GraphRound, said: Statement, kind: str) -> tuple[list[str],
     slots["value"] = said.value or ""
     # The answer to "how does he clean it" is an object, the tool.
     answer_type = "object" if kind == "how_clean" else str(made.turn.extra.get("answer_type"))
-    sort = {"recall": "recall", "recall_first": "recall", "neutral": "neutral"}.get(kind)
-    sort = sort or ("refusal" if answer_type == "refusal" else None)
+    sort = {"recall": "recall", "recall_first": "recall", "neutral": "neutral", "need": "neutral"}.get(kind)
+    sort = sort or ("premise" if answer_type == "refusal" else None)
     if sort is not None:
         due, no = forms[sort]["items"], forms[sort].get("wrong", forms["wrong"])
     else:

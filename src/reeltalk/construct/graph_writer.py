@@ -7,6 +7,8 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 from reeltalk.construct import graph_chains
 from reeltalk.construct.balance import BALANCED, Label, distance, even_targets, read_targets
@@ -23,7 +25,8 @@ from reeltalk.construct.writers import ChainJudgement, Unwritten
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph import phrases
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
-from reeltalk.questions.asking import stories
+from reeltalk.questions.asking import possible_answers, stories
+from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.question import Question
 from reeltalk.questions.wording import form_of, question_labels, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
@@ -41,7 +44,7 @@ from reeltalk.schema.entrances import (
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
-from reeltalk.schema.record import ChainId, DialogueId, derive_id
+from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 
@@ -87,11 +90,25 @@ class GraphWriter:
         self._pairs: dict[tuple[str, str], ChainPair] = {}
         self._rounds: dict[tuple[str, int], GraphRound] = {}
         self._replaced: dict[str, list[GateResult]] = {}
+        self._benchmark = benchmark
         self._counts: Counter[Label] = Counter()
         self._targets: dict[Label, float] = {}
         if settings.balance is not None:
             given = settings.targets
             self._targets = read_targets(given, settings.balance) if given else even_targets(settings.balance)
+
+    @cached_property
+    def _possible(self) -> AnswerCounts:
+        return possible_answers(self._benchmark, seed=self.settings.seed, limit=self.settings.limit)
+
+    # One for each step, since a step that is up to date is skipped and counts nothing.
+    @cached_property
+    def _chain_balance(self) -> AnswerBalance:
+        return AnswerBalance(self._possible)
+
+    @cached_property
+    def _dialogue_balance(self) -> AnswerBalance:
+        return AnswerBalance(self._possible)
 
     def video(self, video: Video) -> GraphVideo | None:
         """A video with its graphs, or None if it has none."""
@@ -128,6 +145,7 @@ class GraphWriter:
             chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.questions), self._targets))
             self._counts += self._labels_of(chosen.questions)
         _check(part, chosen.turns, clip.id)
+        self._chain_balance.count(chosen.questions, part.story, graphs.split)
         chain = QAChain(
             id=ChainId(derive_id("chain", clip.id, SIGNATURE, self.settings.seed)),
             video_id=video.id,
@@ -148,7 +166,12 @@ class GraphWriter:
         for attempt in range(TRIES):
             own = f"{seed} again {attempt}" if attempt else seed
             chain = graph_chains.chain_questions(
-                part.story, split=graphs.split, seed=own, lengths=lengths, without=without
+                part.story,
+                split=graphs.split,
+                seed=own,
+                lengths=lengths,
+                without=without,
+                balance=self._chain_balance,
             )
             if chain is None:
                 if not passed_over:
@@ -307,13 +330,14 @@ class GraphWriter:
         dialogue = Dialogue(
             id=DialogueId(f"{task.value}/{video.id}/{event}"),
             video_id=video.id,
-            clip_ids=scene.clip_ids,
+            clip_ids=self._clips_for(video, scene, task),
             task=task.value,
             turns=turns,
             extra={"writer": SIGNATURE, "scene": scene.id, "kind": scene.kind},
         )
         if problems := check_structure(dialogue, task):
             return Unwritten(f"it breaks the rules of its task: {'; '.join(problems)}")
+        self._dialogue_balance.count(maker.asked, maker.story, maker.split)
         for index, made in enumerate(rounds):
             self._rounds[dialogue.id, index] = made
         self._replaced[dialogue.id] = [
@@ -343,15 +367,47 @@ class GraphWriter:
     ) -> DialogueMaker | Unwritten:
         # A dialogue that was sent back is drawn with another seed.
         seed = " ".join((f"{self.settings.seed} {scene.id} {task.value} {number}", *advice))
+        clips = self._clips_for(video, scene, task)
         if scene.kind == "single":
-            found = self._part(video, scene.clip_ids)
-            return found if isinstance(found, Unwritten) else DialogueMaker(found[1], split=found[0].split, seed=seed)
+            found = self._part(video, clips)
+            if isinstance(found, Unwritten):
+                return found
+            own, part = found
+            earlier = frozenset(_earlier_of(range(len(part.clips))))
+            return DialogueMaker(part, split=own.split, seed=seed, earlier=earlier, balance=self._dialogue_balance)
         graphs = self.video(video)
         if graphs is None:
             return Unwritten("it has no graph")
-        shown = frozenset(n for n, clip in enumerate(graphs.clips) if clip.id in scene.clip_ids)
+        shown = [n for n, clip in enumerate(graphs.clips) if clip.id in clips]
         objects = frozenset(name.removeprefix("object:") for name in scene.joined_by if name.startswith("object:"))
-        return DialogueMaker(graphs.whole, split=graphs.split, seed=seed, shown=shown, objects=objects)
+        return DialogueMaker(
+            graphs.whole,
+            split=graphs.split,
+            seed=seed,
+            shown=frozenset(shown),
+            earlier=frozenset(_earlier_of(shown)),
+            objects=objects,
+            balance=self._dialogue_balance,
+        )
+
+    def _clips_for(self, video: Video, scene: Scene, task: Task) -> tuple[ClipId, ...]:
+        """The clips that a dialogue about a scene is about: to recall, it takes in the clip before the scene."""
+        graphs = self.video(video)
+        if graphs is None or task is not Task.MEMORY_RECALL or scene.kind != "single" or len(scene.clip_ids) > 1:
+            return scene.clip_ids
+        ids = [clip.id for clip in graphs.clips]
+        place = ids.index(scene.clip_ids[0]) if scene.clip_ids[0] in ids else 0
+        return (ids[place - 1], *scene.clip_ids) if place else scene.clip_ids
+
+
+def _earlier_of(shown: Sequence[int]) -> list[int]:
+    """Those of the activities of two scenes that belong to the earlier: up to the largest gap, or else the first half."""
+    if len(shown) < 2:
+        return []
+    gaps = [after - before for before, after in pairwise(shown)]
+    middle = len(shown) // 2 - 1
+    place = max(range(len(gaps)), key=lambda n: (gaps[n], n == middle))
+    return list(shown[: place + 1])
 
 
 @dataclass(frozen=True)

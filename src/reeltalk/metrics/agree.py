@@ -255,7 +255,7 @@ def _same(answer: str, reference: str, question: str) -> bool:
     places, expected_places = _relations(answer), _relations(reference)
     if not _compatible(places, expected_places) or ("off" in places) != ("off" in expected_places):
         return False
-    asked, given_words, whole = _classed(question), _classed(answer), _classed(reference)
+    asked, given_words, whole = classed_words(question), classed_words(answer), classed_words(reference)
     said, due = given_words - asked, whole - asked
     if not due or not said:
         # Both repeat words of the question, as "off" to "on or off?".
@@ -269,8 +269,8 @@ def _same(answer: str, reference: str, question: str) -> bool:
     return common >= RECALL * len(due) and common >= PRECISION * len(said)
 
 
-def _classed(text: str) -> frozenset[str]:
-    """Content words with verbs of taking as one, and of putting down."""
+def classed_words(text: str) -> frozenset[str]:
+    """The content words of a text. Verbs of taking are one word, and verbs of putting down are another."""
     return frozenset(_VERBS.get(word, word) for word in content_words(text))
 
 

@@ -1,8 +1,8 @@
 """Proactive measures: a model speaks without being asked, and its replies are compared with the moments due.
 
-A `Play` is one stream: the moments, the replies, and how right each reply is for each moment, which another room
-judges. Each measure returns a `Share`, a sum and its denominator, so that plays are pooled by sums and resampled by
-video. The reference time of a moment is its start, the earliest time at which it can be known.
+A `Play` is one stream: the requests, their moments, the replies, and how right each reply is for each moment, which
+another room judges. Each measure returns a `Share`, a sum and its denominator, so that plays are pooled by sums and
+resampled by video. The reference time of a moment is its start, the earliest time at which it can be known.
 """
 
 import math
@@ -18,8 +18,9 @@ from scipy.optimize import linear_sum_assignment
 
 from reeltalk.metrics.tokenise import tokenise_coco
 from reeltalk.schema.intervals import RESOLUTION_S, Interval, no_later
+from reeltalk.schema.stream import RequestAct
 
-SIGNATURE: Final = "proactive:v2"
+SIGNATURE: Final = "proactive:v3"
 """Version of these rules and constants in signatures."""
 RIGHT: Final = 2
 """Judgement of a right reply; 1 is partly right, 0 is wrong."""
@@ -40,6 +41,12 @@ LEAST_TIMELINESS: Final = 0.05
 MOST_REPLIES: Final = 5
 """SPOT-Bench: maximum number of replies considered for a slot."""
 SECONDS_AN_HOUR: Final = 3600.0
+EARLY: Final = 6.0
+LATE: Final = 1.0
+"""StreamReady: steepness of the penalties for early and for late answers."""
+EVIDENCE_S: Final = 4.0
+"""Length of time by which StreamReady's penalties are scaled. There it is the median length of the spans with the
+evidence; here it is constant, so that a score does not depend on which other tasks were chosen."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,20 @@ class ProactiveReply:
     text: str
     correct: tuple[int, ...]
     """For each moment of the play 0, 1 or 2: how right the reply is for it, whatever its time."""
+    about: frozenset[int] = frozenset()
+    """The requests of which it tells an event, due or not, by their places in the play."""
+
+
+@dataclass(frozen=True)
+class PlayedRequest:
+    """A request of a play that does not ask for an answer at once."""
+
+    act: RequestAct
+    at_s: float
+    ends_s: float
+    """When it is changed or cancelled, or the stream ends."""
+    moments: tuple[int, ...]
+    """Its moments, by their places in the play."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +87,11 @@ class Play:
     until_s: float
     """End of the stream."""
     asked_at_s: float = 0.0
-    """Time of the instruction."""
+    """Time of the first request."""
+    requests: tuple[PlayedRequest, ...] = ()
+    """All requests but questions to answer at once."""
+    answers: tuple[bool, ...] = ()
+    """Whether each question that was to be answered at once was answered right."""
 
     def __post_init__(self) -> None:
         for reply in self.replies:
@@ -83,6 +108,12 @@ class Play:
         """Indices of the moments in order of time."""
         spans = self.moments
         return tuple(sorted(range(len(spans)), key=lambda place: (spans[place].start_s, spans[place].end_s)))
+
+    @cached_property
+    def asked_s(self) -> tuple[float, ...]:
+        """For each moment, when its request was made."""
+        made = {place: request.at_s for request in self.requests for place in request.moments}
+        return tuple(made.get(place, self.asked_at_s) for place in range(len(self.moments)))
 
 
 class Share(NamedTuple):
@@ -118,9 +149,10 @@ def streaming_bench(play: Play, *, tolerance_s: float = TOLERANCE_S) -> InTime:
         StreamingBench, Proactive Output: in time where |t - GT| is at most 2 s.
     """
     time = answer = both = 0
-    begins_s = play.asked_at_s
+    over_s = play.asked_at_s
     for place in play.order:
         due_s = play.moments[place].start_s
+        begins_s = max(over_s, play.asked_s[place])
         # Moments closer than the tolerance may each have the reply at their own time.
         first = next(
             (
@@ -135,7 +167,7 @@ def streaming_bench(play: Play, *, tolerance_s: float = TOLERANCE_S) -> InTime:
             right = first.correct[place] == RIGHT
             time, answer, both = time + in_time, answer + right, both + (in_time and right)
         # A reply exactly at the tolerance belongs to the moment before.
-        begins_s = due_s + tolerance_s + RESOLUTION_S
+        over_s = due_s + tolerance_s + RESOLUTION_S
     count = len(play.moments)
     return InTime(Share(time, count), Share(answer, count), Share(both, count))
 
@@ -300,6 +332,147 @@ def time_difference(play: Play) -> Share:
     return Share(total, len(play.moments))
 
 
+def right_turns(play: Play) -> Share:
+    """Questions that were answered right, of those that were to be answered at once.
+
+    Reference:
+        RTV-Bench asks one question at several times, with answers that change: its accuracy over timestamps.
+    """
+    return Share(sum(play.answers), len(play.answers))
+
+
+def false_replies(play: Play, *, tolerance_s: float = TOLERANCE_S) -> tuple[int, ...]:
+    """For each request, the number of replies that are given for it while none is due for it.
+
+    A reply is false for the requests that stand at its time, of which it tells an event, and none of whose moments,
+    widened by the tolerance, is near. If it tells no event of these and is near no moment at all, it is false for all
+    that stand. A right reply to a moment is never false.
+    """
+    counts = [0] * len(play.requests)
+    for reply in play.replies:
+        standing = [
+            place
+            for place, request in enumerate(play.requests)
+            if no_later(request.at_s, reply.at_s) and not no_later(request.ends_s, reply.at_s)
+        ]
+        near = {
+            place
+            for place, span in enumerate(play.moments)
+            if span.reaches(reply.at_s, tolerance_s=tolerance_s) and no_later(play.asked_s[place], reply.at_s)
+        }
+        if any(reply.correct[place] == RIGHT for place in near):
+            continue
+        told = [place for place in standing if place in reply.about]
+        for place in told or ([] if near else standing):
+            if not near.intersection(play.requests[place].moments):
+                counts[place] += 1
+    return tuple(counts)
+
+
+def right_requests(play: Play, *, tolerance_s: float = TOLERANCE_S) -> tuple[bool, ...]:
+    """For each request, whether each of its moments has a right reply in time and nothing false is said for it.
+
+    Reference:
+        IPIBench counts a stream with changed, added or cancelled requests as right if every reply is in time. Its
+        tolerance is 1 s; ours is that of the other measures, and each request counts by itself.
+    """
+    served = served_moments(play, tolerance_s=tolerance_s)
+    return tuple(
+        false == 0 and all(place in served for place in request.moments)
+        for request, false in zip(play.requests, false_replies(play, tolerance_s=tolerance_s), strict=True)
+    )
+
+
+def accuracy_of_requests(play: Play, *, acts: frozenset[RequestAct] | None = None) -> Share:
+    """Requests that are right.
+
+    Args:
+        play: The play.
+        acts: Only requests of these acts; all by default.
+    """
+    right = [
+        good
+        for request, good in zip(play.requests, right_requests(play), strict=True)
+        if acts is None or request.act in acts
+    ]
+    return Share(sum(right), len(right))
+
+
+def right_streams(play: Play) -> Share:
+    """1 if every request and every answer of the stream is right.
+
+    Reference:
+        RTV-Bench counts the last questions of a group only if the others are right; here one question at several times
+        is a group, and all of them must be right. IPIBench: fully correct.
+    """
+    whole = all(play.answers) and all(right_requests(play))
+    return Share(float(whole), 1.0 if play.requests or play.answers else 0.0)
+
+
+def readiness(span: Interval, at_s: float, *, early: float = EARLY, late: float = LATE) -> float:
+    """StreamReady's answer readiness score of an answer, 0 to 1.
+
+    It is 1 in the span, with a hard penalty before it and a mild one after it: `2 / (1 + exp(early (start - at) /
+    scale))` before the span, and `1 - late (at - end) / scale`, not below 0, after it, with the scale `EVIDENCE_S`.
+
+    Args:
+        span: When the video shows the answer.
+        at_s: Time of the answer.
+        early: Steepness of the penalty for early answers.
+        late: Steepness of the penalty for late answers.
+
+    Reference:
+        Azad et al., StreamReady (CVPR 2026), equations 10 and 11, with the constants 6 and 1. The paper uses soft forms
+        of minimum and maximum; here they are exact, so that an answer in the span has 1.
+    """
+    before = 2 / (1 + math.exp(min(700.0, -early * (at_s - span.start_s) / EVIDENCE_S)))
+    after = 1 - late * (at_s - span.end_s) / EVIDENCE_S
+    return min(1.0, before) * min(1.0, max(0.0, after))
+
+
+def first_answers(play: Play) -> list[tuple[int, ProactiveReply | None]]:
+    """For each question that waits for its answer and whose answer is shown: its moment, and the first reply to it.
+
+    Replies that serve moments of other requests, or that tell only of these, answer no question.
+    """
+    served = {place for request in play.requests if request.act != "await" for place in request.moments}
+    found: list[tuple[int, ProactiveReply | None]] = []
+    for number, request in enumerate(play.requests):
+        if request.act != "await" or not request.moments:
+            continue
+        replies = (
+            reply
+            for reply in play.in_order
+            if no_later(request.at_s, reply.at_s)
+            and (number in reply.about or not reply.about)
+            and not any(
+                reply.correct[place] == RIGHT and play.moments[place].reaches(reply.at_s, tolerance_s=TOLERANCE_S)
+                for place in served
+            )
+        )
+        found.append((request.moments[0], next(replies, None)))
+    return found
+
+
+def answer_readiness(play: Play) -> Share:
+    """StreamReady's answer readiness score, summed over the questions that wait for an answer; no answer has 0."""
+    found = first_answers(play)
+    return Share(
+        sum(readiness(play.moments[place], reply.at_s) for place, reply in found if reply is not None), len(found)
+    )
+
+
+def effective_accuracy(play: Play) -> Share:
+    """StreamReady's effective accuracy: the readiness of right answers, and 0 for wrong and absent ones."""
+    found = first_answers(play)
+    earned = sum(
+        readiness(play.moments[place], reply.at_s)
+        for place, reply in found
+        if reply is not None and reply.correct[place] == RIGHT
+    )
+    return Share(earned, len(found))
+
+
 MEASURES: Final[Mapping[str, Callable[[Play], Share]]] = {
     "time_correct": lambda play: streaming_bench(play).time,
     "answer_correct": lambda play: streaming_bench(play).answer,
@@ -311,6 +484,11 @@ MEASURES: Final[Mapping[str, Callable[[Play], Share]]] = {
     "missed": missed_moments,
     "latency_s": reply_latency,
     "time_diff_s": time_difference,
+    "request_accuracy": accuracy_of_requests,
+    "turn_accuracy": right_turns,
+    "stream_accuracy": right_streams,
+    "readiness": answer_readiness,
+    "effective_accuracy": effective_accuracy,
 }
 """Measures of a play by name."""
 UNBOUNDED: Final = frozenset({"false_alarms_per_hour", "latency_s", "time_diff_s"})

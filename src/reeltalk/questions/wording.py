@@ -1,13 +1,13 @@
 """Puts questions into words with surface forms, and makes dialogues and turns of them.
 
-The forms (`forms.toml`) are divided among the splits, so that no form of train occurs in test. The questions come from
-`questions.py`.
+The forms (`grammar.py`, from the cores in `forms.toml`) are divided among the splits, so that no form of train occurs
+in test. The questions come from `questions.py`.
 """
 
 import random
 import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +20,8 @@ from reeltalk.graph import phrases
 from reeltalk.graph.naming import SOMEBODY
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
+from reeltalk.questions.balancing import AnswerBalance
+from reeltalk.questions.grammar import SPLITS, SurfaceForm, surface_forms
 from reeltalk.questions.question import Question, answer_key, story_of
 from reeltalk.questions.questions import questions
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
@@ -28,10 +30,8 @@ from reeltalk.schema.record import Json
 
 FORMS: Final = Path(__file__).parent / "forms.toml"
 LINKED_FORMS: Final = Path(__file__).parent / "linked_forms.toml"
-LESSON_FORMS: Final = Path(__file__).parent / "lesson_forms.toml"
-SPLITS: Final = ("train", "dev", "test")
-LESSONS: Final = "lessons"
-"""Used instead of a split: the forms of train and more forms that no benchmark uses, for training from scratch."""
+LESSONS: Final = SPLITS[0]
+"""The split whose forms a model may be taught with."""
 FOLLOW_UP_SHARE: Final = 0.45
 """Probability that a turn refers to the one before if it can. Reference is a frequent type in VDAct."""
 GOING_ON_SHARE: Final = 0.5
@@ -56,7 +56,7 @@ class LabelOverride(BaseModel):
 
 
 class Form(BaseModel):
-    """The surface forms of one kind, and the labels of its questions by the definitions of the vocabularies."""
+    """The cores of one kind, and the labels of its questions by the definitions of the vocabularies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,9 +64,16 @@ class Form(BaseModel):
     target: tuple[str, ...]
     content: tuple[str, ...]
     thinking: str
+    skill: str | None = None
+    """SVBench's skill, where the kind asks for one."""
+    weight: float = 1.0
+    """How often the kind is drawn, next to 1 for most."""
     otherwise: tuple[LabelOverride, ...] = ()
     forms: tuple[str, ...]
     ref: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    """More cores of train like `forms`."""
+    more_ref: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     yes: tuple[str, ...] = ()
     no: tuple[str, ...] = ()
@@ -84,13 +91,6 @@ def linked_forms() -> Mapping[str, Form]:
     return _read(LINKED_FORMS)
 
 
-@cache
-def lesson_forms() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Additional surface forms, `forms` and `ref` by kind, written without looking at those of dev and test."""
-    raw: dict[str, dict[str, list[str]]] = tomllib.loads(LESSON_FORMS.read_text(encoding="utf-8"))
-    return raw
-
-
 def form_of(kind: str) -> Form:
     """Forms and labels of a kind of question, about one scene or two."""
     return forms()[kind] if kind in forms() else linked_forms()[kind]
@@ -101,21 +101,23 @@ def _read(path: Path) -> dict[str, Form]:
     return {kind: Form.model_validate(form) for kind, form in raw.items()}
 
 
-def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
-    """The forms that a split, or `LESSONS`, may use, each with its name, for example `where_put/ref/3`."""
-    given = form_of(kind).ref if ref else form_of(kind).forms
-    part = "ref" if ref else "forms"
-    own = SPLITS[0] if split == LESSONS else split
-    found = [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if split_of_form(n) == own]
-    if split == LESSONS:
-        more = lesson_forms().get(kind, {}).get(part, ())
-        found += [(f"{kind}/{part}/lesson-{n}", text) for n, text in enumerate(more)]
-    return found
+def forms_of(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
+    """The surface forms that a split may use.
+
+    Args:
+        kind: The kind of question.
+        split: The split.
+        ref: True for forms that refer to the turn before.
+    """
+    form = form_of(kind)
+    cores, more = (form.ref, form.more_ref) if ref else (form.forms, form.more)
+    return surface_forms(kind, "ref" if ref else "forms", cores, more, split)
 
 
-def split_of_form(number: int) -> str:
-    """The split that may use the form with this index in its list."""
-    return {2: "dev", 3: "test"}.get(number % 4, "train")
+@cache
+def all_forms(kind: str) -> tuple[SurfaceForm, ...]:
+    """The surface forms of all splits, those that ask outright first."""
+    return tuple(form for ref in (False, True) for split in SPLITS for form in forms_of(kind, split, ref=ref))
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class WordedQuestion:
     question: Question
     form: str
     template: str
-    """The surface form itself."""
+    """The core of its surface form, which decides its labels."""
     text: str
     answer: str
     rests: bool
@@ -140,7 +142,13 @@ class WordedQuestion:
 
 
 def write_dialogue(
-    story: Story, *, split: str, seed: int, turns: int = 10, asked_at_s: float | None = None
+    story: Story,
+    *,
+    split: str,
+    seed: int,
+    turns: int = 10,
+    asked_at_s: float | None = None,
+    balance: AnswerBalance | None = None,
 ) -> tuple[list[Turn], list[WordedQuestion]]:
     """Write one dialogue about a scenario.
 
@@ -150,12 +158,15 @@ def write_dialogue(
         seed: Chooses questions and wordings.
         turns: Number of turns; fewer if the story does not give as many.
         asked_at_s: Time of the questions in seconds; the end of the video by default.
+        balance: The answers chosen so far; those of this dialogue are counted.
 
     Returns:
         The turns, and the worded question behind each.
     """
     draw = random.Random(f"dialogue {seed}")
     pool = questions(story, seed=seed)
+    wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
+    pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     chosen: list[WordedQuestion] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
@@ -169,11 +180,18 @@ def write_dialogue(
         options = follow if rests else going_on if going_on and draw.random() < GOING_ON_SHARE else fresh
         if not options:
             break
-        weights = [1.0 / (1 + kinds[q.kind]) / sum(o.kind == q.kind for o in options) for q in options]
+        many: dict[str, float] = defaultdict(float)
+        for q in options:
+            many[q.kind] += wanted.get(id(q), 1.0)
+        weights = [
+            form_of(q.kind).weight * wanted.get(id(q), 1.0) / (1 + kinds[q.kind]) / many[q.kind] for q in options
+        ]
         question = draw.choices(options, weights)[0]
         kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
         chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last))
+    if balance is not None:
+        balance.count([asked.question for asked in chosen], story, split)
     at = story.duration_s if asked_at_s is None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
 
@@ -216,7 +234,8 @@ def word_question(
         rests: Use a form whose *it* or *that* refers to the turn before.
         last: The question of the turn before. In a story of several people, *he* or *she* can mean its person.
     """
-    name, template = draw.choice(fitting_forms(question, split, ref=rests))
+    forms = fitting_forms(question, split, ref=rests) or forms_of(question.kind, split, ref=rests)
+    form = draw.choices(forms, [form.weight for form in forms])[0]
     spec = form_of(question.kind)
     answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
     named = first or draw.random() < 0.3
@@ -227,15 +246,15 @@ def word_question(
             last is not None and not first and (goes_on(question, last) or (rests and question.person == last.person))
         )
         named = named or not same
-        if named and "look" in slots and "his}" not in template.lower() and draw.random() < LOOK_SHARE:
+        if named and "look" in slots and "his}" not in form.text.lower() and draw.random() < LOOK_SHARE:
             slots = {**slots, "who": slots["look"]}
-    text = fill_form(template, slots, named=named)
+    text = fill_form(form.text, slots, named=named)
     answer = fill_form(draw.choice(answers), question.slots, named=False)
-    by_person = question.subject is not None and not named and names_person(template)
+    by_person = question.subject is not None and not named and names_person(form.text)
     return WordedQuestion(
         question,
-        name,
-        template,
+        form.name,
+        form.core,
         phrases.sentence(text),
         phrases.sentence(answer),
         rests=rests or by_person,
@@ -247,10 +266,16 @@ LOOK_SHARE: Final = 0.3
 """Probability that a person is described by looks and not named."""
 
 
-def fitting_forms(question: Question, split: str, *, ref: bool) -> list[tuple[str, str]]:
+def fitting_forms(question: Question, split: str, *, ref: bool) -> Sequence[SurfaceForm]:
     """The forms of a split that ask a question: those that say who is meant, if it is about one of several people."""
-    found = forms_of(question.kind, split, ref=ref)
-    return found if question.person is None else [form for form in found if names_person(form[1])]
+    if question.person is None:
+        return forms_of(question.kind, split, ref=ref)
+    return _forms_with_person(question.kind, split, ref=ref)
+
+
+@cache
+def _forms_with_person(kind: str, split: str, *, ref: bool) -> tuple[SurfaceForm, ...]:
+    return tuple(form for form in forms_of(kind, split, ref=ref) if names_person(form.text))
 
 
 def fill_form(template: str, slots: Mapping[str, str], *, named: bool) -> str:
@@ -345,7 +370,8 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
             thinking = other.thinking or thinking
     if rests and "REF" not in types:
         types = (*types, "REF")
-    return {
+    skill = {} if spec.skill is None else {"svbench.skill": (spec.skill,)}
+    return skill | {
         "vdact.question_type": types,
         "cogme.target": target,
         "cogme.content": content,

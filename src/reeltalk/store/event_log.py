@@ -1,7 +1,8 @@
 """A log of the events of models that follow streams: JSON Lines of `StreamEvent`, written line by line.
 
 Any program may write one. A session is one play of one task: its events are in the order of their times, and the last
-one is `ended` or `failed`. Sessions of several models and tasks may be mixed.
+one is `ended` or `failed`. A reply directly after a question (`asked`) is its answer. Sessions of several models and
+tasks may be mixed.
 """
 
 import os
@@ -41,8 +42,23 @@ class SessionLog:
 
     @property
     def replies(self) -> list[StreamEvent]:
-        """The replies of the model."""
-        return [event for event in self.events if event.kind == "replied"]
+        """What the model said without being asked at that time."""
+        before = [None, *self.events]
+        return [
+            event
+            for event, last in zip(self.events, before, strict=False)
+            if event.kind == "replied" and (last is None or last.kind != "asked")
+        ]
+
+    @property
+    def answers(self) -> list[tuple[StreamEvent, StreamEvent | None]]:
+        """The questions that the model was asked, each with its answer: the reply that follows directly, if any."""
+        after = [*self.events[1:], None]
+        return [
+            (event, following if following is not None and following.kind == "replied" else None)
+            for event, following in zip(self.events, after, strict=True)
+            if event.kind == "asked"
+        ]
 
 
 def read_event_log(path: Path, tasks: Mapping[str, ProactiveTask] | None = None) -> list[SessionLog]:

@@ -22,7 +22,7 @@ from reeltalk.schema.record import Json
 from reeltalk.schema.runs import CurvePoint, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.schema.speech import Utterance
-from reeltalk.schema.stream import ProactiveTask
+from reeltalk.schema.stream import Moment, ProactiveTask
 from reeltalk.schema.texts import MAY_BE_REFUSED, control_refusal, text_problem, texts_of, twins
 from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.benchmark import COMMIT, HIDDEN, LOCK, WORK, Benchmark
@@ -293,18 +293,25 @@ class _Relations:
             yield Finding("error", where, f"belongs to video '{task.video_id}', which the benchmark does not have")
         elif video.duration_s is not None and task.until_s > video.duration_s + TOLERANCE_S:
             yield Finding("error", where, f"goes on until {task.until_s:g} s; the video lasts {video.duration_s:g} s")
-        before_s = task.asked_at_s
-        for index, moment in enumerate(task.moments):
-            start_s, end_s = moment.interval.start_s, moment.interval.end_s
-            if start_s < before_s:
-                yield Finding("error", f"{where}.moments[{index}]", f"begins at {start_s:g} s, before {before_s:g} s")
-            if end_s > task.until_s + TOLERANCE_S:
-                yield Finding(
-                    "error", f"{where}.moments[{index}]", f"ends at {end_s:g} s; the stream ends at {task.until_s:g} s"
-                )
-            if not moment.references:
-                yield Finding("error", f"{where}.moments[{index}]", "has no reference for a reply")
-            before_s = max(before_s, start_s)
+        for place, request in enumerate(task.requests):
+            said = f"{where}.requests[{place}]"
+            if request.at_s > task.until_s + TOLERANCE_S:
+                yield Finding("error", said, f"is said at {request.at_s:g} s; the stream ends at {task.until_s:g} s")
+            for name, moments in (("moments", request.moments), ("quiet", request.quiet)):
+                before_s = request.at_s
+                for index, moment in enumerate(moments):
+                    yield from self._due(moment, f"{said}.{name}[{index}]", before_s, task.until_s)
+                    before_s = max(before_s, moment.interval.start_s)
+
+    @staticmethod
+    def _due(moment: Moment, where: str, before_s: float, until_s: float) -> Iterator[Finding]:
+        start_s, end_s = moment.interval.start_s, moment.interval.end_s
+        if start_s < before_s:
+            yield Finding("error", where, f"begins at {start_s:g} s, before {before_s:g} s")
+        if end_s > until_s + TOLERANCE_S:
+            yield Finding("error", where, f"ends at {end_s:g} s; the stream ends at {until_s:g} s")
+        if not moment.references:
+            yield Finding("error", where, "has no reference for a reply")
 
     def _resolve(self, ref: TurnRef) -> tuple[QAChain | Dialogue, Turn] | None:
         unit = self.chains.get(ref.unit_id) if ref.unit == "chain" else self.dialogues.get(ref.unit_id)

@@ -17,7 +17,7 @@ from reeltalk.questions.asking import stories
 from reeltalk.questions.linked import linked_questions
 from reeltalk.questions.question import Question, answer_key
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import fill_form, form_of, forms, linked_forms
+from reeltalk.questions.wording import all_forms, fill_form, form_of, forms, linked_forms
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.world.kinds import COLOURS, KINDS
 
@@ -64,7 +64,7 @@ def test_every_answer_form_is_read_as_right_under_every_question_form(pool: list
     missed = [
         (text, answer)
         for question, key in pool
-        for text in words(question, (*form_of(question.kind).forms, *form_of(question.kind).ref), named=True)
+        for text in words(question, tuple(form.text for form in all_forms(question.kind)), named=True)
         for answer in answers(question)
         if not read_answer(text, key, answer).right
     ]
@@ -82,7 +82,7 @@ def test_another_value_in_the_same_form_is_read_as_wrong(pool: list[tuple[Questi
     checked, accepted = 0, []
     for items in by_kind.values():
         for question, key in items:
-            text = words(question, (form_of(question.kind).forms or form_of(question.kind).ref)[:1], named=True)[0]
+            text = words(question, (all_forms(question.kind)[0].text,), named=True)[0]
             for other, due in items:
                 apart = key.type != "seconds" or abs(float(key.values[0]) - float(due.values[0])) > key.tolerance
                 if key.type in named or set(due.values) & set(key.values) or not apart:

@@ -8,8 +8,9 @@ from peopled_scenes import SCENES, TEA, A, M, T, story, texts
 
 from reeltalk.graph.naming import look_of
 from reeltalk.questions.checking import Checker
+from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import SPLITS, fitting_forms, word_question, write_dialogue
+from reeltalk.questions.wording import fitting_forms, word_question, write_dialogue
 
 SLIPS = re.compile(
     r"[{}_]|\bNone\b|  | [?.,!]|\b(the|a|an|to|is|are|in|on|he|she|it) \1\b|\bthey is\b|\bit are\b|[a-z][A-Z]|\d[a-z]"

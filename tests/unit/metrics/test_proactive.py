@@ -8,17 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reeltalk.metrics.proactive import (
+    EVIDENCE_S,
     MEASURES,
     Play,
+    PlayedRequest,
     ProactiveReply,
     Share,
+    accuracy_of_requests,
+    answer_readiness,
     best_so_far,
     duplicates,
+    effective_accuracy,
     false_alarms,
+    false_replies,
     mean_pauc,
     missed_moments,
     pauc,
+    readiness,
     reply_latency,
+    right_requests,
+    right_streams,
+    right_turns,
     served_moments,
     streaming_bench,
     time_difference,
@@ -271,3 +281,107 @@ def test_of_two_moments_a_reply_at_the_tolerance_counts_for_the_first() -> None:
     for due_s in TIMES_S:
         two = play([(due_s, due_s), (due_s + 3.0, due_s + 3.0)], [(due_s + 2.0, "a", (2, 2))], until_s=200.0)
         assert streaming_bench(two).time == Share(1, 2), due_s
+
+
+def standing(
+    replies: list[tuple[float, tuple[int, ...], set[int]]], answers: tuple[bool, ...] = (), until_s: float = 100
+) -> Play:
+    """Everything from 0 to 40 s, one person's acts from 40 to 80 s, then nothing more."""
+    made = (
+        PlayedRequest("watch", 0, 40, (0, 1)),
+        PlayedRequest("change", 40, 80, (2,)),
+        PlayedRequest("cancel", 80, until_s, ()),
+    )
+    spans = (span(10, 14), span(30, 34), span(60, 64))
+    said = tuple(
+        ProactiveReply(at_s, str(n), correct, frozenset(about)) for n, (at_s, correct, about) in enumerate(replies)
+    )
+    return Play(spans, said, until_s, 0, made, answers)
+
+
+ALL_THREE = [(11.0, (2, 0, 0), {0}), (31.0, (0, 2, 0), {0}), (61.0, (0, 0, 2), {1})]
+
+
+def test_a_request_is_right_if_all_its_moments_are_met_and_nothing_else_is_said_for_it() -> None:
+    assert right_requests(standing(ALL_THREE)) == (True, True, True)
+    # Silence is right only for the cancellation.
+    assert right_requests(standing([])) == (False, False, True)
+    assert right_requests(standing(ALL_THREE[1:])) == (False, True, True)
+    # What others do is told after the change; what the person does is told after the end.
+    others = (50.0, (0, 0, 0), {1})
+    assert right_requests(standing([*ALL_THREE, others])) == (True, False, True)
+    over = (90.0, (0, 0, 0), {1, 2})
+    assert right_requests(standing([*ALL_THREE, over])) == (True, True, False)
+    # What is about nothing counts for what stands; near a moment it is a wrong reply, and no false one.
+    assert false_replies(standing([*ALL_THREE, (20.0, (0, 0, 0), set())])) == (1, 0, 0)
+    assert false_replies(standing([*ALL_THREE, (13.0, (0, 0, 0), set())])) == (0, 0, 0)
+    # Too late by more than the tolerance.
+    assert right_requests(standing([*ALL_THREE[:2], (66.1, (0, 0, 2), {1})])) == (True, False, True)
+    assert right_requests(standing([*ALL_THREE[:2], (66.0, (0, 0, 2), {1})])) == (True, True, True)
+
+
+def test_requests_of_a_play_by_act() -> None:
+    play = standing(ALL_THREE[1:])
+    assert accuracy_of_requests(play) == Share(2, 3)
+    assert accuracy_of_requests(play, acts=frozenset({"watch"})) == Share(0, 1)
+    assert accuracy_of_requests(play, acts=frozenset({"cancel", "change"})) == Share(2, 2)
+
+
+def test_a_stream_is_right_if_all_its_requests_and_answers_are() -> None:
+    assert right_streams(standing(ALL_THREE, (True, True))) == Share(1, 1)
+    assert right_streams(standing(ALL_THREE, (True, False))) == Share(0, 1)
+    assert right_streams(standing(ALL_THREE[1:], (True, True))) == Share(0, 1)
+    assert right_turns(standing([], (True, False, True))) == Share(2, 3)
+    changing = Play((), (), 60, 60, (), (True, True, False))
+    assert (right_turns(changing), right_streams(changing)) == (Share(2, 3), Share(0, 1))
+    assert right_streams(Play((), (), 60)).value is None
+
+
+def test_the_polls_for_a_moment_begin_with_its_own_request() -> None:
+    made = (PlayedRequest("watch", 0, 60, (0,)), PlayedRequest("watch", 20, 60, (1,)))
+    said = (ProactiveReply(10, "a", (2, 0)), ProactiveReply(15, "?", (0, 0)), ProactiveReply(30, "b", (0, 2)))
+    play = Play((span(10, 12), span(30, 32)), said, 60, 0, made)
+    assert streaming_bench(play).both == Share(2, 2)
+
+
+def test_readiness_by_hand() -> None:
+    shown = span(20, 24)
+    assert readiness(shown, 20) == readiness(shown, 22) == readiness(shown, 24) == 1
+    # One second early with a scale of 4 s: 2 / (1 + e^1.5).
+    assert EVIDENCE_S == 4
+    assert readiness(shown, 19) == pytest.approx(2 / (1 + math.exp(1.5)))
+    assert readiness(shown, 19) == pytest.approx(0.365, abs=0.001)
+    # One second late: 1 - 1 / 4. Never below 0.
+    assert readiness(shown, 25) == 0.75
+    assert readiness(shown, 40) == 0
+    assert 0 <= readiness(shown, 0) < 1e-9
+    # A second too early costs more than a second too late.
+    assert readiness(shown, 19) < readiness(shown, 25)
+    assert readiness(span(1e6, 1e6), 0) < 1e-300
+
+
+def awaited(*replies: tuple[float, int]) -> Play:
+    said = tuple(ProactiveReply(at_s, str(n), (correct,)) for n, (at_s, correct) in enumerate(replies))
+    return Play((span(20, 24),), said, 60, 5, (PlayedRequest("await", 5, 60, (0,)),))
+
+
+def test_the_first_answer_decides_about_readiness() -> None:
+    assert answer_readiness(awaited((21, 2))) == effective_accuracy(awaited((21, 2))) == Share(1, 1)
+    assert answer_readiness(awaited((21, 0))) == Share(1, 1)
+    assert effective_accuracy(awaited((21, 0))) == Share(0, 1)
+    assert answer_readiness(awaited()) == Share(0, 1)
+    guessed = awaited((6, 2), (21, 2))
+    assert (answer_readiness(guessed).value or 0) < 1e-6
+    assert right_requests(awaited((6, 0), (21, 2))) == (False,)
+    # What is said before the question is no answer to it.
+    assert answer_readiness(awaited((4, 2), (21, 2))) == Share(1, 1)
+    never = Play((), (), 60, 5, (PlayedRequest("await", 5, 60, ()),))
+    assert answer_readiness(never).value is None
+    assert right_requests(never) == (True,)
+
+
+def test_messages_about_other_requests_answer_no_question() -> None:
+    made = (PlayedRequest("watch", 0, 60, (0,)), PlayedRequest("await", 5, 60, (1,)))
+    said = (ProactiveReply(10, "a", (2, 0), frozenset({0})), ProactiveReply(21, "b", (0, 2), frozenset({1})))
+    play = Play((span(10, 12), span(20, 24)), said, 60, 0, made)
+    assert effective_accuracy(play) == Share(1, 1)

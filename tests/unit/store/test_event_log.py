@@ -10,15 +10,19 @@ import pytest
 from reeltalk.errors import InputError
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
-from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent
+from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent, UserRequest
 from reeltalk.store.event_log import EventLog, read_event_log
 
 TASK = ProactiveTask(
     id="t1",
     video_id=VideoId("v1"),
-    instruction="Tell me when he jumps.",
+    requests=(
+        UserRequest(
+            text="Tell me when he jumps.",
+            moments=(Moment(interval=Interval(start_s=5, end_s=8), references=("He jumps.",)),),
+        ),
+    ),
     until_s=20,
-    moments=(Moment(interval=Interval(start_s=5, end_s=8), references=("He jumps.",)),),
 )
 
 
@@ -38,6 +42,16 @@ def sound() -> list[dict[str, Any]]:
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def test_a_reply_directly_after_a_question_is_its_answer(tmp_path: Path) -> None:
+    rows = [line("started", 0), line("asked", 3, text="Who?"), line("replied", 3, text="Tom.")]
+    rows += [line("asked", 4, text="Where?"), line("frame", 4), line("replied", 5, text="He jumps.")]
+    rows += [line("ended", 20)]
+    [session] = read_event_log(written(tmp_path / "log.jsonl", rows), {"t1": TASK})
+    answers = [(asked.text, answer and answer.text) for asked, answer in session.answers]
+    assert answers == [("Who?", "Tom."), ("Where?", None)]
+    assert [reply.text for reply in session.replies] == ["He jumps."]
 
 
 def test_a_sound_log_is_read(tmp_path: Path) -> None:

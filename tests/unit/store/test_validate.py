@@ -11,7 +11,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.speech import Utterance
-from reeltalk.schema.stream import Moment, ProactiveTask
+from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.validate import check_content, validate
@@ -52,7 +52,8 @@ def sound() -> Content:
 
 def task(name: str, *spans: tuple[float, float], video: VideoId = V1, until_s: float = 60) -> ProactiveTask:
     moments = tuple(Moment(interval=Interval(start_s=a, end_s=b), references=("He jumps.",)) for a, b in spans)
-    return ProactiveTask(id=name, video_id=video, instruction="Tell me.", until_s=until_s, moments=moments)
+    said = UserRequest(text="Tell me.", moments=moments)
+    return ProactiveTask(id=name, video_id=video, requests=(said,), until_s=until_s)
 
 
 def spoken(video: str, end_s: float) -> Utterance:
@@ -66,7 +67,7 @@ def test_a_sound_benchmark_has_no_findings() -> None:
 BROKEN: list[tuple[Callable[[Content], object], str]] = [
     (lambda c: c.proactive.append(task("t2", video=VideoId("v9"))), "proactive:t2: belongs to video 'v9'"),
     (lambda c: c.proactive.append(task("t2", until_s=61)), "goes on until 61 s; the video lasts 60 s"),
-    (lambda c: c.proactive.append(task("t2", (5, 6), (4, 9))), "t2.moments[1]: begins at 4 s, before 5 s"),
+    (lambda c: c.proactive.append(task("t2", (5, 6), (4, 9))), "t2.requests[0].moments[1]: begins at 4 s, before 5 s"),
     (lambda c: c.proactive.append(task("t2", (50, 59), until_s=55)), "ends at 59 s; the stream ends at 55 s"),
     (lambda c: c.proactive.append(c.proactive[0]), "proactive:t1: stands 2 times"),
     (lambda c: c.videos.append(c.videos[0]), "videos:v1: stands 2 times"),

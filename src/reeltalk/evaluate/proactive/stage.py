@@ -1,9 +1,10 @@
 """Play tasks to a model that may speak without a question, and log events so that a stopped run can continue.
 
-The model receives each frame when the video's own clock reaches its time.
+The model receives each frame, and each word of the user, when the video's own clock reaches its time.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -40,10 +41,13 @@ async def play_task(
     *,
     signed: Signature = (),
 ) -> AsyncGenerator[StreamEvent]:
-    """Play a task to a model. The model receives each frame at its time, and never earlier.
+    """Play a task to a model. The model receives each frame and each request at its time, and never earlier.
+
+    A question is asked when all frames up to its time were shown; other requests are made before the frame of their
+    time.
 
     Args:
-        task: What to look for. Its moments are not used.
+        task: What the user says. Its moments are not used.
         watcher: The model.
         frames: Frames of the video, in the order of time.
         pictures: Gives their pictures.
@@ -84,20 +88,37 @@ async def play_task(
     film = frames[0].film if frames else None
     yield event("started", extra=({"settings": settings} if settings else {}) | ({"film": film} if film else {}))
     try:
-        watching, told = watcher.begin(), False
+        watching, waiting = watcher.begin(task.id), deque(task.requests)
+
+        async def told(until_s: float, *, shown: bool = False) -> AsyncGenerator[StreamEvent]:
+            """What the user says up to a time, of which the frame was `shown` or comes next."""
+            nonlocal at_s
+            while waiting and no_later(waiting[0].at_s, until_s):
+                if waiting[0].act == "ask" and not shown and no_later(until_s, waiting[0].at_s):
+                    return
+                request = waiting.popleft()
+                at_s = max(at_s, request.at_s)
+                if request.act != "ask":
+                    await watching.instruct(request.text)
+                    yield event("instructed", request.text)
+                    continue
+                yield event("asked", request.text)
+                answer = await watching.ask(request.text)
+                if answer.text is not None:
+                    yield event("replied", answer.text, took_s=answer.speaking_s)
+
         for frame in frames:
             if not no_later(frame.pts_s, task.until_s):
                 break
-            if not told and no_later(task.asked_at_s, frame.pts_s):
-                at_s = max(at_s, task.asked_at_s)
-                await watching.instruct(task.instruction)
-                told = True
-                yield event("instructed", task.instruction)
+            async for said in told(frame.pts_s):
+                yield said
             at_s = max(at_s, frame.pts_s)
             seen = await watching.see(Glimpse(at_s, frame.reference, await pictures.jpeg(frame.reference)))
             yield event("frame", readiness=seen.readiness, took_s=seen.took_s, memory_bytes=watching.memory_bytes)
             if seen.text is not None:
                 yield event("replied", seen.text, readiness=seen.readiness, took_s=seen.speaking_s)
+        async for said in told(task.until_s, shown=True):
+            yield said
     except (BenchmarkError, BudgetError, OutageError):
         raise
     except ModelError as error:

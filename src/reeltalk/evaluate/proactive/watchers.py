@@ -1,13 +1,14 @@
 """Models that follow a stream and may speak without a question, by name.
 
 These are a streaming model that speaks from a threshold on, any chat model that is polled at each frame, a user's
-class, and two baselines that do not see the video. StreamingBench puts the expected output into the question that it
-polls with, so a model only has to copy it. Here the poll holds the instruction of the task and nothing else.
+class, two baselines that do not see the video, and an oracle that knows the tasks. StreamingBench puts the expected
+output into the question that it polls with, so a model only has to copy it. Here the poll holds what the user has said
+so far and nothing else.
 """
 
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -23,6 +24,7 @@ from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 from reeltalk.metrics.agree import polarity
 from reeltalk.schema.intervals import no_later
+from reeltalk.schema.stream import ProactiveTask
 from reeltalk.video.encode import pixels_of
 
 Signature = tuple[tuple[str, str], ...]
@@ -62,7 +64,16 @@ class WatchedStream(Protocol):
         ...
 
     async def instruct(self, instruction: str) -> None:
-        """Receive the instruction."""
+        """Receive a standing request, its change or its end, or a question to answer once the answer is shown."""
+        ...
+
+    async def ask(self, question: str) -> Observed:
+        """Answer a question now. The answer has no text if the model is silent.
+
+        Raises:
+            ModelError: The model gave no reply.
+            BudgetError: A limit would be exceeded.
+        """
         ...
 
     async def see(self, glimpse: Glimpse) -> Observed:
@@ -88,8 +99,12 @@ class Watcher(Protocol):
         """All settings of it that can change its replies."""
         ...
 
-    def begin(self) -> WatchedStream:
-        """Follow a stream that begins now."""
+    def begin(self, task: str) -> WatchedStream:
+        """Follow a stream that begins now.
+
+        Args:
+            task: Name of the task. No model gets more of the task than its requests, each at its time.
+        """
         ...
 
     async def close(self) -> None:
@@ -118,7 +133,7 @@ class StreamWatcher:
         """The threshold, and the silence after a reply."""
         return (("threshold", f"{self._threshold:g}"), ("refractory", f"{self._refractory_s:g}"))
 
-    def begin(self) -> WatchedStream:
+    def begin(self, task: str) -> WatchedStream:
         return _StreamWatching(self._model.stream(), self._threshold, self._refractory_s)
 
     async def close(self) -> None:
@@ -137,6 +152,10 @@ class _StreamWatching:
     async def instruct(self, instruction: str) -> None:
         self._stream.instruct(instruction)
 
+    async def ask(self, question: str) -> Observed:
+        said = self._stream.ask(question)
+        return Observed(None, said.text.strip() or None, 0.0, said.took_s)
+
     async def see(self, glimpse: Glimpse) -> Observed:
         began = time.perf_counter()
         readiness = self._stream.see(pixels_of(glimpse.jpeg), glimpse.at_s)
@@ -153,8 +172,14 @@ class _StreamWatching:
         return Observed(readiness, said.text.strip(), took_s, said.took_s)
 
 
+CONSTANT: Final = "Yes."
+"""The answer of the spam baseline to every question."""
+
+
 class Always:
-    """Repeats its instruction at a fixed interval, independent of the video: the spam baseline.
+    """Repeats what it was told last at a fixed interval, and gives each question one answer, independent of the video.
+
+    It is the spam baseline.
 
     Args:
         every_s: Seconds from one reply to the next; above 0.
@@ -172,15 +197,15 @@ class Always:
     def signature(self) -> Signature:
         return ()
 
-    def begin(self) -> WatchedStream:
-        return _Repeating(self._every_s)
+    def begin(self, task: str) -> WatchedStream:
+        return _Repeating(self._every_s, CONSTANT)
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
 class Never:
-    """Never speaks: the silence baseline."""
+    """Never speaks, not even when it is asked: the silence baseline."""
 
     name = "never"
 
@@ -188,8 +213,8 @@ class Never:
     def signature(self) -> Signature:
         return ()
 
-    def begin(self) -> WatchedStream:
-        return _Repeating(None)
+    def begin(self, task: str) -> WatchedStream:
+        return _Repeating(None, None)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -198,12 +223,15 @@ class Never:
 class _Repeating:
     memory_bytes: int | None = None
 
-    def __init__(self, every_s: float | None) -> None:
-        self._every_s = every_s
+    def __init__(self, every_s: float | None, answer: str | None) -> None:
+        self._every_s, self._answer = every_s, answer
         self._instruction, self._next_s = "", every_s or 0.0
 
     async def instruct(self, instruction: str) -> None:
         self._instruction = instruction
+
+    async def ask(self, question: str) -> Observed:
+        return Observed(None, self._answer, 0.0)
 
     async def see(self, glimpse: Glimpse) -> Observed:
         if self._every_s is None or not no_later(self._next_s, glimpse.at_s) or not self._instruction:
@@ -211,6 +239,47 @@ class _Repeating:
         while no_later(self._next_s, glimpse.at_s):
             self._next_s += self._every_s
         return Observed(None, self._instruction, 0.0)
+
+
+class Oracle:
+    """Knows the tasks: says what is due at the first frame of each moment, and answers every question right.
+
+    Args:
+        tasks: The tasks that are played.
+    """
+
+    name = "oracle"
+
+    def __init__(self, tasks: Iterable[ProactiveTask]) -> None:
+        self._tasks = {task.id: task for task in tasks}
+
+    @property
+    def signature(self) -> Signature:
+        return ()
+
+    def begin(self, task: str) -> WatchedStream:
+        return _Knowing(self._tasks[task])
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Knowing:
+    memory_bytes: int | None = None
+
+    def __init__(self, task: ProactiveTask) -> None:
+        self._due, self._asked = deque(task.moments), deque(task.asked())
+
+    async def instruct(self, instruction: str) -> None:
+        """It knows already."""
+
+    async def ask(self, question: str) -> Observed:
+        return Observed(None, self._asked.popleft().moments[0].references[0], 0.0)
+
+    async def see(self, glimpse: Glimpse) -> Observed:
+        if not self._due or not no_later(self._due[0].interval.start_s, glimpse.at_s):
+            return Observed(None, None, 0.0)
+        return Observed(None, self._due.popleft().references[0], 0.0)
 
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
@@ -233,7 +302,9 @@ class PollWatcher:
         self, model: AsyncModel, *, frames: int = FRAMES, close: Callable[[], Awaitable[None]] | None = None
     ) -> None:
         self._model, self._frames, self._close = model, frames, close
-        self._prompts = tuple(Prompt.load(PROMPTS / f"{name}.md") for name in ("poll", "poll-time", "poll-words"))
+        self._prompts = tuple(
+            Prompt.load(PROMPTS / f"{name}.md") for name in ("poll", "poll-time", "poll-words", "poll-ask")
+        )
 
     @property
     def name(self) -> str:
@@ -247,7 +318,7 @@ class PollWatcher:
         prompts = "+".join(prompt.signature for prompt in self._prompts)
         return (("prompt", prompts), ("shown", str(self._frames)), ("sampling", sampling or "none"))
 
-    def begin(self) -> WatchedStream:
+    def begin(self, task: str) -> WatchedStream:
         return _Polling(self._model, self._prompts, self._frames)
 
     async def close(self) -> None:
@@ -260,21 +331,30 @@ class _Polling:
 
     def __init__(self, model: AsyncModel, prompts: tuple[Prompt, ...], frames: int) -> None:
         self._model = model
-        self._system, self._time, self._words = prompts
+        self._system, self._time, self._words, self._ask = prompts
         self._shown: deque[bytes] = deque(maxlen=frames)
-        self._instruction = ""
+        self._at_s = 0.0
+        self._told: list[tuple[float, str]] = []
         self._said: list[tuple[float, str]] = []
 
     async def instruct(self, instruction: str) -> None:
-        self._instruction = instruction
+        self._told.append((self._at_s, instruction))
+
+    async def ask(self, question: str) -> Observed:
+        words = self._before() + self._ask.fill(question=question)
+        reply = await self._model.ask([Message("system", self._system.text), self._user(words)])
+        text = strip_thoughts(reply.text)
+        if not text:
+            raise ModelError("the model thought aloud and gave no answer; allow a longer reply")
+        self._said.append((self._at_s, f'you were asked: "{question}" and said: "{text}"'))
+        return Observed(None, text, 0.0, reply.took_s or 0.0)
 
     async def see(self, glimpse: Glimpse) -> Observed:
         self._shown.append(glimpse.reference)
-        if not self._instruction:
+        self._at_s = glimpse.at_s
+        if not self._told:
             return Observed(None, None, 0.0)
-        question = self._question(glimpse.at_s)
-        pictures = tuple(self._shown) if self._model.sees_images else ()
-        asked = [Message("system", self._system.text), Message("user", question, pictures)]
+        asked = [Message("system", self._system.text), self._user(self._before() + self._time.text)]
         poll = await self._model.ask(asked)
         took_s = poll.took_s or 0.0
         if polarity(strip_thoughts(poll.text)) != "yes":
@@ -283,12 +363,17 @@ class _Polling:
         text = strip_thoughts(reply.text)
         if not text:
             raise ModelError("the model said that it is time to speak, and then said nothing")
-        self._said.append((glimpse.at_s, text))
+        self._said.append((glimpse.at_s, f'you said: "{text}"'))
         return Observed(None, text, took_s, reply.took_s or 0.0)
 
-    def _question(self, at_s: float) -> str:
-        said = "".join(f'{at_s - before_s:.0f} s ago you said: "{text}"\n' for before_s, text in self._said[-SAID:])
-        return said + self._time.fill(instruction=self._instruction)
+    def _user(self, words: str) -> Message:
+        return Message("user", words, tuple(self._shown) if self._model.sees_images else ())
+
+    def _before(self) -> str:
+        """What the model was told, and what it said last, in the order of time."""
+        lines = [(at_s, 0, f'you were told: "{text}"') for at_s, text in self._told]
+        lines += [(at_s, 1, line) for at_s, line in self._said[-SAID:]]
+        return "".join(f"{self._at_s - at_s:.0f} s ago {line}\n" for at_s, _, line in sorted(lines))
 
 
 if TYPE_CHECKING:
@@ -296,7 +381,7 @@ if TYPE_CHECKING:
     from reeltalk.llm import Budget, ReplyStore
     from reeltalk.llm.client import Picture
 
-KINDS: Final = "mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never"
+KINDS: Final = "mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never, oracle"
 _METHODS: Final = ("see", "ask", "instruct", "speak", "told")
 
 
@@ -308,6 +393,7 @@ def create_watcher(
     store: "ReplyStore",
     budget: "Budget | None",
     picture: "Picture | None",
+    tasks: Sequence[ProactiveTask] = (),
 ) -> Watcher:
     """Create a model that follows streams, by its name.
 
@@ -318,6 +404,7 @@ def create_watcher(
         store: Keeps its replies.
         budget: Limits.
         picture: Gives the JPEG files for the picture references in messages.
+        tasks: The tasks that are played, for the oracle.
 
     Raises:
         SettingError: There is no model of this name.
@@ -327,6 +414,8 @@ def create_watcher(
     kind, colon, name = spec.partition(":")
     if spec == "never":
         return Never()
+    if spec == "oracle":
+        return Oracle(tasks)
     if kind == "always" and colon:
         return Always(_seconds(name, spec))
     if kind == "poll" and name:

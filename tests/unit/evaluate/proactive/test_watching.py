@@ -11,21 +11,25 @@ from numpy.typing import NDArray
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.evaluate.playing.play import ShownFrame
 from reeltalk.evaluate.proactive.stage import play_task
-from reeltalk.evaluate.proactive.watchers import Always, Never, PollWatcher, StreamWatcher, Watcher
+from reeltalk.evaluate.proactive.watchers import Always, Never, Oracle, PollWatcher, StreamWatcher, Watcher
 from reeltalk.inference.stream import StreamAnswer
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json, VideoId
-from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent
+from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent, UserRequest
 from reeltalk.video.encode import jpeg
 
 TASK = ProactiveTask(
     id="t1",
     video_id=VideoId("v1"),
-    instruction="Tell me when the person picks up the mug.",
-    asked_at_s=2.0,
+    requests=(
+        UserRequest(
+            at_s=2.0,
+            text="Tell me when the person picks up the mug.",
+            moments=(Moment(interval=Interval(start_s=5, end_s=8), references=("She lifts a cup off the shelf.",)),),
+        ),
+    ),
     until_s=10.0,
-    moments=(Moment(interval=Interval(start_s=5, end_s=8), references=("She lifts a cup off the shelf.",)),),
 )
 PICTURE = jpeg(np.zeros((16, 16, 3), np.uint8))
 FRAMES = tuple(ShownFrame(float(n), f"f{n}".encode()) for n in range(14))
@@ -69,16 +73,17 @@ class Ready:
         return StreamAnswer(self._text, 0, 0, 0.25, None)
 
     def ask(self, question: str) -> StreamAnswer:
-        raise AssertionError("nobody asks")
+        self.heard.append((question, self._at_s))
+        return StreamAnswer("Two.", 0, 0, 0.25, None)
 
     def told(self, question: str, answer: str) -> None:
         raise AssertionError("nobody tells")
 
 
-def events_of(watcher: Watcher, pictures: Pictures | None = None) -> list[StreamEvent]:
+def events_of(watcher: Watcher, pictures: Pictures | None = None, task: ProactiveTask = TASK) -> list[StreamEvent]:
     async def collect() -> list[StreamEvent]:
         return [
-            event async for event in play_task(TASK, watcher, FRAMES, pictures or Pictures(), signed=(("fps", "1"),))
+            event async for event in play_task(task, watcher, FRAMES, pictures or Pictures(), signed=(("fps", "1"),))
         ]
 
     return asyncio.run(collect())
@@ -98,6 +103,73 @@ def test_frames_come_one_after_the_other_and_none_after_the_end() -> None:
     assert events[0].extra == {"settings": {"threshold": "0.5", "refractory": "0", "fps": "1"}}
     assert events[1].memory_bytes == 7
     assert [event.at_s for event in events] == sorted(event.at_s for event in events)
+
+
+SECRET = Moment(interval=Interval(start_s=7, end_s=9), references=("A parrot lands.",))
+TALK = ProactiveTask(
+    id="t2",
+    video_id=VideoId("v1"),
+    until_s=10.0,
+    kind="standing",
+    requests=(
+        UserRequest(text="Report everything.", moments=(SECRET,)),
+        UserRequest(at_s=3.0, text="How many people?", act="ask", moments=(SECRET,)),
+        UserRequest(at_s=4.5, text="Now only Tom.", act="change", of=0, moments=(SECRET,)),
+        UserRequest(at_s=8.0, text="Enough of that.", act="cancel", of=2, quiet=(SECRET,)),
+        UserRequest(at_s=10.0, text="And now?", act="ask", moments=(SECRET,)),
+    ),
+)
+
+
+def test_requests_come_at_their_times_and_nothing_comes_early() -> None:
+    model, pictures = Ready(lambda at_s: 0.0), Pictures()
+    events = events_of(StreamWatcher(model, threshold=0.5, refractory_s=0), pictures, TALK)
+    heard = [(what, at_s) for what, at_s in model.heard if what != "see"]
+    # A question is asked when the frame of its time was shown; other words come before it.
+    assert heard == [
+        ("Report everything.", 0.0), ("How many people?", 3.0), ("Now only Tom.", 4.0), ("Enough of that.", 7.0),
+        ("And now?", 10.0),
+    ]  # fmt: skip
+    told = [(e.kind, e.at_s) for e in events if e.kind in ("instructed", "asked", "replied")]
+    assert told == [
+        ("instructed", 0), ("asked", 3), ("replied", 3), ("instructed", 4.5), ("instructed", 8), ("asked", 10),
+        ("replied", 10),
+    ]  # fmt: skip
+    assert [event.at_s for event in events] == sorted(event.at_s for event in events)
+
+
+def test_no_word_of_the_future_reaches_a_chat_model() -> None:
+    model = Polled(set())
+    events_of(PollWatcher(model), task=TALK)
+    words = ["Report everything.", "How many people?", "Now only Tom.", "Enough of that.", "And now?"]
+    times_s = [0, 3, 4.5, 8, 10]
+    for messages in model.asked:
+        text = "\n".join(message.text for message in messages)
+        now_s = max(int(name[1:]) for message in messages for name in message.images)
+        assert "parrot" not in text
+        for said_s, said_ in zip(times_s, words, strict=True):
+            if said_ in text:
+                # Words between two frames come before the second one.
+                assert said_s <= now_s + 1
+    asked = [messages[-1].text for messages in model.asked if "You are asked now" in messages[-1].text]
+    assert len(asked) == 2
+    assert 'you were asked: "How many people?"' in asked[1]
+    assert asked[1].index("Report everything.") < asked[1].index("Now only Tom.") < asked[1].index("Enough of that.")
+
+
+def test_the_oracle_says_what_is_due_and_answers_what_is_asked() -> None:
+    events = events_of(Oracle([TALK]), task=TALK)
+    replies = [(event.at_s, event.text) for event in events if event.kind == "replied"]
+    assert replies == [(3.0, "A parrot lands."), (7.0, "A parrot lands."), (8.0, "A parrot lands."),
+                       (10.0, "A parrot lands.")]  # fmt: skip
+
+
+def test_silence_answers_no_question_and_the_constant_answers_all_alike() -> None:
+    assert [e.kind for e in events_of(Never(), task=TALK) if e.kind == "replied"] == []
+    always = [e for e in events_of(Always(4.0), task=TALK) if e.kind == "replied"]
+    assert [(e.at_s, e.text) for e in always] == [
+        (3.0, "Yes."), (4.0, "Report everything."), (8.0, "Enough of that."), (10.0, "Yes.")
+    ]  # fmt: skip
 
 
 def test_a_model_speaks_from_its_threshold_on_and_is_then_silent_for_a_while() -> None:
@@ -157,6 +229,8 @@ class Polled:
         self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
     ) -> Reply:
         self.asked.append(list(messages))
+        if "You are asked now" in messages[-1].text:
+            return Reply("Two.", "polled", 1, 1, False)
         if messages[-1].images or not messages[-1].text.startswith("What do you say"):
             self._polls += 1
             return Reply("Yes." if self._polls in self._yes_at else "No, not yet.", "polled", 1, 1, False)

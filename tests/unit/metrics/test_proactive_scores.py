@@ -6,17 +6,18 @@ import re
 import pytest
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.proactive.scoring import (
+from reeltalk.metrics.proactive_scores import (
     ProactiveScores,
     judge_reply,
     play_of,
+    says_not_yet,
     score_sessions,
     scores_json,
     scores_table,
 )
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
-from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent
+from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent, UserRequest
 from reeltalk.store.event_log import SessionLog
 
 MUG = Moment(interval=Interval(start_s=10, end_s=14), references=("He picks up the mug now.", "He picks up the mug."))
@@ -24,9 +25,8 @@ DOOR = Moment(interval=Interval(start_s=30, end_s=34), references=("He opens the
 
 
 def task(name: str, video: str, *moments: Moment, kind: str = "event") -> ProactiveTask:
-    return ProactiveTask(
-        id=name, video_id=VideoId(video), instruction="Tell me.", until_s=60, moments=moments, kind=kind
-    )
+    said = UserRequest(text="Tell me.", moments=moments)
+    return ProactiveTask(id=name, video_id=VideoId(video), requests=(said,), until_s=60, kind=kind)
 
 
 def session(
@@ -55,6 +55,108 @@ def test_replies_are_judged_by_their_words() -> None:
     assert judge_reply("Now.", MUG) == 0
 
 
+def test_a_message_must_name_who_acts_and_on_what() -> None:
+    due = Moment(interval=Interval(start_s=1, end_s=4), references=("Anna opens the red box.", "Now Anna opens it."))
+    due = due.model_copy(update={"references": due.references[:1]})
+    assert judge_reply("Now Anna opens the red box!", due) == 2
+    for other in (
+        "Tom opens the red box.",
+        "Anna opens the blue box.",
+        "Anna closes the red box.",
+        "Somebody opens it.",
+    ):
+        assert judge_reply(other, due) == 0, other
+    assert judge_reply("Anna walks to the table, takes a seat and opens the red box.", due) == 1
+    # An answer need not repeat its question.
+    who = Moment(interval=Interval(start_s=1, end_s=4), references=("Anna.",))
+    assert judge_reply("Anna opens it.", who, "Who opens the red box?") == 2
+    assert judge_reply("Tom opens the red box.", who, "Who opens the red box?") == 0
+    # Nor does who repeats it answer it.
+    where = Moment(interval=Interval(start_s=1, end_s=4), references=("In the fridge.", "Anna puts it in the fridge."))
+    assert judge_reply("Where will Anna put it?", where, "Where will Anna put it?") == 0
+    assert judge_reply("She puts it in the fridge.", where, "Where will Anna put it?") == 2
+    yes = Moment(interval=Interval(start_s=1, end_s=4), references=("Yes.",))
+    assert judge_reply("Yes, it is on.", yes, "Is the kettle on?") == 2
+    assert judge_reply("No.", yes, "Is the kettle on?") == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["Not yet.", "I cannot tell yet.", "That has not been shown.", "I don't know.", "Wait."]
+)
+def test_not_yet_is_no_answer(text: str) -> None:
+    assert says_not_yet(text)
+    assert not says_not_yet("Anna opens the box, not Tom.")
+    waiting = ProactiveTask(
+        id="w",
+        video_id=VideoId("v1"),
+        until_s=60,
+        kind="ready",
+        requests=(
+            UserRequest(
+                at_s=5,
+                text="Who opens the box?",
+                act="await",
+                moments=(Moment(interval=Interval(start_s=30, end_s=34), references=("Anna.",)),),
+            ),
+        ),
+    )
+    patient = play_of(session("w", "v1", (6, text), (31, "Anna.")), waiting)
+    assert [reply.at_s for reply in patient.replies] == [31]
+    # It helps once; and when the answer is shown, it is a wrong one.
+    assert [r.at_s for r in play_of(session("w", "v1", (6, text), (9, text)), waiting).replies] == [9]
+    assert [r.at_s for r in play_of(session("w", "v1", (31, text)), waiting).replies] == [31]
+
+
+ONE = Moment(interval=Interval(start_s=20, end_s=24), references=("Anna opens the box.",))
+TWO = Moment(interval=Interval(start_s=40, end_s=44), references=("Tom opens the fridge.",))
+STANDING = ProactiveTask(
+    id="s",
+    video_id=VideoId("v1"),
+    until_s=60,
+    kind="standing",
+    requests=(
+        UserRequest(text="Tell me whenever somebody opens something.", moments=(ONE,)),
+        UserRequest(
+            at_s=25,
+            text="Where is the mug?",
+            act="ask",
+            moments=(Moment(interval=Interval(start_s=25, end_s=25), references=("On the table.",)),),
+        ),
+        UserRequest(at_s=30, text="You can stop telling me that.", act="cancel", of=0, quiet=(TWO,)),
+    ),
+)
+
+
+def standing(*said: tuple[str, float, str]) -> SessionLog:
+    found = session("s", "v1")
+    events = [
+        StreamEvent(model="m", session="s", video_id=VideoId("v1"), kind=kind, at_s=at_s, text=text)  # type: ignore[arg-type]
+        for kind, at_s, text in said
+    ]
+    found.events[1:1] = events
+    return found
+
+
+ASKED = ("asked", 25.0, "Where is the mug?")
+
+
+def test_a_stream_of_requests_and_questions_by_hand() -> None:
+    right = standing(("replied", 21, "Anna opens the box."), ASKED, ("replied", 25, "It is on the table."))
+    found = values(score_sessions([right], [STANDING]))
+    assert (found["request_accuracy"], found["turn_accuracy"], found["stream_accuracy"]) == (1, 1, 1)
+    assert found["false_alarms_per_hour"] == 0
+    wrong = standing(ASKED, ("replied", 25, "In the fridge."), ("replied", 41, "Tom opens the fridge."))
+    scores = score_sessions([wrong], [STANDING])
+    found = values(scores)
+    assert (found["request_accuracy"], found["turn_accuracy"], found["stream_accuracy"]) == (0, 0, 0)
+    silent = score_sessions([standing(ASKED)], [STANDING])
+    acts = {row.group: row.value for row in silent.groups if row.by == "act"}
+    assert acts == {"watch": 0.0, "cancel": 1.0}
+    assert "right requests: cancel 1.000" in scores_table(silent)
+    unasked = score_sessions([standing()], [STANDING])
+    assert unasked.unscored["m"] == {"s": "it was asked 0 of 1 questions at their times"}
+
+
 def test_measures_of_a_log_by_hand() -> None:
     tasks = [task("a", "v1", MUG, DOOR), task("b", "v2", MUG), task("c", "v2", kind="absent")]
     scores = score_sessions(
@@ -78,7 +180,7 @@ def test_measures_of_a_log_by_hand() -> None:
     absent = [row for row in scores.groups if row.group == "absent" and row.metric == "false_alarms_per_hour"]
     assert absent[0].value == pytest.approx(60)
     (signature,) = {row.signature for row in scores.summary}
-    assert re.fullmatch(r"proactive:v2\|data:\w{8}\|judge:agree-v1\|threshold:0.5\|films:\w{8}", signature)
+    assert re.fullmatch(r"proactive:v3\|data:\w{8}\|judge:agree-v1\|threshold:0.5\|films:\w{8}", signature)
     row = next(row for row in scores.summary if row.metric == "time_correct")
     assert row.value is not None
     assert (row.low, row.high) == (None, None), "three videos are too few"
@@ -120,7 +222,7 @@ def test_scores_are_a_table_and_a_document() -> None:
     scores = score_sessions([session("a", "v1", (10, "He picks up the mug."))], [task("a", "v1", MUG)])
     text = scores_table(scores)
     assert "time_and_answer_correct  1.000" in text
-    assert "1 tasks; proactive:v2" in text
+    assert "1 tasks; proactive:v3" in text
     document = json.loads(scores_json(scores))
     assert set(document) == {"summary", "groups", "unscored"}
     assert {row["metric"] for row in document["summary"]} == {row.metric for row in scores.summary}

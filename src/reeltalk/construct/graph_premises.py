@@ -1,0 +1,163 @@
+"""Questions that take for granted what does not happen in a video (answer refusal).
+
+An act of the video is altered in one part: who does it, to what, or where to. The question keeps the form of its kind, so
+its words do not tell that its premise is false. The answer says what is wrong, and what is shown instead. SPARQL finds
+no event as in the premise.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from reeltalk.graph.naming import attribute_of
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.vocabulary import class_of, plain_name
+from reeltalk.questions.question import (
+    PLACINGS,
+    Question,
+    act_phrase,
+    event_slots,
+    objects_of,
+    person_slots,
+    story_of,
+)
+from reeltalk.questions.questions import can_be_done_to
+from reeltalk.schema.record import Json
+
+OF_EVENTS: Final = frozenset({"which_room", "posture", "next_action", "previous_action", "thing_after"})
+"""Kinds that name an act by which a false premise can be made."""
+OF_THINGS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use": ("grab",)}
+"""Kinds that name a thing, with the acts that they take for granted."""
+DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "wait", "watch", "calm", "wakeUp"})
+"""Acts of which nobody is sure whether they happen."""
+TWIN_COLOURS: Final = ("red", "blue", "green", "yellow", "white", "black", "brown", "pink")
+
+
+@dataclass(frozen=True)
+class FalsePremise:
+    """A question about an act that does not happen."""
+
+    question: Question
+    """In the form of its kind, with the false act in its slots."""
+    event: StoryEvent
+    """The act that is shown instead."""
+    sort: str
+    """What is false: `agent`, `object`, `place` or `look`."""
+    says: str
+    """What does not happen, as a clause: `Tom does not open the fridge`."""
+    wrong: str
+    """The premise as a clause: `Tom opens the fridge`."""
+    instead: str
+    """What is shown instead: `Anna opens the fridge`."""
+    check: str
+    """The kind of the SPARQL query that finds no such act."""
+    params: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class _Act:
+    """An act as somebody might take it for granted: an event, and words for what is not in the video."""
+
+    event: StoryEvent
+    words: Mapping[str, str]
+    sort: str
+    check: str
+    params: Mapping[str, Json]
+    true_words: Mapping[str, str] = field(default_factory=dict)
+    """Words for what is in the video, where those of the story would not show the difference."""
+
+
+def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePremise]:
+    """Questions with a false premise, made from questions whose premise is true.
+
+    Args:
+        pool: Questions that the dialogue may ask.
+        story: The story that they are about.
+    """
+    for question in pool:
+        event = _assumed(question, story)
+        if event is None or event.main is None or event.action in DULL:
+            continue
+        for act in _altered(event, story, things=question.kind in OF_THINGS):
+            yield _as_question(question, event, act, story)
+
+
+def _assumed(question: Question, story: Story) -> StoryEvent | None:
+    """The act that a question takes for granted."""
+    if question.kind in OF_EVENTS:
+        return story_of(question, story).events[int(question.params["event"])]
+    acts = OF_THINGS.get(question.kind, ())
+    return next((e for e in question.evidence if e.action in acts and e.main == question.params["object"]), None)
+
+
+def _altered(event: StoryEvent, story: Story, *, things: bool) -> Iterator[_Act]:
+    told = {(other.agent, act_phrase(other, story, "does")) for other in story.events}
+    for act in _candidates(event, story, things=things):
+        if (act.event.agent, act_phrase(act.event, story, "does", act.words)) not in told:
+            yield act
+
+
+def _candidates(event: StoryEvent, story: Story, *, things: bool) -> Iterator[_Act]:
+    name = event.main
+    assert name is not None
+    if story.names and event.agent is not None:
+        for person in story.people:
+            if person not in (event.agent, event.main, *event.targets):
+                yield _act(replace(event, agent=person), story, "agent")
+    own = attribute_of(story.attributes.get(name, ()), "colour")
+    colours = {attribute_of(story.attributes.get(other, ()), "colour") for other in _of_class(name, story)}
+    # Furniture is known at sight; what is carried could have a twin.
+    if None not in colours and any(other.action == "grab" and other.main == name for other in story.events):
+        for colour in TWIN_COLOURS:
+            if colour not in colours:
+                words = {name: f"the {colour} {plain_name(name)}"}
+                params: dict[str, Json] = {"class": class_of(name), "colour": f"colour_{colour}"}
+                yield _Act(event, words, "look", "premise_look", params, {name: f"the {own} {plain_name(name)}"})
+    if things:
+        return
+    for other in objects_of(story):
+        carried = event.action in PLACINGS and can_be_done_to("grab", other)
+        if class_of(other) != class_of(name) and (carried or can_be_done_to(event.action, other)):
+            yield _act(replace(event, main=other), story, "object")
+    if event.action in PLACINGS and event.targets:
+        places = {e.targets[0] for e in story.events if e.action == event.action and e.targets}
+        for place in sorted(places):
+            if class_of(place) != class_of(event.targets[0]) and place != name:
+                yield _act(replace(event, targets=(place,)), story, "place")
+
+
+def _of_class(name: str, story: Story) -> list[str]:
+    return [other for other in {*story.things, name} if class_of(other) == class_of(name)]
+
+
+def _act(event: StoryEvent, story: Story, sort: str) -> _Act:
+    params: dict[str, Json] = {"action": event.action, "object": event.main}
+    check = "premise"
+    if event.targets:
+        params["target"], check = event.targets[0], f"{check}_towards"
+    if story.names:
+        params["agent"], check = event.agent, f"{check}_by"
+    return _Act(event, {}, sort, check, params)
+
+
+def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story) -> FalsePremise:
+    slots = dict(question.slots) | {
+        form: act_phrase(act.event, story, form, act.words) for form in event_slots(event, story)
+    }
+    if "o" in slots and question.kind in OF_THINGS:
+        slots["o"] = act.words.get(event.main or "", slots["o"])
+    who = own = slots.get("who", "the person")
+    if act.sort == "agent" and act.event.agent is not None:
+        slots |= person_slots(act.event.agent, story)
+        who = slots["who"]
+    words = {form: act_phrase(act.event, story, form, act.words) for form in ("do", "does")}
+    return FalsePremise(
+        question=replace(question, slots=slots, subject=act.event.agent if story.names else question.subject),
+        event=event,
+        sort=act.sort,
+        says=f"{who} does not {words['do']}",
+        wrong=f"{who} {words['does']}",
+        instead=f"{own} {act_phrase(event, story, 'does', act.true_words)}",
+        check=act.check,
+        params=act.params,
+    )

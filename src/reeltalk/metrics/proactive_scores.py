@@ -1,0 +1,387 @@
+"""Score logs of events, and write the scores as a table and as JSON.
+
+Only the log is read, so any program may have written it.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.metrics import agree
+from reeltalk.metrics.draws import Statistic, draw_videos, ratio_of_sums
+from reeltalk.metrics.proactive import (
+    MEASURES,
+    RIGHT,
+    SIGNATURE,
+    UNBOUNDED,
+    Play,
+    PlayedRequest,
+    ProactiveReply,
+    Share,
+    accuracy_of_requests,
+)
+from reeltalk.schema.intervals import no_later
+from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, value_fields
+from reeltalk.schema.scoring import plain_value, short_hash
+from reeltalk.schema.stream import Moment, ProactiveTask, RequestAct, StreamEvent, UserRequest
+from reeltalk.store.documents import write_json
+from reeltalk.store.event_log import SLACK_S, SessionLog
+
+Measure = Callable[[Play], Share]
+EMPTY: Final = "there is nothing that it could be a share of"
+
+
+@dataclass
+class ProactiveScores:
+    """All scores of some logs."""
+
+    summary: list[SummaryRow] = field(default_factory=list)
+    groups: list[GroupRow] = field(default_factory=list)
+    """Rows by kind of task."""
+    unscored: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each model, tasks without a whole play, with the reason."""
+
+
+OWN: Final = 0.6
+"""Share of the content words of a message that its reference must have."""
+_NOT_YET: Final = re.compile(
+    r"\bnot yet\b|\bnot (?:been )?(?:shown|seen|clear|known|visible)\b|\b(?:can ?not|can't|don't|do not|could not)\b"
+    r"[^.?!]{0,20}\b(?:know|say|tell|see|answer)\b|\btoo early\b|\bwait\b",
+    re.IGNORECASE,
+)
+
+
+def says_not_yet(text: str) -> bool:
+    """True if a reply says that the answer cannot be given yet."""
+    return _NOT_YET.search(text) is not None
+
+
+def judge_reply(text: str, moment: Moment, question: str = "") -> int:
+    """How right a reply is for a moment, from words alone: 2, 1 or 0.
+
+    2 if it says the same as a reference; 1 if it says that and something else, or says it in a different context. An
+    answer must have the words that a reference adds to its question, as in `metrics.agree`. A message without a
+    question must have all content words of a reference, so that it names who acts and on what.
+
+    Args:
+        text: The reply.
+        moment: What is due.
+        question: The question that the reply answers; empty for a message.
+    """
+    if question:
+        asked = agree.classed_words(question)
+        adds = agree.classed_words(text) - asked
+        # To repeat the question is no answer.
+        own = [one for one in moment.references if adds or not agree.classed_words(one) - asked]
+        if agree.agrees(text, own, question):
+            return RIGHT
+        return int(any(agree.states(text, reference, question) for reference in moment.references))
+    said, best = agree.classed_words(text), 0
+    for reference in moment.references:
+        due = agree.classed_words(reference)
+        if due and due <= said and agree.is_negated(text) == agree.is_negated(reference):
+            best = max(best, RIGHT if len(due) >= OWN * len(said) and agree.agrees(text, [reference]) else 1)
+    return best
+
+
+def play_of(session: SessionLog, task: ProactiveTask) -> Play:
+    """Convert a session into the record that is measured.
+
+    The first reply that says *not yet* to a question whose answer is not shown yet counts as silence.
+    """
+    places = [place for place, request in enumerate(task.requests) if request.act != "ask"]
+    due = [(place, moment) for place in places for moment in task.requests[place].moments]
+    waiting = {place: task.requests[place] for place in places if task.requests[place].act == "await"}
+    replies = []
+    for event in session.replies:
+        waited = next((place for place, request in waiting.items() if _is_waiting(event, request)), None)
+        if waited is not None:
+            del waiting[waited]
+            continue
+        replies.append(
+            ProactiveReply(
+                min(event.at_s, task.until_s),
+                event.text,
+                tuple(judge_reply(event.text, moment, _question(task.requests[place])) for place, moment in due),
+                frozenset(number for number, place in enumerate(places) if _tells_of(event.text, task.requests[place])),
+            )
+        )
+    return Play(
+        moments=tuple(moment.interval for _, moment in due),
+        replies=tuple(replies),
+        until_s=task.until_s,
+        asked_at_s=min((task.requests[place].at_s for place in places), default=task.until_s),
+        requests=tuple(
+            PlayedRequest(
+                task.requests[place].act,
+                task.requests[place].at_s,
+                task.ends_s(place),
+                tuple(number for number, (owner, _) in enumerate(due) if owner == place),
+            )
+            for place in places
+        ),
+        answers=tuple(
+            answer is not None and judge_reply(answer.text, request.moments[0], request.text) == RIGHT
+            for request, answer in answered(session, task)
+        ),
+    )
+
+
+def _question(request: UserRequest) -> str:
+    return request.text if request.act == "await" else ""
+
+
+def _is_waiting(event: StreamEvent, request: UserRequest) -> bool:
+    shown_s = request.moments[0].interval.start_s if request.moments else float("inf")
+    return request.at_s <= event.at_s < shown_s and says_not_yet(event.text)
+
+
+def _tells_of(text: str, request: UserRequest) -> bool:
+    told = (judge_reply(text, moment, _question(request)) for moment in (*request.moments, *request.quiet))
+    return RIGHT in told
+
+
+def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[UserRequest, StreamEvent | None]]:
+    """The questions of a task that were asked in a session, each with its answer; None for a question without one."""
+    said = session.answers
+    found: list[tuple[UserRequest, StreamEvent | None]] = []
+    for request in task.asked():
+        place = next(
+            (
+                place
+                for place, (event, _) in enumerate(said)
+                if event.text == request.text and no_later(abs(event.at_s - request.at_s), SLACK_S)
+            ),
+            None,
+        )
+        if place is not None:
+            found.append((request, said.pop(place)[1]))
+    return found
+
+
+def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> ProactiveScores:
+    """All measures of all models of some logs, pooled over tasks, with intervals by video.
+
+    Args:
+        sessions: The sessions of the logs.
+        tasks: The tasks that should have been played. Sessions of other tasks are left out.
+
+    Raises:
+        BenchmarkError: Two logs hold a play of one task by one model, or plays of a model were made with different
+            settings.
+    """
+    by_model: dict[str, dict[str, SessionLog]] = defaultdict(dict)
+    for session in sessions:
+        if session.session in by_model[session.model]:
+            raise BenchmarkError(
+                f"{session.model!r} played task {session.session!r} twice; score the logs one after the other"
+            )
+        by_model[session.model][session.session] = session
+    scores = ProactiveScores()
+    for model, played in by_model.items():
+        signature = _signature(model, [played[task.id] for task in tasks if task.id in played], tasks)
+        reasons = {task.id: why for task in tasks if (why := _why_not(played.get(task.id), task)) is not None}
+        scores.unscored[model] = reasons
+        plays = {task.id: play_of(played[task.id], task) for task in tasks if task.id not in reasons}
+        withheld = is_withheld(len(tasks) - len(reasons), len(reasons))
+        for name, measure in MEASURES.items():
+            whole = _pooled(measure, tasks, plays, bounded=name not in UNBOUNDED)
+            scores.summary.append(
+                SummaryRow(
+                    model=model,
+                    metric=name,
+                    n=whole.n,
+                    signature=signature,
+                    unscored=len(reasons),
+                    **value_fields(whole.value, whole.low, whole.high, withheld=withheld),
+                )
+            )
+        scores.groups += _groups(model, tasks, plays, reasons)
+    return scores
+
+
+def _groups(
+    model: str, tasks: Sequence[ProactiveTask], plays: Mapping[str, Play], failed: Mapping[str, str]
+) -> list[GroupRow]:
+    """All measures by kind of task, and the share of right requests by their act."""
+
+    def row(by: str, group: str, name: str, some: Sequence[ProactiveTask], measure: Measure) -> GroupRow:
+        part = _pooled(measure, some, plays, bounded=name not in UNBOUNDED)
+        unscored = sum(task.id in failed for task in some)
+        withheld = is_withheld(len(some) - unscored, unscored)
+        return GroupRow(
+            model=model,
+            metric=name,
+            by=by,
+            group=group,
+            n=part.n,
+            unscored=unscored,
+            **value_fields(part.value, part.low, part.high, withheld=withheld),
+        )
+
+    kinds: dict[str, list[ProactiveTask]] = defaultdict(list)
+    acts: dict[RequestAct, list[ProactiveTask]] = defaultdict(list)
+    for task in tasks:
+        kinds[task.kind].append(task)
+        for act in {request.act for request in task.requests} - {"ask"}:
+            acts[act].append(task)
+    found = [
+        row("kind", kind, name, some, measure)
+        for name, measure in MEASURES.items()
+        for kind, some in sorted(kinds.items())
+    ]
+    return found + [
+        row("act", act, "request_accuracy", some, partial(accuracy_of_requests, acts=frozenset({act})))
+        for act, some in sorted(acts.items())
+    ]
+
+
+def _pooled(measure: Measure, tasks: Sequence[ProactiveTask], plays: Mapping[str, Play], *, bounded: bool) -> Statistic:
+    scored = [task for task in tasks if task.id in plays]
+    shares = [measure(plays[task.id]) for task in scored]
+    draws = draw_videos([task.video_id for task in scored])
+    earned = np.array([share.earned for share in shares], np.float64)
+    possible = np.array([share.possible for share in shares], np.float64)
+    return ratio_of_sums(earned, possible, draws, reason=EMPTY, scale=(0.0, 1.0) if bounded else None)
+
+
+def _why_not(session: SessionLog | None, task: ProactiveTask) -> str | None:
+    """The reason why a task has no session that can be scored; None if it has one."""
+    if session is None:
+        return "it was not played"
+    last = session.events[-1]
+    if last.kind == "failed":
+        return last.text or "it failed"
+    if last.kind != "ended":
+        return "it was broken off"
+    if not no_later(task.until_s - SLACK_S, last.at_s):
+        return f"it ended at {last.at_s:g} s of {task.until_s:g} s"
+    asked, due = len(answered(session, task)), sum(1 for _ in task.asked())
+    return None if asked == due else f"it was asked {asked:,} of {due:,} questions at their times"
+
+
+def _signature(model: str, sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> str:
+    """Everything that can change the numbers of a model: the tasks, and the settings in its sessions' first events."""
+    told = {
+        tuple(sorted((str(key), str(value)) for key, value in dict(first.get("settings") or {}).items()))
+        for first in (session.events[0].extra for session in sessions)
+        if isinstance(first.get("settings") or {}, dict)
+    }
+    if len(told) > 1:
+        raise BenchmarkError(f"plays of {model!r} were made with different settings; score their logs one by one")
+    parts = [f"{key}:{value}" for key, value in next(iter(told), ())]
+    data = short_hash(sorted((plain_value(task) for task in tasks), key=lambda task: str(task["id"])))
+    shown = short_hash(sorted(_session_key(session) for session in sessions))
+    return "|".join([SIGNATURE, f"data:{data}", f"judge:{agree.SIGNATURE.replace(':', '-')}", *parts, f"films:{shown}"])
+
+
+def _session_key(session: SessionLog) -> tuple[str, ...]:
+    """The film of a session, and what the model was told and asked, with the times."""
+    told = (f"{event.at_s:g} {event.text}" for event in session.events if event.kind in ("instructed", "asked"))
+    return (session.session, str(session.events[0].extra.get("film") or ""), *told)
+
+
+BETTER: Final = {
+    "time_correct": "higher",
+    "answer_correct": "higher",
+    "time_and_answer_correct": "higher",
+    "pauc": "higher",
+    "timeliness_f1": "higher",
+    "duplicate_ratio": "lower",
+    "false_alarms_per_hour": "lower",
+    "missed": "lower",
+    "latency_s": "nearer 0",
+    "time_diff_s": "lower",
+    "request_accuracy": "higher",
+    "turn_accuracy": "higher",
+    "stream_accuracy": "higher",
+    "readiness": "higher",
+    "effective_accuracy": "higher",
+}
+"""Direction in which each measure is better."""
+TITLES: Final = {
+    "time_correct": "In time",
+    "answer_correct": "Right",
+    "time_and_answer_correct": "In time and right",
+    "pauc": "PAUC",
+    "timeliness_f1": "Timeliness F1",
+    "duplicate_ratio": "Repeated replies",
+    "false_alarms_per_hour": "False alarms an hour",
+    "missed": "Missed moments",
+    "latency_s": "Latency, s",
+    "time_diff_s": "Distance from the moment, s",
+    "request_accuracy": "Requests right",
+    "turn_accuracy": "Answers right",
+    "stream_accuracy": "Whole streams right",
+    "readiness": "Answer readiness",
+    "effective_accuracy": "Effective accuracy",
+}
+"""Names of the measures for people."""
+BY_KIND: Final = {
+    "time_and_answer_correct": "in time, right",
+    "pauc": "PAUC",
+    "timeliness_f1": "F1",
+    "missed": "missed",
+    "false_alarms_per_hour": "false/h",
+    "request_accuracy": "requests",
+    "turn_accuracy": "answers",
+    "stream_accuracy": "streams",
+    "readiness": "readiness",
+    "effective_accuracy": "effective",
+}
+"""Measures that are shown for each kind of task. A narration has far more moments than all other tasks."""
+
+
+def scores_table(scores: ProactiveScores) -> str:
+    """Values with their 95 % intervals, model by model, and the signature of each."""
+    lines: list[str] = []
+    for model in dict.fromkeys(row.model for row in scores.summary):
+        rows = [row for row in scores.summary if row.model == model]
+        lines += ["", model] if lines else [model]
+        lines += [f"  {row.metric:<24} {_value_and_interval(row):<26} better {BETTER[row.metric]}" for row in rows]
+        lines += [f"  {rows[0].n:,} tasks; {rows[0].signature}"]
+        lines += _kind_lines(scores, model)
+    return "\n".join(lines)
+
+
+def _kind_lines(scores: ProactiveScores, model: str) -> list[str]:
+    kinds = {(row.group, row.metric): row for row in scores.groups if row.model == model and row.by == "kind"}
+    widths = {name: max(8, len(title) + 2) for name, title in BY_KIND.items()}
+    lines = ["", f"  {'kind':<10}{'tasks':>7}" + "".join(f"{BY_KIND[name]:>{widths[name]}}" for name in BY_KIND)]
+    for kind in dict.fromkeys(kind for kind, _ in kinds):
+        values = "".join(f"{_format_number(kinds[kind, name].value):>{widths[name]}}" for name in BY_KIND)
+        lines.append(f"  {kind:<10}{kinds[kind, 'pauc'].n:>7,}{values}")
+    acts = [row for row in scores.groups if row.model == model and row.by == "act"]
+    told = ", ".join(f"{row.group} {_value_and_interval(row)}" for row in acts)
+    return [*lines, "", f"  right requests: {told}"] if len(acts) > 1 else lines
+
+
+def _value_and_interval(row: SummaryRow | GroupRow) -> str:
+    if row.value is None:
+        withheld = f" ({_format_number(row.over_scored)} over what was scored)" if row.over_scored is not None else ""
+        return f"—{withheld}"
+    interval = f" [{_format_number(row.low)}, {_format_number(row.high)}]" if row.low is not None else ""
+    return _format_number(row.value) + interval
+
+
+def _format_number(value: float | None) -> str:
+    if value is None:
+        return "—"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+
+
+def scores_json(scores: ProactiveScores) -> bytes:
+    """All values, also by kind of task, and which tasks have none."""
+    return write_json(
+        {
+            "summary": [row.model_dump(mode="json", exclude={"extra"}) for row in scores.summary],
+            "groups": [row.model_dump(mode="json", exclude={"extra"}) for row in scores.groups],
+            "unscored": scores.unscored,
+        }
+    ).encode()
