@@ -16,8 +16,11 @@ from reeltalk.world.bubbles import place_bubble, text_size_px, wrap
 from reeltalk.world.camera import PAINTERS, Camera, Moment, paint
 from reeltalk.world.faces import Face
 from reeltalk.world.figure import draw_person, standing
+from reeltalk.world.film import FilmPlan, plan, play_film
 from reeltalk.world.house import House, build_house
 from reeltalk.world.kinds import COLOURS, KINDS
+from reeltalk.world.scenes import camera_steps
+from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import CameraShot, on_camera, plan_shots, whole_room
 from reeltalk.world.situation import Command, Light, ProgramStep, Situation, begin
 from reeltalk.world.staging import Staging
@@ -497,3 +500,61 @@ def test_a_cut_to_another_time_begins_a_new_shot() -> None:
     rooms = {round(moment.time_s, 1): (moment.shot.room, len(moment.figures)) for moment in camera.moments(steps)}
     assert rooms[2.9] == (kitchen, 3)
     assert rooms[3.0] == rooms[6.4] == (living, 3)
+
+
+# Films.
+
+
+@pytest.fixture(scope="module")
+def films() -> list[tuple[House, FilmPlan, list[ProgramStep]]]:
+    planned = plan(FilmSettings(scenarios=4, houses=4, seed=12, max_duration_s=100)).plans
+    return [(made.built(), made, camera_steps(play_film(made))) for made in planned]
+
+
+def test_the_same_film_is_the_same_to_the_last_pixel_also_if_boxes_are_asked_for(
+    films: list[tuple[House, FilmPlan, list[ProgramStep]]],
+) -> None:
+    house, made, steps = films[0]
+    cameras = [Camera(house, width_px=320, fps=2, view=made.view) for _ in range(2)]
+    boxes = list(cameras[1].boxes(steps, fps=2.0))
+    plain, boxed = (list(camera.film(steps)) for camera in cameras)
+    assert all(a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(plain, boxed, strict=True))
+    assert boxes == list(cameras[1].boxes(steps, fps=2.0))
+    assert [time_s for time_s, _ in plain] == pytest.approx([n / 2 for n in range(len(plain))])
+
+
+def test_boxes_have_whole_seconds_and_hold_what_moves(films: list[tuple[House, FilmPlan, list[ProgramStep]]]) -> None:
+    """Where two frames of a shot differ, somebody or something is whose box holds the place."""
+    compared = 0
+    for house, made, steps in films:
+        camera = Camera(house, view=made.view, noise=0.0)
+        times = {time_s for time_s, _, _ in camera.boxes(steps, fps=1.0)}
+        assert times == {float(n) for n in range(len(times))}
+        moments = [replace(m, named=frozenset(), talk=()) for m in camera.moments(steps)]
+        for one, other in itertools.pairwise(moments[::19]):
+            if one.shot != other.shot or one.situation is not other.situation:
+                continue
+            pictures = [camera.picture(moment).astype(int) for moment in (one, other)]
+            rows, columns = np.nonzero(np.abs(pictures[0] - pictures[1]).max(axis=2) > 60)
+            inside = np.zeros(len(rows), bool)
+            for moment in (one, other):
+                for name, box in camera.seen(moment).items():
+                    if name.startswith("character") or name in moment.situation.things:
+                        # Signs of feelings stand around heads.
+                        wide = 16 if name.startswith("character") else 4
+                        inside |= (
+                            (columns >= box.left * 640 - wide)
+                            & (columns <= box.right * 640 + wide)
+                            & (rows >= box.top * 360 - wide * 1.6)
+                            & (rows <= box.bottom * 360 + wide)
+                        )
+            assert inside.mean() > 0.98 if len(rows) else True
+            compared += len(rows)
+    assert compared > 5000
+
+
+def test_every_change_is_on_camera(films: list[tuple[House, FilmPlan, list[ProgramStep]]]) -> None:
+    for house, made, steps in films:
+        assert all(on_camera(house, steps, view=made.view))
+        shots = plan_shots(Staging(house, steps), view=made.view)
+        assert [start_s for start_s, _ in shots] == sorted({start_s for start_s, _ in shots})
