@@ -30,8 +30,6 @@ from reeltalk.world.situation import CannotError, ProgramStep
 STAGE: Final = "world describe"
 SAME_TIME_S: Final = 1e-3
 """Tables round to milliseconds."""
-SAME_SCENE_S: Final = 0.11
-"""The last clip ends with the last frame."""
 FILM_AGAIN: Final = "film the videos again with this version"
 
 
@@ -145,7 +143,9 @@ def filmed_steps(filmed: Benchmark, video: Video) -> list[TimedStep]:
     clips = {clip.id: clip for clip in filmed.read(CLIPS) if clip.video_id == video.id}
     for scene, scene_plan in zip(scenes, planned.scenes, strict=True):
         clip = clips.get(ClipId(scene_plan.clip))
-        if clip is None or clip.interval is None or abs(clip.interval.end_s - scene.end_s) > SAME_SCENE_S:
+        # The last scene ends with the video.
+        end_s = min(scene.end_s, video.duration_s or scene.end_s)
+        if clip is None or clip.interval is None or abs(clip.interval.end_s - end_s) > SAME_TIME_S:
             raise BenchmarkError(
                 f"'{scene_plan.clip}' of video '{video.id}' ends at {scene.end_s:.1f} s now and did not when it was "
                 f"filmed; {FILM_AGAIN}"
