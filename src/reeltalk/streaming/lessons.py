@@ -143,6 +143,10 @@ class Batch:
     evidence: Tensor
     """(B, M, T) true for the visual tokens with the evidence; all false where `answers` is padded."""
 
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on another device."""
+        return Batch(**{name: values.to(device) for name, values in vars(self).items()})
+
 
 def batch_of(
     sequences: Sequence[Interleaved],

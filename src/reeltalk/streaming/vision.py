@@ -282,6 +282,7 @@ def train_encoder(
     """
     frames = Frames.of(videos, words, encoder.shape)
     learned = [p for group in optimiser.param_groups for p in group["params"]]
+    device = learned[0].device
     encoder.train()
     encoder.to(memory_format=torch.channels_last)
     for step in range(first, settings.steps):
@@ -290,9 +291,10 @@ def train_encoder(
         for group in optimiser.param_groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
         where, draw = frames.where(chosen, mirrored=mirrored), np.random.default_rng([seed, step, 2])
-        cells = shown_cells(where, encoder.shape, draw)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.bf16):
-            seen, attend, close = encoder.glimpse(varied(pictures, draw), cells)
+        cells, pictures = shown_cells(where, encoder.shape, draw).to(device), varied(pictures, draw).to(device)
+        labels, where = {name: values.to(device) for name, values in labels.items()}, where.to(device)
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=settings.bf16):
+            seen, attend, close = encoder.glimpse(pictures, cells)
             loss = loss_of(readings(seen), labels) + close_loss(readings, close, cells, labels)
         loss = loss + looking_loss(attend, where)
         check_loss(loss, step)
@@ -321,12 +323,12 @@ def accuracy(
 
     Labels of people are counted where they have a value.
     """
-    frames = Frames.of(videos, words, encoder.shape)
+    frames, device = Frames.of(videos, words, encoder.shape), next(encoder.parameters()).device
     right: dict[str, list[float]] = {name: [] for name in ("present", *OF_FRAME, *OF_PERSON)}
     hits = {name: np.zeros(3) for name in (*SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON)}
     for start in range(0, len(frames.places), 128):
         pictures, labels = frames.batch(frames.places[start : start + 128])
-        read = readings(encoder(pictures))
+        read = {name: found.cpu() for name, found in readings(encoder(pictures.to(device))).items()}
         right["present"] += ((read["present"].squeeze(-1) > 0) == (labels["present"] > 0)).flatten().float().tolist()
         for name in (*OF_FRAME, *OF_PERSON):
             # Frames in which nobody can tell a right answer from none would hide what is not recognised.
@@ -343,9 +345,9 @@ def accuracy(
 @torch.inference_mode()  # type: ignore[untyped-decorator]
 def visual_tokens(encoder: FrameEncoder, video: FilmedVideo) -> NDArray[np.float32]:
     """(T, K, V) visual tokens of a video's frames."""
-    pixels = video.pixels()
-    parts = [
-        encoder(as_input(np.stack([pair_of(pixels, t) for t in range(start, min(start + 64, len(pixels)))]))).numpy()
-        for start in range(0, len(pixels), 64)
-    ]
+    pixels, device = video.pixels(), next(encoder.parameters()).device
+    parts = []
+    for start in range(0, len(pixels), 64):
+        pairs = np.stack([pair_of(pixels, t) for t in range(start, min(start + 64, len(pixels)))])
+        parts.append(encoder(as_input(pairs).to(device)).cpu().numpy())
     return np.concatenate(parts)
