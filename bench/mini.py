@@ -258,7 +258,8 @@ def main() -> None:
         for index, turn in enumerate(dialogue.turns)
     }
     speech = ("--subtitles",) if content.speech else ()
-    seeds, others = {}, defaultdict(dict)
+    seeds: dict[str, Values] = {}
+    others: dict[str, dict[str, Values]] = defaultdict(dict)
     for name, out in trained.items():
         run = played(folder, bench, weights(out), out.name, *speech, "--controls", ",".join(CONTROLS))
         seeds[name] = values_of(run, wanted)

@@ -374,7 +374,9 @@ class DialogueMaker:
         does = {
             act_phrase(event, self.story, "does")
             for event in self.story.events
-            if (event.part, event.index) not in shown and event.action != "walk" and event.agent in (None, question.person)
+            if (event.part, event.index) not in shown
+            and event.action != "walk"
+            and event.agent in (None, question.person)
         }
         others = sorted(does - {right})
         if question.answer_type in ELSE:
@@ -465,7 +467,9 @@ class DialogueMaker:
             "recalls": list(places),
             FACTS: [fact for n in places for fact in facts_of(self.rounds[n].turn)],
         }
-        return self._speak(sort, task, said, slots=slots, evidence=tuple(evidence), labels=labels, extra=extra, told=told)
+        return self._speak(
+            sort, task, said, slots=slots, evidence=tuple(evidence), labels=labels, extra=extra, told=told
+        )
 
     def _compressed(self, places: Sequence[int]) -> tuple[Told, ...]:
         """What rounds tell as clauses, in the order of the video; what is about no moment comes last."""
@@ -501,7 +505,9 @@ class DialogueMaker:
             REFERS_TO: None,
             SPEAKS_OF: [],
         }
-        if not self._speak("scene", None, [], slots=slots, evidence=merged(shown), labels=labels, extra=extra, told=told):
+        if not self._speak(
+            "scene", None, [], slots=slots, evidence=merged(shown), labels=labels, extra=extra, told=told
+        ):
             return False
         for event in events:
             self._told |= event_facts(event, event.agent if self.story.names else None)
@@ -589,7 +595,12 @@ class DialogueMaker:
                 evidence=shown,
                 # The user asks nothing, so there is no question to label.
                 labels={TASK_LABEL: (Task.PROACTIVE_INTERACTION.value,)},
-                extra={"about": "chat", "kind": "need" if remark else "neutral", "need": met.need.name, FACTS: [*met.facts]},
+                extra={
+                    "about": "chat",
+                    "kind": "need" if remark else "neutral",
+                    "need": met.need.name,
+                    FACTS: [*met.facts],
+                },
             )
             self.rounds.append(GraphRound(turn, says=(said,)))
             if met.event is not None:
@@ -812,9 +823,7 @@ def _plans(maker: DialogueMaker, wanted: int) -> Iterator[list[FalsePremise]]:
         chosen: list[FalsePremise] = []
         sorts: Counter[str] = Counter()
         while len(chosen) < wanted:
-            left = [
-                p for p in found if all(p.question.kind != c.question.kind and p.event != c.event for c in chosen)
-            ]
+            left = [p for p in found if all(p.question.kind != c.question.kind and p.event != c.event for c in chosen)]
             if not left:
                 break
             chosen.append(min(left, key=lambda p: sorts[p.sort]))

@@ -18,7 +18,6 @@ from reeltalk.questions.question import (
     Question,
     act_phrase,
     event_slots,
-
     objects_of,
     person_slots,
     story_of,
@@ -157,5 +156,3 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
         check=act.check,
         params=act.params,
     )
-
-

@@ -46,7 +46,7 @@ class Losses:
 def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> Losses:
     """The losses of a batch; `blur` is the share of visual values that are hidden."""
     seen = F.dropout(batch.seen, blur) if blur else batch.seen
-    visual = model.projector(seen, batch.pts_s)  # (N, K, D)
+    visual = model.decoder.marked(model.projector(seen, batch.pts_s), batch.marks)  # (N, K, D)
     x = model.decoder.words(batch.ids)
     x = x.index_put((batch.at[:, 0], batch.at[:, 1]), visual.flatten(0, 1).to(x.dtype))
     shown = batch.named.sum(dim=-1) > 0
