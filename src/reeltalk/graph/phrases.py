@@ -50,7 +50,7 @@ VERBS: Final = {
     "shake": ("shake", "shakes", "shaking", "{o}"),
     "fold": ("fold", "folds", "folding", "{o}"),
     "touch": ("touch", "touches", "touching", "{o}"),
-    "throw": ("throw", "throws", "throwing", "{o}"),
+    "throw": ("throw", "throws", "throwing", "{o} to {t}"),
     "find": ("find", "finds", "finding", "{o}"),
     "fall": ("fall", "falls", "falling", "down"),
     "fallback": ("fall", "falls", "falling", "backwards"),
@@ -77,6 +77,16 @@ VERBS: Final = {
     "break": ("break", "breaks", "breaking", ""),
     "spill": ("spill", "spills", "spilling", ""),
     "cool": ("cool", "cools", "cooling", "down"),
+    "finish": ("finish", "finishes", "finishing", ""),
+    "show": ("show", "shows", "showing", "{o} to {t}"),
+    "clap": ("clap", "claps", "clapping", "for {o}"),
+    "play": ("play", "plays", "playing", "with {o}"),
+    "unwrap": ("unwrap", "unwraps", "unwrapping", "{o}"),
+    "fill": ("fill", "fills", "filling", "{o}"),
+    "sweep": ("sweep", "sweeps", "sweeping", "{t} with {o}"),
+    "answer": ("answer", "answers", "answering", "{o}"),
+    "knock": ("knock", "knocks", "knocking", "over {o}"),
+    "drop": ("drop", "drops", "dropping", "{o}"),
 }
 """By action: base form, third person, gerund, and what follows the verb."""
 
@@ -87,7 +97,10 @@ SPECIAL: Final = {
     ("brush", "toothbrush"): "{o} to clean {his} teeth",
     ("wash", "barsoap"): "{his} hands with {o}",
     ("sleep", "bed"): "in {o}",
+    ("drink", "bottle"): "from {o}",
     ("sit", "chair"): "down on {o}",
+    ("play", "guitar"): "{o}",
+    ("answer", "doorbell"): "the door",
 }
 """Words after the verb for certain objects."""
 
@@ -112,11 +125,45 @@ _NUMBERS: Final = (
 
 _WITHOUT_TARGET: Final = {
     "put": "{o} down", "putIn": "{o} away", "pour": "{o}", "wipe": "with {o}", "scrub": "with {o}", "give": "{o} away",
-    "say": "about {o}",
+    "say": "about {o}", "show": "{o}", "throw": "{o}", "sweep": "with {o}",
 }  # fmt: skip
 PHRASAL: Final = frozenset({"grab", "switchOn", "switchOff"})
 """Verbs whose particle may follow the object."""
 FORMS: Final = {"do": 0, "does": 1, "doing": 2}
+_PASTS: Final = {
+    "put": "put put", "sit": "sat sat", "lie": "lay lain", "stand": "stood stood", "sleep": "slept slept",
+    "wake": "woke woken", "drink": "drank drunk", "eat": "ate eaten", "hold": "held held", "cut": "cut cut",
+    "read": "read read", "write": "wrote written", "do": "did done", "shake": "shook shaken",
+    "throw": "threw thrown", "find": "found found", "fall": "fell fallen", "give": "gave given", "say": "said said",
+    "break": "broke broken", "ring": "rang rung", "run": "ran run", "tell": "told told", "make": "made made",
+    "sweep": "swept swept", "show": "showed shown", "spill": "spilled spilled", "take": "took taken",
+    "leave": "left left", "set": "set set", "get": "got got", "go": "went gone", "feel": "felt felt",
+    "have": "had had", "speak": "spoke spoken", "begin": "began begun", "come": "came come", "see": "saw seen",
+}  # fmt: skip
+"""Past tense and participle of verbs that English forms irregularly."""
+_DOUBLED: Final = frozenset("pop plug unplug hug drop rub mop stop squat jog clap".split())
+
+
+def past_of(verb: str) -> tuple[str, str]:
+    """Past tense and past participle of a base form: `("gave", "given")`."""
+    if verb in _PASTS:
+        past, participle = _PASTS[verb].split()
+        return past, participle
+    if verb.endswith("e"):
+        return f"{verb}d", f"{verb}d"
+    if verb.endswith("y") and verb[-2] not in "aeiou":
+        return f"{verb[:-1]}ied", f"{verb[:-1]}ied"
+    return (f"{verb}{verb[-1]}ed",) * 2 if verb in _DOUBLED else (f"{verb}ed",) * 2
+
+
+def _headed(heads: Sequence[str], form: str) -> str:
+    if form in FORMS:
+        return heads[FORMS[form]]
+    return past_of(heads[0])[form == "done"]
+
+
+SILENT: Final = frozenset({"boil", "pop", "ring", "break", "spill", "finish"})
+"""Changes that nobody does: their thing is the subject."""
 
 
 def noun(name: str) -> str:
@@ -151,7 +198,7 @@ def phrase(
         action: Action as in graphs, for example `putIn`.
         main: The object acted on.
         targets: Objects acted towards; only the first is named.
-        form: `do` (put), `does` (puts) or `doing` (putting).
+        form: `do` (put), `does` (puts), `doing` (putting), `did` (put) or `done` (put).
         pronouns: Words to use instead of an object's name, by object.
         names: What people are called, by person; `the person` by default.
         his: The possessive pronoun of whoever acts.
@@ -171,6 +218,8 @@ def phrase(
         "t": pronouns.get(target or "", names.get(target or "", noun(target or ""))),
         "his": his,
     }
+    if action in SILENT:
+        return _headed(heads, form)
     if target is not None:
         inside = class_of(target) in _IN
         called = pronouns.get(target)
@@ -179,18 +228,18 @@ def phrase(
     # A pronoun goes between the parts of a verb: "pick it up", "switch it on".
     if main in pronouns and (particle := re.fullmatch(r"(up|on|off) \{o\}", rest)) and action in PHRASAL:
         rest = f"{{o}} {particle[1]}"
-    return f"{heads[FORMS[form]]} {rest.format(**words)}".strip()
+    return f"{_headed(heads, form)} {rest.format(**words)}".strip()
 
 
 SPEECH: Final = {
     "greet": ("greet", "greets", "greeting", "{t}", "{t}"),
-    "ask": ("ask", "asks", "asking", "{t} for {o}", "{t} a question"),
+    "ask": ("ask", "asks", "asking", "{t} about {o}", "{t} a question"),
     "offer": ("offer", "offers", "offering", "{t} {o}", "{t} something"),
     "accept": ("say", "says", "saying", "yes to {t}", "yes to {t}"),
     "refuse": ("say", "says", "saying", "no to {t}", "no to {t}"),
     "thank": ("thank", "thanks", "thanking", "{t} for {o}", "{t}"),
     "apologise": ("apologise", "apologises", "apologising", "to {t}", "to {t}"),
-    "announce": ("tell", "tells", "telling", "{t} about {o}", "{t} the news"),
+    "announce": ("tell", "tells", "telling", "{t} about {o}", "{t} something"),
     "complain": ("complain", "complains", "complaining", "to {t} about {o}", "to {t}"),
     "praise": ("praise", "praises", "praising", "{o}", "{t}"),
     "comfort": ("say", "says", "saying", "something kind to {t}", "something kind to {t}"),
@@ -217,7 +266,7 @@ def speech_phrase(
     *heads, with_thing, without = SPEECH[act]
     words = {"t": names.get(listeners[0], noun(listeners[0])) if listeners else "somebody"}
     rest = without if about is None else with_thing
-    return f"{heads[FORMS[form]]} {rest.format(o=names.get(about or '', noun(about or '')), **words)}"
+    return f"{_headed(heads, form)} {rest.format(o=names.get(about or '', noun(about or '')), **words)}"
 
 
 def number(n: int) -> str:

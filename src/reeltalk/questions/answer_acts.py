@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.graph.phrases import VERBS
-from reeltalk.graph.vocabulary import ROOMS
+from reeltalk.graph.phrases import SILENT, SPEECH, VERBS
+from reeltalk.graph.vocabulary import PERSON, ROOMS
 from reeltalk.questions.answer_values import NOTHING, ReadValues, is_used, preposition
 from reeltalk.questions.answer_words import (
     PUNCTUATION,
@@ -45,8 +45,9 @@ class Act:
     @classmethod
     def of(cls, value: str) -> "Act":
         """Parse a value of a key, for example `put|mug|coffeetable`."""
-        action, *names = value.split("|")
-        return cls(action, names[0] if names and names[0] else None, tuple(names[1:]))
+        action, *names = (name for name in value.split("|"))
+        main, *targets = [name if name != PERSON else "" for name in names] or [""]
+        return cls(action, main or None, tuple(name for name in targets if name))
 
     @property
     def names(self) -> frozenset[str]:
@@ -149,6 +150,13 @@ def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[
         return bool(cues) and any(act.main in m.values for m in names_in(rest[cues[0] :], "noun", "room"))
     if act.action not in clause.verb.values:
         return False
+    if act.action in SILENT:
+        # "The kettle boils": the thing is the subject. "He breaks the vase" tells the same.
+        named = [values for values in (clause.subject, *clause.objects) if values]
+        return not named or act.main is None or any(act.main in values for values in named)
+    if act.action in SPEECH or act.action == "say":
+        named = [values for values in (*clause.objects, *(v for _, v in clause.places)) if values]
+        return not named or act.main is None or any(act.main in values for values in named)
     if clause.subject is not None and not clause.passive and act.main and clause.subject & {act.main}:
         return False
     said = [about if values is None else values for values in clause.objects]

@@ -12,6 +12,7 @@ from reeltalk.questions import answer_acts, answer_values
 from reeltalk.questions.answer_acts import BACKGROUND, Act, clauses_of, tells_act
 from reeltalk.questions.answer_values import NOTHING, ReadValues, numbers_in, preposition
 from reeltalk.questions.answer_words import (
+    CLOSED,
     Mention,
     answer_tokens,
     final_statement,
@@ -285,7 +286,7 @@ def _claim(part: str, words: list[str], nouns: Sequence[Mention], here: Sequence
     return alone or (bool(numbers_in(words)) and len(words) < 5) or _CLAIMS.search(part) is not None
 
 
-RULES: Final = "v1"
+RULES: Final = "v2"
 """Version of the rules; raised whenever they change."""
 UNREAD: Final = "no value read"
 """Prefix of the explanation if no value could be read."""
@@ -303,8 +304,10 @@ _READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], ReadValues]]]
     "order": answer_acts.read_order,
     "yes_no": read_yes_no,
     "refusal": read_refusal,
+    "utterance": answer_values.read_utterance,
+    **dict.fromkeys(CLOSED, answer_values.read_closed),
 }
-_PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal"})
+_PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal", "reply", "utterance"})
 """Types for which *no* inside an answer does not take anything back."""
 _ELSE: Final = re.compile(
     r"\bor (?:\w+ ){0,4}?(?:not|else|elsewhere|another|other|different)\b(?! (?:time|hand))|\bif not\b"

@@ -21,6 +21,7 @@ from reeltalk.questions.answer_words import (
     is_denied_before,
     lexicon,
     names_in,
+    normalise_answer,
     verbs_in,
 )
 from reeltalk.schema.dialogue import AnswerKey
@@ -389,6 +390,8 @@ def _is_lazy(tokens: Sequence[str], mention: Mention) -> bool:
 
 def read_person(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Read the person in an answer."""
+    if not {*key.values, *key.among} <= {value for values in lexicon().names["person"].values() for value in values}:
+        return _read_named(tokens, key)
     found = names_in(tokens, "person")
     known = [m for m in found if not is_denied_before(tokens, m)]
     known = [m for m in known if tokens[max(0, clause_start(tokens, m.start) - 1)] not in ("while", "whereas")] or known
@@ -410,6 +413,69 @@ def read_person(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     doing = [m for m in named if any(v.values & asked for v in verbs_in(tokens[m.end : clause_end(tokens, m.end)]))]
     # "The man picks it up, the woman watches."
     return compare_values([m.values for m in (doing or named)], key)
+
+
+def _read_named(tokens: list[str], key: AnswerKey) -> ReadValues:
+    """Read one of several people, by name or by looks that nobody else has."""
+    known = {tuple(answer_tokens(normalise_answer(words))): words for words in (*key.among, *key.also, *key.values)}
+    right = {*key.values, *key.also}
+    men = {words: next(iter(values)) for words, values in lexicon().names["person"].items() if len(values) == 1}
+    found: list[Mention] = []
+    at = 0
+    while at < len(tokens):
+        for length in range(min(LONGEST_DESCRIPTION, len(tokens) - at), 0, -1):
+            words = tuple(tokens[at : at + length])
+            name = known.get(words) or known.get((men.get(words, ""),))
+            if name is not None:
+                found.append(Mention("person", frozenset({name}), at, at + length))
+                at += length - 1
+                break
+        at += 1
+    standing = [m for m in found if not (is_denied_before(tokens, m) or is_denied_after(tokens, m, found))]
+    aside = ("while", "whereas", "not", "unlike")
+    standing = [m for m in standing if tokens[max(0, clause_start(tokens, m.start) - 1)] not in aside] or standing
+    said = tuple(dict.fromkeys(value for m in standing for value in m.values))
+    if any("or" in tokens[a.end : b.start] for a, b in itertools.pairwise(standing)) and not set(said) <= right:
+        return ReadValues(said, why="it leaves open which")
+    return ReadValues(said, right=bool(said) and set(said) <= right)
+
+
+LONGEST_DESCRIPTION: Final = 6
+"""Most words of a name or a description of a person."""
+
+
+def read_closed(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
+    """Read one of a few words: a feeling, a reply, day or evening, a size."""
+    wanted = {*key.values, *key.among}
+    found = [m for m in names_in(tokens, key.type) if m.values & wanted]
+    standing = [
+        m for m in found if not is_denied_before(tokens, m) and "un" not in tokens[max(0, m.start - 1) : m.start]
+    ]
+    if key.type == "reply":
+        # "No, she accepts": a verb tells more than *yes* or *no*.
+        standing = [m for m in standing if tokens[m.start] not in ("yes", "no")] or standing
+    if any("or" in tokens[a.end : b.start] for a, b in itertools.pairwise(standing)):
+        return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it leaves open which")
+    return compare_values([m.values & wanted for m in standing], key)
+
+
+LEAST_REPEATED: Final = 0.6
+"""Share of the words of an utterance that an answer must repeat."""
+_UNSPOKEN: Final = frozenset("the a an to is are i you it of and he she says said that".split())
+
+
+def read_utterance(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
+    """Read the words that somebody says: the most similar of those that are said in the video."""
+    told = {word for word in tokens if word not in PUNCTUATION}
+    shares = {}
+    for said in (*key.values, *key.also, *key.among):
+        words = {word for word in answer_tokens(normalise_answer(said)) if word not in PUNCTUATION}
+        words = words - _UNSPOKEN or words
+        shares[said] = len(words & told) / len(words)
+    best = max(shares, key=lambda said: (shares[said], said in key.values))
+    if shares[best] < LEAST_REPEATED:
+        return NOTHING
+    return ReadValues((best,), right=best in (*key.values, *key.also))
 
 
 _COMPARED: Final = re.compile(r"\b(?:earlier|before|previous|previously|first scene|prior)\b")

@@ -26,6 +26,8 @@ LONGEST_NAME: Final = 4
 """Most words of a name."""
 LONGEST_CLAUSE: Final = 40
 """Most words of a clause before or after a name that are read."""
+CLOSED: Final = ("feeling", "reply", "daytime", "size")
+"""Types of answers that are one of a few words."""
 PARTICLES: Final = frozenset("up down on off out away back over in".split())
 PUNCTUATION: Final = frozenset(".,;:!?()/")
 BEFORE_NOUNS: Final = frozenset("the a an his her their my your".split())
@@ -86,6 +88,7 @@ def lexicon() -> Lexicon:
             nouns.setdefault((*words[:-1], plural), set()).update(found)
     names = {"noun": nouns, "room": _listed(raw["rooms"]), "person": _listed(raw["people"])}
     names |= {"colour": _listed(raw["colours"]), "state": _listed(raw["states"])}
+    names |= {kind: _listed(raw[f"{kind}s" if kind != "reply" else "replies"]) for kind in CLOSED}
     names |= {"running": _listed(raw["running"]), "comparison": _listed(raw["comparisons"])}
     irregular = {base: forms.split() for base, forms in raw["forms"].items()}
     actions: dict[tuple[str, str | None], set[str]] = {}

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,8 +32,7 @@ PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 """
 _EVENTS: Final = """
 SELECT ?event ?graph ?position ?index
-  (CONCAT(REPLACE(STR(?action), "^.*/", ""), "|", COALESCE(?main_class, ""), COALESCE(CONCAT("|", ?target_class), ""))
-   AS ?signature)
+  (CONCAT(REPLACE(STR(?action), "^.*/", ""), "|", COALESCE(?main_class, "")) AS ?act) ?target_class
 WHERE {
   GRAPH ?graph { ?activity :hasEvent ?event . ?event :action ?action ; :situationBeforeEvent ?before .
     OPTIONAL { ?event :mainObject ?main .
@@ -46,7 +45,7 @@ WHERE {
       { SELECT DISTINCT ?activity WHERE { ?activity :hasEvent ?any } }
       OPTIONAL { ?earlier :nextActivity+ ?activity }
     } GROUP BY ?activity }
-} ORDER BY ?position ?index
+} ORDER BY ?position ?index STR(?target)
 """
 
 
@@ -71,7 +70,7 @@ def round_checks() -> Mapping[str, str]:
 FACTS: Final = "facts"
 """Key of a turn's `extra`: the facts that it tells beside the answer to its question, each with the `kind` of its query,
 its `params` and its `answer_key`."""
-_LITERAL: Final = frozenset({"signature", "part", "value", "class", "action", "colour"})
+_LITERAL: Final = frozenset({"signature", "part", "value", "class", "classes", "action", "colour"})
 _NUMBER: Final = frozenset({"event", "other", "boundary"})
 _NO_EVENT: Final = {"posture": "standing", "linked_posture": "standing"}
 """The answer if no event decides it."""
@@ -151,10 +150,14 @@ class Checker:
     def _rank(self) -> None:
         quad, node, literal = self._engine.Quad, self._engine.NamedNode, self._engine.Literal
         added = []
-        for rank, row in enumerate(self._query(_EVENTS)):
-            added.append(quad(row["event"], node(_RANK), literal(rank)))
-            added.append(quad(row["event"], node("urn:reeltalk:signature"), row["signature"]))
-            added.append(quad(row["graph"], node("urn:reeltalk:position"), row["position"]))
+        # An event with several targets has a row for each.
+        for rank, (event, rows) in enumerate(groupby(self._query(_EVENTS), key=lambda row: row["event"])):
+            first, *others = rows
+            targets = [row["target_class"].value for row in (first, *others) if row["target_class"] is not None]
+            signature = "|".join((first["act"].value, *targets))
+            added.append(quad(event, node(_RANK), literal(rank)))
+            added.append(quad(event, node("urn:reeltalk:signature"), literal(signature)))
+            added.append(quad(first["graph"], node("urn:reeltalk:position"), first["position"]))
         self._store.extend(added)
 
     def _query(self, text: str) -> Any:
@@ -174,7 +177,7 @@ class Checker:
             others = {name: value for name, value in params.items() if name != "person"}
             return self._of(str(params["person"])).answer(kind, others)
         text = (checks() | linked_checks() | round_checks())[kind]
-        for name, value in params.items():
+        for name, value in sorted(params.items(), key=lambda given: -len(given[0])):
             if name in _NUMBER:
                 term = str(int(str(value)))
             elif name in _LITERAL:

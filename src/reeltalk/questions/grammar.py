@@ -10,9 +10,11 @@ Cores and openings are divided among the splits, so no form of train occurs in t
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Final, NamedTuple
+
+from reeltalk.graph.phrases import past_of
 
 SPLITS: Final = ("train", "dev", "test")
 
@@ -236,8 +238,7 @@ def _clause(text: str) -> str | None:
         return f"whether {match[1]} {third_person(match[2])}{match[3]}"
     if match := re.match(rf"({_WH}) did ({_SUBJECT}) (?:(first|last) )?(\{{do\}}|\w+)(.*)$", text):
         often = f" {match[3]}" if match[3] else ""
-        past = past_tense(match[4])
-        return None if past is None else f"{match[1]} {match[2]}{often} {past}{match[5]}"
+        return None if match[4] == "{do}" else f"{match[1]} {match[2]}{often} {past_of(match[4])[0]}{match[5]}"
     if match := re.match(rf"({_WH}) ({_BE}) ({_SUBJECT})( .*)?$", text):
         return f"{match[1]} {match[3]} {match[2]}{match[4] or ''}"
     if match := re.match(rf"({_BE}) ({_SUBJECT})( .*)?$", text):
@@ -254,22 +255,3 @@ def third_person(verb: str) -> str:
     if verb.endswith(("s", "x", "ch", "sh", "o")):
         return f"{verb}es"
     return f"{verb[:-1]}ies" if verb.endswith("y") and verb[-2] not in "aeiou" else f"{verb}s"
-
-
-_PASTS: Final = {
-    "put": "put", "leave": "left", "take": "took", "do": "did", "set": "set", "get": "got", "find": "found",
-    "go": "went", "say": "said", "give": "gave", "feel": "felt", "make": "made", "have": "had", "speak": "spoke",
-    "tell": "told", "begin": "began", "come": "came", "see": "saw",
-}  # fmt: skip
-
-
-def past_tense(verb: str) -> str | None:
-    """The past tense of a base form; None for a slot."""
-    if verb.startswith("{"):
-        return None
-    return _PASTS.get(verb) or (f"{verb}d" if verb.endswith("e") else f"{verb}ed")
-
-
-def count_cores(forms: Sequence[str]) -> int:
-    """Number of cores with their alternatives."""
-    return sum(1 for core in forms for _ in alternatives(core))

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reeltalk.graph import phrases
-from reeltalk.graph.naming import look_of, pronoun_of
+from reeltalk.graph.naming import hair_colour, look_of, pronoun_of
 from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, is_person
+from reeltalk.graph.vocabulary import FEELINGS, OPPOSITES, ROOMS, class_of, is_person
 from reeltalk.schema.dialogue import AnswerKey, KeyType
 
 AnswerType = Literal[
-    "yes_no", "object", "place", "room", "count", "action", "colour", "choice", "seconds", "list", "refusal"
-]
+    "yes_no", "object", "place", "room", "count", "action", "colour", "choice", "seconds", "list", "refusal",
+    "person", "feeling", "utterance",
+]  # fmt: skip
 DISTRACTORS: Final = 3
 """Number of wrong options next to the right one."""
 GRABS: Final = frozenset({"grab"})
@@ -84,13 +85,20 @@ def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str
     Args:
         event: The event.
         story: Its story.
-        form: `do`, `does` or `doing`.
+        form: `do`, `does`, `doing`, `did` or `done`.
         pronouns: Words to use instead of an object's name, by object.
     """
     if event.speech_act is not None:
         return phrases.speech_phrase(event.speech_act, event.main, event.targets, form, names=story.called)
     his = POSSESSIVES[pronoun_of(story.attributes.get(event.agent or story.agent, ()))]
     return phrases.phrase(event.action, event.main, event.targets, form, pronouns, names=story.called, his=his)
+
+
+def clause_of(event: StoryEvent, story: Story) -> str:
+    """An event as a clause in the present: `Tom gives the mug to Anna`, `the kettle boils`."""
+    subject = event.agent if event.agent is not None else event.main
+    called = story.called.get(subject or "") or (phrases.noun(subject) if subject else "something")
+    return f"{called} {act_phrase(event, story, 'does')}"
 
 
 POSSESSIVES: Final = {"he": "his", "she": "her"}
@@ -158,6 +166,8 @@ SECONDS_OFF: Final = 0.25
 """Tolerance for lengths of time, as a share of the right value; at least one second."""
 ABSENT: Final = "absent"
 UNKNOWN: Final = "unknown"
+FEELING_WORDS: Final = FEELINGS | {"CALM": "calm"}
+"""Words for feelings, by state value."""
 
 
 def answer_key(question: Question, story: Story) -> AnswerKey:
@@ -202,7 +212,11 @@ def _words(act: str) -> str:
 
 
 def _action(act: str, story: Story, *about: str) -> AnswerKey:
-    acts = {event_key(event) for event in story.events} - {act}
+    told = {event_key(event): _told_act(event) for event in story.events if event.speech_act is not None}
+    if act in told:
+        right = tuple(dict.fromkeys(_told_act(event) for event in story.events if event_key(event) == act))
+        return AnswerKey(type="action", values=right[:1], also=right[1:], about=about)
+    acts = {event_key(event) for event in story.events} - {act, *told}
     same = tuple(sorted(other for other in acts if _words(other) == _words(act)))
     return AnswerKey(type="action", values=(act,), also=same, among=_others(acts, *same), about=about)
 
@@ -271,6 +285,65 @@ def _seconds(question: Question, *about: str) -> AnswerKey:
     return AnswerKey(type="seconds", values=(question.key,), tolerance=off, about=about)
 
 
+def _told_act(event: StoryEvent) -> str:
+    """An event as an act of a key; words that are said count by what they do."""
+    act = event_key(event)
+    return act if event.speech_act is None else "|".join([event.speech_act, *act.split("|")[1:]])
+
+
+def _told(question: Question, story: Story, event: StoryEvent) -> AnswerKey:
+    """The key of an event that an answer tells; no event with the same act is among the wrong ones."""
+    right, asked = _told_act(event), _told_act(_known(question, story))
+    others = {_told_act(other) for other in story.events if other.action not in ("walk", "stand", "turnTo")}
+    return AnswerKey(type="action", values=(right,), among=_others(others, right, asked), about=(asked,))
+
+
+def _person(question: Question, story: Story) -> AnswerKey:
+    """The key of a person: the name, and the looks that nobody else has."""
+    right = question.key
+    given = {question.slots.get(name) for name in ("who", "q")} - {story.called.get(right)}
+    rivals = [person for person in story.people if person != right and story.called[person] not in given]
+    return AnswerKey(
+        type="person",
+        values=(story.called[right],),
+        also=looks_of(right, story),
+        among=tuple(dict.fromkeys(word for other in rivals for word in (story.called[other], *looks_of(other, story)))),
+    )
+
+
+def looks_of(person: str, story: Story) -> tuple[str, ...]:
+    """Looks of a person that nobody else in the story has: `woman`, `red shirt`, `glasses`."""
+    own = set(_looks(story.attributes.get(person, ())))
+    others = {look for other in story.people if other != person for look in _looks(story.attributes.get(other, ()))}
+    return tuple(sorted(own - others))
+
+
+def _looks(values: Iterable[str]) -> list[str]:
+    words = []
+    for value in values:
+        part, _, what = value.partition("_")
+        if part in ("shirt", "trousers", "hair"):
+            words.append(f"{hair_colour(what) if part == 'hair' else what} {part}")
+        elif part == "pronoun":
+            words.append({"she": "woman", "he": "man"}[what])
+        elif value in ("glasses", "beard"):
+            words.append(value)
+    return words
+
+
+def _word(type_: KeyType, question: Question, values: Iterable[str], right: str) -> AnswerKey:
+    return AnswerKey(type=type_, values=(right,), among=_others(values, right))
+
+
+def _spoken(question: Question, story: Story) -> AnswerKey:
+    said = {event.says for event in story.events if event.says}
+    return AnswerKey(type="utterance", values=(question.key,), among=_others(said, question.key))
+
+
+def _light(question: Question, story: Story) -> AnswerKey:
+    return _word("daytime", question, ("day", "evening"), question.key)
+
+
 def _of(type_: KeyType, question: Question, *about: str) -> AnswerKey:
     return AnswerKey(type=type_, values=(question.key,), about=about)
 
@@ -278,6 +351,13 @@ def _of(type_: KeyType, question: Question, *about: str) -> AnswerKey:
 def _order(question: Question) -> AnswerKey:
     first, second = question.evidence
     return AnswerKey(type="order", values=(event_key(first),), among=(event_key(second),))
+
+
+def _which(question: Question) -> AnswerKey:
+    others = {option.split()[1] for option in question.distractors}
+    return AnswerKey(
+        type="colour", values=(question.key,), among=_others(others), about=(str(question.params["class"]),)
+    )
 
 
 def _refusal(why: str, *about: str) -> AnswerKey:
@@ -350,6 +430,51 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "why_room": lambda q, s: _action(q.key, s, *_walk(q, s)),
     "how_clean": _how_clean,
     "never_handled": lambda q, s: _refusal(ABSENT, str(q.params["class"])),
+    "who_does": _person,
+    "who_takes": _person,
+    "give_receiver": _person,
+    "give_giver": _person,
+    "give_thing": _object,
+    "meanwhile": lambda q, s: _told(q, s, q.evidence[1]),
+    "who_beside": _person,
+    "who_has": _person,
+    "who_first": _person,
+    "who_last": _person,
+    "who_most": _person,
+    "feels_after": lambda q, s: _word("feeling", q, FEELING_WORDS.values(), FEELING_WORDS[q.key]),
+    "feels_end": lambda q, s: _word("feeling", q, FEELING_WORDS.values(), FEELING_WORDS[q.key]),
+    "mood_changes": lambda q, s: _of("yes_no", q),
+    "why_feels": lambda q, s: _told(q, s, q.evidence[0]),
+    "makes_feel": _person,
+    "who_says": _person,
+    "says_to": _person,
+    "says_what": _spoken,
+    "offers_what": _object,
+    "asks_about": _object,
+    "talks_about": _object,
+    "why_says": lambda q, s: _told(q, s, q.evidence[0]),
+    "reply": lambda q, s: _word("reply", q, ("accept", "refuse"), q.key),
+    "towards": lambda q, s: _told(q, s, q.evidence[0]),
+    "whom": _person,
+    "daytime": _light,
+    "daytime_then": _light,
+    "which_colour": lambda q, s: _which(q),
+    "which_size": lambda q, s: _word("size", q, ("small", "large"), q.key),
+    "cause_of": lambda q, s: _told(q, s, q.evidence[0]),
+    "why_act": lambda q, s: _told(q, s, q.evidence[0]),
+    "effect_of": lambda q, s: _told(q, s, q.evidence[1]),
+    "would_happen": lambda q, s: _of("yes_no", q),
+    "would_place": _place,
+    "would_state": _state,
+    "state_start": _state,
+    "same_place": lambda q, s: _of("yes_no", q, f"put|{_thing(q)}", _thing(q)),
+    "at_hand": lambda q, s: _of("yes_no", q, f"grab|{_thing(q)}", _thing(q)),
+    "common_sense": _object,
+    "longer": lambda q, s: _order(q),
+    "vessel": _object,
+    "fills_with": lambda q, s: _object(q, s, _thing(q)),
+    "comes_by": lambda q, s: _told(q, s, q.evidence[0]),
+    "false_person": lambda q, s: _refusal(ABSENT, str(q.params["signature"]).split("|")[1]),
     "opinion": lambda q, s: _refusal(UNKNOWN, event_key(_known(q, s))),
     "unknown_person": lambda q, s: _refusal(UNKNOWN),
 }

@@ -14,6 +14,16 @@ from reeltalk.graph import phrases
 from reeltalk.graph.naming import attribute_of, hair_colour
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, plain_name
+from reeltalk.questions.causes import (
+    causes,
+    changes,
+    comes_by,
+    common_knowledge,
+    false_premises,
+    lengths_compared,
+    means,
+    otherwise,
+)
 from reeltalk.questions.question import (
     DISTRACTORS,
     GRABS,
@@ -34,6 +44,18 @@ from reeltalk.questions.question import (
     other_objects,
     person_slots,
     thing_words,
+)
+from reeltalk.questions.together import (
+    at_the_same_time,
+    comparisons,
+    dealings,
+    feelings,
+    gifts,
+    lights,
+    talk,
+    whereabouts,
+    which_of_several,
+    who_acts,
 )
 
 
@@ -744,7 +766,7 @@ def questions(story: Story, *, seed: int = 0) -> list[Question]:
         if own.events:
             made = (question for maker in _OF_A_PERSON for question in maker(own, draw))
             found += [ask_of_person(question, person, story) for question in made]
-    return found + [question for maker in _OF_THE_STORY for question in maker(story, draw)]
+    return found + [question for maker in (*_OF_THE_STORY, *_OF_SEVERAL) for question in maker(story, draw)]
 
 
 def ask_of_person(question: Question, person: str, story: Story) -> Question:
@@ -776,6 +798,30 @@ _OF_A_PERSON: Final = (
     cleaning,
     lengths_of_acts,
     uses,
+    means,
+    lengths_compared,
     refusals,
 )
-_OF_THE_STORY: Final = (looks_and_states, people_counted, length_of_the_video)
+_OF_THE_STORY: Final = (
+    looks_and_states,
+    people_counted,
+    length_of_the_video,
+    which_of_several,
+    lights,
+    causes,
+    changes,
+    common_knowledge,
+)
+_OF_SEVERAL: Final = (
+    who_acts,
+    gifts,
+    at_the_same_time,
+    whereabouts,
+    comparisons,
+    feelings,
+    talk,
+    dealings,
+    otherwise,
+    comes_by,
+    false_premises,
+)

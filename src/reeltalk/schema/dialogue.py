@@ -40,7 +40,7 @@ class TurnRubric(Record):
 
 KeyType = Literal[
     "room", "object", "place", "colour", "state", "count", "seconds", "comparison", "yes_no", "order", "action",
-    "person", "refusal",
+    "person", "refusal", "feeling", "utterance", "reply", "daytime", "size",
 ]  # fmt: skip
 """The type of the answer."""
 
@@ -58,10 +58,13 @@ class AnswerKey(Record):
 
     `room`, `object`, `place`: classes; a right answer names all of them. `colour`: a word. `state`: `on`, `off`,
     `open`, `closed`, `sitting`, `lying`, `standing`. `count`, `seconds`: a number. `comparison`: `more`, `fewer`, `as
-    many`. `yes_no`: `yes` or `no`. `order`, `action`: an act. `person`: a word, such as `man`. `refusal`: `absent` for
+    many`. `yes_no`: `yes` or `no`. `order`, `action`: an act. `person`: a name, or a word such as `man`.
+    `feeling`: `happy`, `sad`, `angry`, `surprised`, `calm`. `utterance`: the words that are said. `reply`: `accept` or
+    `refuse`. `daytime`: `day` or `evening`. `size`: `small` or `large`. `refusal`: `absent` for
     things that are not in the video, `unknown` for facts that it does not show."""
     also: tuple[Name, ...] = ()
-    """Values of the same type, each of which is right in place of `values`."""
+    """Values of the same type, each of which is right in place of `values`. For `person`, looks that fit nobody else,
+    such as `red shirt`."""
     among: tuple[Name, ...] = ()
     """Wrong values that could be confused with the right one: the other choices, or other things in the video."""
     about: tuple[Name, ...] = ()

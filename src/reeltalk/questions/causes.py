@@ -1,0 +1,422 @@
+"""Questions about causes, what would have been otherwise, changes, comparisons, common knowledge and false premises."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from reeltalk.graph import phrases
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, is_person
+from reeltalk.questions.question import (
+    DISTRACTORS,
+    GRABS,
+    LASTING,
+    PLACINGS,
+    STATE_WORDS,
+    Question,
+    act_phrase,
+    clause_of,
+    distinct_events,
+    event_key,
+    event_slots,
+    object_slots,
+    objects_of,
+    only_object,
+    other_objects,
+    thing_words,
+)
+from reeltalk.questions.together import FEELING_OF, about_person
+
+UNTOLD_PLACES: Final = frozenset({"character", "floor"})
+_MECHANICAL: Final = frozenset({"boil", "pop", "ring", "break", "spill", "cool", "finish"})
+"""Changes that nobody does."""
+
+
+def _clauses(story: Story, *without: str, draw: random.Random) -> tuple[str, ...]:
+    texts = {clause_of(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
+    wrong = sorted(texts - set(without))
+    return tuple(draw.sample(wrong, DISTRACTORS)) if len(wrong) >= DISTRACTORS else ()
+
+
+def causes(story: Story, draw: random.Random) -> Iterator[Question]:
+    """What makes something happen, what follows from an act, and why somebody acts."""
+    effects = Counter(event.cause for event in story.events if event.cause is not None)
+    same = Counter((event.agent, event.action, event.main, event.targets) for event in story.events)
+    for event in story.events:
+        if event.cause is None or same[event.agent, event.action, event.main, event.targets] > 1:
+            continue
+        cause = story.events[event.cause]
+        why, effect = clause_of(cause, story), clause_of(event, story)
+        base = Question(
+            kind="",
+            key=event_key(cause),
+            answer_type="action",
+            params={"event": event.order},
+            slots={"why": why, "effect": effect, "option": why},
+            evidence=(cause, event),
+            focus_object=only_object(cause),
+            focus_event=cause.order,
+            focus_person=cause.agent,
+            distractors=_clauses(story, why, effect, draw=draw),
+        )
+        if event.action in _MECHANICAL:
+            yield replace(base, kind="cause_of")
+        elif event.agent is not None and event.action not in FEELING_OF and event.action != "say":
+            option = {"option": f"because {why}"}
+            made = replace(
+                base,
+                kind="why_act",
+                slots={**base.slots, **event_slots(event, story), **option},
+                distractors=tuple(f"because {text}" for text in base.distractors),
+            )
+            yield about_person(made, event.agent, story, focus=cause.agent or event.agent)
+        if effects[event.cause] == 1 and event.action in _MECHANICAL and cause.agent is not None:
+            made = replace(
+                base,
+                kind="effect_of",
+                key=event_key(event),
+                params={"event": cause.order},
+                slots=event_slots(cause, story) | {"effect": effect, "option": effect},
+                focus_object=only_object(event),
+                focus_event=event.order,
+                distractors=_clauses(story, why, effect, draw=draw),
+            )
+            yield about_person(made, cause.agent, story)
+
+
+def otherwise(story: Story, draw: random.Random) -> Iterator[Question]:
+    """What would have been if an act had not happened, where the graphs know it."""
+    for part, graph in enumerate(story.graphs):
+        by_index = {event.index: event for event in story.events if event.part == part}
+        prevented: dict[int, set[int]] = defaultdict(set)
+        for told in graph.counterfactuals:
+            prevented[told.event] |= {int(told.outcome.split()[0])} if told.aspect == "happens" else set()
+        for without, gone in sorted(prevented.items()):
+            left_out = by_index.get(without)
+            if left_out is None or left_out.agent is None:
+                continue
+            for index, event in by_index.items():
+                effect = event.cause is not None and story.events[event.cause].part == part
+                if index <= without or not (event.action in _MECHANICAL or event.action in FEELING_OF) or not effect:
+                    continue
+                happens = index not in gone
+                made = Question(
+                    kind="would_happen",
+                    key="yes" if happens else "no",
+                    answer_type="yes_no",
+                    params={"event": left_out.order, "other": event.order},
+                    slots=_without(left_out, story) | {"had": _had_happened(event, story)},
+                    evidence=(left_out, event),
+                    focus_object=only_object(left_out),
+                    focus_event=left_out.order,
+                )
+                yield about_person(made, left_out.agent, story)
+        for told in graph.counterfactuals:
+            left_out = by_index.get(told.event)
+            if left_out is None or left_out.agent is None:
+                continue
+            if told.aspect == "place" and class_of(told.outcome.split()[1]) not in UNTOLD_PLACES | ROOMS:
+                kind, support = told.outcome.split()
+                place = phrases.place_phrase(support, inside=kind == "inside")
+                made = Question(
+                    kind="would_place",
+                    key=support,
+                    answer_type="place",
+                    params={"event": left_out.order, "object": told.name},
+                    slots=object_slots(told.name, story)
+                    | _without(left_out, story)
+                    | {"place": place, "option": place},
+                    evidence=(left_out,),
+                    focus_object=told.name,
+                    focus_event=left_out.order,
+                )
+                yield about_person(made, left_out.agent, story)
+            elif told.aspect == "state" and told.outcome in OPPOSITES and told.outcome in STATE_WORDS:
+                word, other = STATE_WORDS[told.outcome], STATE_WORDS[OPPOSITES[told.outcome]]
+                a, b = sorted((word, other), key=lambda _: draw.random())
+                made = Question(
+                    kind="would_state",
+                    key=told.outcome,
+                    answer_type="choice",
+                    params={"event": left_out.order, "object": told.name},
+                    slots=object_slots(told.name, story)
+                    | _without(left_out, story)
+                    | {"a": a, "b": b, "state": word, "option": word},
+                    evidence=(left_out,),
+                    focus_object=told.name,
+                    focus_event=left_out.order,
+                    distractors=(other,),
+                )
+                yield about_person(made, left_out.agent, story)
+
+
+def _without(event: StoryEvent, story: Story) -> dict[str, str]:
+    """Slots for an event that is thought away: `had not switched on the kettle`."""
+    return {"undone": act_phrase(event, story, "done"), "did": act_phrase(event, story, "did")}
+
+
+def _had_happened(event: StoryEvent, story: Story) -> str:
+    """The subject and the participle: `the kettle {} boiled`, for *would have* to stand in between."""
+    subject = story.called[event.agent] if event.agent is not None else thing_words(event.main or "", story)
+    return f"{subject} have {act_phrase(event, story, 'done')}"
+
+
+def changes(story: Story, draw: random.Random) -> Iterator[Question]:
+    """The state of things at the beginning, and if they are in the same place at the end."""
+    for name in objects_of(story):
+        shown = tuple(event for event in story.events if event.main == name)
+        for a, b in (("ON", "OFF"), ("OPEN", "CLOSED")):
+            began = [value for value in _values_at_start(story, name) if value in (a, b)]
+            ever = {v for graph in story.graphs for values in graph.values.get(name, {}).values() for v in values}
+            if len(began) == 1 and {a, b} <= ever and shown:
+                word = STATE_WORDS[began[0]]
+                first, second = sorted((STATE_WORDS[a], STATE_WORDS[b]), key=lambda _: draw.random())
+                yield Question(
+                    kind="state_start",
+                    key=began[0],
+                    answer_type="choice",
+                    params={"object": name, "value": a},
+                    slots=object_slots(name, story) | {"a": first, "b": second, "state": word, "option": word},
+                    evidence=(shown[0],),
+                    anchor=name,
+                    focus_object=name,
+                    distractors=(STATE_WORDS[OPPOSITES[began[0]]],),
+                )
+        moves = [event for event in shown if event.action in GRABS | PLACINGS or event.action == "give"]
+        if not moves:
+            continue
+        before, after = story.support_before(moves[0], name), story.support_after(moves[-1], name)
+        if before is None or after is None or {class_of(before[0])} & UNTOLD_PLACES or class_of(after[0]) == "floor":
+            continue
+        yield Question(
+            kind="same_place",
+            key="yes" if before[0] == after[0] else "no",
+            answer_type="yes_no",
+            params={"object": name},
+            slots=object_slots(name, story),
+            evidence=(moves[0], moves[-1]) if len(moves) > 1 else (moves[0],),
+            anchor=name,
+            focus_object=name,
+        )
+        if class_of(after[0]) in UNTOLD_PLACES or is_person(after[0]):
+            continue
+        closed = "CLOSED" in story.graphs[moves[-1].part].values_at(after[0], moves[-1].index + 1)
+        later = [event for event in story.events if event.main == after[0] and event.order > moves[-1].order]
+        if after[1] and not later:
+            yield Question(
+                kind="at_hand",
+                key="no" if closed else "yes",
+                answer_type="yes_no",
+                params={"object": name},
+                slots=object_slots(name, story) | {"place": phrases.place_phrase(after[0], inside=True)},
+                evidence=(moves[-1],),
+                anchor=name,
+                focus_object=name,
+            )
+        elif not after[1]:
+            yield Question(
+                kind="at_hand",
+                key="yes",
+                answer_type="yes_no",
+                params={"object": name},
+                slots=object_slots(name, story) | {"place": phrases.place_phrase(after[0], inside=False)},
+                evidence=(moves[-1],),
+                anchor=name,
+                focus_object=name,
+            )
+
+
+def _values_at_start(story: Story, name: str) -> tuple[str, ...]:
+    graph = next((graph for graph in story.graphs if name in graph.values), None)
+    return graph.values_at(name, 0) if graph is not None else ()
+
+
+KNOWN_FACTS: Final = {
+    "can be eaten": "apple cupcake breadslice salmon carrot cereal cake cookie sandwich banana chips",
+    "can be drunk": "milk juice wine",
+    "breaks most easily if it falls": "waterglass wineglass vase",
+    "has to be kept cool": "milk salmon",
+    "is made for reading": "book magazine",
+    "is used for cleaning": "washingsponge broom papertowel",
+    "is used for washing oneself": "barsoap towel",
+    "needs a battery": "cellphone remotecontrol",
+    "makes music": "guitar radio",
+    "is a toy": "teddybear ball boardgame",
+    "is good for the muscles": "dumbbell",
+    "is sharp": "cutleryknife",
+    "is worn on the feet": "slippers",
+    "keeps one warm in bed": "blanket",
+    "helps plants to grow": "wateringcan",
+}
+"""What people know about classes of things, and the classes of which it is so."""
+_DOUBTFUL: Final = {
+    "can be drunk": "mug bottle",
+    "breaks most easily if it falls": "mug plate dishbowl bottle photoframe cellphone",
+    "has to be kept cool": "juice cake wine",
+    "is made for reading": "photoalbum notes paper cellphone",
+    "is used for cleaning": "towel barsoap",
+    "is used for washing oneself": "washingsponge facecream",
+    "keeps one warm in bed": "pillow towel",
+    "makes music": "cellphone doorbell",
+    "is a toy": "balloon guitar",
+}
+"""Classes of which people may disagree."""
+
+
+def common_knowledge(story: Story, draw: random.Random) -> Iterator[Question]:
+    """Which of the things that somebody takes has a property that everybody knows."""
+    taken = sorted({event.main for event in story.events if event.action in GRABS and event.main})
+    if len(taken) < 3:
+        return
+    for fact, listed in KNOWN_FACTS.items():
+        kinds, doubtful = listed.split(), _DOUBTFUL.get(fact, "").split()
+        fits = [name for name in taken if class_of(name) in kinds]
+        if len({class_of(name) for name in fits}) != 1 or any(class_of(name) in doubtful for name in taken):
+            continue
+        name = fits[0]
+        shown = tuple(event for event in story.events if event.action in GRABS and event.main == name)
+        yield Question(
+            kind="common_sense",
+            key=class_of(name),
+            answer_type="object",
+            params={"classes": listed},
+            slots=object_slots(name, story) | {"fact": fact, "option": phrases.noun(name)},
+            evidence=shown,
+            focus_object=name if len(fits) == 1 else None,
+            distractors=other_objects(story, name, draw=draw),
+        )
+
+
+def lengths_compared(story: Story, draw: random.Random) -> Iterator[Question]:
+    """Which of two acts of a person takes longer."""
+    acts = [event for event in distinct_events(story) if event.action in LASTING | {"drink", "eat", "wipe", "scrub"}]
+    pairs = [(a, b) for n, a in enumerate(acts) for b in acts[n + 1 :] if a.interval is not None and b.interval]
+    for one, other in draw.sample(pairs, min(len(pairs), 3)):
+        assert one.interval is not None
+        assert other.interval is not None
+        longer, shorter = (one, other) if one.interval.duration_s > other.interval.duration_s else (other, one)
+        assert longer.interval is not None
+        assert shorter.interval is not None
+        if longer.interval.duration_s < LONGER * shorter.interval.duration_s:
+            continue
+        a, b = (one, other) if draw.random() < 0.5 else (other, one)
+        words = {event.order: act_phrase(event, story, "doing") for event in (a, b)}
+        yield Question(
+            kind="longer",
+            key=event_key(longer),
+            answer_type="choice",
+            params={"event": a.order, "other": b.order},
+            slots={"doing": words[a.order], "other": words[b.order], "first": words[longer.order]}
+            | {"option": words[longer.order]},
+            evidence=(longer, shorter),
+            distractors=(words[shorter.order],),
+        )
+
+
+LONGER: Final = 1.4
+"""Least ratio of two lengths that are compared."""
+VESSELS: Final = frozenset({"mug", "waterglass", "wineglass", "bottle"})
+
+
+def means(story: Story, draw: random.Random) -> Iterator[Question]:
+    """From what somebody drinks or pours, and in what way a person comes by a thing."""
+    drinks = {event.main for event in story.events if event.action == "drink" and event.main}
+    if len(drinks) == 1:
+        (name,) = drinks
+        shown = tuple(event for event in story.events if event.action == "drink")
+        if class_of(name) in VESSELS:
+            yield Question(
+                kind="vessel",
+                key=name,
+                answer_type="object",
+                params={},
+                slots=object_slots(name, story) | {"option": thing_words(name, story)},
+                evidence=shown,
+                focus_object=name,
+                focus_event=shown[0].order if len(shown) == 1 else None,
+                distractors=other_objects(story, name, draw=draw),
+            )
+    pours: dict[str, set[str]] = defaultdict(set)
+    for event in story.events:
+        if event.action == "pour" and event.main and event.targets:
+            pours[event.targets[0]].add(event.main)
+    for target, mains in sorted(pours.items()):
+        if len(mains) != 1:
+            continue
+        (name,) = mains
+        yield Question(
+            kind="fills_with",
+            key=name,
+            answer_type="object",
+            params={"object": target},
+            slots=object_slots(name, story) | {"t": thing_words(target, story), "option": thing_words(name, story)},
+            evidence=tuple(e for e in story.events if e.action == "pour" and target in e.targets),
+            anchor=target,
+            focus_object=name,
+            distractors=other_objects(story, name, target, draw=draw),
+        )
+
+
+def comes_by(story: Story, draw: random.Random) -> Iterator[Question]:
+    """How somebody gets a thing: by taking it, or from somebody else."""
+    for person in story.people:
+        ways: dict[str, list[StoryEvent]] = defaultdict(list)
+        for event in story.events:
+            taken = event.action in GRABS and event.agent == person
+            if event.main is not None and (taken or (event.action == "give" and person in event.targets)):
+                ways[event.main].append(event)
+        for name, events in sorted(ways.items()):
+            if len(events) != 1:
+                continue
+            (event,) = events
+            it = "them" if phrases.is_plural(name) else "it"
+            pronouns = {name: it, person: _HIM_HER[_pronoun(story, person)]}
+            how = f"{story.called[event.agent or '']} {act_phrase(event, story, 'does', pronouns)}"
+            made = Question(
+                kind="comes_by",
+                key=event_key(event),
+                answer_type="action",
+                params={"event": event.order},
+                slots=object_slots(name, story) | {"way": how},
+                evidence=(event,),
+                anchor=name,
+                focus_object=name,
+                focus_event=event.order,
+            )
+            yield about_person(made, person, story, focus=event.agent)
+
+
+_HIM_HER: Final = {"he": "him", "she": "her"}
+
+
+def _pronoun(story: Story, person: str) -> str:
+    return "she" if "pronoun_she" in story.attributes.get(person, ()) else "he"
+
+
+def false_premises(story: Story, draw: random.Random) -> Iterator[Question]:
+    """Questions that take for granted what only somebody else does."""
+    events = [
+        event
+        for event in distinct_events(story)
+        if event.agent is not None and not event.targets and event.action not in ("turnTo", "say", "walk")
+        and event.main is not None and class_of(event.main) not in ROOMS and not is_person(event.main)
+    ]  # fmt: skip
+    found = []
+    for event in events:
+        for person in story.people:
+            acts = {(other.action, class_of(other.main or "")) for other in story.of(person).events}
+            if person != event.agent and (event.action, class_of(event.main or "")) not in acts:
+                found.append((event, person))
+    for event, person in draw.sample(found, min(len(found), 4 * len(story.people))):
+        made = Question(
+            kind="false_person",
+            key="refusal",
+            answer_type="refusal",
+            params={"signature": event_key(event), "object": person},
+            slots=event_slots(event, story)
+            | object_slots(event.main or "", story)
+            | {"p": story.called[event.agent or ""]},
+        )
+        yield about_person(made, person, story, focus=event.agent)
