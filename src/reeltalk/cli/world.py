@@ -124,11 +124,10 @@ def play(
     refuse_existing(out, overwrite=overwrite)
     built = _house(house)
     commands = read_program(read_text(program), file=program)
-    acting = sorted({name for command in commands for name in command.people})
-    if len(acting) > len(built.people):
-        raise SettingError(f"{program} needs {len(acting)} people and a house has {len(built.people)}")
+    count = max(int(name.removeprefix("character")) for command in commands for name in command.people)
+    if count > len(built.people):
+        raise SettingError(f"{program} needs {count} people and a house has {len(built.people)}")
     room_name = next(name for name, r in built.rooms.items() if r.class_name == room)
-    count = max(int(name.removeprefix("character")) for name in acting)
     start = begin(built, [room_name] * count)
     steps = carry_out(built, commands, start)
     camera = Camera(

@@ -20,7 +20,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
 
 HANDLED: Final = frozenset({"grab", "give", "put", "drop", "show", "drink", "eat", "read", "play", "wipe", "fold"})
-"""Actions whose object is seen while they are done."""
+"""Actions whose object is seen at some time while they are done; something may be in front of it at others."""
 BESIDE: Final = frozenset({"drink", "eat", "read", "show"})
 """Actions during which the object is in a hand."""
 NEAR: Final = 0.12
@@ -106,9 +106,13 @@ def _facts(
     if event.agent is not None:
         facts.append(("actor", said, None if event.agent in seen else f"only {sorted(people)} are in the picture"))
     if event.action in HANDLED and event.main is not None and class_of(event.main) != "floor":
-        shown = event.main in seen
+        begun, ended = (
+            bisect.bisect_left(times, event.interval.start_s),
+            bisect.bisect_right(times, event.interval.end_s),
+        )
+        shown = any(event.main in boxes[time_s] for time_s in times[begun:ended])
         facts.append(("thing", said, None if shown else f"{event.main} is not in the picture"))
-        if shown and event.action in BESIDE and event.agent is not None and event.agent in seen:
+        if event.main in seen and event.action in BESIDE and event.agent is not None and event.agent in seen:
             thing, holder = seen[event.main].box, seen[event.agent].box
             middle = (thing.left + thing.right) / 2
             beside = holder.left - NEAR <= middle <= holder.right + NEAR

@@ -365,6 +365,18 @@ def test_a_program_of_ones_own_is_played(tmp_path: Path, capsys: pytest.CaptureF
     assert "<fridge> (" in capsys.readouterr().out
 
 
+def test_a_program_of_two_people_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sofa = build_house(1).of_class("sofa")[0].name
+    lines = [f"<char0> [WALK] <sofa> ({sofa[4:]})", f"<char1> [WALK] <sofa> ({sofa[4:]})", "<char1> [JUMP]"]
+    (tmp_path / "two.txt").write_text("\n".join([*lines, '<char0> [SAY] <character> (2) "praise: Well done!"']))
+    command = ["world", "play", str(tmp_path / "two.txt"), "--width-px", "320", "--fps", "2"]
+    assert run([*command, "--out", str(tmp_path / "two.mp4")]) == 0
+    assert "4 steps" in capsys.readouterr().out
+    (tmp_path / "two.txt").write_text("<char3> [JUMP]\n")
+    assert run([*command, "--out", str(tmp_path / "three.mp4")]) == 2
+    assert "4 people" in capsys.readouterr().err
+
+
 def test_full_graphs_are_exported_and_curated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["world", "play", "--house", "2", "--graphs", str(tmp_path / "full")]) == 0
     assert run(["graph", "curate", str(tmp_path / "full"), "--released", "--out", str(tmp_path / "curated")]) == 0
