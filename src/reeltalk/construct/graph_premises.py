@@ -18,7 +18,6 @@ from reeltalk.questions.question import (
     Question,
     act_phrase,
     event_slots,
-
     objects_of,
     person_slots,
     story_of,

@@ -32,8 +32,7 @@ PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 """
 _EVENTS: Final = """
 SELECT ?event ?graph ?position ?index
-  (CONCAT(REPLACE(STR(?action), "^.*/", ""), "|", COALESCE(?main_class, ""), COALESCE(CONCAT("|", ?target_class), ""))
-   AS ?signature)
+  (CONCAT(REPLACE(STR(?action), "^.*/", ""), "|", COALESCE(?main_class, "")) AS ?act) ?target ?target_class
 WHERE {
   GRAPH ?graph { ?activity :hasEvent ?event . ?event :action ?action ; :situationBeforeEvent ?before .
     OPTIONAL { ?event :mainObject ?main .
@@ -46,7 +45,7 @@ WHERE {
       { SELECT DISTINCT ?activity WHERE { ?activity :hasEvent ?any } }
       OPTIONAL { ?earlier :nextActivity+ ?activity }
     } GROUP BY ?activity }
-} ORDER BY ?position ?index
+} ORDER BY ?position ?index ?target
 """
 
 
@@ -69,8 +68,8 @@ def round_checks() -> Mapping[str, str]:
 
 
 FACTS: Final = "facts"
-"""Key of a turn's `extra`: the facts that it tells beside the answer to its question, each with the `kind` of its query,
-its `params` and its `answer_key`."""
+"""Key of a turn's `extra`: the facts that it tells beside the answer to its question, each with the `kind` of its
+query, its `params` and its `answer_key`."""
 _LITERAL: Final = frozenset({"signature", "part", "value", "class", "classes", "action", "colour"})
 _NUMBER: Final = frozenset({"event", "other", "boundary"})
 _NO_EVENT: Final = {"posture": "standing", "linked_posture": "standing"}
@@ -150,11 +149,15 @@ class Checker:
 
     def _rank(self) -> None:
         quad, node, literal = self._engine.Quad, self._engine.NamedNode, self._engine.Literal
-        added = []
-        for rank, row in enumerate(self._query(_EVENTS)):
-            added.append(quad(row["event"], node(_RANK), literal(rank)))
-            added.append(quad(row["event"], node("urn:reeltalk:signature"), row["signature"]))
+        added, signatures = [], dict[Any, str]()
+        for row in self._query(_EVENTS):
+            # An event with several targets has several rows.
+            target = "" if row["target_class"] is None else f"|{row['target_class'].value}"
+            signatures[row["event"]] = signatures.get(row["event"], row["act"].value) + target
             added.append(quad(row["graph"], node("urn:reeltalk:position"), row["position"]))
+        for rank, (event, signature) in enumerate(signatures.items()):
+            added.append(quad(event, node(_RANK), literal(rank)))
+            added.append(quad(event, node("urn:reeltalk:signature"), literal(signature)))
         self._store.extend(added)
 
     def _query(self, text: str) -> Any:
@@ -173,7 +176,7 @@ class Checker:
         if "person" in params:
             others = {name: value for name, value in params.items() if name != "person"}
             return self._of(str(params["person"])).answer(kind, others)
-        text = (checks() | linked_checks() | round_checks())[kind]
+        text = {**checks(), **linked_checks(), **round_checks()}[kind]
         for name, value in sorted(params.items(), key=lambda given: -len(given[0])):
             if name in _NUMBER:
                 term = str(int(str(value)))
