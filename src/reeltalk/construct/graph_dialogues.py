@@ -40,6 +40,7 @@ from reeltalk.construct.linting import TASK_LABEL
 from reeltalk.construct.round_forms import round_forms, texts_of, texts_of_split
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.checking import FACTS
 from reeltalk.questions.question import ABSENT, Question, act_phrase
 from reeltalk.questions.questions import questions
@@ -73,6 +74,8 @@ ELSE: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suit
 """Wrong values for a story with too few things to choose one from. No house contains these."""
 REFERRING_SHARE: Final = 0.6
 """Least share of the rounds of an object-reference dialogue whose words have several candidates."""
+MOST_OF_A_SORT: Final = {"other person": 2, "that": 2}
+"""Most rounds of a dialogue that refer in the same way, for ways that would grow tiresome."""
 FOLLOW_UP_SHARE: Final = 0.4
 """Probability that a round refers to the one before if it can, in the other tasks."""
 LEAST_DISTANCE: Final = 3
@@ -96,6 +99,7 @@ class DialogueMaker:
         shown: Indices of the activities that the dialogue may ask about, if the story contains more than those.
         earlier: Those of them that belong to the earlier of two scenes.
         objects: Objects that a cross-scene dialogue prefers to ask about.
+        balance: The answers chosen so far; `asked` holds those to count.
     """
 
     def __init__(
@@ -107,6 +111,7 @@ class DialogueMaker:
         shown: frozenset[int] | None = None,
         earlier: frozenset[int] = frozenset(),
         objects: frozenset[str] = frozenset(),
+        balance: AnswerBalance | None = None,
     ) -> None:
         self.part, self.split, self.shown, self.earlier = part, split, shown, earlier
         last = part.clips[max(shown)].interval if shown else None
@@ -116,7 +121,9 @@ class DialogueMaker:
             q for q in questions(self.story, seed=self.draw.getrandbits(32)) if q.kind not in LEFT_OUT | REFUSALS
         ]
         self.pool = [q for q in self.universe if not is_guessable(q) and self._is_shown(q)]
-        self.draw.shuffle(self.pool)
+        wanted = balance.weights(self.pool, self.story, split) if balance else [1.0] * len(self.pool)
+        drawn = [(self.draw.random() ** (1 / want), q) for want, q in zip(wanted, self.pool, strict=True) if want > 0]
+        self.pool = [question for _, question in sorted(drawn, key=lambda one: -one[0])]
         # Questions about the shared objects come first; the sort is stable.
         self.pool.sort(key=lambda q: not objects & _objects_of(q))
         self._reset()
@@ -144,6 +151,11 @@ class DialogueMaker:
     def material(self) -> int:
         """Number of questions that need no earlier turn. The more, the more suitable the part."""
         return sum(bool(form_of(question.kind).forms) for question in self.pool)
+
+    @property
+    def asked(self) -> tuple[Question, ...]:
+        """The questions of the dialogue."""
+        return tuple(self._asked)
 
     def _is_shown(self, question: Question) -> bool:
         if self.shown is None:
@@ -311,6 +323,7 @@ class DialogueMaker:
                     for one in descriptions(question, last, self._listed, self.story, self.universe)
                 ]
         kinds = Counter(q.kind for q in self._asked)
+        options = [o for o in options if self._sorts[o[0]] < MOST_OF_A_SORT.get(o[0], 4) and kinds[o[1].kind] < 2]
         self.draw.shuffle(options)
         options.sort(key=lambda o: (self._sorts[o[0]], kinds[o[1].kind]))
         for sort, question, description, rests in options[:TRIES]:
@@ -374,7 +387,9 @@ class DialogueMaker:
         does = {
             act_phrase(event, self.story, "does")
             for event in self.story.events
-            if (event.part, event.index) not in shown and event.action != "walk" and event.agent in (None, question.person)
+            if (event.part, event.index) not in shown
+            and event.action != "walk"
+            and event.agent in (None, question.person)
         }
         others = sorted(does - {right})
         if question.answer_type in ELSE:
@@ -465,7 +480,9 @@ class DialogueMaker:
             "recalls": list(places),
             FACTS: [fact for n in places for fact in facts_of(self.rounds[n].turn)],
         }
-        return self._speak(sort, task, said, slots=slots, evidence=tuple(evidence), labels=labels, extra=extra, told=told)
+        return self._speak(
+            sort, task, said, slots=slots, evidence=tuple(evidence), labels=labels, extra=extra, told=told
+        )
 
     def _compressed(self, places: Sequence[int]) -> tuple[Told, ...]:
         """What rounds tell as clauses, in the order of the video; what is about no moment comes last."""
@@ -501,7 +518,9 @@ class DialogueMaker:
             REFERS_TO: None,
             SPEAKS_OF: [],
         }
-        if not self._speak("scene", None, [], slots=slots, evidence=merged(shown), labels=labels, extra=extra, told=told):
+        if not self._speak(
+            "scene", None, [], slots=slots, evidence=merged(shown), labels=labels, extra=extra, told=told
+        ):
             return False
         for event in events:
             self._told |= event_facts(event, event.agent if self.story.names else None)
@@ -589,7 +608,12 @@ class DialogueMaker:
                 evidence=shown,
                 # The user asks nothing, so there is no question to label.
                 labels={TASK_LABEL: (Task.PROACTIVE_INTERACTION.value,)},
-                extra={"about": "chat", "kind": "need" if remark else "neutral", "need": met.need.name, FACTS: [*met.facts]},
+                extra={
+                    "about": "chat",
+                    "kind": "need" if remark else "neutral",
+                    "need": met.need.name,
+                    FACTS: [*met.facts],
+                },
             )
             self.rounds.append(GraphRound(turn, says=(said,)))
             if met.event is not None:
@@ -678,13 +702,17 @@ class DialogueMaker:
         self._reset()
         self.passed_over = passed_over
 
-    def recall_places(self) -> list[int]:
-        """Rounds about the earlier scene that are far enough back, those that were not recalled yet first."""
+    def recall_places(self, *, again: bool = True) -> list[int]:
+        """Rounds about the earlier scene that are far enough back, those that were not recalled yet first.
+
+        Args:
+            again: False for only those that were not recalled yet.
+        """
         now = len(self.rounds)
-        again = Counter(n for made in self.rounds for n in made.turn.extra.get("recalls", ()))
+        recalled = Counter(n for made in self.rounds for n in made.turn.extra.get("recalls", ()))
         places = [n for n, q in self._by_round.items() if self.is_earlier(q) and now - n >= LEAST_DISTANCE]
         self.draw.shuffle(places)
-        return sorted(places, key=lambda n: again[n])
+        return sorted((n for n in places if again or not recalled[n]), key=lambda n: recalled[n])
 
     def order_places(self) -> tuple[int, int] | None:
         """Two distant rounds about single events, the earlier event first."""
@@ -751,18 +779,17 @@ def _memory_recall(maker: DialogueMaker, count: int) -> bool:
         return False
     sorts = ["recall", "recall_both", "recall_order", "recall_first"]
     maker.draw.shuffle(sorts)
-    sorts.append("recall")
     made = int(maker.use_of_recalled())
-    for sort in sorts:
+    for again, sort in [(False, sort) for sort in sorts] + [(True, "recall")]:
         if made == recalls:
             break
-        made += _recall(maker, sort)
+        made += _recall(maker, sort, again=again)
     return made == recalls
 
 
-def _recall(maker: DialogueMaker, sort: str) -> bool:
-    """Add a round that recalls what was said about the earlier scene."""
-    places = maker.recall_places()
+def _recall(maker: DialogueMaker, sort: str, *, again: bool) -> bool:
+    """Add a round that recalls what was said about the earlier scene, what was not recalled yet if it can."""
+    places = maker.recall_places(again=again)
     if sort == "recall_order":
         pair = maker.order_places()
         return pair is not None and maker.repeat(sort, Task.MEMORY_RECALL, pair)
@@ -812,9 +839,7 @@ def _plans(maker: DialogueMaker, wanted: int) -> Iterator[list[FalsePremise]]:
         chosen: list[FalsePremise] = []
         sorts: Counter[str] = Counter()
         while len(chosen) < wanted:
-            left = [
-                p for p in found if all(p.question.kind != c.question.kind and p.event != c.event for c in chosen)
-            ]
+            left = [p for p in found if all(p.question.kind != c.question.kind and p.event != c.event for c in chosen)]
             if not left:
                 break
             chosen.append(min(left, key=lambda p: sorts[p.sort]))

@@ -6,14 +6,13 @@ no event as in the premise.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from reeltalk.graph.naming import attribute_of
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import class_of, plain_name
 from reeltalk.questions.question import (
-    COLOURS,
     PLACINGS,
     Question,
     act_phrase,
@@ -29,6 +28,8 @@ OF_EVENTS: Final = frozenset({"which_room", "posture", "next_action", "previous_
 """Kinds that name an act by which a false premise can be made."""
 OF_THINGS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use": ("grab",)}
 """Kinds that name a thing, with the acts that they take for granted."""
+DULL: Final = frozenset({"walk", "run", "stand", "turnTo", "wait", "watch", "calm", "wakeUp"})
+"""Acts of which nobody is sure whether they happen."""
 TWIN_COLOURS: Final = ("red", "blue", "green", "yellow", "white", "black", "brown", "pink")
 
 
@@ -62,6 +63,8 @@ class _Act:
     sort: str
     check: str
     params: Mapping[str, Json]
+    true_words: Mapping[str, str] = field(default_factory=dict)
+    """Words for what is in the video, where those of the story would not show the difference."""
 
 
 def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePremise]:
@@ -73,7 +76,7 @@ def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePrem
     """
     for question in pool:
         event = _assumed(question, story)
-        if event is None or event.main is None:
+        if event is None or event.main is None or event.action in DULL:
             continue
         for act in _altered(event, story, things=question.kind in OF_THINGS):
             yield _as_question(question, event, act, story)
@@ -99,15 +102,17 @@ def _candidates(event: StoryEvent, story: Story, *, things: bool) -> Iterator[_A
     assert name is not None
     if story.names and event.agent is not None:
         for person in story.people:
-            if person != event.agent:
+            if person not in (event.agent, event.main, *event.targets):
                 yield _act(replace(event, agent=person), story, "agent")
+    own = attribute_of(story.attributes.get(name, ()), "colour")
     colours = {attribute_of(story.attributes.get(other, ()), "colour") for other in _of_class(name, story)}
-    if None not in colours and name not in event.targets:
+    # Furniture is known at sight; what is carried could have a twin.
+    if None not in colours and any(other.action == "grab" and other.main == name for other in story.events):
         for colour in TWIN_COLOURS:
-            if colour in COLOURS and colour not in colours:
+            if colour not in colours:
                 words = {name: f"the {colour} {plain_name(name)}"}
                 params: dict[str, Json] = {"class": class_of(name), "colour": f"colour_{colour}"}
-                yield _Act(event, words, "look", "premise_look", params)
+                yield _Act(event, words, "look", "premise_look", params, {name: f"the {own} {plain_name(name)}"})
     if things:
         return
     for other in objects_of(story):
@@ -152,7 +157,7 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
         sort=act.sort,
         says=f"{who} does not {words['do']}",
         wrong=f"{who} {words['does']}",
-        instead=f"{own} {act_phrase(event, story, 'does')}",
+        instead=f"{own} {act_phrase(event, story, 'does', act.true_words)}",
         check=act.check,
         params=act.params,
     )

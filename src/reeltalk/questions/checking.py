@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 """
 _EVENTS: Final = """
 SELECT ?event ?graph ?position ?index
-  (CONCAT(REPLACE(STR(?action), "^.*/", ""), "|", COALESCE(?main_class, "")) AS ?act) ?target ?target_class
+  (CONCAT(REPLACE(STR(?action), "^.*/", ""), "|", COALESCE(?main_class, "")) AS ?act) ?target_class
 WHERE {
   GRAPH ?graph { ?activity :hasEvent ?event . ?event :action ?action ; :situationBeforeEvent ?before .
     OPTIONAL { ?event :mainObject ?main .
@@ -45,7 +45,7 @@ WHERE {
       { SELECT DISTINCT ?activity WHERE { ?activity :hasEvent ?any } }
       OPTIONAL { ?earlier :nextActivity+ ?activity }
     } GROUP BY ?activity }
-} ORDER BY ?position ?index ?target
+} ORDER BY ?position ?index STR(?target)
 """
 
 
@@ -149,15 +149,15 @@ class Checker:
 
     def _rank(self) -> None:
         quad, node, literal = self._engine.Quad, self._engine.NamedNode, self._engine.Literal
-        added, signatures = [], dict[Any, str]()
-        for row in self._query(_EVENTS):
-            # An event with several targets has several rows.
-            target = "" if row["target_class"] is None else f"|{row['target_class'].value}"
-            signatures[row["event"]] = signatures.get(row["event"], row["act"].value) + target
-            added.append(quad(row["graph"], node("urn:reeltalk:position"), row["position"]))
-        for rank, (event, signature) in enumerate(signatures.items()):
+        added = []
+        # An event with several targets has a row for each.
+        for rank, (event, rows) in enumerate(groupby(self._query(_EVENTS), key=lambda row: row["event"])):
+            first, *others = rows
+            targets = [row["target_class"].value for row in (first, *others) if row["target_class"] is not None]
+            signature = "|".join((first["act"].value, *targets))
             added.append(quad(event, node(_RANK), literal(rank)))
             added.append(quad(event, node("urn:reeltalk:signature"), literal(signature)))
+            added.append(quad(first["graph"], node("urn:reeltalk:position"), first["position"]))
         self._store.extend(added)
 
     def _query(self, text: str) -> Any:

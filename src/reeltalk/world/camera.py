@@ -137,24 +137,33 @@ class Camera:
 
     # Planning.
 
-    def moments(self, steps: Sequence[ProgramStep]) -> Iterator[Moment]:
-        """What each frame of the steps shows, with `fps` frames a second."""
+    def moments(self, steps: Sequence[ProgramStep], *, fps: float | None = None) -> Iterator[Moment]:
+        """What the frames of the steps show.
+
+        Args:
+            steps: The steps.
+            fps: Frames a second, at most the film's; all of them if not given. For each time, the first frame of the
+                film at or after it is used.
+        """
         staging = Staging(self.house, steps)
-        shots = plan_shots(self.house, steps, view=self.view)
+        shots = plan_shots(staging, view=self.view)
         since: dict[str, float] = {}
         last: float | None = None
+        due = 0.0
         for number in frame_times(staging.end_s, self.fps):
             time_s = number / self.fps
             begun_s, shot = shot_at(shots, time_s)
             if begun_s != last:
                 since, last = {}, begun_s
-            figures = self._figures(staging, shot, time_s)
-            for figure in figures:
-                since.setdefault(figure.person.character, time_s)
-            shown = frozenset(
-                figure.person.character for figure in figures if time_s < since[figure.person.character] + TAG_S - 1e-6
-            )
-            yield self._moment(staging, time_s, shot, figures, shown)
+            for person in self.house.people:
+                if staging.standing(person.character, time_s).room == shot.room:
+                    since.setdefault(person.character, time_s)
+            if fps is not None:
+                if time_s < due - 1e-9:
+                    continue
+                due = (math.floor(time_s * fps + 1e-6) + 1) / fps
+            shown = frozenset(name for name, first_s in since.items() if time_s < first_s + TAG_S - 1e-6)
+            yield self._moment(staging, time_s, shot, self._figures(staging, shot, time_s), shown)
 
     def moment(self, steps: Sequence[ProgramStep], time_s: float, shot: CameraShot | None = None) -> Moment:
         """What a frame at a time shows, without names above heads.
@@ -165,7 +174,7 @@ class Camera:
             shot: The view; the film's own if it is not given.
         """
         staging = Staging(self.house, steps)
-        shot = shot or shot_at(plan_shots(self.house, steps, view=self.view), time_s)[1]
+        shot = shot or shot_at(plan_shots(staging, view=self.view), time_s)[1]
         return self._moment(staging, time_s, shot, self._figures(staging, shot, time_s), frozenset())
 
     def _figures(self, staging: Staging, shot: CameraShot, time_s: float) -> tuple[Figure, ...]:
@@ -427,12 +436,9 @@ class Camera:
         Yields:
             The frame's time in seconds, the object's name, and the box around its visible part.
         """
-        due = 0.0
-        for moment in self.moments(steps):
-            if moment.time_s >= due - 1e-9:
-                due = (math.floor(moment.time_s * fps + 1e-6) + 1) / fps
-                for name, box in self.seen(moment).items():
-                    yield moment.time_s, name, box
+        for moment in self.moments(steps, fps=fps):
+            for name, box in self.seen(moment).items():
+                yield moment.time_s, name, box
 
     def seen(self, moment: Moment) -> dict[str, Box]:
         """Boxes around the visible parts of the objects and people (`character1`) in a frame, sorted by name.

@@ -37,7 +37,7 @@ from reeltalk.store.atomic import write_bytes, writing
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
-from reeltalk.video.write import write_video
+from reeltalk.video.write import Caption, write_video
 from reeltalk.world.activities import Activity, activities, program
 from reeltalk.world.camera import Camera
 from reeltalk.world.facts import activity_triples
@@ -151,7 +151,7 @@ def _planned(
         count = draw.choices(range(1, len(PEOPLE) + 1), PEOPLE)[0]
         names = tuple(draw.sample([person.name for person in house.people], count))
         light: Light = "evening" if draw.random() < EVENINGS else "day"
-        found = _compose(house.with_people(names), light, seed, settings, draw, failed)
+        found = _compose(house.with_people(names), light, view, seed, settings, draw, failed)
         if found is None:
             continue
         scenes = []
@@ -176,7 +176,13 @@ def _planned(
 
 
 def _compose(
-    house: House, light: Light, seed: str, settings: FilmSettings, draw: random.Random, failed: Counter[str]
+    house: House,
+    light: Light,
+    view: View,
+    seed: str,
+    settings: FilmSettings,
+    draw: random.Random,
+    failed: Counter[str],
 ) -> list[Scene] | None:
     """The scenes of a film; None if they do not fit into its length."""
     situation, scenes, said = _beginning(house, light, seed), list[Scene](), set[str]()
@@ -194,7 +200,7 @@ def _compose(
         except CannotError as error:
             failed[re.sub(r"\d+", "", str(error))] += 1
             continue
-        if not all(on_camera(house, camera_steps([*scenes, scene]), view="switching")[-len(scene.steps) :]):
+        if not all(on_camera(house, camera_steps([*scenes, scene]), view=view)[-len(scene.steps) :]):
             failed["a step is not on camera"] += 1
             continue
         if scene.end_s > settings.max_duration_s:
@@ -340,7 +346,13 @@ def film_plan(argument: dict[str, Any]) -> str:
     target = Path(argument["folder"], f"{planned.id}.mp4")
     # If a node of a cluster was given up too early, two processes film the same plan.
     partial = target.with_suffix(f".{secrets.token_hex(6)}.part")
-    frames = write_video(partial, (picture for _, picture in camera.film(steps)), fps=settings.fps)
+    captions = [
+        Caption(step.start_s, step.end_s, f"{house.person(step.command.person or '').name}: {step.command.says}")
+        for step in steps
+        if step.command.says is not None
+    ]
+    pictures = (picture for _, picture in camera.film(steps))
+    frames = write_video(partial, pictures, fps=settings.fps, captions=captions)
     partial.replace(target)
     # The last frame is shown to the end of the last tenth of a second, as in the video.
     duration_s = frames / settings.fps

@@ -138,6 +138,7 @@ _TOPS_M: Final = {
     "sofa": 0.45,
     "bookshelf": 1.18,
     "towelrack": -0.42,
+    "sink": 0.0,
     "bathtub": 0.5,
     "fryingpan": 0.05,
     "plate": 0.06,

@@ -213,7 +213,7 @@ class _Performance:
             previous = number
             for person in line.people:
                 if person not in self.people:
-                    raise CannotError(f"{line.text}: there is no {person} here")
+                    raise CannotError(f"{self._place(number)}: there is no {person} here")
                 self.people[person].lines.append(number)
 
     def run(self) -> Performed:

@@ -52,15 +52,14 @@ class _Wanted:
     """Whether faces matter more than the room."""
 
 
-def plan_shots(house: House, steps: Sequence[ProgramStep], *, view: View) -> list[tuple[float, CameraShot]]:
+def plan_shots(staging: Staging, *, view: View) -> list[tuple[float, CameraShot]]:
     """The views of a film, each with the second at which it begins.
 
     Args:
-        house: The house.
-        steps: The steps to film, in the order in which they take effect.
+        staging: The program to film.
         view: `switching` has near views, `fixed` shows whole rooms.
     """
-    staging = Staging(house, steps)
+    steps = staging.steps
     cuts: list[tuple[float, CameraShot]] = []
     for number, (begin_s, first, last) in enumerate(staging.scenes):
         end_s = staging.scenes[number + 1][0] if number + 1 < len(staging.scenes) else staging.end_s
@@ -98,18 +97,27 @@ def _scene_views(
             run, since_s = [want], cut_s
         else:
             run.append(want)
-    return cuts + _views(house, run, since_s, end_s, view)
+    return cuts + (_views(house, run, since_s, end_s, view) if run else [])
 
 
-def on_camera(house: House, steps: Sequence[ProgramStep], *, view: View = "switching") -> list[bool]:
+def on_camera(house: House, steps: Sequence[ProgramStep], *, view: View, begin_s: float = 0.0) -> list[bool]:
     """For each step, whether the picture shows the place where it takes effect when it does so.
 
-    The same view must begin a quarter of a second before and last a quarter of a second longer.
+    The place must be seen from a quarter of a second before to a quarter of a second after.
+
+    Args:
+        house: The house.
+        steps: The steps of a film or of one scene, in the order in which they take effect.
+        view: How the camera moves.
+        begin_s: When the first scene begins.
     """
-    staging = Staging(house, steps)
-    shots = plan_shots(house, steps, view=view)
+    staging = Staging(house, steps, begin_s=begin_s)
+    shots = plan_shots(staging, view=view)
     found = []
     for step in steps:
+        if step.command.action == LATER:
+            found.append(True)
+            continue
         want = _wanted(staging, step)
         middle = (want.left_m + want.right_m) / 2
         seen = [shot_at(shots, want.effect_s + shift)[1] for shift in (-LEAST_S, 0.0, LEAST_S)]
@@ -193,8 +201,6 @@ def _wanted(staging: Staging, step: ProgramStep) -> _Wanted:
 
 def _cut_s(before_s: float, staging: Staging, step: ProgramStep, want: _Wanted) -> float:
     """When the camera leaves a room for the next effect: when that begins, after a look at the last one."""
-    if step.command.action == LATER:
-        return want.effect_s
     best = want.start_s
     if step.moved_room:
         best = staging.entered_s(step)

@@ -12,7 +12,7 @@ from typing import Final
 
 from reeltalk.world.figure import smooth
 from reeltalk.world.house import DOOR_X_M, House
-from reeltalk.world.situation import PersonState, ProgramStep, Situation
+from reeltalk.world.situation import LATER, PersonState, ProgramStep, Situation
 
 APART_M: Final = 0.64
 """The least distance at which standing people are drawn."""
@@ -41,14 +41,15 @@ class Staging:
     Args:
         house: The house.
         steps: The steps, in the order in which they take effect, with times from the film's start.
+        begin_s: When the first scene begins.
     """
 
-    def __init__(self, house: House, steps: Sequence[ProgramStep]) -> None:
+    def __init__(self, house: House, steps: Sequence[ProgramStep], *, begin_s: float = 0.0) -> None:
         if not steps:
             raise ValueError("a film needs at least one step")
         self.house, self.steps = house, steps
         self.end_s = max(step.end_s for step in steps)
-        self.scenes = _scenes(steps)
+        self.scenes = _scenes(steps, begin_s)
         self.changes_s: list[float] = []
         """When the situation changes: steps take effect, and scenes begin."""
         self._situations = [steps[0].before]
@@ -56,7 +57,7 @@ class Staging:
         for number, (start_s, first, last) in enumerate(self.scenes):
             if number:
                 self.changes_s.append(start_s)
-                self._situations.append(steps[first].before)
+                self._situations.append(steps[first].before if first < len(steps) else steps[-1].after)
             for step in steps[first:last]:
                 self.changes_s.append(step.effect_s)
                 self._number_after[id(step)] = len(self._situations)
@@ -149,18 +150,20 @@ class Staging:
         return high
 
 
-def _scenes(steps: Sequence[ProgramStep]) -> list[tuple[float, int, int]]:
+def _scenes(steps: Sequence[ProgramStep], begin_s: float) -> list[tuple[float, int, int]]:
     """Start in seconds, first step and step after the last of each scene.
 
-    A scene begins when the one before it has ended, and where the situation before a step is not the one after the step
-    before.
+    A scene begins at a cut to another time. Without one, it begins when all before has ended, where the situation
+    before a step is not the one after the step before.
     """
-    firsts = [0]
+    found = [(begin_s, 0)]
     for number, (one, other) in enumerate(pairwise(steps), 1):
-        if other.before is not one.after and other.before != one.after:
-            firsts.append(number)
-    starts_s = [0.0, *(max(step.end_s for step in steps[:first]) for first in firsts[1:])]
-    return list(zip(starts_s, firsts, [*firsts[1:], len(steps)], strict=True))
+        if other.command.action == LATER:
+            found.append((other.start_s, number + 1))
+        elif one.command.action != LATER and other.before is not one.after and other.before != one.after:
+            found.append((max(step.end_s for step in steps[:number]), number))
+    lasts = [first - (steps[first - 1].command.action == LATER) for _, first in found[1:]]
+    return [(start_s, first, last) for (start_s, first), last in zip(found, [*lasts, len(steps)], strict=True)]
 
 
 def _current(steps: Sequence[ProgramStep], time_s: float) -> ProgramStep | None:
