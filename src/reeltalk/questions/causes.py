@@ -434,6 +434,7 @@ def premises_of_others(story: Story, draw: random.Random) -> Iterator[Question]:
         for event in distinct_events(story)
         if event.agent is not None and not event.targets and event.action not in ("turnTo", "say", "walk")
         and event.main is not None and class_of(event.main) not in ROOMS and not is_person(event.main)
+        and called_thing(event.main, story) in act_phrase(event, story, "do")
     ]  # fmt: skip
     found = []
     for event in events:
