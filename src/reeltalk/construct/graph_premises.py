@@ -97,7 +97,7 @@ def _assumed(question: Question, story: Story) -> StoryEvent | None:
 
 
 def _altered(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
-    agents = story.people if kind == "who_does" else (event.agent,)
+    agents = story.people if kind == "who_does" else ()
     told = {(other.agent, act_phrase(other, story, "does")) for other in story.events}
     for act in _candidates(event, story, kind):
         words = act_phrase(act.event, story, "does", act.words)
