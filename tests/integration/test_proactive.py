@@ -1,5 +1,6 @@
 """Household videos, played frame by frame to models that speak unasked, from the film to the scores."""
 
+import html
 import json
 import shutil
 from collections.abc import Sequence
@@ -13,11 +14,11 @@ from scripted_server import Body, count_images, serve
 from reeltalk.cli import run
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.script import media_of
-from reeltalk.evaluate.proactive.scoring import score_sessions
 from reeltalk.evaluate.proactive.stage import choose_tasks, play_tasks
 from reeltalk.evaluate.proactive.watchers import StreamWatcher
 from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import StreamAnswer
+from reeltalk.metrics.proactive_scores import score_sessions
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import EventLog, read_event_log
@@ -293,6 +294,17 @@ def test_streams_are_played_by_the_oracle_the_floors_and_a_chat_server(
         (name for name in NEW if name != "request_accuracy"), 0.0
     )
     assert all((found["poll:scripted", name] or 0) < 1 for name in NEW)
+    site = tmp_path / "site"
+    assert run(["report", *runs, "--bench", str(filmed), "--out", str(site)]) == 0
+    page = (site / "index.html").read_text()
+    for words in ("Whole streams right", "Answer readiness", "always:5", "poll:scripted", "ends a request"):
+        assert words in page
+    for task in (task for task in Benchmark.open(filmed).content().proactive if task.kind == "standing"):
+        if str(task.video_id) in page:
+            assert any(html.escape(request.text, quote=False) in page for request in task.requests)
+    capsys.readouterr()
+    assert run(["report", runs[0], "--out", str(tmp_path / "other")]) == 2
+    assert "needs --bench" in capsys.readouterr().err
     # What the server gets holds nothing that the user says later, and no answer.
     tasks = [task for task in Benchmark.open(filmed).content().proactive if task.kind in STREAMS.split(",")]
     for session in read_event_log(tmp_path / "chat" / "events.jsonl"):

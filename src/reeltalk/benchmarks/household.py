@@ -10,6 +10,7 @@ The demo is small on purpose, and its numbers are estimates: `make bench-househo
 intervals, on many more videos. The size was chosen for about three minutes; the seed is the default of filming.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,7 @@ from reeltalk.benchmarks.walkthrough import (
 )
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.curate.settings import CurateSettings
+from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import FrameSettings, PlaySettings, RunConfig
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.pages.cover import Cover, CoverPart
@@ -92,6 +94,36 @@ class Household(BaseModel):
 
 
 SMALL: Final = Household()
+
+
+RECIPE: Final = Path(__file__).parent / "household.yaml"
+"""The recipe of `reeltalk world release`, a project file."""
+VIDEOS_OF_A_HOUSE: Final = 10
+FEWEST_HOUSES: Final = 5
+"""With fewer houses a split has none."""
+
+
+def release_recipe(videos: int, seed: int, *, workers: int | None = None, executor: str = "local") -> str:
+    """The recipe of a release of another size, as the text of a project file.
+
+    Args:
+        videos: Number of videos, at least `FEWEST_HOUSES`.
+        seed: Decides the scenarios.
+        workers: Videos that are processed at a time; one for each core by default.
+        executor: Where the work runs.
+
+    Raises:
+        SettingError: There are too few videos for all splits.
+    """
+    if videos < FEWEST_HOUSES:
+        raise SettingError(f"--videos {videos}: at least {FEWEST_HOUSES}, so that every split has a house")
+    text = RECIPE.read_text(encoding="utf-8")
+    houses = max(FEWEST_HOUSES, videos // VIDEOS_OF_A_HOUSE)
+    for key, value in (("scenarios", videos), ("houses", houses), ("seed", seed)):
+        text = re.sub(rf"^(  {key}: )\d+", rf"\g<1>{value}", text, count=1, flags=re.MULTILINE)
+    shared = [f"executor: {executor}"] if executor != "local" else []
+    shared += [f"workers: {workers}"] if workers is not None else []
+    return text.replace("benchmark: benchmark\n", "\n".join(["benchmark: benchmark", *shared, ""]), 1)
 
 
 def build_household(out: Path, household: Household = SMALL, *, tell: Tell, progress: Progress) -> Path:

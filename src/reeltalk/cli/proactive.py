@@ -15,8 +15,8 @@ from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
     from reeltalk.evaluate.playing.frames import FrameServer
-    from reeltalk.evaluate.proactive.scoring import ProactiveScores
     from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.metrics.proactive_scores import ProactiveScores
     from reeltalk.schema.stream import ProactiveTask
     from reeltalk.store.benchmark import Benchmark
 
@@ -269,7 +269,7 @@ def score(
     overwrite
         Replace an existing file.
     """
-    from reeltalk.evaluate.proactive.scoring import score_sessions, scores_json, scores_table
+    from reeltalk.metrics.proactive_scores import score_sessions, scores_json, scores_table
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import read_event_log

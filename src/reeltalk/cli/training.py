@@ -109,6 +109,7 @@ def mini(
     *,
     out: Annotated[Path, OUT],
     seed: int = 17,
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0,
     eye_steps: Annotated[int, Field(ge=1)] | None = None,
     speech_steps: Annotated[int, Field(ge=1)] | None = None,
     threads: Annotated[int, Field(ge=1)] = 2,
@@ -130,10 +131,12 @@ def mini(
         loss.jsonl and run.json.
     seed
         Seed of the initial weights and of the questions.
+    share
+        Share of the steps of both parts, for a point of a learning curve.
     eye_steps
-        Steps of the vision encoder, of 48 frames; 1,500 by default.
+        Steps of the vision encoder, of 24 frames.
     speech_steps
-        Steps of projector and decoder, of 8 dialogues; 1,400 by default.
+        Steps of projector and decoder, of 8 dialogues.
     threads
         Number of cores to use.
     frames
@@ -150,11 +153,16 @@ def mini(
     except ImportError:
         raise MissingExtraError("training reeltalk-mini", extra="train") from None
 
-    settings = MiniSettings(
-        seed=seed,
-        eye=VisionSettings(**({} if eye_steps is None else {"steps": eye_steps})),
-        speech=SpeechSettings(**({} if speech_steps is None else {"steps": speech_steps})),
-        threads=threads,
+    def steps(part: VisionSettings | SpeechSettings, asked: int | None) -> dict[str, int]:
+        count = asked or max(1, round(part.steps * share))
+        return {"steps": count, "warmup": min(part.warmup, max(1, count // 5))}
+
+    settings = MiniSettings(seed=seed, threads=threads)
+    settings = settings.model_copy(
+        update={
+            "eye": settings.eye.model_copy(update=steps(settings.eye, eye_steps)),
+            "speech": settings.speech.model_copy(update=steps(settings.speech, speech_steps)),
+        }
     )
     benchmark = Benchmark.open(bench)
     with ProgressBar() as bar:

@@ -1,4 +1,4 @@
-"""Commands on the simulated household: film scenarios, film one program, list a house, export its graphs."""
+"""Commands on the simulated household: release a benchmark, film scenarios or one program, list a house."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +7,7 @@ from cyclopts import App, Group, Parameter
 
 from reeltalk.cli.options import FRAMES, HOW, OUT, OVERWRITE, ExecutorName
 from reeltalk.cli.terminal import ProgressBar, print_report, refuse_existing
-from reeltalk.errors import SettingError
+from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.world.settings import FilmSettings
 
 if TYPE_CHECKING:
@@ -139,6 +139,49 @@ def play(
     partial.replace(out)
     print(f"{len(steps)} steps, {frames / fps:.1f} s: {out}")
     return 0
+
+
+@world.command(sort_key=3)
+def release(
+    *,
+    out: Annotated[Path, OUT],
+    videos: int = 1000,
+    seed: int = 1,
+    workers: Annotated[int | None, HOW] = None,
+    executor: ExecutorName = "local",
+) -> int:
+    """Make reeltalk-household: films, questions, dialogues, streams, checks, baselines, leaderboard, card, Croissant.
+
+    The folder becomes a project with its recipe, `project.yaml`. Run the same command again to continue after an
+    interruption. To change the recipe, edit the file, then run `reeltalk run FOLDER`. The same recipe gives the same
+    release. Exit code 1 if a step has findings, as questions that could not be written.
+
+    Example: `reeltalk world release --videos 12 --out household-sample`.
+
+    Parameters
+    ----------
+    out
+        Folder of the project.
+    videos
+        Number of videos; there is a house for ten of them, and at least five.
+    seed
+        Decides the scenarios.
+    workers
+        Videos that are filmed and decoded at a time; by default one for each core.
+    """
+    from reeltalk.benchmarks.household import release_recipe
+    from reeltalk.cli.projects import PROJECT_FILE, run_project
+    from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.documents import read_text
+
+    recipe = release_recipe(videos, seed, workers=workers, executor=executor)
+    file = out / PROJECT_FILE
+    if file.exists() and read_text(file) != recipe:
+        raise BenchmarkError(
+            f"{file} has another recipe; run it with 'reeltalk run {out}', or choose another folder as --out"
+        )
+    write_bytes(file, recipe.encode())
+    return run_project(out)
 
 
 def _house(number: int) -> "House":

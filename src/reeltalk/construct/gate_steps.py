@@ -1,7 +1,8 @@
 """The gates step: finds turns that need no video, that the video does not answer, that need no dialogue, or are easy.
 
 Baselines (`leakage.py`) and a model (`probing.py`) answer turns with less than the video. All of them, the models of
-`--attacker` and scored runs are attackers (`difficulty.py`): a turn should be hard for the best of them.
+`--attacker` and scored runs are attackers (`difficulty.py`): a turn should be hard for the best of them. Learners of
+the text (`text_learners.py`) show which kinds of questions give their answers away.
 """
 
 from collections import Counter
@@ -24,6 +25,8 @@ from reeltalk.construct.probing import (
 )
 from reeltalk.construct.prompting import prompts
 from reeltalk.construct.step import Ask, ConstructRun, StepResult, StepSpec
+from reeltalk.construct.text_learners import measure_text_bias
+from reeltalk.metrics.text_bias import text_gate
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import DIFFICULTY, GateOutcome, GateResult, GateUnit, is_counted
 from reeltalk.schema.media import Video
@@ -45,9 +48,14 @@ def check_gates(run: ConstructRun) -> StepResult:
     """Check all turns with baselines, with models if some are given, and with the given runs."""
     dialogues: list[Dialogue] = run.written_rows(DIALOGUES)
     conversations: list[Conversation] = [*run.written_rows(CHAINS), *dialogues]
+    written = {one.id for one in conversations}
+    # Others' turns are checked too as far as it costs no model, since all turns are released together.
+    others: list[Conversation] = [*run.benchmark.read(CHAINS), *run.benchmark.read(DIALOGUES)]
+    everything = [*conversations, *(one for one in others if one.id not in written)]
     settings = LeakSettings(max_context_share=run.settings.max_leaking)
     run.progress("asking without the video", 0, 1, 0.0)
-    gates = leaks(conversations, settings=settings, equivalence=run.equivalence, in_order=partial(_compared, run))
+    gates = leaks(everything, settings=settings, equivalence=run.equivalence, in_order=partial(_compared, run))
+    gates += map(text_gate, measure_text_bias(everything, {video.id: video.split for video in run.videos()}))
     run.progress("asking without the video", 1, 1, 1.0)
     probed, attackers = _probed(run, conversations)
     gates += probed

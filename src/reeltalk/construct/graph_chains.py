@@ -5,7 +5,7 @@ Facts record the information in a question and its answer, so that no later turn
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -14,6 +14,7 @@ from reeltalk.errors import InputError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.checking import Checker
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.question import Question
@@ -241,7 +242,13 @@ LOOKED_AT: Final = 4000
 
 
 def chain_questions(
-    story: Story, *, split: str, seed: str, lengths: Sequence[int], without: Collection[str] = ()
+    story: Story,
+    *,
+    split: str,
+    seed: str,
+    lengths: Sequence[int],
+    without: Collection[str] = (),
+    balance: AnswerBalance | None = None,
 ) -> list[Question] | None:
     """Questions that each depend on the one before; None if the story gives no chain of any of the lengths.
 
@@ -251,12 +258,15 @@ def chain_questions(
         seed: Chooses among the possible chains.
         lengths: Numbers of turns to try, the preferred one first.
         without: Identifiers, from `question_id`, of questions to leave out.
+        balance: The answers chosen so far; the chain is not counted.
     """
     draw = random.Random(f"chain {seed}")
     pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_guessable(q)]
     pool = [q for q in pool if question_id(q) not in without]
+    wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
+    pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     for length in lengths:
-        found = _Search(pool, split, draw, length).run()
+        found = _Search(pool, split, draw, length, wanted).run()
         if found is not None:
             return found
     return None
@@ -270,8 +280,10 @@ def question_id(question: Question) -> str:
 class _Search:
     """Depth-first search in a seeded order that prefers kinds not yet used."""
 
-    def __init__(self, pool: Sequence[Question], split: str, draw: random.Random, length: int) -> None:
-        self.draw, self.length = draw, length
+    def __init__(
+        self, pool: Sequence[Question], split: str, draw: random.Random, length: int, wanted: Mapping[int, float]
+    ) -> None:
+        self.draw, self.length, self.wanted = draw, length, wanted
         self.starts = [q for q in pool if fitting_forms(q, split, ref=False) and _names_something(q)]
         self.followers = [q for q in pool if q.anchor is not None and fitting_forms(q, split, ref=True)]
         self.looked_at = 0
@@ -316,7 +328,9 @@ class _Search:
     def _ordered(self, options: Sequence[Question], kinds: Counter[str]) -> list[Question]:
         """Rare kinds first; otherwise a kind with many questions would come first most of the time."""
         many = Counter(question.kind for question in options)
-        drawn = [(self.draw.random() ** many[q.kind], n, q) for n, q in enumerate(options)]
+        drawn = [
+            (self.draw.random() ** (many[q.kind] / self.wanted.get(id(q), 1.0)), n, q) for n, q in enumerate(options)
+        ]
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
 
 

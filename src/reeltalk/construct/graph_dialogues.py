@@ -40,6 +40,7 @@ from reeltalk.construct.linting import TASK_LABEL
 from reeltalk.construct.round_forms import round_forms, texts_of, texts_of_split
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.checking import FACTS
 from reeltalk.questions.question import ABSENT, Question, act_phrase
 from reeltalk.questions.questions import questions
@@ -102,6 +103,7 @@ class DialogueMaker:
         shown: Indices of the activities that the dialogue may ask about, if the story contains more than those.
         earlier: Those of them that belong to the earlier of two scenes.
         objects: Objects that a cross-scene dialogue prefers to ask about.
+        balance: The answers chosen so far; `asked` holds those to count.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class DialogueMaker:
         shown: frozenset[int] | None = None,
         earlier: frozenset[int] = frozenset(),
         objects: frozenset[str] = frozenset(),
+        balance: AnswerBalance | None = None,
     ) -> None:
         self.part, self.split, self.shown, self.earlier = part, split, shown, earlier
         last = part.clips[max(shown)].interval if shown else None
@@ -122,7 +125,9 @@ class DialogueMaker:
             q for q in questions(self.story, seed=self.draw.getrandbits(32)) if q.kind not in LEFT_OUT | REFUSALS
         ]
         self.pool = [q for q in self.universe if not is_guessable(q) and self._is_shown(q)]
-        self.draw.shuffle(self.pool)
+        wanted = balance.weights(self.pool, self.story, split) if balance else [1.0] * len(self.pool)
+        drawn = [(self.draw.random() ** (1 / want), q) for want, q in zip(wanted, self.pool, strict=True) if want > 0]
+        self.pool = [question for _, question in sorted(drawn, key=lambda one: -one[0])]
         # Questions about the shared objects come first; the sort is stable.
         self.pool.sort(key=lambda q: not objects & _objects_of(q))
         self._reset()
@@ -150,6 +155,11 @@ class DialogueMaker:
     def material(self) -> int:
         """Number of questions that need no earlier turn. The more, the more suitable the part."""
         return sum(bool(form_of(question.kind).forms) for question in self.pool)
+
+    @property
+    def asked(self) -> tuple[Question, ...]:
+        """The questions of the dialogue."""
+        return tuple(self._asked)
 
     def _is_shown(self, question: Question) -> bool:
         if self.shown is None:
@@ -381,7 +391,9 @@ class DialogueMaker:
         does = {
             act_phrase(event, self.story, "does")
             for event in self.story.events
-            if (event.part, event.index) not in shown and event.action != "walk" and event.agent in (None, question.person)
+            if (event.part, event.index) not in shown
+            and event.action != "walk"
+            and event.agent in (None, question.person)
         }
         others = sorted(does - {right})
         if question.answer_type in ELSE:
@@ -472,7 +484,9 @@ class DialogueMaker:
             "recalls": list(places),
             FACTS: [fact for n in places for fact in facts_of(self.rounds[n].turn)],
         }
-        return self._speak(sort, task, said, slots=slots, evidence=tuple(evidence), labels=labels, extra=extra, told=told)
+        return self._speak(
+            sort, task, said, slots=slots, evidence=tuple(evidence), labels=labels, extra=extra, told=told
+        )
 
     def _compressed(self, places: Sequence[int]) -> tuple[Told, ...]:
         """What rounds tell as clauses, in the order of the video; what is about no moment comes last."""
@@ -508,7 +522,9 @@ class DialogueMaker:
             REFERS_TO: None,
             SPEAKS_OF: [],
         }
-        if not self._speak("scene", None, [], slots=slots, evidence=merged(shown), labels=labels, extra=extra, told=told):
+        if not self._speak(
+            "scene", None, [], slots=slots, evidence=merged(shown), labels=labels, extra=extra, told=told
+        ):
             return False
         for event in events:
             self._told |= event_facts(event, event.agent if self.story.names else None)
@@ -596,7 +612,12 @@ class DialogueMaker:
                 evidence=shown,
                 # The user asks nothing, so there is no question to label.
                 labels={TASK_LABEL: (Task.PROACTIVE_INTERACTION.value,)},
-                extra={"about": "chat", "kind": "need" if remark else "neutral", "need": met.need.name, FACTS: [*met.facts]},
+                extra={
+                    "about": "chat",
+                    "kind": "need" if remark else "neutral",
+                    "need": met.need.name,
+                    FACTS: [*met.facts],
+                },
             )
             self.rounds.append(GraphRound(turn, says=(said,)))
             if met.event is not None:
@@ -822,9 +843,7 @@ def _plans(maker: DialogueMaker, wanted: int) -> Iterator[list[FalsePremise]]:
         chosen: list[FalsePremise] = []
         sorts: Counter[str] = Counter()
         while len(chosen) < wanted:
-            left = [
-                p for p in found if all(p.question.kind != c.question.kind and p.event != c.event for c in chosen)
-            ]
+            left = [p for p in found if all(p.question.kind != c.question.kind and p.event != c.event for c in chosen)]
             if not left:
                 break
             chosen.append(min(left, key=lambda p: sorts[p.sort]))

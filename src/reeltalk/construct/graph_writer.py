@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from reeltalk.construct import graph_chains
@@ -24,7 +25,8 @@ from reeltalk.construct.writers import ChainJudgement, Unwritten
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph import phrases
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
-from reeltalk.questions.asking import stories
+from reeltalk.questions.asking import possible_answers, stories
+from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.question import Question
 from reeltalk.questions.wording import form_of, question_labels, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
@@ -88,6 +90,7 @@ class GraphWriter:
         self._pairs: dict[tuple[str, str], ChainPair] = {}
         self._rounds: dict[tuple[str, int], GraphRound] = {}
         self._replaced: dict[str, list[GateResult]] = {}
+        self._benchmark = benchmark
         self._counts: Counter[Label] = Counter()
         self._methods: Counter[str] = Counter()
         """How often each method of rewriting has been used."""
@@ -95,6 +98,19 @@ class GraphWriter:
         if settings.balance is not None:
             given = settings.targets
             self._targets = read_targets(given, settings.balance) if given else even_targets(settings.balance)
+
+    @cached_property
+    def _possible(self) -> AnswerCounts:
+        return possible_answers(self._benchmark, seed=self.settings.seed, limit=self.settings.limit)
+
+    # One for each step, since a step that is up to date is skipped and counts nothing.
+    @cached_property
+    def _chain_balance(self) -> AnswerBalance:
+        return AnswerBalance(self._possible)
+
+    @cached_property
+    def _dialogue_balance(self) -> AnswerBalance:
+        return AnswerBalance(self._possible)
 
     def video(self, video: Video) -> GraphVideo | None:
         """A video with its graphs, or None if it has none."""
@@ -131,6 +147,7 @@ class GraphWriter:
             chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.questions), self._targets))
             self._counts += self._labels_of(chosen.questions)
         _check(part, chosen.turns, clip.id)
+        self._chain_balance.count(chosen.questions, part.story, graphs.split)
         chain = QAChain(
             id=ChainId(derive_id("chain", clip.id, SIGNATURE, self.settings.seed)),
             video_id=video.id,
@@ -151,7 +168,12 @@ class GraphWriter:
         for attempt in range(TRIES):
             own = f"{seed} again {attempt}" if attempt else seed
             chain = graph_chains.chain_questions(
-                part.story, split=graphs.split, seed=own, lengths=lengths, without=without
+                part.story,
+                split=graphs.split,
+                seed=own,
+                lengths=lengths,
+                without=without,
+                balance=self._chain_balance,
             )
             if chain is None:
                 if not passed_over:
@@ -321,6 +343,7 @@ class GraphWriter:
         )
         if problems := check_structure(dialogue, task):
             return Unwritten(f"it breaks the rules of its task: {'; '.join(problems)}")
+        self._dialogue_balance.count(maker.asked, maker.story, maker.split)
         for index, made in enumerate(rounds):
             self._rounds[dialogue.id, index] = made
         self._replaced[dialogue.id] = [
@@ -355,9 +378,9 @@ class GraphWriter:
             found = self._part(video, clips)
             if isinstance(found, Unwritten):
                 return found
-            graphs, part = found
-            earlier = _earlier_of(range(len(part.clips)))
-            return DialogueMaker(part, split=graphs.split, seed=seed, earlier=frozenset(earlier))
+            own, part = found
+            earlier = frozenset(_earlier_of(range(len(part.clips))))
+            return DialogueMaker(part, split=own.split, seed=seed, earlier=earlier, balance=self._dialogue_balance)
         graphs = self.video(video)
         if graphs is None:
             return Unwritten("it has no graph")
@@ -370,6 +393,7 @@ class GraphWriter:
             shown=frozenset(shown),
             earlier=frozenset(_earlier_of(shown)),
             objects=objects,
+            balance=self._dialogue_balance,
         )
 
     def _clips_for(self, video: Video, scene: Scene, task: Task) -> tuple[ClipId, ...]:

@@ -338,9 +338,8 @@ def create_player(
         source_name = spec if kind == "human" else name
         return CreatedPlayer(AnswersPlayer.of(found, source=name, sha256=sha256), (source_name, sha256))
     if kind == "mini":
-        if play.subtitles:
-            raise SettingError(f"{spec} is trained on questions alone and reads no speech; give --no-subtitles")
-        return CreatedPlayer(CachedPlayer(_mini_player(spec, asking), store), (spec, ""))
+        player = _mini_player(spec, asking, hears=play.subtitles)
+        return CreatedPlayer(CachedPlayer(player, store), (spec, ""))
     if kind == "summary" and colon:
         from reeltalk.evaluate.playing.chat import SummaryPlayer
 
@@ -363,12 +362,16 @@ def create_player(
     )
 
 
-def _mini_player(spec: str, asking: ModelConfig) -> Player:
+def _mini_player(spec: str, asking: ModelConfig, *, hears: bool) -> Player:
     """reeltalk-mini, of a folder or the one that comes with reeltalk."""
     from reeltalk.evaluate.playing.local_models import StreamPlayer
 
     policy = bounded_memory(None) if asking.memory == "bounded" else None
     model = create_mini(spec, policy=policy, max_words=asking.endpoint.max_tokens)
+    if hears and not model.words.hears:
+        raise SettingError(
+            f"{spec} was trained on pictures and questions alone and reads no speech; give --no-subtitles"
+        )
     kept = policy.signature if policy else "all"
     return StreamPlayer(model, memory=kept, sees_frames=asking.sees_images, tells_options=False)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from reeltalk.evaluate.models import CreatedPlayer
 from reeltalk.evaluate.playing.play import Subtitles, WrongAnswers
-from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.settings import RunConfig
 from reeltalk.judge.asking import judge_prompt_group
 from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, fields_read_by
@@ -131,7 +131,7 @@ def shown_hash(
     scripts: Sequence[Script],
     turns: Sequence[AnsweredTurn],
     *,
-    subtitles: Callable[[Script, Step], Sequence[str]] | None = None,
+    subtitles: Subtitles | None = None,
 ) -> str:
     """Eight digits over the input of each turn: presentation times, the file of the frames, spoken lines.
 
@@ -150,7 +150,7 @@ def shown_hash(
                 # A baseline that looks at frames may use only the frames of the clips.
                 seen += [[round(time_s, 6) for time_s in played.frames_s], played.film, step.clips]
             if subtitles is not None:
-                seen.append(subtitles(script, step))
+                seen.append([spoken.line for spoken in subtitles(script, step)])
             steps.append(seen)
         rows.append((script.id, steps))
     return short_hash(_sorted(rows))

@@ -19,6 +19,7 @@ from reeltalk.inference.mini_input import (
     ANSWER,
     BEGIN,
     END,
+    HEARD,
     INSTRUCTION,
     QUESTION,
     SAYS,
@@ -266,6 +267,16 @@ class MiniStream:
         """
         self._tell([INSTRUCTION, *self._model.words.numbers(instruction), END], lasting=True)
 
+    def hear(self, line: str) -> None:
+        """Add what was said in the video until now.
+
+        Raises:
+            ModelError: The line is longer than the memory, or the network was not trained on what is said.
+        """
+        if not self._model.words.hears:
+            raise ModelError(f"{self._model.name} was trained on pictures and questions alone and reads no speech")
+        self._tell([HEARD, *self._model.words.numbers(line), END])
+
     def speak(self) -> StreamAnswer:
         """Let the model speak now without a question.
 
@@ -324,8 +335,7 @@ class MiniStream:
         said: list[int] = []
         logits = self._put(begun)
         while len(said) < longest:
-            # Marks other than the end mark are not words of an answer.
-            word = END + int(logits[END:].argmax())
+            word = self._model.words.likeliest(logits)
             times.append(time.perf_counter())
             if word == END:
                 break

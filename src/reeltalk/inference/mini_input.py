@@ -17,16 +17,22 @@ class MiniShape(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    height_px: int = 108
+    height_px: int = 180
     """Height of the pictures in its input."""
-    width_px: int = 192
-    channels: tuple[int, int, int, int] = (24, 48, 96, 160)
+    width_px: int = 320
+    channels: tuple[int, int, int, int] = (32, 64, 96, 160)
     """Channels of the four scales of the vision encoder."""
-    glimpses: Annotated[int, Field(ge=1)] = 10
-    """Number of places in a frame that the encoder attends to."""
+    person_glimpses: Annotated[int, Field(ge=6)] = 8
+    """Number of places in a frame that the encoder attends to for each person."""
+    glimpses: Annotated[int, Field(ge=1)] = 8
+    """Number of such places for the scene."""
     glimpse_width: int = 64
-    frame_tokens: Annotated[int, Field(ge=1)] = 2
-    """Tokens per frame."""
+    close_px: Annotated[int, Field(ge=8, multiple_of=8)] = 32
+    """Side of the squares that it looks at closely."""
+    close_width: int = 96
+    """Width of what it reads from such a square."""
+    frame_tokens: Annotated[int, Field(ge=2)] = 4
+    """Tokens per frame: one for the scene and one for each person."""
     vision_width: int = 160
     """Width of a visual token before the projection."""
     clock_waves: int = 12
@@ -49,13 +55,40 @@ class MiniShape(BaseModel):
         return self
 
     @property
+    def people(self) -> int:
+        """Number of people of a frame that have a token."""
+        return self.frame_tokens - 1
+
+    @property
+    def all_glimpses(self) -> int:
+        """Number of glimpses at a frame, of people and of the scene."""
+        return self.people * self.person_glimpses + self.glimpses
+
+    @property
+    def cells_high(self) -> int:
+        """Rows of cells of 8 × 8 pixels that glimpses attend to."""
+        return _halved(_halved(self.height_px // 2))
+
+    @property
+    def cells_wide(self) -> int:
+        """Columns of these cells."""
+        return _halved(_halved(self.width_px // 2))
+
+    @property
     def head_width(self) -> int:
         return self.width // self.heads
 
 
-PAD, UNKNOWN, BEGIN, QUESTION, ANSWER, INSTRUCTION, SAYS, END = range(8)
-SPECIAL: Final = ("<pad>", "<unk>", "<b>", "<q>", "<a>", "<i>", "<s>", "<e>")
-"""Marks of the sequence, by number: question, answer, instruction, unasked speech, end of a text."""
+def _halved(length: int) -> int:
+    return -(-length // 2)
+
+
+PAD, UNKNOWN, BEGIN, QUESTION, ANSWER, INSTRUCTION, SAYS, END, HEARD = range(9)
+SPECIAL: Final = ("<pad>", "<unk>", "<b>", "<q>", "<a>", "<i>", "<s>", "<e>", "<h>")
+"""Marks of the sequence, by number: question, answer, instruction, unasked speech, end of a text, and what is heard in
+the video."""
+REQUIRED: Final = SPECIAL[:HEARD]
+"""The marks of networks that were not trained on what is said."""
 TOKENIZER: Final = "tokenizer.json"
 _CLOSED_UP: Final = re.compile(r" ' (?=s\b)| [:;]")
 """Spaces that the tokenizer's decoder leaves in: `person ' s`, `sitting :`."""
@@ -81,13 +114,18 @@ class MiniWords:
         except Exception as error:
             # The library raises plain exceptions.
             raise InputError(f"not a tokenizer: {' '.join(str(error).split())[:200]}", file=path) from error
-        found = tuple(self._tokenizer.id_to_token(number) for number in range(len(SPECIAL)))
-        if found != SPECIAL:
+        found = tuple(self._tokenizer.id_to_token(number) for number in range(len(REQUIRED)))
+        if found != REQUIRED:
             raise InputError(
-                f"its first words are {', '.join(map(str, found))}, not {', '.join(SPECIAL)}",
+                f"its first words are {', '.join(map(str, found))}, not {', '.join(REQUIRED)}",
                 file=path,
                 hint="the tokenizer is not one of reeltalk-mini",
             )
+
+    @property
+    def hears(self) -> bool:
+        """True if the network was trained on what is said in videos."""
+        return self._tokenizer.id_to_token(HEARD) == SPECIAL[HEARD]
 
     @property
     def size(self) -> int:
@@ -98,6 +136,14 @@ class MiniWords:
         """Encodes a text as numbers, without marks. A mark that is written in the text counts as an ordinary word."""
         encoded = self._tokenizer.encode(text.replace("<", " "), add_special_tokens=False)
         return list(encoded.ids)
+
+    def likeliest(self, logits: NDArray[np.float32]) -> int:
+        """The word, or the end mark, with the largest of the logits (vocabulary,). Other marks are not words."""
+        if not self.hears:
+            return END + int(logits[END:].argmax())
+        words = logits[END:].copy()
+        words[HEARD - END] = -np.inf
+        return END + int(words.argmax())
 
     def text(self, numbers: list[int]) -> str:
         """Decodes numbers to text, without marks, with a capital first letter."""

@@ -332,7 +332,7 @@ def time_difference(play: Play) -> Share:
     return Share(total, len(play.moments))
 
 
-def turns(play: Play) -> Share:
+def right_turns(play: Play) -> Share:
     """Questions that were answered right, of those that were to be answered at once.
 
     Reference:
@@ -383,7 +383,7 @@ def right_requests(play: Play, *, tolerance_s: float = TOLERANCE_S) -> tuple[boo
     )
 
 
-def requests(play: Play, *, acts: frozenset[RequestAct] | None = None) -> Share:
+def accuracy_of_requests(play: Play, *, acts: frozenset[RequestAct] | None = None) -> Share:
     """Requests that are right.
 
     Args:
@@ -398,7 +398,7 @@ def requests(play: Play, *, acts: frozenset[RequestAct] | None = None) -> Share:
     return Share(sum(right), len(right))
 
 
-def streams(play: Play) -> Share:
+def right_streams(play: Play) -> Share:
     """1 if every request and every answer of the stream is right.
 
     Reference:
@@ -484,9 +484,9 @@ MEASURES: Final[Mapping[str, Callable[[Play], Share]]] = {
     "missed": missed_moments,
     "latency_s": reply_latency,
     "time_diff_s": time_difference,
-    "request_accuracy": requests,
-    "turn_accuracy": turns,
-    "stream_accuracy": streams,
+    "request_accuracy": accuracy_of_requests,
+    "turn_accuracy": right_turns,
+    "stream_accuracy": right_streams,
     "readiness": answer_readiness,
     "effective_accuracy": effective_accuracy,
 }

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import numpy as np
 
 from reeltalk.metrics.counting import GRAPH
+from reeltalk.metrics.text_bias import TextBias, text_bias_card, text_biases
 from reeltalk.metrics.uncertainty import MeanInterval, mean_interval
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import (
@@ -346,6 +347,8 @@ class Quality:
     gone: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Results about drafts that are gone, by gate and outcome."""
     classes: list[ClassQuality] = field(default_factory=list)
+    text: list[TextBias] = field(default_factory=list)
+    """What the text alone gives away, by kind of question, if it was measured."""
     writers: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     own_judges: tuple[str, ...] = ()
@@ -401,6 +404,7 @@ def measure_quality(
         )
         for name, own in sorted(classes.items())
     ]
+    found.text = text_biases(gates)
     found.writers = tuple(sorted({model_of(str(unit.extra["writer"])) for unit in units if "writer" in unit.extra}))
     found.judges = tuple(sorted({str(name) for gate in gates for name in gate.extra.get("judges", ())}))
     found.own_judges = tuple(name for name in found.writers if name in map(model_of, found.judges))
@@ -527,4 +531,4 @@ def quality_card(found: Quality) -> list[str]:
     who.append(f"Judged by {', '.join(map(escape_card, found.judges))}." if found.judges else "No model judged it.")
     lines += ["", " ".join(filter(None, who)), "Intervals are 95 %, clustered by video. A flagged turn stays; a turn "]
     lines[-1] += "that a judge found to contradict the video does not."
-    return [*lines, ""]
+    return [*lines, "", *text_bias_card(found.text)]

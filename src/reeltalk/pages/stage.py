@@ -29,9 +29,12 @@ from reeltalk.pages.objects import has_objects, write_objects
 from reeltalk.pages.scenarios import ShownScenario, write_scenario_pages
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.site import Page, Site, make_environment, write_static
+from reeltalk.pages.streams import write_streams
 from reeltalk.pages.writers import write_writers
 from reeltalk.parallel import Executor
+from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.event_log import SessionLog
 from reeltalk.store.runs import Run
 from reeltalk.store.tables import VIDEOS
 
@@ -44,6 +47,7 @@ __all__ = [
     "write_object_report",
     "write_report",
     "write_scenario_report",
+    "write_streams_report",
     "write_writers_report",
 ]
 
@@ -241,6 +245,29 @@ def write_writers_report(benchmarks: Sequence[Benchmark], folder: Path, *, price
     """
     write_static(folder)
     return write_writers(benchmarks, folder, make_environment(), prices=prices)
+
+
+def write_streams_report(
+    tasks: Sequence[ProactiveTask], sessions: Sequence[SessionLog], name: str, folder: Path
+) -> Path:
+    """Write the page about streams as a site: models that may speak unasked, measure by measure and stream by stream.
+
+    The same sessions give the same bytes.
+
+    Args:
+        tasks: The tasks that should have been played.
+        sessions: The sessions of all models.
+        name: Name of the benchmark.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        BenchmarkError: One model played a task twice, or with different settings.
+    """
+    write_static(folder)
+    return write_streams(tasks, sessions, name, folder, make_environment())
 
 
 def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:

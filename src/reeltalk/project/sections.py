@@ -107,6 +107,8 @@ SECTIONS: Final = {
         _section("film", "world film", "into"),
         _section("curate", "curate", "into"),
         _section("import", "import", "benchmark"),
+        _section("questions", "graph questions", "benchmark", "proactive", "per_kind"),
+        _section("streams", "graph questions", "benchmark", "proactive", "per_video", "turns"),
         _section("construct", "construct", "benchmark", "out", "rubrics"),
         _section("evaluate", "evaluate", "benchmark", "out", "latency_s", "judge_latency_s"),
         _section("judge", "judge", "sources", "out", "bench", "format", "attack", "every"),
@@ -115,10 +117,13 @@ SECTIONS: Final = {
             "report", "report", "runs", "out", "bench", "format", "dialogue", "turns", "models", "scenarios", "only"
         ),
         _section("release", "freeze", "benchmark", "release"),
+        _section("export", "export", "benchmark", "out", "check", "root", "problems"),
     )
 }
 SOURCES: Final = ("film", "curate", "import")
 """Sections that begin the benchmark. A project has one of them, or none if the benchmark exists."""
+WRITERS: Final = ("questions", "streams", "construct")
+"""Sections that write into the benchmark, in the order in which they run."""
 SHARED: Final = {
     "workers": "Videos that are processed at a time, in all sections; by default as each section says.",
     "executor": "Where the work runs, in all sections; by default as each section says.",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from reeltalk.project.reading import ProjectFile, Values, refuse_same_results
-from reeltalk.project.sections import HOW, READ, SOURCES, WRITTEN, CommandSpec
+from reeltalk.project.sections import HOW, READ, SOURCES, WRITERS, WRITTEN, CommandSpec
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import INFO
 
@@ -73,7 +73,7 @@ def steps_of_project(project: ProjectFile, commands: dict[str, CommandSpec]) -> 
         InputError: Two of them would write the same path.
     """
     steps = tuple(_Steps(project, commands).all())
-    ends = [(step.name, step.result) for step in steps if step.section not in (*SOURCES, "construct")]
+    ends = [(step.name, step.result) for step in steps if step.section not in (*SOURCES, *WRITERS)]
     refuse_same_results(project.file, [("the benchmark", project.benchmark), *ends])
     return steps
 
@@ -90,10 +90,10 @@ class _Steps:
         for name in (name for name in SOURCES if name in given):
             wired = {"benchmark" if name == "import" else "into": self._benchmark}
             yield self._step(name, given[name] | wired, result=self._benchmark, kind="benchmark")
-        if "construct" in given:
-            wired = {"benchmark": self._benchmark}
+        for writer in (name for name in WRITERS if name in given):
+            wired_writer: Values = {"benchmark": self._benchmark} | ({"proactive": True} if writer == "streams" else {})
             reads = (StepInput(self._benchmark, drafts=False),)
-            yield self._step("construct", given["construct"] | wired, reads, result=self._benchmark, kind="benchmark")
+            yield self._step(writer, given[writer] | wired_writer, reads, result=self._benchmark, kind="benchmark")
         runs = []
         for label, values in self._runs():
             out = f"{RUNS}/{label}"
@@ -111,6 +111,11 @@ class _Steps:
             out = f"releases/{given['release']['version']}"
             wired = {"benchmark": self._benchmark, "release": out}
             yield self._step("release", given["release"] | wired, (bench,), result=out, kind="benchmark")
+            bench = StepInput(out)
+        if "export" in given:
+            out = f"exports/{given['export']['format']}"
+            wired = {"benchmark": bench.path, "out": out}
+            yield self._step("export", given["export"] | wired, (bench,), result=out, kind="folder")
 
     def _shown(self, given: dict[str, Values], runs: tuple[str, ...], bench: StepInput) -> Iterator[ProjectStep]:
         reads = tuple(StepInput(out) for out in runs)

@@ -15,10 +15,12 @@ from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.reading import graph_of_clip, read_activity
 from reeltalk.graph.story import Story, starts_s
 from reeltalk.progress import CountProgress
+from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
 from reeltalk.questions.checking import Checker
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.proactive import KINDS, tasks_of
 from reeltalk.questions.proactive_checks import StreamChecker
+from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import write_dialogue
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Clip, Video
@@ -28,6 +30,10 @@ from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import CLIPS, DIALOGUES, PROACTIVE, VIDEOS
 
 STAGE: Final = "graph questions"
+ASKED: Final = "asked"
+"""Key in the `extra` of a dialogue that was written here."""
+WRITER: Final = "writer"
+"""Key in the `extra` of a dialogue that `reeltalk construct` wrote."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,26 @@ def stories(benchmark: Benchmark, *, limit: int | None = None) -> Iterator[tuple
         yield video, [clip for clip, _ in ordered], texts
 
 
+def possible_answers(benchmark: Benchmark, *, seed: int, limit: int | None = None) -> AnswerCounts:
+    """Count the answers of all questions that the videos of a benchmark can be asked.
+
+    Args:
+        benchmark: The benchmark.
+        seed: Chooses the absent things and acts to ask for.
+        limit: Most videos; all by default.
+
+    Raises:
+        InputError: A table or a graph is damaged.
+    """
+    counts = AnswerCounts()
+    for _, clips, texts in stories(benchmark, limit=limit):
+        if clips:
+            file = benchmark.path / GRAPHS
+            story = Story([read_activity(text, file=file / f"{name}.nq", name=name) for name, text in texts.items()])
+            counts.add(questions(story, seed=seed), story)
+    return counts
+
+
 def write_question_dialogues(
     benchmark: Benchmark,
     *,
@@ -93,17 +119,13 @@ def write_question_dialogues(
         BrokenInvariantError: SPARQL finds another answer to a question; nothing is written.
     """
     settings = {"per_video": per_video, "turns": turns, "seed": seed}
-    entry = benchmark.manifest.files.get(DIALOGUES.file_name)
-    if entry is not None and entry.stage != STAGE:
-        # Answers, scores and reviews may rest on them.
-        raise BenchmarkError(f"{benchmark.path} holds dialogues of '{entry.stage}', which are not replaced")
-    if entry is not None and not overwrite:
-        raise BenchmarkError(f"{benchmark.path} holds {benchmark.rows(DIALOGUES):,} dialogues; pass --overwrite")
+    kept = _written_by_others(benchmark, overwrite=overwrite)
     rows: list[Dialogue] = []
     types: Counter[str] = Counter()
     answer_types: Counter[str] = Counter()
     forms: dict[str, set[str]] = defaultdict(set)
     total, without, checked = benchmark.rows(VIDEOS), 0, 0
+    balance = AnswerBalance(possible_answers(benchmark, seed=seed))
     for done, (video, clips, texts) in enumerate(stories(benchmark), 1):
         if not clips:
             without += 1
@@ -119,7 +141,12 @@ def write_question_dialogues(
         draw = random.Random(f"{seed} {video.id}")
         for number in range(per_video):
             written, _ = write_dialogue(
-                story, split=split, seed=draw.getrandbits(32), turns=turns, asked_at_s=video.duration_s
+                story,
+                split=split,
+                seed=draw.getrandbits(32),
+                turns=turns,
+                asked_at_s=video.duration_s,
+                balance=balance,
             )
             for wrong in checker.disagreements(written):
                 raise BrokenInvariantError(
@@ -136,6 +163,7 @@ def write_question_dialogues(
                     video_id=video.id,
                     clip_ids=tuple(clip.id for clip in clips),
                     turns=tuple(written),
+                    extra={ASKED: seed},
                 )
             )
         if progress is not None:
@@ -146,7 +174,7 @@ def write_question_dialogues(
     if shared:
         raise BrokenInvariantError(f"splits share surface forms: {shared}")
     with benchmark.writing(stage=STAGE, settings=settings) as writer:
-        writer.add(DIALOGUES, rows)
+        writer.add(DIALOGUES, [*rows, *kept])
     return WrittenDialogues(
         dialogues=len(rows),
         turns=sum(len(row.turns) for row in rows),
@@ -156,6 +184,20 @@ def write_question_dialogues(
         checked=checked,
         without_graphs=without,
     )
+
+
+def _written_by_others(benchmark: Benchmark, *, overwrite: bool) -> list[Dialogue]:
+    """The dialogues that `reeltalk construct` wrote, which stay."""
+    rows: list[Dialogue] = list(benchmark.read(DIALOGUES))
+    entry = benchmark.manifest.files.get(DIALOGUES.file_name)
+    constructed = [row for row in rows if WRITER in row.extra]
+    own = sum(ASKED in row.extra for row in rows)
+    if entry is not None and (entry.stage.split(" ")[0] == "review" or own + len(constructed) < len(rows)):
+        # Answers, scores and reviews may rest on them.
+        raise BenchmarkError(f"{benchmark.path} holds dialogues of '{entry.stage}', which are not replaced")
+    if own and not overwrite:
+        raise BenchmarkError(f"{benchmark.path} holds {own:,} dialogues; pass --overwrite")
+    return constructed
 
 
 PROACTIVE_STAGE: Final = "proactive write"

@@ -15,10 +15,10 @@ from reeltalk.graph.vocabulary import plain_name
 from reeltalk.questions.changing import Timeline
 from reeltalk.questions.proactive_forms import replies, say
 from reeltalk.questions.question import PLACINGS, act_phrase, person_slots, thing_words
-from reeltalk.questions.watching import LATEST_S, PASSING, WALKS, effect_s, is_short
+from reeltalk.questions.watching import LATEST_S, PASSING, WALKS, is_short, takes_effect_s
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
-from reeltalk.schema.stream import Moment, Request
+from reeltalk.schema.stream import Moment, UserRequest
 
 LEAD_S: Final = (5.0, 25.0)
 """How long before its answer is shown a question is asked, in seconds."""
@@ -77,12 +77,9 @@ def _who_does(timeline: Timeline) -> Iterator[Awaited]:
 
 
 def _fact(kind: str, event: StoryEvent, *parts: str) -> dict[str, Json]:
-    known: dict[str, Json] = {
-        "agent": event.agent,
-        "main": event.main,
-        "targets": list(event.targets),
-    }
-    return {"kind": kind, "action": event.action} | {part: known[part] for part in parts}
+    known: dict[str, Json] = {"agent": event.agent, "main": event.main, "targets": list(event.targets)}
+    found: dict[str, Json] = {"kind": kind, "action": event.action} | {part: known[part] for part in parts}
+    return found | ({"speech_act": event.speech_act} if event.speech_act is not None else {})
 
 
 def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:
@@ -91,7 +88,7 @@ def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:
     for event in timeline.events:
         if event.agent != person:
             continue
-        at_s = effect_s(event)
+        at_s = takes_effect_s(event)
         main, target = event.main, event.targets[0] if event.targets else None
         if event.action == "grab" and main is not None:
             own = {**slots, "o": thing_words(main, story)}
@@ -123,10 +120,10 @@ def _surprises(timeline: Timeline) -> Iterator[Awaited]:
             acts = {form: phrases.phrase(event.action, None, (), form) for form in phrases.FORMS}
             slots = {**acts, "o": thing_words(event.main, timeline.story)}
             yield Awaited("happens", slots, event, before_s[event.action], False, _fact("happens", event))
-            before_s[event.action] = effect_s(event)
+            before_s[event.action] = takes_effect_s(event)
 
 
-def awaited_requests(timeline: Timeline, split: str, draw: random.Random) -> tuple[list[str], list[Request]] | None:
+def awaited_requests(timeline: Timeline, split: str, draw: random.Random) -> tuple[list[str], list[UserRequest]] | None:
     """Write the questions of one stream.
 
     Args:
@@ -140,7 +137,7 @@ def awaited_requests(timeline: Timeline, split: str, draw: random.Random) -> tup
     pool: dict[str, list[Awaited]] = defaultdict(list)
     for found in awaited(timeline):
         pool[found.kind].append(found)
-    made: list[tuple[str, Request]] = []
+    made: list[tuple[str, UserRequest]] = []
     count = draw.randint(1, MOST)
     for _ in range(TRIES):
         if not pool or len(made) == count:
@@ -153,7 +150,7 @@ def awaited_requests(timeline: Timeline, split: str, draw: random.Random) -> tup
         at_s, shown = span
         text, form = say(one.kind, one.slots, split, draw)
         moment = Moment(interval=shown, references=replies(one.kind, one.slots))
-        made.append((form, Request(at_s=at_s, text=text, act="await", moments=(moment,), fact=dict(one.fact))))
+        made.append((form, UserRequest(at_s=at_s, text=text, act="await", moments=(moment,), fact=dict(one.fact))))
         del pool[kind]
     if not made:
         return None
@@ -166,7 +163,7 @@ def awaited_requests(timeline: Timeline, split: str, draw: random.Random) -> tup
 def _when(one: Awaited, timeline: Timeline, draw: random.Random) -> tuple[float, Interval] | None:
     """When a question is asked, and when its answer is due; None if the time that was drawn does not fit."""
     assert one.event.interval is not None
-    shown_s, over_s = effect_s(one.event), one.event.interval.end_s + LATEST_S
+    shown_s, over_s = takes_effect_s(one.event), one.event.interval.end_s + LATEST_S
     if one.lasting and draw.random() < SHOWN:
         at_s = round(draw.uniform(over_s, over_s + AFTER_S), 1)
         span = (at_s, round(at_s + AT_ONCE_S, 3))
@@ -178,13 +175,13 @@ def _when(one: Awaited, timeline: Timeline, draw: random.Random) -> tuple[float,
     return at_s, Interval(start_s=span[0], end_s=span[1])
 
 
-def _meet(span: tuple[float, Interval], request: Request) -> bool:
+def _meet(span: tuple[float, Interval], request: UserRequest) -> bool:
     """True if a question would be asked while another one waits."""
     at_s, shown = span
     return at_s <= request.moments[0].interval.end_s + LATEST_S and request.at_s <= shown.end_s + LATEST_S
 
 
-def _in_vain(timeline: Timeline, last: Request, split: str, draw: random.Random) -> tuple[str, Request] | None:
+def _in_vain(timeline: Timeline, last: UserRequest, split: str, draw: random.Random) -> tuple[str, UserRequest] | None:
     """A question at the end, about what somebody did before and does not do again."""
     story, begin_s = timeline.story, last.moments[0].interval.end_s + LATEST_S
     fitting = []
@@ -192,7 +189,7 @@ def _in_vain(timeline: Timeline, last: Request, split: str, draw: random.Random)
         again = [
             other
             for other in awaited(timeline)
-            if other.kind == one.kind and other.fact == one.fact and effect_s(other.event) >= begin_s
+            if other.kind == one.kind and other.fact == one.fact and takes_effect_s(other.event) >= begin_s
         ]
         if not one.lasting and not again:
             fitting.append(one)
@@ -201,4 +198,4 @@ def _in_vain(timeline: Timeline, last: Request, split: str, draw: random.Random)
     one = draw.choice(fitting)
     text, form = say(one.kind, one.slots, split, draw)
     at_s = round(draw.uniform(begin_s, timeline.until_s - LEAD_S[0]), 1)
-    return form, Request(at_s=at_s, text=text, act="await", fact=dict(one.fact))
+    return form, UserRequest(at_s=at_s, text=text, act="await", fact=dict(one.fact))

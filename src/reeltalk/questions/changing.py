@@ -20,10 +20,10 @@ from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import FEELINGS, ROOMS, class_of, is_person, plain_name
 from reeltalk.questions.proactive_forms import replies, say
 from reeltalk.questions.question import STATE_WORDS, act_phrase, person_slots, thing_words
-from reeltalk.questions.watching import PASSING, effect_s
+from reeltalk.questions.watching import PASSING, takes_effect_s
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
-from reeltalk.schema.stream import Moment, Request
+from reeltalk.schema.stream import Moment, UserRequest
 
 SETTLED_S: Final = 1.0
 """A fact is asked for at the earliest this long after the end of the event that made it so."""
@@ -41,7 +41,7 @@ TRIES: Final = 40
 
 
 @dataclass(frozen=True)
-class Fact:
+class ChangingFact:
     """Something that has a value at every time of a story."""
 
     kind: str
@@ -80,18 +80,18 @@ class Timeline:
     @cached_property
     def events(self) -> tuple[StoryEvent, ...]:
         """All events, in the order in which they take effect."""
-        return tuple(sorted(self.story.events, key=lambda event: (effect_s(event), event.order)))
+        return tuple(sorted(self.story.events, key=lambda event: (takes_effect_s(event), event.order)))
 
     @cached_property
     def effects_s(self) -> tuple[float, ...]:
         """When they take effect, in seconds."""
-        return tuple(effect_s(event) for event in self.events)
+        return tuple(takes_effect_s(event) for event in self.events)
 
     def before(self, at_s: float) -> tuple[StoryEvent, ...]:
         """The events that have taken effect at a time."""
         return self.events[: bisect.bisect_right(self.effects_s, at_s)]
 
-    def value_at(self, fact: Fact, at_s: float) -> str | None:
+    def value_at(self, fact: ChangingFact, at_s: float) -> str | None:
         """The value of a fact at a time; None if it is unknown."""
         done = self.before(at_s)
         return fact.value(done[-1].part, done[-1].index + 1) if done else fact.value(0, 0)
@@ -106,7 +106,7 @@ class Timeline:
                     found.setdefault(name, at_s)
         return found
 
-    def stretches(self, fact: Fact) -> list[Stretch]:
+    def stretches(self, fact: ChangingFact) -> list[Stretch]:
         """When a fact can be asked for, in the order of time."""
         shown = [self.shown_s.get(name) for name in fact.about]
         if None in shown:
@@ -126,7 +126,7 @@ class Timeline:
             before = value
         return found
 
-    def facts(self) -> Iterator[Fact]:
+    def facts(self) -> Iterator[ChangingFact]:
         """All facts that change at least once."""
         for maker in _MAKERS:
             for fact in maker(self):
@@ -159,7 +159,7 @@ def _moved(timeline: Timeline) -> list[str]:
     return sorted(name for name in names if not is_person(name))
 
 
-def _places(timeline: Timeline) -> Iterator[Fact]:
+def _places(timeline: Timeline) -> Iterator[ChangingFact]:
     story = timeline.story
     for name in _moved(timeline):
         support = _support(timeline, name)
@@ -174,14 +174,16 @@ def _places(timeline: Timeline) -> Iterator[Fact]:
                 )
             return {"place": words, "o": thing_words(name, story)}
 
-        yield Fact("where", {"object": name}, {"o": thing_words(name, story)}, support, place, frozenset({name}))
+        yield ChangingFact(
+            "where", {"object": name}, {"o": thing_words(name, story)}, support, place, frozenset({name})
+        )
 
 
 def _possessive(name: str) -> str:
     return f"{name}'s"
 
 
-def _holders(timeline: Timeline) -> Iterator[Fact]:
+def _holders(timeline: Timeline) -> Iterator[ChangingFact]:
     story = timeline.story
     if len(story.people) < 2:
         return
@@ -195,7 +197,9 @@ def _holders(timeline: Timeline) -> Iterator[Fact]:
         def words(value: str, name: str = name) -> Mapping[str, str]:
             return {"who": thing_words(value, story) if is_person(value) else value, "o": thing_words(name, story)}
 
-        yield Fact("holder", {"object": name}, {"o": thing_words(name, story)}, holder, words, frozenset({name}))
+        yield ChangingFact(
+            "holder", {"object": name}, {"o": thing_words(name, story)}, holder, words, frozenset({name})
+        )
 
 
 def _room_of(timeline: Timeline, person: str) -> Callable[[int, int], str | None]:
@@ -203,7 +207,7 @@ def _room_of(timeline: Timeline, person: str) -> Callable[[int, int], str | None
     return lambda part, situation: graphs[part].room_at(person, situation)
 
 
-def _people_in_rooms(timeline: Timeline) -> Iterator[Fact]:
+def _people_in_rooms(timeline: Timeline) -> Iterator[ChangingFact]:
     story = timeline.story
     if len(story.people) < 2:
         return
@@ -214,7 +218,7 @@ def _people_in_rooms(timeline: Timeline) -> Iterator[Fact]:
             found = [of(part, situation) for of in rooms]
             return None if None in found else str(found.count(room))
 
-        yield Fact(
+        yield ChangingFact(
             "people",
             {"room": room},
             {"room": plain_name(room)},
@@ -224,17 +228,17 @@ def _people_in_rooms(timeline: Timeline) -> Iterator[Fact]:
         )
 
 
-def _rooms(timeline: Timeline) -> Iterator[Fact]:
+def _rooms(timeline: Timeline) -> Iterator[ChangingFact]:
     for person in timeline.story.people:
         slots = person_slots(person, timeline.story)
 
         def words(value: str, slots: Mapping[str, str] = slots) -> Mapping[str, str]:
             return {**slots, "room": plain_name(value)}
 
-        yield Fact("in_room", {"person": person}, slots, _room_of(timeline, person), words, frozenset({person}))
+        yield ChangingFact("in_room", {"person": person}, slots, _room_of(timeline, person), words, frozenset({person}))
 
 
-def _states(timeline: Timeline) -> Iterator[Fact]:
+def _states(timeline: Timeline) -> Iterator[ChangingFact]:
     story = timeline.story
     acted = {event.main for event in timeline.events if event.main is not None and not is_person(event.main)}
     for name in sorted(acted):
@@ -254,7 +258,7 @@ def _states(timeline: Timeline) -> Iterator[Fact]:
             slots = {"o": thing_words(name, story), "state": STATE_WORDS[state]}
             if phrases.is_plural(name):
                 continue
-            yield Fact(
+            yield ChangingFact(
                 "is_state",
                 {"object": name, "state": state},
                 slots,
@@ -264,7 +268,7 @@ def _states(timeline: Timeline) -> Iterator[Fact]:
             )
 
 
-def _feelings(timeline: Timeline) -> Iterator[Fact]:
+def _feelings(timeline: Timeline) -> Iterator[ChangingFact]:
     for person in timeline.story.people:
         values, slots = _graph_value(timeline, person), person_slots(person, timeline.story)
 
@@ -275,7 +279,7 @@ def _feelings(timeline: Timeline) -> Iterator[Fact]:
         def words(value: str, slots: Mapping[str, str] = slots) -> Mapping[str, str]:
             return {**slots, "feeling": FEELINGS.get(value, "calm")}
 
-        yield Fact("feels", {"person": person}, slots, feeling, words, frozenset({person}))
+        yield ChangingFact("feels", {"person": person}, slots, feeling, words, frozenset({person}))
 
 
 _MAKERS: Final = (_places, _holders, _people_in_rooms, _rooms, _states, _feelings)
@@ -287,7 +291,7 @@ def doings(timeline: Timeline, person: str) -> list[tuple[Stretch, StoryEvent]]:
     for event in (story.of(person) if len(story.people) > 1 else story).events:
         if event.action in PASSING or event.interval is None or event.interval.duration_s < LONG_S:
             continue
-        start_s, end_s = effect_s(event) + STILL_S, event.interval.end_s - STILL_S
+        start_s, end_s = takes_effect_s(event) + STILL_S, event.interval.end_s - STILL_S
         if start_s < end_s:
             found.append((Stretch(start_s, end_s, act_phrase(event, timeline.story, "doing")), event))
     return found
@@ -339,16 +343,16 @@ def lasting(timeline: Timeline) -> list[Asking]:
     return found
 
 
-def request_of(asking: Asking, stretch: Stretch, at_s: float, text: str) -> Request:
+def request_of(asking: Asking, stretch: Stretch, at_s: float, text: str) -> UserRequest:
     """A question about a fact at a time, to be answered at once."""
     moment = Moment(interval=Interval(start_s=at_s, end_s=at_s), references=asking.answers[stretch.value])
     fact: dict[str, Json] = {"kind": asking.kind, "value": stretch.value, **asking.params}
-    return Request(at_s=at_s, text=text, act="ask", moments=(moment,), fact=fact)
+    return UserRequest(at_s=at_s, text=text, act="ask", moments=(moment,), fact=fact)
 
 
 def changing_requests(
     timeline: Timeline, split: str, draw: random.Random, *, used: frozenset[str] = frozenset()
-) -> tuple[str, list[Request]] | None:
+) -> tuple[str, list[UserRequest]] | None:
     """One question, asked at several times with answers that change.
 
     Args:

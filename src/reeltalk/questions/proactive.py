@@ -20,9 +20,19 @@ from reeltalk.questions.proactive_forms import replies, say
 from reeltalk.questions.question import ROOM_NAMES, STATE_WORDS, act_phrase, objects_of, person_slots, thing_words
 from reeltalk.questions.questions import ABSENT, can_be_done_to, rooms_known
 from reeltalk.questions.standing import standing_requests
-from reeltalk.questions.watching import PASSING, WALKS, Watch, effect_s, is_short, messages, slots_of, span_of, watches
+from reeltalk.questions.watching import (
+    PASSING,
+    WALKS,
+    Watch,
+    due_interval,
+    is_short,
+    messages,
+    slots_of,
+    takes_effect_s,
+    watches,
+)
 from reeltalk.schema.record import VideoId, derive_id
-from reeltalk.schema.stream import Moment, ProactiveTask, Request
+from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest
 
 SIMPLE: Final = ("event", "room", "state", "count", "absent", "narrate")
 """Kinds of one request."""
@@ -83,7 +93,7 @@ def tasks_of(
     timeline = Timeline(story, end_s)
     tasks: list[ProactiveTask] = []
 
-    def add(kind: str, forms: Sequence[str], requests: Sequence[Request]) -> None:
+    def add(kind: str, forms: Sequence[str], requests: Sequence[UserRequest]) -> None:
         said = " ".join(f"{request.at_s:g} {request.text}" for request in requests)
         name = derive_id("proactive", video_id, kind, said, seed)
         if name not in {task.id for task in tasks}:
@@ -114,7 +124,7 @@ def tasks_of(
 
 def _streamed(
     kind: str, timeline: Timeline, split: str, draw: random.Random
-) -> tuple[Sequence[str], Sequence[Request]] | None:
+) -> tuple[Sequence[str], Sequence[UserRequest]] | None:
     if kind == "standing":
         return standing_requests(timeline, split, draw)
     if kind == "ready":
@@ -123,11 +133,11 @@ def _streamed(
     return None if found is None else ([found[0]], found[1])
 
 
-def _worded(due: _Due, story: Story, *, split: str, until_s: float, draw: random.Random) -> tuple[Request, str]:
+def _worded(due: _Due, story: Story, *, split: str, until_s: float, draw: random.Random) -> tuple[UserRequest, str]:
     text, form = say(due.form, due.slots, split, draw)
     moments = []
     for together in due.events:
-        interval = span_of(together, until_s)
+        interval = due_interval(together, until_s)
         if interval is None:
             continue
         own = {**due.slots, **(slots_of(together[0], story) if due.generic else {})}
@@ -137,7 +147,7 @@ def _worded(due: _Due, story: Story, *, split: str, until_s: float, draw: random
             Moment(interval=interval, references=tuple(dict.fromkeys((*told, *messages(together[0], story)))))
         )
     moments.sort(key=lambda moment: (moment.interval.start_s, moment.interval.end_s))
-    return Request(text=text, moments=tuple(moments)), form
+    return UserRequest(text=text, moments=tuple(moments)), form
 
 
 def _alike(story: Story) -> list[list[StoryEvent]]:
@@ -156,7 +166,7 @@ def _own(story: Story, person: str) -> Story:
 
 def _apart(events: Sequence[StoryEvent]) -> bool:
     """True if the messages about events cannot be taken for each other."""
-    times = sorted(effect_s(event) for event in events)
+    times = sorted(takes_effect_s(event) for event in events)
     return all(later - earlier >= APART_S for earlier, later in pairwise(times))
 
 

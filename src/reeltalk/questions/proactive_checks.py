@@ -1,7 +1,7 @@
 """Finds the moments and answers of streams again with SPARQL, independently of the code that wrote them.
 
-Each request says in terms of the graph what it asks for (`Request.fact`). Here the events and situations that answer it
-are found by queries on the graphs, with no code of the writers.
+Each request says in terms of the graph what it asks for (`UserRequest.fact`). Here the events and situations that
+answer it are found by queries on the graphs, with no code of the writers.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from reeltalk.graph.rdf import engine, graph_iri, parse_rdf
-from reeltalk.schema.stream import ProactiveTask, Request
+from reeltalk.schema.stream import ProactiveTask, UserRequest
 
 CLOSE_S: Final = 0.002
 """Times are written to a millisecond."""
@@ -20,11 +20,11 @@ PREFIX time: <http://www.w3.org/2006/time#>
 PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 """
 _EVENTS: Final = """
-SELECT ?graph ?index ?action ?agent ?main ?target ?from ?to ?start ?length WHERE { GRAPH ?graph {
+SELECT ?graph ?index ?action ?agent ?main ?target ?from ?to ?speech_act ?start ?length WHERE { GRAPH ?graph {
   ?activity :hasEvent ?event . ?event :action ?a ; :situationBeforeEvent ?before ;
     time:hasDuration/time:numericDuration ?length ; time:hasBeginning/time:numericPosition ?start .
   OPTIONAL { ?event :agent ?g } OPTIONAL { ?event :mainObject ?m } OPTIONAL { ?event :targetObject ?t }
-  OPTIONAL { ?event :from ?f } OPTIONAL { ?event :to ?o } }
+  OPTIONAL { ?event :from ?f } OPTIONAL { ?event :to ?o } OPTIONAL { ?event :speechAct ?speech_act } }
   BIND(xsd:integer(REPLACE(STR(?before), "^.*/home_situation([0-9]+)_.*$", "$1")) AS ?index)
   BIND(REPLACE(STR(?a), "^.*/", "") AS ?action)
   BIND(REPLACE(STR(?g), "^.*/([a-z]+[0-9]+)_[^/]*$", "$1") AS ?agent)
@@ -57,6 +57,7 @@ SELECT ?value WHERE { GRAPH ?graph { ?thing :attribute ?v . FILTER(REGEX(STR(?th
   FILTER(CONTAINS(STR(?v), "/colour_")) BIND(REPLACE(STR(?v), "^.*/colour_", "") AS ?value) }
 """
 _ROOM: Final = re.compile(r"(kitchen|bedroom|livingroom|bathroom)\d+")
+_NOT_HANDLING: Final = ("walk", "run", "stand", "turnTo", "say", "lookAt", "watch", "wait")
 _FEELINGS: Final = frozenset({"HAPPY", "SAD", "ANGRY", "SURPRISED"})
 Event = Mapping[str, Any]
 
@@ -123,7 +124,7 @@ class StreamChecker:
         return name
 
     def value(self, fact: Mapping[str, Any], at_s: float) -> str:
-        """The answer to a question about a time, in the terms of `Request.fact`."""
+        """The answer to a question about a time, in the terms of `UserRequest.fact`."""
         kind = fact["kind"]
         if kind == "where":
             return " ".join(self._support(fact["object"], at_s))
@@ -158,7 +159,8 @@ class StreamChecker:
             if fact["kind"] == "enter":
                 return who is not None and event.get("to") == fact["thing"] != event.get("from")
             if fact["kind"] == "handle":
-                return who is not None and event["action"] != "say" and event.get("main") == fact["thing"]
+                acted = event["action"] not in _NOT_HANDLING
+                return who is not None and acted and event.get("main") == fact["thing"]
             return who is not None and event["action"] in fact["actions"]
 
         return [event["at"] for event in self.events if start_s <= event["at"] < end_s and fits(event)]
@@ -167,7 +169,9 @@ class StreamChecker:
         """The event that answers a question that waits: the only one, or the next after its time."""
 
         def fits(event: Event) -> bool:
-            if any(name in fact and event.get(name) != fact[name] for name in ("agent", "main", "action")):
+            if any(
+                name in fact and event.get(name) != fact[name] for name in ("agent", "main", "action", "speech_act")
+            ):
                 if fact["kind"] != "where_put" or event["action"] not in ("put", "putIn"):
                     return False
                 if any(event.get(name) != fact[name] for name in ("agent", "main")):
@@ -191,7 +195,7 @@ class StreamChecker:
                     f"{request.text!r} at {request.at_s:g} s: {why}" for why in self._wrong(task, place, request)
                 )
 
-    def _wrong(self, task: ProactiveTask, place: int, request: Request) -> Iterator[str]:
+    def _wrong(self, task: ProactiveTask, place: int, request: UserRequest) -> Iterator[str]:
         fact = request.fact
         if request.act == "ask":
             found = self.value(fact, request.at_s)

@@ -13,9 +13,9 @@ from typing import Final
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.questions.changing import Asking, Timeline, askings, lasting, request_of
 from reeltalk.questions.proactive_forms import say
-from reeltalk.questions.watching import LATEST_S, Watch, effect_s, moments_of, watches
+from reeltalk.questions.watching import LATEST_S, Watch, moments_of, takes_effect_s, watches
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.stream import Request, RequestAct
+from reeltalk.schema.stream import RequestAct, UserRequest
 
 CLEAR_S: Final = 2.5
 """No words of the user come within this time of an event that they are about: StreamingBench's tolerance, and more."""
@@ -42,7 +42,9 @@ class _Step:
     quiet: tuple[StoryEvent, ...] = ()
 
 
-def standing_requests(timeline: Timeline, split: str, draw: random.Random) -> tuple[list[str], list[Request]] | None:
+def standing_requests(
+    timeline: Timeline, split: str, draw: random.Random
+) -> tuple[list[str], list[UserRequest]] | None:
     """Write the requests and questions of one stream.
 
     Args:
@@ -84,7 +86,7 @@ def _draw_steps(timeline: Timeline, known: Sequence[Watch], pattern: str, draw: 
     until_s = timeline.until_s if end_s is None else end_s
 
     def between(watch: Watch, start_s: float, stop_s: float) -> tuple[StoryEvent, ...]:
-        return tuple(event for event in watch.events(story) if start_s <= effect_s(event) < stop_s)
+        return tuple(event for event in watch.events(story) if start_s <= takes_effect_s(event) < stop_s)
 
     if pattern == "ended":
         return [
@@ -111,10 +113,10 @@ def _draw_steps(timeline: Timeline, known: Sequence[Watch], pattern: str, draw: 
 def _gaps(events: Sequence[StoryEvent], until_s: float) -> Iterator[tuple[float, float]]:
     """Times at which none of some events is near."""
     free_s = 0.0
-    for event in sorted(events, key=lambda event: (effect_s(event), event.order)):
+    for event in sorted(events, key=lambda event: (takes_effect_s(event), event.order)):
         assert event.interval is not None
-        if effect_s(event) - CLEAR_S > free_s:
-            yield free_s, effect_s(event) - CLEAR_S
+        if takes_effect_s(event) - CLEAR_S > free_s:
+            yield free_s, takes_effect_s(event) - CLEAR_S
         free_s = max(free_s, event.interval.end_s + LATEST_S + CLEAR_S)
     if until_s - CLEAR_S > free_s:
         yield free_s, until_s - CLEAR_S
@@ -128,22 +130,22 @@ def _are_sound(steps: Sequence[_Step], timeline: Timeline) -> bool:
         return False
     if any(not step.quiet for step in steps if step.act != "watch"):
         return False
-    due = sorted(effect_s(event) for step in steps for event in step.due)
+    due = sorted(takes_effect_s(event) for step in steps for event in step.due)
     if any(later - earlier < APART_S for earlier, later in pairwise(due)):
         return False
     # A message that is not wanted must not look like one that is.
-    quiet = [effect_s(event) for step in steps for event in step.quiet]
+    quiet = [takes_effect_s(event) for step in steps for event in step.quiet]
     return due[-1] < timeline.until_s and not any(abs(one - other) < APART_S for one in quiet for other in due)
 
 
 def _worded(
     steps: Sequence[_Step], timeline: Timeline, split: str, draw: random.Random
-) -> tuple[list[str], list[Request]]:
+) -> tuple[list[str], list[UserRequest]]:
     story, until_s = timeline.story, timeline.until_s
-    made: list[tuple[Request, str]] = []
+    made: list[tuple[UserRequest, str]] = []
     for place, step in enumerate(steps):
         text, form = _words(steps, place, story, split, draw)
-        request = Request(
+        request = UserRequest(
             at_s=step.at_s,
             text=text,
             act=step.act,
@@ -186,8 +188,8 @@ def _words(steps: Sequence[_Step], place: int, story: Story, split: str, draw: r
 
 
 def _questions(
-    requests: Sequence[Request], timeline: Timeline, split: str, draw: random.Random
-) -> Iterator[tuple[Request, str]]:
+    requests: Sequence[UserRequest], timeline: Timeline, split: str, draw: random.Random
+) -> Iterator[tuple[UserRequest, str]]:
     """Questions about other things, at times at which no message is due."""
     taken = [_widened(moment.interval) for request in requests for moment in (*request.moments, *request.quiet)]
     taken += [Interval(start_s=max(0.0, request.at_s - 1), end_s=request.at_s + 1) for request in requests]

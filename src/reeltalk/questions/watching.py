@@ -24,7 +24,7 @@ SOMEONE: Final = "someone"
 SOMETHING: Final = "something"
 
 
-def effect_s(event: StoryEvent) -> float:
+def takes_effect_s(event: StoryEvent) -> float:
     """When an event takes effect, in seconds of the video: at the end of a walk, else in the middle of the event.
 
     The film shows this moment of every event.
@@ -40,7 +40,7 @@ def is_short(event: StoryEvent, story: Story) -> bool:
     return len(story.people) < 2 or event.interval is None or event.interval.duration_s <= LONGEST_S
 
 
-def span_of(events: Sequence[StoryEvent], until_s: float) -> Interval | None:
+def due_interval(events: Sequence[StoryEvent], until_s: float) -> Interval | None:
     """When a message about events is due; None if the video ends before.
 
     It is due from the effect of the first event to `LATEST_S` after the end of the last.
@@ -49,7 +49,7 @@ def span_of(events: Sequence[StoryEvent], until_s: float) -> Interval | None:
         events: Events that one message tells of, in order.
         until_s: End of the video in seconds.
     """
-    start_s, last = effect_s(events[0]), events[-1].interval
+    start_s, last = takes_effect_s(events[0]), events[-1].interval
     assert last is not None
     if start_s >= until_s:
         return None
@@ -90,7 +90,7 @@ def moments_of(events: Iterable[StoryEvent], story: Story, until_s: float) -> tu
     found = [
         Moment(interval=span, references=messages(event, story))
         for event in events
-        if (span := span_of((event,), until_s)) is not None
+        if (span := due_interval((event,), until_s)) is not None
     ]
     return tuple(sorted(found, key=lambda moment: (moment.interval.start_s, moment.interval.end_s)))
 
@@ -117,6 +117,8 @@ WATCHED: Final = {
                   "greeting or comforting a person"),
 }  # fmt: skip
 """What one may watch for: actions, and words as base form, third person and gerund."""
+NOT_HANDLING: Final = PASSING | {"say", "lookAt", "watch", "wait"}
+"""Actions that do nothing with the thing that they are about."""
 HAPPENINGS: Final = frozenset({"boil", "pop", "ring", "break", "spill", "cool"})
 """Events that nobody does."""
 
@@ -143,16 +145,14 @@ class Watch:
             return event.agent is None and event.action in self.actions
         if self.what == "enter":
             return event.to_room == self.thing and event.to_room != event.from_room and event.agent is not None
-        return (
-            event.agent is not None
-            and (event.action in self.actions or (not self.actions and event.action != "say"))
-            and (self.thing is None or event.main == self.thing)
-        )
+        if event.agent is None or (self.thing is not None and event.main != self.thing):
+            return False
+        return event.action in self.actions or (self.what == "handle" and event.action not in NOT_HANDLING)
 
     def events(self, story: Story) -> list[StoryEvent]:
         """The events to tell of, in the order of time."""
         fitting = (event for event in story.events if self.fits(event))
-        return sorted(fitting, key=lambda event: (effect_s(event), event.order))
+        return sorted(fitting, key=lambda event: (takes_effect_s(event), event.order))
 
     def can_be_told(self, story: Story) -> bool:
         """True if each of its events can be told when it is shown."""
@@ -195,8 +195,8 @@ def _watches(story: Story) -> Iterator[Watch]:
             name = plain_name(room)
             words_ = (f"come into the {name}", f"comes into the {name}", f"coming into the {name}")
             yield Watch("enter", frozenset(), words_, thing=room)
-    for thing in sorted({event.main for event in story.events if event.main is not None}):
-        if class_of(thing) not in ROOMS and not is_person(thing):
+    for thing in sorted({event.main for event in story.events if event.main is not None and event.action == "grab"}):
+        if not is_person(thing):
             called = thing_words(thing, story)
             words_ = (f"do something with {called}", f"does something with {called}", f"doing something with {called}")
             yield Watch("handle", frozenset(), words_, thing=thing)

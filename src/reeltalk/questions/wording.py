@@ -7,7 +7,7 @@ in test. The questions come from `questions.py`.
 import random
 import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +20,7 @@ from reeltalk.graph import phrases
 from reeltalk.graph.naming import SOMEBODY
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
+from reeltalk.questions.balancing import AnswerBalance
 from reeltalk.questions.grammar import SPLITS, SurfaceForm, surface_forms
 from reeltalk.questions.question import Question, answer_key, story_of
 from reeltalk.questions.questions import questions
@@ -141,7 +142,13 @@ class WordedQuestion:
 
 
 def write_dialogue(
-    story: Story, *, split: str, seed: int, turns: int = 10, asked_at_s: float | None = None
+    story: Story,
+    *,
+    split: str,
+    seed: int,
+    turns: int = 10,
+    asked_at_s: float | None = None,
+    balance: AnswerBalance | None = None,
 ) -> tuple[list[Turn], list[WordedQuestion]]:
     """Write one dialogue about a scenario.
 
@@ -151,12 +158,15 @@ def write_dialogue(
         seed: Chooses questions and wordings.
         turns: Number of turns; fewer if the story does not give as many.
         asked_at_s: Time of the questions in seconds; the end of the video by default.
+        balance: The answers chosen so far; those of this dialogue are counted.
 
     Returns:
         The turns, and the worded question behind each.
     """
     draw = random.Random(f"dialogue {seed}")
     pool = questions(story, seed=seed)
+    wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
+    pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     chosen: list[WordedQuestion] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
@@ -170,12 +180,18 @@ def write_dialogue(
         options = follow if rests else going_on if going_on and draw.random() < GOING_ON_SHARE else fresh
         if not options:
             break
-        many = Counter(q.kind for q in options)
-        weights = [form_of(q.kind).weight / (1 + kinds[q.kind]) / many[q.kind] for q in options]
+        many: dict[str, float] = defaultdict(float)
+        for q in options:
+            many[q.kind] += wanted.get(id(q), 1.0)
+        weights = [
+            form_of(q.kind).weight * wanted.get(id(q), 1.0) / (1 + kinds[q.kind]) / many[q.kind] for q in options
+        ]
         question = draw.choices(options, weights)[0]
         kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
         chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last))
+    if balance is not None:
+        balance.count([asked.question for asked in chosen], story, split)
     at = story.duration_s if asked_at_s is None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
 

@@ -11,7 +11,8 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import Task
 from reeltalk.schema.record import Finite, Name, Record
 
-GateUnit = Literal["chain", "dialogue", "linkage", "path", "scene", "clip", "video"]
+GateUnit = Literal["chain", "dialogue", "linkage", "path", "scene", "clip", "video", "kind"]
+"""What is checked; `kind` is a kind of question, over all its turns."""
 
 LEAK: Final = "leak."
 """Prefix of the names of gates that ask a turn without the video."""

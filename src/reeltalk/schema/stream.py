@@ -47,7 +47,7 @@ ENDING: Final[frozenset[RequestAct]] = frozenset({"change", "cancel"})
 """Acts that end an earlier request."""
 
 
-class Request(BaseModel):
+class UserRequest(BaseModel):
     """What a user says at one time of a stream."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -74,7 +74,7 @@ class ProactiveTask(Record):
 
     id: Name
     video_id: VideoKey
-    requests: Annotated[tuple[Request, ...], Field(min_length=1)]
+    requests: Annotated[tuple[UserRequest, ...], Field(min_length=1)]
     """In the order of time."""
     until_s: Seconds
     """End of the stream."""
@@ -118,6 +118,6 @@ class ProactiveTask(Record):
             return request.moments[0].interval.end_s
         return next((later.at_s for later in self.requests if later.of == place), self.until_s)
 
-    def asked(self) -> Iterator[Request]:
+    def asked(self) -> Iterator[UserRequest]:
         """The questions that are to be answered at once."""
         return (request for request in self.requests if request.act == "ask")

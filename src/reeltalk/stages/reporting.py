@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from reeltalk.analysis.comparison import CompareSettings, Comparisons
 from reeltalk.analysis.comparison import compare_models as compute
@@ -10,6 +10,7 @@ from reeltalk.analysis.leaderboard import build_leaderboard
 from reeltalk.analysis.published.records import read_published as published_numbers
 from reeltalk.analysis.score_matrix import score_column
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.proactive.stage import choose_tasks
 from reeltalk.llm.budget import Prices
 from reeltalk.pages.construction import is_constructed
 from reeltalk.pages.curation import is_curated
@@ -25,13 +26,17 @@ from reeltalk.pages.stage import (
     write_object_report,
     write_report,
     write_scenario_report,
+    write_streams_report,
     write_writers_report,
 )
 from reeltalk.parallel import Executor
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.documents import read_json
+from reeltalk.store.event_log import read_event_log
 from reeltalk.store.manifest import MANIFEST
-from reeltalk.store.runs import Run, read_run
+from reeltalk.store.runs import REQUEST, Run, holds_plays, read_run
+from reeltalk.store.tables import PROACTIVE
 
 ALONE: Final = "{} is a benchmark: its report is a site of its own, without runs"
 NO_RUNS: Final = "report needs at least one run; 'reeltalk score' writes them"
@@ -48,6 +53,8 @@ def report(
 ) -> Path:
     """Write runs, one benchmark, or the benchmarks of several writers as a static site that you can open from disk.
 
+    Runs of `reeltalk proactive` have a page of their own, and need the benchmark with their tasks.
+
     The same runs give the same bytes. No page loads anything from a network.
 
     Args:
@@ -63,13 +70,19 @@ def report(
         Path of `index.html`.
 
     Raises:
-        SettingError: There is nothing to report, or a setting is for runs and a benchmark is given.
+        SettingError: There is nothing to report, a setting is for runs and a benchmark is given, or runs of `reeltalk
+            proactive` come without their benchmark.
         BenchmarkError: The runs hold no scores, or `out` holds something else.
         InputError: A run's file is damaged.
     """
     out, settings = Path(out), settings or ReportSettings()
     if settings.media != "none" and benchmark is None:
         raise SettingError(f"--media {settings.media} needs --bench, the benchmark that holds the videos")
+    if subjects and all(_holds_plays(subject) for subject in subjects):
+        _refuse_settings_of_sites(settings)
+        with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
+            _write_streams([Path(str(subject)) for subject in subjects], benchmark, folder)
+        return out / "index.html"
     opened = opened_subjects(subjects)
     runs = [subject for subject in opened if isinstance(subject, Run)]
     for name in settings.published:
@@ -141,6 +154,35 @@ def _is_benchmark(subject: Run | Benchmark | Path | str) -> bool:
     if isinstance(subject, Run | Benchmark):
         return isinstance(subject, Benchmark)
     return (Path(subject) / MANIFEST).is_file()
+
+
+def _holds_plays(subject: Run | Benchmark | Path | str) -> bool:
+    return not isinstance(subject, Run | Benchmark) and holds_plays(Path(subject))
+
+
+EVENTS: Final = "events.jsonl"
+_CHOICE: Final = ("benchmark", "split", "kinds", "limit")
+"""What a run of `reeltalk proactive` says about which tasks it played."""
+
+
+def _write_streams(paths: Sequence[Path], benchmark: Benchmark | None, folder: Path) -> None:
+    """Write the report on runs of `reeltalk proactive`."""
+    if benchmark is None:
+        raise SettingError("a report on runs of 'reeltalk proactive' needs --bench, the benchmark with their tasks")
+    asked: list[dict[str, Any]] = []
+    for path in paths:
+        request = read_json(path / REQUEST)
+        asked.append({name: request.get(name) for name in _CHOICE})
+        if asked[-1] != asked[0]:
+            differs = next(name for name in _CHOICE if asked[-1][name] != asked[0][name])
+            raise BenchmarkError(f"{paths[0]} and {path} played different tasks ({differs}); report them one by one")
+    chosen = asked[0]
+    if chosen["benchmark"] != benchmark.manifest.content_hash:
+        raise BenchmarkError(f"{paths[0]} was played on another benchmark than {benchmark.path}, or on older tasks")
+    tasks = choose_tasks(benchmark, split=chosen["split"], kinds=chosen["kinds"] or (), limit=chosen["limit"])
+    known = {task.id: task for task in benchmark.read(PROACTIVE)}
+    sessions = [session for path in paths for session in read_event_log(path / EVENTS, known)]
+    write_streams_report(tasks, sessions, benchmark.manifest.name, folder)
 
 
 def _write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:

@@ -207,7 +207,8 @@ def _read_run(path: Path) -> Run:
         raise BenchmarkError(f"{path} {describe_unfinished(path)}")
     if not (path / INFO).is_file() and holds_plays(path):
         raise BenchmarkError(
-            f"{path} holds plays of 'reeltalk proactive', which have no report; 'reeltalk proactive score' reads them"
+            f"{path} holds plays of 'reeltalk proactive'; 'reeltalk proactive score' reads them, and 'reeltalk report' "
+            "writes a page about such runs alone"
         )
     if not (path / INFO).is_file():
         raise BenchmarkError(

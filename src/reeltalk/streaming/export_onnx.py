@@ -26,7 +26,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from reeltalk.errors import InputError
 from reeltalk.inference.mini import FRAME, MiniModel
-from reeltalk.inference.mini_input import ANSWER, BEGIN, END, QUESTION, TOKENIZER
+from reeltalk.inference.mini_input import ANSWER, BEGIN, END, QUESTION, TOKENIZER, MiniWords
 from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.streaming.network import SHAPE, Mini
 
@@ -286,11 +286,14 @@ def embedded(model: Mini, ids: Sequence[int], visual: Tensor) -> Tensor:
 
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
-def torch_answer(model: Mini, ids: Sequence[int], visual: Tensor, longest: int) -> tuple[list[int], Tensor]:
+def torch_answer(
+    model: Mini, words: MiniWords, ids: Sequence[int], visual: Tensor, longest: int
+) -> tuple[list[int], Tensor]:
     """The words of an answer, and the logits (vocabulary,) of the first. Reads the whole sequence anew for each word.
 
     Args:
         model: The network.
+        words: Its tokenizer.
         ids: (T,) the sequence up to the answer mark.
         visual: (T', D) its visual tokens.
         longest: Most words of the answer.
@@ -300,7 +303,7 @@ def torch_answer(model: Mini, ids: Sequence[int], visual: Tensor, longest: int) 
     while len(said) < longest:
         logits = model.decoder(embedded(model, [*ids, *said], visual))[0][0, -1]
         first = logits if first is None else first
-        word = END + int(logits[END:].argmax())
+        word = words.likeliest(logits.numpy())
         if word == END:
             break
         said.append(word)
@@ -337,7 +340,7 @@ def compare_exported(
                 seen += 1
             asked = [QUESTION, *exported.words.numbers(question), ANSWER]
             ids = [BEGIN, *[FRAME] * (seen * model.shape.frame_tokens), *asked]
-            said, expected = torch_answer(model, ids, visual, exported.longest_answer)
+            said, expected = torch_answer(model, exported.words, ids, visual, exported.longest_answer)
             logits = exported.read(asked, None, stream.memory)[0]
             answer = stream.fork().say(asked)
             found.answers += 1

@@ -4,6 +4,7 @@ The labels of frames are only used to train the vision encoder. The network neve
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,45 +17,56 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.phrases import VERBS
 from reeltalk.graph.reading import read_activity
-from reeltalk.graph.story import Story
-from reeltalk.graph.vocabulary import AGENT, class_of, plain_name
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.vocabulary import FEELINGS, class_of, plain_name
 from reeltalk.inference.mini_input import MiniShape, fitted
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import CountProgress
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import VideoId
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.documents import read_text
-from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
+from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
 from reeltalk.video.frames import FUNCTION, frame_pixels
 
-SINGLE: Final = ("action", "main", "target", "room", "support", "colour")
-"""Labels with one value per frame; index 0 means none."""
-SEVERAL: Final = ("held", "visible", "person")
-"""Labels with several values per frame."""
+PEOPLE: Final = 3
+"""Most people of a frame."""
+OF_PERSON: Final = ("action", "main", "colour", "target", "support", "feeling", "held", "held_colour")
+"""Labels of each person with one value per frame; index 0 means none."""
+OF_FRAME: Final = ("room", "light")
+"""Labels of the frame with one value."""
+SEVERAL_OF_PERSON: Final = ("looks",)
+"""Labels of each person with several values."""
+SEVERAL_OF_FRAME: Final = ("visible", "coloured", "states")
+"""Labels of the frame with several values."""
+DECODED_AT_ONCE: Final = 48
+"""Frames of one call of the decoder."""
 LIMITS: Final = Limits(wall_s=300.0, memory_bytes=2 << 30)
 Corners = tuple[float, float, float, float]
 """Left, top, right and bottom of a box, as shares of the picture."""
 
 
 @dataclass(frozen=True)
-class Seconds:
-    """The labels of a frame, in words."""
+class SeenPerson:
+    """What is to be seen of a person in a frame, in words."""
 
     action: str | None = None
     main: str | None = None
     """Class of the object of the action."""
+    colour: str | None = None
+    """Colour of this object."""
     target: str | None = None
-    room: str | None = None
+    """Class of what the action is directed to."""
     support: str | None = None
     """The place of an object that is taken or put, such as `in fridge`."""
-    colour: str | None = None
-    """Colour of the object acted on."""
-    held: tuple[str, ...] = ()
-    visible: tuple[str, ...] = ()
-    person: tuple[str, ...] = ()
-    """Looks of the person."""
-    person_box: Corners | None = None
+    feeling: str | None = None
+    held: str | None = None
+    """Class of what is in the right hand, or else in the left."""
+    held_colour: str | None = None
+    looks: tuple[str, ...] = ()
+    box: Corners | None = None
     main_box: Corners | None = None
     rest_box: Corners | None = None
     """Box of the object that the first one is taken from, put on, or used with."""
@@ -62,11 +74,35 @@ class Seconds:
 
     @property
     def named(self) -> str:
-        """The words for a frame: a person, the act, its objects, the place, the colour, and the held objects."""
-        verb = VERBS[self.action][1] if self.action in VERBS else ""
-        things = [self.main, self.target, self.room, (self.support or "").rpartition(" ")[2] or None, *self.held]
-        colour = (self.colour or "").rpartition("_")[2]
-        return " ".join(["person", verb, colour, *(plain_name(thing) for thing in things if thing)])
+        """The words for a person: looks, the act with its objects, the place, the feeling, and what is held."""
+        verb = VERBS[self.action][1] if self.action in VERBS else self.action or ""
+        looks = [look.rpartition("_")[2] for look in self.looks if look.startswith(("shirt", "trousers", "hair"))]
+        things = [self.main, self.target, (self.support or "").rpartition(" ")[2] or None, self.held]
+        words = ["person", verb, self.colour, *(plain_name(thing) for thing in things if thing), self.held_colour]
+        return " ".join([word for word in words if word] + [self.feeling or ""] + looks)
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """The labels of a frame, in words."""
+
+    people: tuple[SeenPerson, ...] = ()
+    """Those in the picture, from left to right."""
+    room: str | None = None
+    light: str | None = None
+    visible: tuple[str, ...] = ()
+    """Classes of visible things."""
+    coloured: tuple[str, ...] = ()
+    """The same with their colours, such as `mug red`."""
+    states: tuple[str, ...] = ()
+    """States of visible things, such as `fridge open`."""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The words for the frame's tokens: for the scene, then for each person."""
+        words = [plain_name(self.room) if self.room else "", self.light or "", *self.states]
+        people = [person.named for person in self.people]
+        return (" ".join(filter(None, words)), *people, *([""] * (PEOPLE - len(people))))
 
 
 @dataclass(frozen=True)
@@ -78,6 +114,8 @@ class FilmedVideo:
     graphs: tuple[ActivityGraph, ...]
     times_s: tuple[float, ...]
     labels: tuple[Seconds, ...]
+    speech: tuple[Utterance, ...]
+    """What is said in it, in the order in which it ends."""
     pictures: Path
     """File of (T, height, width, 3) uint8, for `numpy.load`."""
 
@@ -124,15 +162,12 @@ def filmed_videos(
     folder.mkdir(parents=True, exist_ok=True)
     targets: dict[str, Path] = {video.id: folder / f"{_name(video, shape)}.npy" for video in videos}
     waiting = [video for video in videos if not targets[video.id].is_file()]
-    calls = (_call(benchmark, video, shape) for video in waiting)
-    for done, (place, outcome) in enumerate(executor.map(FUNCTION, calls), len(videos) - len(waiting) + 1):
-        video = waiting[place]
-        if isinstance(outcome, Failure):
-            raise BenchmarkError(f"the video '{video.id}' cannot be decoded: {outcome}")
-        small = np.stack([fitted(picture, shape) for picture in frame_pixels(outcome)])
+    done = len(videos) - len(waiting)
+    for video, small in _decoded(benchmark, waiting, shape, executor):
         partial = targets[video.id].with_suffix(".part.npy")
         np.save(partial, small, allow_pickle=False)
         partial.replace(targets[video.id])
+        done += 1
         if progress is not None:
             progress(done, len(videos))
     return list(_read(benchmark, videos, targets, shape))
@@ -148,14 +183,37 @@ def frame_grid(duration_s: float, fps: float) -> list[float]:
     return [n / fps for n in range(max(1, int(np.ceil(duration_s * fps - 1e-6))))]
 
 
-def _call(benchmark: Benchmark, video: Video, shape: MiniShape) -> Call:
-    argument = {
-        "path": str(benchmark.media.whole(video.sha256 or "")),
-        "times_s": frame_grid(video.duration_s or 0.0, shape.fps),
-        "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
-        "longest_px": 640,
-    }
-    return Call(argument, LIMITS)
+def _decoded(
+    benchmark: Benchmark, videos: Sequence[Video], shape: MiniShape, executor: Executor
+) -> Iterator[tuple[Video, NDArray[np.uint8]]]:
+    """Videos with all their frames, each decoded in parts, which a long video needs."""
+    parts = []
+    for video in videos:
+        times = frame_grid(video.duration_s or 0.0, shape.fps)
+        parts += [(video, times[start : start + DECODED_AT_ONCE]) for start in range(0, len(times), DECODED_AT_ONCE)]
+    calls = (
+        Call(
+            {
+                "path": str(benchmark.media.whole(video.sha256 or "")),
+                "times_s": times,
+                "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
+                "longest_px": max(640, shape.width_px),
+            },
+            LIMITS,
+        )
+        for video, times in parts
+    )
+    found: dict[VideoId, dict[int, NDArray[np.uint8]]] = {}
+    wanted = Counter(video.id for video, _ in parts)
+    for place, outcome in executor.map(FUNCTION, calls):
+        video = parts[place][0]
+        if isinstance(outcome, Failure):
+            raise BenchmarkError(f"the video '{video.id}' cannot be decoded: {outcome}")
+        own = found.setdefault(video.id, {})
+        own[place] = np.stack([fitted(picture, shape) for picture in frame_pixels(outcome)])
+        if len(own) == wanted[video.id]:
+            yield video, np.concatenate([own[at] for at in sorted(own)])
+            del found[video.id]
 
 
 def _read(
@@ -172,6 +230,10 @@ def _read(
             box = known.box
             there = boxes.setdefault((known.video_id, round(known.pts_s * shape.fps)), {})
             there[known.object] = (box.left, box.top, box.right, box.bottom)
+    speech: dict[str, list[Utterance]] = {video.id: [] for video in videos}
+    for spoken in benchmark.read(SPEECH):
+        if spoken.video_id in wanted:
+            speech[spoken.video_id].append(spoken)
     for video in videos:
         ordered = sorted(clips[video.id], key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
         graphs = []
@@ -185,59 +247,103 @@ def _read(
         labels = _labels(
             Story(graphs, begins_s=begins), times, [boxes.get((video.id, n), {}) for n in range(len(times))]
         )
-        yield FilmedVideo(video, tuple(ordered), tuple(graphs), tuple(times), labels, targets[video.id])
+        said = tuple(sorted(speech[video.id], key=lambda spoken: (spoken.interval.end_s, spoken.interval.start_s)))
+        yield FilmedVideo(video, tuple(ordered), tuple(graphs), tuple(times), labels, said, targets[video.id])
 
 
 def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, Corners]]) -> tuple[Seconds, ...]:
-    held: list[str] = []
-    found: list[Seconds] = []
-    events = list(story.events)
-    person = tuple(story.attributes.get(AGENT, ()))
-    done = 0
-    room: str | None = None
-    for number, time_s in enumerate(times):
-        while done < len(events) and (end := events[done].interval) is not None and no_later(end.end_s, time_s):
-            _hold(held, events[done].action, events[done].main)
-            room = events[done].to_room or room
-            done += 1
-        event = events[done] if done < len(events) else events[-1]
-        interval = event.interval
-        late = interval is not None and no_later((interval.start_s + interval.end_s) / 2, time_s)
-        where = (event.to_room if late else event.from_room) or event.to_room or room
-        support, rest = None, event.targets[0] if event.targets else None
-        if event.main is not None and event.action in ("grab", "put", "putIn"):
-            found_on = (story.support_before if event.action == "grab" else story.support_after)(event, event.main)
-            if found_on is not None:
-                rest = found_on[0]
-                support = f"{'in' if found_on[1] else 'on'} {class_of(rest)}"
-        colours = story.attributes.get(event.main or "", ())
+    """The labels of frames. A graph's situation at a moment is the one after the last event with its effect by then."""
+    effects = [(effect_s(event), event) for event in story.events]
+    parts = [min((event.interval.start_s for event in story.events if event.part == part and event.interval), default=0)
+             for part in range(len(story.graphs))]  # fmt: skip
+    found = []
+    for time_s, there in zip(times, boxes, strict=True):
+        part = max((n for n, begin_s in enumerate(parts) if no_later(begin_s, time_s)), default=0)
+        graph = story.graphs[part]
+        situation = sum(event.part == part and no_later(at_s, time_s) for at_s, event in effects)
+        now = {event.agent: event for event in story.events if event.interval is not None
+               and event.part == part and event.agent is not None and no_later(event.interval.start_s, time_s)
+               and not no_later(event.interval.end_s, time_s)}  # fmt: skip
+        people = sorted((box, name) for name, box in there.items() if class_of(name) == PERSON)
+        things = sorted(name for name in there if class_of(name) != PERSON)
+        rooms = Counter(filter(None, (graph.room_at(name, situation) for name in there)))
+        states = {
+            f"{class_of(name)} {value.lower()}"
+            for name in things
+            for value in graph.values_at(name, situation)
+            if value in STATES
+        }
         found.append(
             Seconds(
-                action=event.action,
-                main=class_of(event.main) if event.main else None,
-                target=class_of(event.targets[0]) if event.targets else None,
-                room=class_of(where) if where else None,
-                support=support,
-                colour=colours[0] if colours else None,
-                held=tuple(sorted({class_of(name) for name in held})),
-                visible=tuple(sorted({class_of(name) for name in boxes[number] if name != AGENT})),
-                person=person,
-                person_box=boxes[number].get(AGENT),
-                main_box=boxes[number].get(event.main or ""),
-                rest_box=boxes[number].get(rest or ""),
-                held_box=next((boxes[number][name] for name in held if name in boxes[number]), None),
+                people=tuple(_person(story, graph, situation, name, now.get(name), there) for _, name in people)[
+                    :PEOPLE
+                ],
+                room=class_of(max(rooms, key=lambda room: (rooms[room], room))) if rooms else None,
+                light=story.lights[part],
+                visible=tuple(sorted({class_of(name) for name in things})),
+                coloured=tuple(
+                    sorted(f"{class_of(name)} {colour}" for name in things if (colour := _colour(story, name)))
+                ),
+                states=tuple(sorted(states)),
             )
         )
     return tuple(found)
 
 
-def _hold(held: list[str], action: str, main: str | None) -> None:
-    if main is None:
-        return
-    if action == "grab" and main not in held:
-        held.append(main)
-    elif action in ("put", "putIn") and main in held:
-        held.remove(main)
+PERSON: Final = "character"
+STATES: Final = frozenset(
+    {"OPEN", "CLOSED", "ON", "OFF", "DIRTY", "BROKEN", "HOT", "WET", "FULL", "EMPTY", "BOILING", "RINGING", "SPILLED"}
+)
+"""The state values that a picture shows."""
+
+
+def effect_s(event: StoryEvent) -> float:
+    """The moment in seconds of a video at which an event takes effect: its middle; the end of a walk.
+
+    An event without times takes effect at infinity.
+    """
+    if event.interval is None:
+        return float("inf")
+    walks = event.action in ("walk", "run")
+    return event.interval.end_s if walks else (event.interval.start_s + event.interval.end_s) / 2
+
+
+def _colour(story: Story, name: str | None) -> str | None:
+    """The colour of a thing, without `colour_`."""
+    words = story.attributes.get(name or "", ())
+    return next((word.removeprefix("colour_") for word in words if word.startswith("colour_")), None)
+
+
+def _person(
+    story: Story, graph: ActivityGraph, situation: int, name: str, event: StoryEvent | None,
+    boxes: Mapping[str, Corners],
+) -> SeenPerson:  # fmt: skip
+    hands = {placed.kind: placed.target.object for placed in graph.placed_at(name, situation)}
+    held = hands.get("holds_rh") or hands.get("holds_lh")
+    support, main, rest = None, None, None
+    if event is not None:
+        main, rest = event.main, event.targets[0] if event.targets else None
+        if main is not None and event.action in ("grab", "put", "putIn"):
+            found_on = (story.support_before if event.action == "grab" else story.support_after)(event, main)
+            if found_on is not None:
+                rest = found_on[0]
+                support = f"{'in' if found_on[1] else 'on'} {class_of(rest)}"
+    feelings = [FEELINGS[value] for value in graph.values_at(name, situation) if value in FEELINGS]
+    return SeenPerson(
+        action=event.action if event else None,
+        main=class_of(main) if main else None,
+        colour=_colour(story, main),
+        target=class_of(event.targets[0]) if event and event.targets else None,
+        support=support,
+        feeling=feelings[0] if feelings else None,
+        held=class_of(held) if held else None,
+        held_colour=_colour(story, held),
+        looks=tuple(story.attributes.get(name, ())),
+        box=boxes.get(name),
+        main_box=boxes.get(main or ""),
+        rest_box=boxes.get(rest or ""),
+        held_box=boxes.get(held or ""),
+    )
 
 
 @dataclass(frozen=True)
@@ -249,30 +355,53 @@ class LabelWords:
     @classmethod
     def of(cls, videos: Sequence[FilmedVideo]) -> "LabelWords":
         """All values that occur in some videos."""
-        found: dict[str, set[str]] = {name: set() for name in (*SINGLE, *SEVERAL)}
+        found: dict[str, set[str]] = {
+            name: set() for name in (*OF_FRAME, *SEVERAL_OF_FRAME, *OF_PERSON, *SEVERAL_OF_PERSON)
+        }
         for video in videos:
             for second in video.labels:
-                for name in SINGLE:
-                    value = getattr(second, name)
-                    if value is not None:
-                        found[name].add(value)
-                for name in SEVERAL:
-                    found[name].update(getattr(second, name))
+                for shown, single, several in (
+                    (second, OF_FRAME, SEVERAL_OF_FRAME),
+                    *((person, OF_PERSON, SEVERAL_OF_PERSON) for person in second.people),
+                ):
+                    for name in single:
+                        if (value := getattr(shown, name)) is not None:
+                            found[name].add(value)
+                    for name in several:
+                        found[name].update(getattr(shown, name))
         return cls({name: tuple(sorted(words)) for name, words in found.items()})
 
     def numbers(self, video: FilmedVideo) -> dict[str, NDArray[np.int64] | NDArray[np.float32]]:
-        """Labels as numbers: an index (T,) for one value, -1 if it is unknown; (T, W) of 0 and 1 for several values."""
-        numbers: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {}
-        for name in SINGLE:
-            place: dict[str | None, int] = {word: n for n, word in enumerate(self.words[name], 1)}
-            place[None] = 0
-            numbers[name] = np.array([place.get(getattr(second, name), -1) for second in video.labels], np.int64)
-        for name in SEVERAL:
-            column = {word: n for n, word in enumerate(self.words[name])}
-            rows = np.zeros((len(video.labels), len(column)), np.float32)
-            for row, second in zip(rows, video.labels, strict=True):
-                for word in getattr(second, name):
-                    if word in column:
-                        row[column[word]] = 1.0
-            numbers[name] = rows
+        """Labels as numbers.
+
+        Returns:
+            For one value an index (T,) or, of people, (T, PEOPLE), 0 for none and -1 if it is unknown or nobody is
+            there; for several values 0 and 1, (T, W) or (T, PEOPLE, W). `present` (T, PEOPLE) is 1 for a person.
+        """
+        nobody = SeenPerson()
+        shown = [[*second.people, *[nobody] * (PEOPLE - len(second.people))] for second in video.labels]
+        numbers: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {
+            "present": np.array([[person is not nobody for person in people] for people in shown], np.float32)
+        }
+        for name in OF_FRAME:
+            numbers[name] = np.array([self._index(name, second) for second in video.labels], np.int64)
+        for name in OF_PERSON:
+            numbers[name] = np.array(
+                [[-1 if person is nobody else self._index(name, person) for person in people] for people in shown],
+                np.int64,
+            )
+        for name in SEVERAL_OF_FRAME:
+            numbers[name] = np.stack([self._marks(name, second) for second in video.labels])
+        for name in SEVERAL_OF_PERSON:
+            numbers[name] = np.stack([np.stack([self._marks(name, person) for person in people]) for people in shown])
         return numbers
+
+    def _index(self, name: str, shown: "Seconds | SeenPerson") -> int:
+        value = getattr(shown, name)
+        if value is None:
+            return 0
+        return self.words[name].index(value) + 1 if value in self.words[name] else -1
+
+    def _marks(self, name: str, shown: "Seconds | SeenPerson") -> NDArray[np.float32]:
+        values = set(getattr(shown, name))
+        return np.array([word in values for word in self.words[name]], np.float32)

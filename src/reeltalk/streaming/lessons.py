@@ -19,11 +19,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from reeltalk.inference.mini_input import ANSWER, BEGIN, END, INSTRUCTION, PAD, QUESTION, SAYS, UNKNOWN, MiniWords
+from reeltalk.inference.mini_input import (
+    ANSWER,
+    BEGIN,
+    END,
+    HEARD,
+    INSTRUCTION,
+    PAD,
+    QUESTION,
+    SAYS,
+    UNKNOWN,
+    MiniWords,
+)
 from reeltalk.questions.proactive import tasks_of
 from reeltalk.questions.wording import LESSONS, write_dialogue
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.record import VideoId
+from reeltalk.schema.stream import Request
 from reeltalk.streaming.household import FilmedVideo
 
 FRAME: Final = -1
@@ -80,6 +92,10 @@ class Interleaved:
         """Adds an instruction to look out for something."""
         self._extend([INSTRUCTION, *self.words.numbers(text), END])
 
+    def hear(self, line: str) -> None:
+        """Adds what is said in the video."""
+        self._extend([HEARD, *self.words.numbers(line), END])
+
     def say(self, text: str) -> None:
         """Adds an unasked message."""
         self._learn([SAYS, *self.words.numbers(text), END])
@@ -121,7 +137,7 @@ class Batch:
     pts_s: Tensor
     """(N,) times of the frames."""
     named: Tensor
-    """(N, vocabulary) shares of the words for each frame; they sum to 1."""
+    """(N, K, vocabulary) shares of the words for each visual token; they sum to 1, or are 0 if it has no words."""
     answers: Tensor
     """(B, M) places of learned answers with evidence in a frame; padded with 0."""
     evidence: Tensor
@@ -131,14 +147,14 @@ class Batch:
 def batch_of(
     sequences: Sequence[Interleaved],
     features: Sequence[NDArray[np.float32]],
-    names: Sequence[Sequence[Sequence[int]]],
+    names: Sequence[Sequence[Sequence[Sequence[int]]]],
 ) -> Batch:
     """Puts sequences into one batch.
 
     Args:
         sequences: The sequences.
         features: (frames, K, V) visual tokens of each sequence's video.
-        names: Words of each frame of each sequence's video; at least one per frame.
+        names: Words of each visual token of each frame of each sequence's video.
     """
     longest = max(len(sequence) for sequence in sequences)
     ids = np.full((len(sequences), longest), PAD, np.int64)
@@ -155,8 +171,9 @@ def batch_of(
         seen.append(tokens[sequence.frames])
         pts.append(np.array(sequence.pts_s, np.float32))
         for frame in sequence.frames:
-            shares = np.zeros(sequence.words.size, np.float32)
-            np.add.at(shares, called[frame], 1 / len(called[frame]))
+            shares = np.zeros((sequence.frame_tokens, sequence.words.size), np.float32)
+            for own, numbers_of_token in zip(shares, called[frame], strict=True):
+                np.add.at(own, list(numbers_of_token), 1 / max(1, len(numbers_of_token)))
             named.append(shares)
     answers, evidence = _evidence(sequences, longest)
     return Batch(
@@ -200,6 +217,8 @@ NARRATIONS: Final = 0.5
 """Share of instructions that ask for everything that happens."""
 SEEN_S: Final = 0.5
 """A message is learned at the first frame this long after its moment begins. Before, nothing is to be seen."""
+HEARS: Final = 0.7
+"""Share of lessons with what is said in the video. The others prepare for a benchmark that does not show it."""
 FORGOTTEN: Final = 0.12
 """Share of a question's words that are hidden while learning."""
 
@@ -220,8 +239,11 @@ class Lessons:
     ) -> None:
         self.videos, self._words, self._frame_tokens = videos, words, frame_tokens
         self._seed, self._short = seed, short
-        self.names = [[words.numbers(second.named) for second in video.labels] for video in videos]
-        """The words for each frame of each video."""
+        self.names = [
+            [[words.numbers(text) for text in second.named[:frame_tokens]] for second in video.labels]
+            for video in videos
+        ]
+        """The words for each visual token of each frame of each video."""
 
     def lesson(self, number: int) -> tuple[int, Interleaved]:
         """The index of a video, and a sequence about it. Every video comes once before any comes again.
@@ -255,6 +277,9 @@ class _Lesson:
         self.video, self.first, self.last, self.draw = video, first, last, draw
         self.sequence = Interleaved(words, frame_tokens)
         self.begin_s = _span(video, first)[0]
+        self.unheard = [
+            spoken for spoken in video.speech if not no_later(spoken.interval.end_s, self.begin_s)
+        ] if draw.random() < HEARS else []  # fmt: skip
 
     def about_all(self) -> Interleaved:
         for index in self._frames(self.first, self.last):
@@ -277,20 +302,27 @@ class _Lesson:
         )  # fmt: skip
         # Half of the lessons tell everything that happens, the simplest way to learn the words for a frame.
         tasks = [task for task in tasks if task.kind == "narrate"] if draw.random() < NARRATIONS else tasks
-        task = draw.choice(tasks)
-        told = draw.random() < TOLD
-        if told:
-            self.sequence.instruct(task.instruction)
-        waiting = list(task.moments) if told else []
         frames = self._frames(self.first, self.last)
+        task = draw.choice(tasks) if tasks and draw.random() < TOLD else None
+        requests = list(task.requests) if task else []
+        waiting = list(task.moments) if task else []
         for index in frames:
-            late = waiting and no_later(waiting[0].interval.start_s + SEEN_S, video.times_s[index])
+            time_s = video.times_s[index]
+            while requests and no_later(requests[0].at_s, time_s):
+                self._request(requests.pop(0))
+            late = waiting and no_later(waiting[0].interval.start_s + SEEN_S, time_s)
             due = bool(waiting) and (bool(late) or index == frames[-1])
             self._show(index, ready=float(due))
             if due:
                 self.sequence.say(waiting.pop(0).references[0])
         self._ask(self.first, self.last, CLIP_TURNS)
         return self.sequence
+
+    def _request(self, request: Request) -> None:
+        if request.act == "ask" and request.moments:
+            self.sequence.ask(request.text, request.moments[0].references[0])
+        elif request.act != "ask":
+            self.sequence.instruct(request.text)
 
     def _frames(self, first: int, last: int) -> list[int]:
         begin_s, end_s = _span(self.video, first)[0], _span(self.video, last - 1)[1]
@@ -302,9 +334,16 @@ class _Lesson:
         ]
 
     def _show(self, index: int, *, ready: float = float("nan")) -> None:
+        self._hear(self.video.times_s[index])
         self.sequence.frame(index, self.video.times_s[index] - self.begin_s, ready=ready)
 
+    def _hear(self, until_s: float) -> None:
+        """Adds what ended by a moment, before what is seen then."""
+        while self.unheard and no_later(self.unheard[0].interval.end_s, until_s):
+            self.sequence.hear(self.unheard.pop(0).line)
+
     def _ask(self, first: int, last: int, turns: int) -> None:
+        self._hear(_span(self.video, last - 1)[1])
         draw, times_s = self.draw, self.video.times_s
         asked = write_dialogue(
             self.video.story(first, last), split=LESSONS, seed=draw.getrandbits(32), turns=turns,

@@ -199,9 +199,11 @@ def corpus(videos: Sequence[FilmedVideo], seed: int) -> Iterator[str]:
             for turn in write_dialogue(story, split=LESSONS, seed=(seed * 7919 + place) * 100 + number, turns=16)[0]:
                 yield from (turn.question, *turn.references)
         for task in tasks_of(story, VideoId(video.video.id), SPLIT, seed, until_s=video.video.duration_s):
-            yield task.instruction
-            for moment in task.moments:
-                yield from moment.references
+            for request in task.requests:
+                yield request.text
+                for moment in request.moments:
+                    yield from moment.references
+        yield from (spoken.line for spoken in video.speech)
 
 
 def train_mini(
@@ -255,8 +257,11 @@ def train_mini(
     torch.manual_seed(settings.seed)
     model = Mini(shape)
     told = _eye(model, videos, read("dev"), folder, settings, eye_signature, losses, tell)
+    speech = settings.speech
     features = _seen(model, videos, folder / SEEN, tell)
-    lessons = Lessons(videos, words, shape.frame_tokens, seed=settings.seed, short=settings.speech.short)
+    lessons = Lessons(
+        videos, words, shape.frame_tokens, seed=settings.seed, short=round(speech.short * speech.steps * speech.batch)
+    )
     _speech(model, lessons, features, folder, settings, signature, losses, tell)
     about = {
         "settings": settings.model_dump(mode="json"),

@@ -48,56 +48,101 @@ class Residual(nn.Module):
 
 
 class FrameEncoder(nn.Module):
-    """Encodes a frame and the one before it as K visual tokens.
+    """Encodes a frame and the one before it as one token for the scene and one for each person, from left to right.
 
-    The previous frame helps to distinguish taking from putting back. Each glimpse has its own attention over a feature
-    map of an eighth of the size, with context. Glimpses follow hands and things. A layer turns all of them into K
-    tokens.
+    The previous frame helps to distinguish taking from putting back. The encoder looks twice. First it looks at the
+    whole picture at half its size, and finds places to look at: each glimpse attends to cells of a feature map. Then
+    it looks closely: at the places of some glimpses it cuts a square out of the picture at its full size. The same
+    layers read the glimpses and squares of every person.
     """
 
     def __init__(self, shape: MiniShape) -> None:
         super().__init__()
         c = shape.channels
-        self.fine = nn.Sequential(
-            _layer(6, c[0], 5, 2), _layer(c[0], c[1], 3, 2), _layer(c[1], c[2], 3, 2), Residual(c[2])
-        )
-        self.coarse = nn.Sequential(_layer(c[2], c[3], 3, 2), Residual(c[3]))
-        self.around = nn.Conv2d(c[3], c[2], 1)
-        high, wide = -(-shape.height_px // 8), -(-shape.width_px // 8)
-        self.place = nn.Parameter(torch.zeros(1, high * wide, c[2]))
-        self.attend = nn.Sequential(nn.Linear(c[2], c[2]), nn.ReLU(), nn.Linear(c[2], shape.glimpses))
-        self.look = nn.Linear(c[2], shape.glimpse_width)
-        tokens = shape.frame_tokens * shape.vision_width
-        gathered = shape.glimpses * shape.glimpse_width + 2 * c[3]
-        self.tell = nn.Sequential(nn.LayerNorm(gathered), nn.Linear(gathered, tokens), nn.ReLU())
-        self.mix = nn.Sequential(nn.Linear(tokens, tokens), nn.ReLU())
         self.shape = shape
+        self.fine = nn.Sequential(_layer(6, c[0], 5, 2), _layer(c[0], c[1], 3, 2), Residual(c[1]))
+        self.mid = nn.Sequential(_layer(c[1], c[2], 3, 2), Residual(c[2]))
+        self.coarse = nn.Sequential(_layer(c[2], c[3], 3, 2), Residual(c[3]))
+        self.around_mid, self.around_coarse = nn.Conv2d(c[2], c[1], 1), nn.Conv2d(c[3], c[1], 1)
+        self.row = nn.Parameter(torch.zeros(shape.cells_high, 1, c[1]))
+        self.column = nn.Parameter(torch.zeros(1, shape.cells_wide, c[1]))
+        self.attend = nn.Sequential(nn.Linear(c[1], c[2]), nn.ReLU(), nn.Linear(c[2], shape.all_glimpses))
+        self.look = nn.Linear(2 * c[1], shape.glimpse_width)
+        self.close = nn.Sequential(
+            _layer(6, c[0], 5, 2), _layer(c[0], c[1], 3, 2), Residual(c[1]), _layer(c[1], c[2], 3, 2), nn.Flatten(),
+            nn.Linear(c[2] * (shape.close_px // 8) ** 2, shape.close_width), nn.ReLU(),
+        )  # fmt: skip
+        self.whole = nn.Sequential(nn.Linear(2 * c[3], c[3]), nn.ReLU())
+        v = shape.vision_width
+        gathered = shape.person_glimpses * shape.glimpse_width + len(CLOSE) * shape.close_width + c[3]
+        self.person = nn.Sequential(nn.LayerNorm(gathered), nn.Linear(gathered, 2 * v), nn.ReLU(), nn.Linear(2 * v, v))
+        scene = shape.glimpses * shape.glimpse_width + c[3]
+        self.scene = nn.Sequential(nn.LayerNorm(scene), nn.Linear(scene, 2 * v), nn.ReLU(), nn.Linear(2 * v, v))
+        self.mix = nn.Sequential(nn.ReLU(), nn.Linear(shape.frame_tokens * v, shape.frame_tokens * v))
 
-    def glimpse(self, frames: Tensor) -> tuple[Tensor, Tensor]:
-        """Visual tokens, and the attention of the glimpses.
+    def glimpse(self, frames: Tensor, where: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Visual tokens, the attention of the glimpses, and what close looks give.
 
         Args:
             frames: (N, 6, height, width) from 0 to 1: the RGB of the frame, then of the frame before it.
+            where: (N, people, close looks) cells to look at closely, in training; below 0 where the glimpse decides.
 
         Returns:
-            (N, K, vision width), and logits of attention (N, cells, glimpses).
+            (N, K, vision width), logits of attention (N, cells, glimpses), those of people first, and what is read
+            from the squares (N, people, close looks, close width).
         """
-        fine = self.fine(frames - 0.5)  # (N, C, h, w)
-        coarse = self.coarse(fine)
-        around = F.interpolate(self.around(coarse), scale_factor=2.0, mode="nearest")
-        around = around[:, :, : fine.shape[2], : fine.shape[3]]
-        # Context decides the attention, but the attended features have none, so that a thing looks the same anywhere.
-        attend = self.attend((fine + around).flatten(2).transpose(1, 2) + self.place)
-        seen = self.look(fine.flatten(2).transpose(1, 2))  # (N, cells, width)
+        n, people, shape = frames.shape[0], self.shape.people, self.shape
+        fine = self.fine(F.avg_pool2d(frames, 2) - 0.5)  # (N, C, h, w)
+        mid = self.mid(fine)
+        coarse = self.coarse(mid)
+        around = _spread(self.around_mid(mid), 2, fine) + _spread(self.around_coarse(coarse), 4, fine)
+        # Context decides the attention.
+        features = fine.flatten(2).transpose(1, 2)
+        context = ((fine + around).permute(0, 2, 3, 1) + self.row + self.column).flatten(1, 2)
+        attend = self.attend(context)
+        seen = self.look(torch.cat([features, context], dim=-1))  # (N, cells, width)
         glimpses = attend.softmax(dim=1).transpose(1, 2) @ seen  # (N, glimpses, width)
-        whole = torch.cat([coarse.mean(dim=(2, 3)), coarse.amax(dim=(2, 3))], dim=1)
-        told = self.tell(torch.cat([glimpses.flatten(1), whole], dim=1))
-        mixed: Tensor = told + self.mix(told)
-        return mixed.view(-1, self.shape.frame_tokens, self.shape.vision_width), attend
+        of_people = people * shape.person_glimpses
+        cells = attend[:, :, :of_people].view(n, -1, people, shape.person_glimpses)[..., list(CLOSE)].argmax(dim=1)
+        if where is not None:
+            cells = torch.where(where < 0, cells, where)
+        close = self.close(self._cut(frames, cells.flatten(1)) - 0.5).view(n, people, len(CLOSE), -1)
+        whole = self.whole(torch.cat([coarse.mean(dim=(2, 3)), coarse.amax(dim=(2, 3))], dim=1))
+        each = [glimpses[:, :of_people].reshape(n, people, -1), close.flatten(2), whole[:, None].expand(-1, people, -1)]
+        persons = self.person(torch.cat(each, dim=-1))
+        scene = self.scene(torch.cat([glimpses[:, of_people:].flatten(1), whole], dim=-1))
+        told = torch.cat([scene[:, None], persons], dim=1)
+        mixed: Tensor = told + self.mix(told.flatten(1)).view_as(told)
+        return mixed, attend, close
+
+    def _cut(self, frames: Tensor, cells: Tensor) -> Tensor:
+        """(N·G, 6, size, size) squares around cells (N, G)."""
+        shape, size = self.shape, self.shape.close_px
+        offsets = torch.arange(size, device=cells.device)
+        # Cells are 8 pixels wide. A square at a border lies inside the picture.
+        top = ((cells // shape.cells_wide) * 8 + 4 - size // 2).clamp(0, shape.height_px - size)
+        left = ((cells % shape.cells_wide) * 8 + 4 - size // 2).clamp(0, shape.width_px - size)
+        rows, columns = top[..., None] + offsets, left[..., None] + offsets  # (N, G, size)
+        at = rows[..., :, None] * shape.width_px + columns[..., None, :]  # (N, G, size, size)
+        n, g = cells.shape
+        flat = frames.flatten(2)  # (N, 6, pixels)
+        found = flat.gather(2, at.view(n, 1, -1).expand(-1, 6, -1)).view(n, 6, g, size, size)
+        return found.transpose(1, 2).reshape(n * g, 6, size, size)
 
     def forward(self, frames: Tensor) -> Tensor:
         """Visual tokens (N, K, vision width) of frames with the shape that `glimpse` takes."""
         return self.glimpse(frames)[0]
+
+
+GLIMPSES: Final = ("head", "shirt", "trousers", "main", "rest", "held")
+"""What the first glimpses of each person are taught to look at; the others are free."""
+CLOSE: Final = (0, 3, 5)
+"""The glimpses whose places are looked at closely: head, main object, held object."""
+
+
+def _spread(x: Tensor, times: int, like: Tensor) -> Tensor:
+    """A coarse map at the size of a finer one."""
+    return F.interpolate(x, scale_factor=float(times), mode="nearest")[:, :, : like.shape[2], : like.shape[3]]
 
 
 class Projector(nn.Module):
@@ -259,7 +304,8 @@ class Mini(nn.Module):
                     nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
-        nn.init.normal_(self.encoder.place, std=0.02)
+        for place in (self.encoder.row, self.encoder.column):
+            nn.init.normal_(place, std=0.02)
 
 
 WEIGHTS: Final = "model.safetensors"

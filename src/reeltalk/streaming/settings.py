@@ -10,10 +10,10 @@ class VisionSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 1500
-    batch: Annotated[int, Field(ge=1)] = 48
+    steps: Annotated[int, Field(ge=1)] = 6000
+    batch: Annotated[int, Field(ge=1)] = 24
     """Frames per step."""
-    rate: Annotated[float, Field(gt=0)] = 3e-3
+    rate: Annotated[float, Field(gt=0)] = 2e-3
     """Highest learning rate."""
     warmup: Annotated[int, Field(ge=1)] = 100
     weight_decay: Annotated[float, Field(ge=0)] = 0.02
@@ -26,11 +26,11 @@ class SpeechSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 1400
+    steps: Annotated[int, Field(ge=1)] = 2400
     batch: Annotated[int, Field(ge=1)] = 8
     """Sequences per step."""
-    short: Annotated[int, Field(ge=0)] = 5600
-    """Number of lessons at the beginning that are about one or two clips, which are faster to read; all others are
+    short: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Share of the lessons, at the beginning, that are about one or two clips, which are faster to read; all others are
     about a video."""
     rate: Annotated[float, Field(gt=0)] = 2e-3
     """Highest learning rate."""

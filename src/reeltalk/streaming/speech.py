@@ -37,8 +37,8 @@ class Losses:
     ready: Tensor
     """Loss of whether to speak; 0 if the batch has no such target."""
     named: Tensor
-    """Loss of the words for frames. It puts visual tokens near the words for what they show, so that a word can be
-    copied."""
+    """Loss of the words for the scene and for each person. It puts a visual token near the words for what it shows, so
+    that a word can be copied."""
     looked: Tensor
     """Loss of the attention to evidence during an answer."""
 
@@ -49,8 +49,9 @@ def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> Losses:
     visual = model.projector(seen, batch.pts_s)  # (N, K, D)
     x = model.decoder.words(batch.ids)
     x = x.index_put((batch.at[:, 0], batch.at[:, 1]), visual.flatten(0, 1).to(x.dtype))
-    called = torch.logsumexp((visual @ model.decoder.words.weight.T).float(), dim=1).log_softmax(dim=-1)
-    named = -(batch.named * called).sum(dim=-1).mean()
+    shown = batch.named.sum(dim=-1) > 0
+    called = (visual[shown] @ model.decoder.words.weight.T).float().log_softmax(dim=-1)
+    named = -(batch.named[shown] * called).sum(dim=-1).mean()
     hidden, looked = _read(model, x, batch)
     learned = batch.learned != NOT_LEARNED
     # Scores of words are computed only at learned places, because most places are frames and questions.

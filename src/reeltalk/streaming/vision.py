@@ -1,6 +1,7 @@
 """First part of reeltalk-mini's training: the vision encoder learns the contents of frames.
 
-In training, a linear layer reads each label from the visual tokens. Afterwards these layers are discarded.
+In training, a linear layer reads each label from the token that it belongs to: of the scene, or of a person.
+Afterwards these layers are discarded. Brightness, contrast and noise vary, by so little that colours keep their names.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,42 +15,88 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from reeltalk.inference.mini_input import MiniShape
-from reeltalk.streaming.household import SEVERAL, SINGLE, Corners, FilmedVideo, LabelWords, Seconds
-from reeltalk.streaming.network import FrameEncoder
+from reeltalk.streaming.household import (
+    OF_FRAME,
+    OF_PERSON,
+    SEVERAL_OF_FRAME,
+    SEVERAL_OF_PERSON,
+    Corners,
+    FilmedVideo,
+    LabelWords,
+    Seconds,
+    SeenPerson,
+)
+from reeltalk.streaming.network import CLOSE, GLIMPSES, FrameEncoder
 from reeltalk.streaming.schedule import check_loss, rate_at
 from reeltalk.streaming.settings import VisionSettings
 
 Labels = dict[str, Tensor]
-BOXES: Final = ("hair", "shirt", "trousers", "main", "rest", "held")
-"""Targets of the first glimpses; the others are free."""
-_BODY: Final = {"hair": (0.0, 0.25), "shirt": (0.2, 0.6), "trousers": (0.6, 1.0)}
+_BODY: Final = {"head": (0.0, 0.25), "shirt": (0.2, 0.6), "trousers": (0.6, 1.0)}
 """Parts of the height of a person who stands or sits."""
+SHOWN: Final = 0.5
+"""Share of the close looks that go where the labels say, in training; the others go where the encoder attends."""
+JITTER: Final = 1
+"""Largest distance in cells from there."""
 Report = Callable[[int, float], None]
 
 
+OF_CLOSE: Final = (("feeling",), ("main", "colour"), ("held", "held_colour"))
+"""The labels that each close look must tell on its own."""
+
+
 class Readings(nn.Module):
-    """One linear layer for each label, which reads it from the visual tokens."""
+    """One linear layer for each label, which reads it from the token of the scene or of a person.
+
+    Others read labels of a thing from the close look at it.
+    """
 
     def __init__(self, shape: MiniShape, labels: LabelWords) -> None:
         super().__init__()
-        wide = shape.frame_tokens * shape.vision_width
-        sizes = {name: len(labels.words[name]) + 1 for name in SINGLE} | {
-            name: len(labels.words[name]) for name in SEVERAL
-        }
-        self.heads = nn.ModuleDict({name: nn.Linear(wide, size) for name, size in sizes.items()})
+        sizes = {name: len(labels.words[name]) + 1 for name in (*OF_FRAME, *OF_PERSON)}
+        sizes |= {name: len(labels.words[name]) for name in (*SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON)} | {"present": 1}
+        self.heads = nn.ModuleDict({name: nn.Linear(shape.vision_width, size) for name, size in sizes.items()})
+        close = [name for names in OF_CLOSE for name in names]
+        self.close = nn.ModuleDict({name: nn.Linear(shape.close_width, sizes[name]) for name in close})
 
     def forward(self, seen: Tensor) -> dict[str, Tensor]:
-        """Logits by label for visual tokens (N, K, V)."""
-        flat = seen.flatten(1)
-        return {name: head(flat) for name, head in self.heads.items()}
+        """Logits by label for visual tokens (N, K, V): (N, values) of the frame, (N, people, values) of people."""
+        of_frame = (*OF_FRAME, *SEVERAL_OF_FRAME)
+        return {name: head(seen[:, 0] if name in of_frame else seen[:, 1:]) for name, head in self.heads.items()}
+
+
+def close_loss(readings: Readings, close: Tensor, where: Tensor, labels: Labels) -> Tensor:
+    """Cross entropy of what close looks tell, where they were shown the thing.
+
+    Args:
+        readings: The layers that read them.
+        close: (N, people, close looks, width), as `glimpse` returns it.
+        where: The result of `shown_cells`.
+        labels: The labels of the batch.
+    """
+    total = close.new_zeros(())
+    for at, names in enumerate(OF_CLOSE):
+        for name in names:
+            shown = (where[..., at] >= 0) & (labels[name] >= 0)
+            if bool(shown.any()):
+                told = readings.close[name](close[:, :, at][shown])
+                total = total + F.cross_entropy(told.float(), labels[name][shown])
+    return total
 
 
 def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:
     """Cross entropy of labels with one value and, summed over words, of labels with several values."""
-    total = sum(F.cross_entropy(read[name].float(), labels[name], ignore_index=-1) for name in SINGLE)
-    for name in SEVERAL:
+    there = labels["present"]
+    total = F.binary_cross_entropy_with_logits(read["present"].squeeze(-1).float(), there) * 3
+    for name in (*OF_FRAME, *OF_PERSON):
+        known = labels[name] >= 0
+        if bool(known.any()):
+            total = total + F.cross_entropy(read[name].float()[known], labels[name][known])
+    for name in SEVERAL_OF_FRAME:
         total = total + F.binary_cross_entropy_with_logits(read[name].float(), labels[name]) * 10
-    assert isinstance(total, Tensor)
+    if bool(there.any()):
+        for name in SEVERAL_OF_PERSON:
+            shown = there > 0
+            total = total + F.binary_cross_entropy_with_logits(read[name].float()[shown], labels[name][shown]) * 10
     return total
 
 
@@ -78,18 +125,18 @@ def cells_of(box: Corners | None, high: int, wide: int) -> NDArray[np.float32]:
     return found.ravel()
 
 
-def boxes_of(second: Seconds) -> tuple[Corners | None, ...]:
-    """The boxes of a frame, in the order of `BOXES`."""
+def boxes_of(person: SeenPerson) -> tuple[Corners | None, ...]:
+    """The boxes of a person, in the order of `GLIMPSES`."""
     body: list[Corners | None] = [None, None, None]
-    if second.person_box is not None:
-        left, top, right, bottom = second.person_box
+    if person.box is not None:
+        left, top, right, bottom = person.box
         # The box of a lying person is wider than high (a picture is 16:9), and which end is the head is unknown.
         upright = (bottom - top) * 9 > (right - left) * 16
         body = [
-            (left, top + (bottom - top) * first, right, top + (bottom - top) * last) if upright else second.person_box
+            (left, top + (bottom - top) * first, right, top + (bottom - top) * last) if upright else person.box
             for first, last in _BODY.values()
         ]
-    return (*body, second.main_box, second.rest_box, second.held_box)
+    return (*body, person.main_box, person.rest_box, person.held_box)
 
 
 @dataclass
@@ -116,24 +163,77 @@ class Frames:
         )
 
     def where(self, chosen: NDArray[np.int64], *, mirrored: NDArray[np.bool_]) -> Tensor:
-        """(N, cells, boxes): the targets of the first glimpses."""
-        high, wide = -(-self.shape.height_px // 8), -(-self.shape.width_px // 8)
-        found = np.stack(
-            [np.stack([cells_of(box, high, wide) for box in boxes_of(self.seconds[v][t])], -1) for v, t in chosen]
-        ).reshape(len(chosen), high, wide, len(BOXES))
+        """(N, cells, glimpses of people): 1 in the target of a glimpse; all 0 for a glimpse without a target."""
+        shape, taught = self.shape, len(GLIMPSES)
+        found = np.zeros(
+            (len(chosen), shape.cells_high, shape.cells_wide, shape.people, shape.person_glimpses), np.float32
+        )
+        for row, (v, t) in enumerate(chosen):
+            for at, person in enumerate(self.seconds[v][t].people):
+                cells = [cells_of(box, shape.cells_high, shape.cells_wide) for box in boxes_of(person)]
+                found[row, :, :, at, :taught] = np.stack(cells, -1).reshape(shape.cells_high, shape.cells_wide, taught)
+        order = self._order(chosen, mirrored)
+        found = np.take_along_axis(found, order[:, None, None, :, None], axis=3)
         found[mirrored] = found[mirrored, :, ::-1]
-        return torch.from_numpy(found.reshape(len(chosen), high * wide, len(BOXES)))
+        return torch.from_numpy(found.reshape(len(chosen), shape.cells_high * shape.cells_wide, -1))
+
+    def _order(self, chosen: NDArray[np.int64], mirrored: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """(N, people): where each person from the left stands in the labels. A mirror turns the order around."""
+        order = np.tile(np.arange(self.shape.people), (len(chosen), 1))
+        for row in np.flatnonzero(mirrored):
+            v, t = chosen[row]
+            count = len(self.seconds[v][t].people)
+            order[row, :count] = order[row, :count][::-1]
+        return order
 
     def batch(self, chosen: NDArray[np.int64], *, mirrored: NDArray[np.bool_] | None = None) -> tuple[Tensor, Labels]:
         """Pairs of frames (N, 6, H, W) from 0 to 1, and their labels."""
+        mirrored = np.zeros(len(chosen), np.bool_) if mirrored is None else mirrored
         pairs = np.stack([pair_of(self.pixels[v], t) for v, t in chosen])
-        if mirrored is not None:
-            pairs[mirrored] = pairs[mirrored, :, ::-1]
-        labels = {
-            name: torch.from_numpy(np.stack([self.labels[v][name][t] for v, t in chosen]))
-            for name in (*SINGLE, *SEVERAL)
-        }
+        pairs[mirrored] = pairs[mirrored, :, ::-1]
+        order, labels = self._order(chosen, mirrored), {}
+        for name in self.labels[0]:
+            found = np.stack([self.labels[v][name][t] for v, t in chosen])
+            if name in (*OF_PERSON, *SEVERAL_OF_PERSON, "present"):
+                found = np.take_along_axis(found, order.reshape(*order.shape, *[1] * (found.ndim - 2)), axis=1)
+            labels[name] = torch.from_numpy(found)
         return as_input(pairs), labels
+
+
+def shown_cells(where: Tensor, shape: MiniShape, draw: np.random.Generator) -> Tensor:
+    """(N, people, close looks): cells near the middle of the targets of some close looks, and -1 for the others.
+
+    Args:
+        where: (N, cells, glimpses of people), as `Frames.where` returns it.
+        shape: The sizes.
+        draw: Decides which of them are shown, and how near.
+    """
+    n, high, wide = where.shape[0], shape.cells_high, shape.cells_wide
+    there = where.view(n, high, wide, shape.people, shape.person_glimpses)[..., list(CLOSE)].numpy()
+    count = np.maximum(1, there.sum(axis=(1, 2)))
+    row = (there.sum(axis=2) * np.arange(high)[:, None, None]).sum(axis=1) / count
+    column = (there.sum(axis=1) * np.arange(wide)[:, None, None]).sum(axis=1) / count
+    jitter = draw.integers(-JITTER, JITTER + 1, (2, *row.shape))
+    row = np.clip(np.rint(row).astype(np.int64) + jitter[0], 0, high - 1)
+    column = np.clip(np.rint(column).astype(np.int64) + jitter[1], 0, wide - 1)
+    told = there.any(axis=(1, 2)) & (draw.random(row.shape) < SHOWN)
+    return torch.from_numpy(np.where(told, row * wide + column, -1))
+
+
+def varied(pictures: Tensor, draw: np.random.Generator) -> Tensor:
+    """Pictures (N, 6, H, W) from 0 to 1 with other brightness, contrast, tint and noise. Colours keep their names."""
+    n = len(pictures)
+
+    def drawn(low: float, high: float, *size: int) -> Tensor:
+        return torch.from_numpy(draw.uniform(low, high, size).astype(np.float32))
+
+    tint = drawn(0.94, 1.06, n, 3).repeat(1, 2)[:, :, None, None] * drawn(0.85, 1.1, n, 1, 1, 1)
+    bright = drawn(-0.08, 0.08, n, 1, 1, 1) + 0.5 - 0.5 * tint
+    # One noise for all pictures of a step, at another place in each: to draw it anew would take longer than to learn.
+    noise = torch.from_numpy(draw.standard_normal(pictures.shape[1:], dtype=np.float32))
+    moved = torch.stack([noise.roll((int(down), int(right)), (1, 2)) for down, right in draw.integers(0, 999, (n, 2))])
+    varied = torch.addcmul(bright, pictures, tint).addcmul_(moved, drawn(0.0, 0.025, n, 1, 1, 1))
+    return varied.clamp_(0, 1)
 
 
 def pair_of(pixels: NDArray[np.uint8], t: int) -> NDArray[np.uint8]:
@@ -189,10 +289,12 @@ def train_encoder(
         pictures, labels = frames.batch(chosen, mirrored=mirrored)
         for group in optimiser.param_groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
+        where, draw = frames.where(chosen, mirrored=mirrored), np.random.default_rng([seed, step, 2])
+        cells = shown_cells(where, encoder.shape, draw)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.bf16):
-            seen, attend = encoder.glimpse(pictures)
-            read = readings(seen)
-        loss = loss_of(read, labels) + looking_loss(attend, frames.where(chosen, mirrored=mirrored))
+            seen, attend, close = encoder.glimpse(varied(pictures, draw), cells)
+            loss = loss_of(readings(seen), labels) + close_loss(readings, close, cells, labels)
+        loss = loss + looking_loss(attend, where)
         check_loss(loss, step)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -215,20 +317,26 @@ def _drawn(frames: Frames, step: int, batch: int, seed: int) -> tuple[NDArray[np
 def accuracy(
     encoder: FrameEncoder, readings: Readings, videos: Sequence[FilmedVideo], words: LabelWords
 ) -> dict[str, float]:
-    """Share of frames whose label is recognised, by label; for labels with several values, the F1 of words."""
+    """Share of labels that are recognised, by name; for labels with several values, the F1 of words.
+
+    Labels of people are counted where they have a value.
+    """
     frames = Frames.of(videos, words, encoder.shape)
-    right: dict[str, list[float]] = {name: [] for name in SINGLE}
-    hits = {name: np.zeros(3) for name in SEVERAL}
-    for start in range(0, len(frames.places), 256):
-        pictures, labels = frames.batch(frames.places[start : start + 256])
+    right: dict[str, list[float]] = {name: [] for name in ("present", *OF_FRAME, *OF_PERSON)}
+    hits = {name: np.zeros(3) for name in (*SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON)}
+    for start in range(0, len(frames.places), 128):
+        pictures, labels = frames.batch(frames.places[start : start + 128])
         read = readings(encoder(pictures))
-        for name in SINGLE:
-            known = labels[name] >= 0
+        right["present"] += ((read["present"].squeeze(-1) > 0) == (labels["present"] > 0)).flatten().float().tolist()
+        for name in (*OF_FRAME, *OF_PERSON):
+            # Frames in which nobody can tell a right answer from none would hide what is not recognised.
+            known = labels[name] >= (1 if name in OF_PERSON else 0)
             right[name] += (read[name].argmax(-1) == labels[name])[known].float().tolist()
-        for name in SEVERAL:
-            said, true = read[name] > 0, labels[name] > 0.5
+        for name in hits:
+            shown = labels["present"] > 0 if name in SEVERAL_OF_PERSON else slice(None)
+            said, true = read[name][shown] > 0, labels[name][shown] > 0.5
             hits[name] += [float((said & true).sum()), float(said.sum()), float(true.sum())]
-    single = {name: float(np.mean(values)) for name, values in right.items()}
+    single = {name: float(np.mean(values)) for name, values in right.items() if values}
     return single | {name: float(2 * hit / max(1.0, said + true)) for name, (hit, said, true) in hits.items()}
 
 

@@ -44,6 +44,8 @@ class TimedStep:
     """Index of its scene in the film."""
     number: int = 0
     """Its index in its scene."""
+    seed: str = ""
+    """The seed of its scene."""
 
     @property
     def start_s(self) -> float:
@@ -151,7 +153,7 @@ def filmed_steps(filmed: Benchmark, video: Video) -> list[TimedStep]:
                 f"filmed; {FILM_AGAIN}"
             )
     return [
-        TimedStep(step, scene.activity.name, index, number)
+        TimedStep(step, scene.activity.name, index, number, scene.seed)
         for index, scene in enumerate(scenes)
         for number, step in enumerate(scene.steps)
     ]
@@ -212,7 +214,9 @@ def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str,
         for timed in shown
     ]
     begins_s = min(step.start_s for step in steps)
-    return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s)
+    # Nobody can tell what a scene would have led to after a cut to another time.
+    seed = shown[0].seed if len({timed.scene for timed in shown}) == 1 else None
+    return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s, seed=seed)
 
 
 def _longest(shown: Sequence[TimedStep]) -> str:

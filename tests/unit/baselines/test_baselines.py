@@ -5,10 +5,11 @@ import random
 import numpy as np
 import pytest
 
-from reeltalk.baselines.answerer import Answerer, Frames, KnownAnswer
+from reeltalk.baselines.answerer import Answerer, Frames, KnownAnswer, KnownTurn
 from reeltalk.baselines.constant import ConstantAnswerer, question_form, question_head
 from reeltalk.baselines.history import HistoryAnswerer
 from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer, QuestionIndex
+from reeltalk.baselines.ngrams import NGramsAnswerer
 
 PAIRS = [
     KnownAnswer("Where does he take the milk from?", "From the fridge.", "v1"),
@@ -18,6 +19,7 @@ PAIRS = [
     KnownAnswer("Does he close the closet?", "Yes, he does.", "v2"),
     KnownAnswer("Does he read the book?", "No.", "v3"),
 ]
+TURNS = [KnownTurn(pair.question, pair.answer, pair.video_id) for pair in PAIRS]
 HISTORY = [
     ("What does he pick up first?", "The mug."),
     ("Where does he put it?", "On the kitchen table. At the end he opens the fridge."),
@@ -38,6 +40,7 @@ def every() -> list[Answerer]:
         BlindAnswerer(PAIRS),
         HistoryAnswerer(),
         ConstantAnswerer(PAIRS),
+        NGramsAnswerer(TURNS),
         NearestAnswerer(seen, mean_colour, features_name="mean-colour"),
     ]
 
@@ -127,3 +130,30 @@ def test_two_thousand_questions_are_answered_from_two_thousand(full: bool) -> No
     for text in asked:
         assert blind.answer(text)
         constant.answer(text)
+
+
+def test_ngrams_learn_which_words_go_with_an_answer_and_what_was_said_before() -> None:
+    rooms = {"fridge": "In the kitchen.", "bed": "In the bedroom.", "tub": "In the bathroom."}
+    draw = random.Random(1)
+    taught = [
+        KnownTurn(f"{ask} is the {thing}?", rooms[thing], f"v{n}")
+        for n in range(30)
+        for ask, thing in [(draw.choice(("Where", "In the end, where")), draw.choice(sorted(rooms)))]
+    ]
+    ngrams = NGramsAnswerer(taught)
+    assert ngrams.answer("Where is the red bed now?") == "In the bedroom."
+    options = ["in the kitchen", "in the bedroom"]
+    assert ngrams.answer("Where is the tub?", (), options) in options
+    assert ngrams.answer("Why?") is None
+    told = [
+        KnownTurn("And where is it?", rooms[thing], f"v{n}", history=(("What is that?", f"The {thing}."),))
+        for n, thing in enumerate(sorted(rooms) * 6)
+    ]
+    assert NGramsAnswerer(told).answer("And where is it?", [("What is that?", "The tub.")]) == "In the bathroom."
+
+
+def test_ngrams_leave_the_own_video_out() -> None:
+    turns = [KnownTurn("Where is the vase?", "In the hall.", "own")] * 3
+    turns += [KnownTurn("Where is the lamp?", "On the desk.", "other")]
+    assert NGramsAnswerer(turns).answer("Where is the vase?", without="own") == "On the desk."
+    assert NGramsAnswerer(turns).answer("Where is the vase?") == "In the hall."

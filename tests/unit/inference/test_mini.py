@@ -7,6 +7,7 @@ import pytest
 
 from reeltalk.errors import InputError, ModelError
 from reeltalk.inference.mini import MiniModel
+from reeltalk.inference.mini_input import BEGIN, END, HEARD
 from reeltalk.inference.stream import Stream, StreamingModel
 from reeltalk.inference.stream_memory import MemoryPolicy
 
@@ -64,6 +65,31 @@ def test_what_was_said_before_matters_and_a_fork_leaves_it_alone(folder: Path) -
     stream.told("what is on the table?", "a red cup.")
     stream.see(FRAMES[6], 6.0)
     assert np.array_equal(model.read([3], None, stream.memory)[0], model.read([3], None, other.memory)[0])
+
+
+def test_what_is_said_in_the_video_is_heard_and_matters(folder: Path, copy_of: Callable[..., Path]) -> None:
+    model = MiniModel(folder)
+    stream = model.stream()
+    stream.see_all(list(FRAMES[:3]), range(3))
+    logits, tokens = model.read([3], None, stream.memory)[0], stream.memory.tokens
+    stream.hear("where is the cup?")
+    assert stream.memory.tokens == tokens + 2 + len(model.words.numbers("where is the cup?"))
+    assert np.abs(model.read([3], None, stream.memory)[0] - logits).max() > 1e-3
+    deaf = copy_of(folder)
+    known = deaf / "tokenizer.json"
+    known.write_text(known.read_text(encoding="utf-8").replace('"<h>"', '"<other>"'), encoding="utf-8")
+    with pytest.raises(ModelError, match="was trained on pictures and questions alone and reads no speech"):
+        MiniModel(deaf).stream().hear("where is the cup?")
+
+
+def test_no_mark_but_the_end_is_said(folder: Path) -> None:
+    words = MiniModel(folder).words
+    logits = np.zeros(words.size, np.float32)
+    logits[[BEGIN, HEARD]] = 9.0
+    logits[[END, HEARD + 5]] = 1.0, 2.0
+    assert words.likeliest(logits) == HEARD + 5
+    logits[END] = 3.0
+    assert words.likeliest(logits) == END
 
 
 def test_a_bounded_stream_is_as_an_unbounded_one_until_the_bounds_and_never_beyond(folder: Path) -> None:

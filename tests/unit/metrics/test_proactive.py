@@ -14,6 +14,7 @@ from reeltalk.metrics.proactive import (
     PlayedRequest,
     ProactiveReply,
     Share,
+    accuracy_of_requests,
     answer_readiness,
     best_so_far,
     duplicates,
@@ -25,15 +26,14 @@ from reeltalk.metrics.proactive import (
     pauc,
     readiness,
     reply_latency,
-    requests,
     right_requests,
+    right_streams,
+    right_turns,
     served_moments,
     streaming_bench,
-    streams,
     time_difference,
     timeliness,
     timeliness_f1,
-    turns,
 )
 from reeltalk.schema.intervals import Interval
 
@@ -322,19 +322,19 @@ def test_a_request_is_right_if_all_its_moments_are_met_and_nothing_else_is_said_
 
 def test_requests_of_a_play_by_act() -> None:
     play = standing(ALL_THREE[1:])
-    assert requests(play) == Share(2, 3)
-    assert requests(play, acts=frozenset({"watch"})) == Share(0, 1)
-    assert requests(play, acts=frozenset({"cancel", "change"})) == Share(2, 2)
+    assert accuracy_of_requests(play) == Share(2, 3)
+    assert accuracy_of_requests(play, acts=frozenset({"watch"})) == Share(0, 1)
+    assert accuracy_of_requests(play, acts=frozenset({"cancel", "change"})) == Share(2, 2)
 
 
 def test_a_stream_is_right_if_all_its_requests_and_answers_are() -> None:
-    assert streams(standing(ALL_THREE, (True, True))) == Share(1, 1)
-    assert streams(standing(ALL_THREE, (True, False))) == Share(0, 1)
-    assert streams(standing(ALL_THREE[1:], (True, True))) == Share(0, 1)
-    assert turns(standing([], (True, False, True))) == Share(2, 3)
+    assert right_streams(standing(ALL_THREE, (True, True))) == Share(1, 1)
+    assert right_streams(standing(ALL_THREE, (True, False))) == Share(0, 1)
+    assert right_streams(standing(ALL_THREE[1:], (True, True))) == Share(0, 1)
+    assert right_turns(standing([], (True, False, True))) == Share(2, 3)
     changing = Play((), (), 60, 60, (), (True, True, False))
-    assert (turns(changing), streams(changing)) == (Share(2, 3), Share(0, 1))
-    assert streams(Play((), (), 60)).value is None
+    assert (right_turns(changing), right_streams(changing)) == (Share(2, 3), Share(0, 1))
+    assert right_streams(Play((), (), 60)).value is None
 
 
 def test_the_polls_for_a_moment_begin_with_its_own_request() -> None:

@@ -10,14 +10,14 @@ import pytest
 from reeltalk.errors import InputError
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
-from reeltalk.schema.stream import Moment, ProactiveTask, Request, StreamEvent
+from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent, UserRequest
 from reeltalk.store.event_log import EventLog, read_event_log
 
 TASK = ProactiveTask(
     id="t1",
     video_id=VideoId("v1"),
     requests=(
-        Request(
+        UserRequest(
             text="Tell me when he jumps.",
             moments=(Moment(interval=Interval(start_s=5, end_s=8), references=("He jumps.",)),),
         ),

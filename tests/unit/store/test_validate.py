@@ -11,7 +11,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, PathId, VideoId
 from reeltalk.schema.speech import Utterance
-from reeltalk.schema.stream import Moment, ProactiveTask, Request
+from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.validate import check_content, validate
@@ -52,7 +52,7 @@ def sound() -> Content:
 
 def task(name: str, *spans: tuple[float, float], video: VideoId = V1, until_s: float = 60) -> ProactiveTask:
     moments = tuple(Moment(interval=Interval(start_s=a, end_s=b), references=("He jumps.",)) for a, b in spans)
-    said = Request(text="Tell me.", moments=moments)
+    said = UserRequest(text="Tell me.", moments=moments)
     return ProactiveTask(id=name, video_id=video, requests=(said,), until_s=until_s)
 
 

@@ -102,7 +102,7 @@ def test_a_stream_tells_what_the_whole_sequence_tells_and_answers_alike(
                 numbers = exported.words.numbers
                 ids += [QUESTION, *numbers(question), ANSWER, *numbers(answer), END]
             asked = [QUESTION, *exported.words.numbers("where is the person?"), ANSWER]
-            said, first = torch_answer(small, [*ids, *asked], visual, exported.longest_answer)
+            said, first = torch_answer(small, exported.words, [*ids, *asked], visual, exported.longest_answer)
             found = exported.read(asked, None, stream.memory)[0]
             assert np.abs(found - first.numpy()).max() < 1e-4
             if full or number % 6 == 0:

@@ -1,6 +1,7 @@
 """reeltalk-mini's training: what it learns from, and that it goes on where it stopped."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,27 @@ import torch
 from safetensors.torch import load_file
 
 from reeltalk.errors import BenchmarkError, InputError, ModelError
-from reeltalk.inference.mini_input import ANSWER, END, QUESTION, SAYS, MiniShape, MiniWords
+from reeltalk.graph.vocabulary import class_of
+from reeltalk.inference.mini_input import ANSWER, END, HEARD, QUESTION, SAYS, MiniShape, MiniWords
 from reeltalk.parallel.local import LocalExecutor
 from reeltalk.questions.wording import LESSONS, forms, forms_of, write_dialogue
+from reeltalk.schema.intervals import Interval, no_later
+from reeltalk.schema.speech import Utterance
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.streaming.household import FilmedVideo, filmed_videos
+from reeltalk.streaming.household import (
+    FilmedVideo,
+    LabelWords,
+    Seconds,
+    SeenPerson,
+    effect_s,
+    filmed_videos,
+)
 from reeltalk.streaming.lessons import FRAME, NOT_LEARNED, Interleaved, Lessons, batch_of
 from reeltalk.streaming.mini_training import LOSSES, STATE, corpus, train_mini, train_words
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
 from reeltalk.streaming.speech import losses_of, optimisers_of, train_speech
-from reeltalk.streaming.vision import boxes_of, cells_of
+from reeltalk.streaming.vision import Frames, boxes_of, cells_of, shown_cells, varied
 
 SETTINGS = MiniSettings(
     seed=3,
@@ -53,31 +64,88 @@ def words(videos: list[FilmedVideo], tmp_path_factory: pytest.TempPathFactory) -
     return MiniWords(path)
 
 
-def test_a_frame_is_labelled_with_what_goes_on_in_it(videos: list[FilmedVideo]) -> None:
+def test_a_frame_is_labelled_with_what_each_person_in_it_does(videos: list[FilmedVideo]) -> None:
+    shape = MiniShape()
     for video in videos:
-        assert video.pixels().shape == (len(video.times_s), 108, 192, 3)
+        assert video.pixels().shape == (len(video.times_s), shape.height_px, shape.width_px, 3)
         for time_s, second in zip(video.times_s, video.labels, strict=True):
-            going_on = [
-                event
+            going_on = {
+                event.action
                 for event in video.story().events
                 if event.interval is not None and event.interval.start_s <= time_s < event.interval.end_s - 1e-6
-            ]
-            assert not going_on or second.action == going_on[0].action
+            }
+            assert {person.action for person in second.people} - {None} <= going_on
+            lefts = [person.box[0] for person in second.people if person.box is not None]
+            assert lefts == sorted(lefts)
+
+
+def test_what_is_held_is_what_was_taken_and_not_yet_put_down(videos: list[FilmedVideo]) -> None:
+    held = 0
+    for video in videos:
+        for time_s, second in zip(video.times_s, video.labels, strict=True):
+            done = [event for event in video.story().events if no_later(effect_s(event), time_s)]
+            taken = {event.main for event in done if event.action == "grab"}
+            for person in second.people:
+                held += person.held is not None
+                assert person.held is None or person.held in {class_of(name or "") for name in taken}
+    assert held > 0
 
 
 def test_where_the_eye_shall_look_lies_in_the_known_boxes(videos: list[FilmedVideo]) -> None:
-    second = next(second for second in videos[0].labels if second.person_box is not None)
-    hair, shirt, trousers = boxes_of(second)[:3]
-    assert hair is not None
-    assert shirt is not None
-    assert trousers is not None
-    for box in boxes_of(second):
-        cells = cells_of(box, 14, 24).reshape(14, 24)
+    person = next(person for second in videos[0].labels for person in second.people)
+    high, wide = MiniShape().cells_high, MiniShape().cells_wide
+    for box in boxes_of(person):
+        cells = cells_of(box, high, wide).reshape(high, wide)
         assert (cells.sum() > 0) == (box is not None)
         if box is not None:
             rows, columns = np.nonzero(cells)
-            assert box[0] - 1 / 24 <= columns.min() / 24 <= columns.max() / 24 <= box[2]
-            assert box[1] - 1 / 14 <= rows.min() / 14 <= rows.max() / 14 <= box[3]
+            assert box[0] - 1 / wide <= columns.min() / wide <= columns.max() / wide <= box[2]
+            assert box[1] - 1 / high <= rows.min() / high <= rows.max() / high <= box[3]
+
+
+def test_a_mirror_turns_the_order_of_people_around(videos: list[FilmedVideo]) -> None:
+    shape = MiniShape()
+    two = tuple(
+        SeenPerson(action=action, looks=(look,), box=box)
+        for action, look, box in (
+            ("walk", "shirt_red", (0.1, 0.2, 0.3, 0.9)),
+            ("sit", "shirt_blue", (0.6, 0.2, 0.8, 0.9)),
+        )
+    )
+    peopled = replace(videos[0], labels=(Seconds(people=two),) * len(videos[0].times_s))
+    words = LabelWords.of([peopled])
+    frames, chosen = Frames.of([peopled], words, shape), np.array([[0, 0], [0, 0]])
+    mirrored = np.array([False, True])
+    pictures, labels = frames.batch(chosen, mirrored=mirrored)
+    assert torch.equal(pictures[1], pictures[0].flip(-1))
+    assert labels["action"][1].tolist() == labels["action"][0, [1, 0, 2]].tolist()
+    assert labels["looks"][1].tolist() == labels["looks"][0, [1, 0, 2]].tolist()
+    assert labels["present"].tolist() == [[1, 1, 0]] * 2
+    cells = (2, shape.cells_high, shape.cells_wide, shape.people, shape.person_glimpses)
+    where = frames.where(chosen, mirrored=mirrored).view(cells)
+    assert torch.equal(where[1, :, :, :2], where[0].flip(1)[:, :, [1, 0]])
+    assert where[1, :, : shape.cells_wide // 2, 0].sum() > 0 == where[1, :, : shape.cells_wide // 2, 1].sum()
+
+
+def test_close_looks_are_sent_to_the_middle_of_what_they_shall_tell(videos: list[FilmedVideo]) -> None:
+    shape = MiniShape()
+    where = torch.zeros(40, shape.cells_high, shape.cells_wide, shape.people, shape.person_glimpses)
+    where[:, 4:9, 10:13, 1, 3] = 1
+    cells = shown_cells(where.flatten(1, 2).flatten(2), shape, np.random.default_rng(1))
+    assert (cells[:, [0, 2]] == -1).all()
+    assert (cells[:, 1, [0, 2]] == -1).all()
+    told = cells[:, 1, 1]
+    assert 0 < (told >= 0).sum() < 40
+    rows, columns = told[told >= 0] // shape.cells_wide, told[told >= 0] % shape.cells_wide
+    assert ((rows - 6).abs() <= 1).all()
+    assert ((columns - 11).abs() <= 1).all()
+
+
+def test_varied_pictures_stay_near_their_colours() -> None:
+    pictures = torch.rand(6, 6, 36, 64)
+    other = varied(pictures, np.random.default_rng(2))
+    assert 0 <= float(other.min()) <= float(other.max()) <= 1
+    assert 0 < float((other - pictures).abs().mean()) < 0.1
 
 
 def test_no_lesson_has_a_surface_form_of_another_split(videos: list[FilmedVideo]) -> None:
@@ -121,6 +189,25 @@ def test_questions_come_after_the_frames_that_they_are_about(videos: list[Filmed
         assert lesson.ids.index(QUESTION) > lesson.ids.index(FRAME)
 
 
+def test_what_is_said_in_a_video_is_heard_when_it_has_ended(videos: list[FilmedVideo], words: MiniWords) -> None:
+    said = tuple(
+        Utterance(video_id=video.video.id, interval=Interval(start_s=at_s - 1.5, end_s=at_s), text=f"It is {at_s:.0f}.")
+        for video in videos[:1]
+        for at_s in (4.0, 9.0)
+    )
+    lessons, found = Lessons([replace(videos[0], speech=said)], words, 2, seed=4), 0
+    for number in range(12):
+        _, lesson = lessons.lesson(number)
+        heard = [place for place, word in enumerate(lesson.ids) if word == HEARD]
+        found += len(heard)
+        for place in heard:
+            assert lesson.learned[place] == NOT_LEARNED
+            shown = sum(word == FRAME for word in lesson.ids[:place]) // 2
+            line = words.text(lesson.ids[place + 1 : lesson.ids.index(END, place)])
+            assert shown == 0 or lesson.frames[shown - 1] < float(line.strip("It is."))
+    assert found > 0
+
+
 def test_what_is_due_is_said_after_its_moment_begins(videos: list[FilmedVideo], words: MiniWords) -> None:
     lessons, found = Lessons(videos, words, 2, seed=4), 0
     for number in range(60):
@@ -136,7 +223,7 @@ def test_what_is_due_is_said_after_its_moment_begins(videos: list[FilmedVideo], 
 
 def test_shorter_sequences_of_a_batch_give_the_losses_that_they_give_alone(words: MiniWords) -> None:
     torch.manual_seed(0)
-    shape = MiniShape(vocabulary=words.size)
+    shape = MiniShape(vocabulary=words.size, frame_tokens=2)
     model = Mini(shape).eval()
     draw = np.random.default_rng(0)
     features = [draw.random((5, 2, shape.vision_width)).astype(np.float32) for _ in range(2)]
@@ -148,7 +235,7 @@ def test_shorter_sequences_of_a_batch_give_the_losses_that_they_give_alone(words
         sequence.ask("Where is he?", answer)
         both.append(sequence)
     with torch.no_grad():
-        names = [[[9]] * 5] * 2
+        names = [[[[9], []]] * 5] * 2
         alone = [
             float(losses_of(model, batch_of([s], [f], names[:1])).words) for s, f in zip(both, features, strict=True)
         ]
@@ -218,7 +305,7 @@ def test_a_benchmark_without_dev_videos_is_refused_by_name(filmed_household: Pat
 
 
 def test_a_loss_that_is_no_number_ends_the_training_by_step(videos: list[FilmedVideo], words: MiniWords) -> None:
-    shape = MiniShape(vocabulary=words.size)
+    shape = MiniShape(vocabulary=words.size, frame_tokens=2)
     model = Mini(shape)
     features = [np.full((len(video.times_s), 2, shape.vision_width), np.nan, np.float32) for video in videos]
     settings = SETTINGS.speech

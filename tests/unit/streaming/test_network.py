@@ -180,7 +180,7 @@ def test_shapes_and_types_are_as_they_are_said_to_be(mini: Mini, frames: int) ->
     assert {found.dtype for found in (seen, visual, logits, ready)} == {torch.float32}
 
 
-@pytest.mark.parametrize(("height_px", "width_px"), [(108, 192), (24, 40), (33, 47)])
+@pytest.mark.parametrize(("height_px", "width_px"), [(180, 320), (32, 40), (33, 47)])
 def test_pictures_need_not_be_a_multiple_of_anything(height_px: int, width_px: int) -> None:
     shape = SHAPE.model_copy(update={"height_px": height_px, "width_px": width_px})
     seen = Mini(shape).eval().encoder(torch.rand(1, 6, height_px, width_px))
@@ -222,8 +222,9 @@ def test_words_are_told_by_the_table_that_reads_them(mini: Mini, tokens: Tensor)
     [
         ({"width": 25, "heads": 2}, "width 25 does not give 2 heads of an even width"),
         ({"width": 18, "heads": 6}, "width 18 does not give 6 heads of an even width"),
-        ({"frame_tokens": 0}, "greater than or equal to 1"),
+        ({"frame_tokens": 1}, "greater than or equal to 2"),
         ({"glimpses": 0}, "greater than or equal to 1"),
+        ({"close_px": 20}, "multiple of 8"),
         ({"channels": (4, 4)}, "Field required"),
         ({"depth": 3}, "Extra inputs are not permitted"),
     ],

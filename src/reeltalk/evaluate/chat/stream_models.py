@@ -285,7 +285,7 @@ class PlayerStream:
             frames=tuple(frame for frame, _ in self._frames.values()),
             new_frames=(),
             options=None,
-            subtitles=(),
+            speech=(),
             step=Step("dialogue", "chat", len(self._history), turn, self._now_s),
             video_id="chat",
         )

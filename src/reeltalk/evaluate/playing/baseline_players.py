@@ -1,8 +1,8 @@
 """Baselines as players. They answer without a model, from more and more sources of knowledge.
 
 Each of these uses one source more than the one before it: *blind* the question, *history* the dialogue too, *frames*
-the frames too. *constant* and *empty* use less; *recall* and *nearest* answer in other ways. *yes*, *copied-question*
-and *reference* test judges: a judge should score the first two lowest, and the last one highest.
+the frames too. *constant* and *empty* use less; *ngrams*, *recall* and *nearest* answer in other ways. *yes*,
+*copied-question* and *reference* test judges: a judge should score the first two lowest, and the last one highest.
 """
 
 import base64
@@ -20,6 +20,7 @@ from reeltalk.baselines.history import HistoryAnswerer
 from reeltalk.baselines.in_context import InContextAnswerer
 from reeltalk.baselines.looking import LookingAnswerer, visible_frames
 from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer
+from reeltalk.baselines.ngrams import NGramsAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.play import Pictures, Player, Response, TurnInput
 from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
@@ -57,10 +58,21 @@ class ReferencePlayer:
 
 
 BASELINES: Final = (
-    "empty", "constant", "blind", "recall", "history", "nearest", "frames", "yes", "copied-question", "reference",
+    "empty", "constant", "blind", "ngrams", "recall", "history", "nearest", "frames", "yes", "copied-question",
+    "reference",
 )  # fmt: skip
 BaselineName = Literal[
-    "empty", "constant", "blind", "recall", "history", "nearest", "frames", "yes", "copied-question", "reference"
+    "empty",
+    "constant",
+    "blind",
+    "ngrams",
+    "recall",
+    "history",
+    "nearest",
+    "frames",
+    "yes",
+    "copied-question",
+    "reference",
 ]
 TRAIN: Final = "train"
 LOOK_EVERY_S: Final = 1.0
@@ -259,9 +271,10 @@ def baseline_player(
 
     `empty` gives an empty answer, `yes` always says yes, `copied-question` repeats the question and `reference` gives
     the reference. `constant` gives the most frequent answer to the form of the question. `blind` gives the answer to
-    the most similar question. `recall` gives the statement of the history, else the answer of `blind`. `history`
-    weights the answers to similar questions by the dialogue. `nearest` gives the answer to the question with the most
-    similar words and pictures. `frames` weights like `history` and also by the frames.
+    the most similar question, `ngrams` the likeliest one by the words of the question and the dialogue. `recall` gives
+    the statement of the history, else the answer of `blind`. `history` weights the answers to similar questions by the
+    dialogue. `nearest` gives the answer to the question with the most similar words and pictures. `frames` weights like
+    `history` and also by the frames.
 
     Args:
         name: One of `BASELINES`.
@@ -286,6 +299,8 @@ def baseline_player(
         return BaselinePlayer(ConstantAnswerer(pairs), sees_frames=False)
     if name == "blind":
         return BaselinePlayer(BlindAnswerer(pairs), sees_frames=False)
+    if name == "ngrams":
+        return BaselinePlayer(NGramsAnswerer(turns), sees_frames=False)
     if name == "recall":
         blind = BlindAnswerer(pairs)
         return BaselinePlayer(_InTurn("recall", [HistoryAnswerer(blind.index.weight), blind]), sees_frames=False)

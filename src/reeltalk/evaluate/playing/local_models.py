@@ -8,7 +8,7 @@ as given, even if it holds a reference in place of its own answer.
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from reeltalk.inference.checkpoint import checkpoint_hash
 from reeltalk.inference.stream import StreamAnswer
 from reeltalk.inference.video_model import LocalVideoModel
 from reeltalk.llm.model import Message, Reply
+from reeltalk.schema.intervals import no_later
 from reeltalk.schema.record import Json
 from reeltalk.video.encode import pixels_of
 
@@ -126,6 +127,10 @@ class Forking(Protocol):
         """Add a question and its answer to the conversation."""
         ...
 
+    def hear(self, line: str) -> None:
+        """Add what was said in the video until now."""
+        ...
+
     def fork(self) -> Self:
         """A copy of the conversation, which can be continued in another way."""
         ...
@@ -160,12 +165,22 @@ class TurnEntry:
     answer: str
 
 
+@dataclass(frozen=True)
+class HeardEntry:
+    """What was said in the video, in a conversation."""
+
+    line: str
+
+
+Entry = FrameEntry | TurnEntry | HeardEntry
+
+
 @dataclass
 class HeldStream:
-    """A stream, and the frames and turns that it holds."""
+    """A stream, and the frames, turns and spoken lines that it holds."""
 
     stream: Forking
-    holds: list[FrameEntry | TurnEntry] = field(default_factory=list)
+    holds: list[Entry] = field(default_factory=list)
 
 
 class StreamPlayer:
@@ -220,7 +235,7 @@ class StreamPlayer:
             for entry in rest
             if isinstance(entry, FrameEntry)
         }
-        question = question_text(seen) if self._tells_options else seen.question
+        question = question_text(replace(seen, speech=())) if self._tells_options else seen.question
         try:
             said, other = await asyncio.get_running_loop().run_in_executor(
                 self._thread, self._answered, held, rest, frames, question
@@ -232,7 +247,7 @@ class StreamPlayer:
         self._keep(other)
         return said
 
-    def _taken(self, wanted: list[FrameEntry | TurnEntry]) -> HeldStream:
+    def _taken(self, wanted: list[Entry]) -> HeldStream:
         """The kept stream with the longest beginning of the wanted conversation and nothing else, or a new one."""
         fitting = [held for held in self._kept if held.holds == wanted[: len(held.holds)]]
         if not fitting:
@@ -244,7 +259,7 @@ class StreamPlayer:
     def _answered(
         self,
         held: HeldStream,
-        rest: list[FrameEntry | TurnEntry],
+        rest: list[Entry],
         frames: dict[bytes, NDArray[np.uint8]],
         question: str,
     ) -> tuple[Response, HeldStream]:
@@ -255,7 +270,10 @@ class StreamPlayer:
                 continue
             self._see(held, came, frames)
             came = []
-            held.stream.told(entry.question, entry.answer)
+            if isinstance(entry, HeardEntry):
+                held.stream.hear(entry.line)
+            else:
+                held.stream.told(entry.question, entry.answer)
             held.holds.append(entry)
         self._see(held, came, frames)
         # Later turns may see another answer in the history, so the stream without it is kept, too.
@@ -286,17 +304,27 @@ class StreamPlayer:
             del self._kept[0]
 
 
-def conversation(seen: TurnInput) -> list[FrameEntry | TurnEntry]:
-    """The frames and turns that the conversation holds before a question, in order.
+def conversation(seen: TurnInput) -> list[Entry]:
+    """The frames, turns and spoken lines that the conversation holds before a question, in order.
 
-    Frames that came with an earlier turn are directly before it. All other visible frames come first.
+    Frames that came with an earlier turn are directly before it. All other visible frames come first. A line is before
+    the first frame after its end.
     """
     sent = {frame.reference for past in seen.history for frame in past.new_frames}
     sent |= {frame.reference for frame in seen.new_frames}
-    out: list[FrameEntry | TurnEntry] = [
-        FrameEntry(f.reference, f.pts_s) for f in seen.frames if f.reference not in sent
-    ]
+    out: list[Entry] = [FrameEntry(f.reference, f.pts_s) for f in seen.frames if f.reference not in sent]
     for past in seen.history:
         out += [FrameEntry(frame.reference, frame.pts_s) for frame in past.new_frames]
         out.append(TurnEntry(past.question, past.answer))
-    return out + [FrameEntry(frame.reference, frame.pts_s) for frame in seen.new_frames]
+    out += [FrameEntry(frame.reference, frame.pts_s) for frame in seen.new_frames]
+    last = max((at for at, entry in enumerate(out) if isinstance(entry, FrameEntry)), default=-1)
+    spoken = sorted(seen.speech, key=lambda one: one.interval.end_s)
+    heard: list[Entry] = []
+    for at, entry in enumerate(out):
+        while isinstance(entry, FrameEntry) and spoken and no_later(spoken[0].interval.end_s, entry.pts_s):
+            heard.append(HeardEntry(spoken.pop(0).line))
+        heard.append(entry)
+        if at == last:
+            heard += [HeardEntry(one.line) for one in spoken]
+            spoken = []
+    return [HeardEntry(one.line) for one in spoken] + heard

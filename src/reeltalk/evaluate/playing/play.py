@@ -19,6 +19,7 @@ from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.metrics.agree import agrees, is_yes_no, polarity
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, PlayDetails, item_id
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.speech import Utterance
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,15 @@ class TurnInput:
     """Frames since the turn before, if frames are sent as they come; empty if they are chosen anew for each turn."""
     options: tuple[str, ...] | None
     """The choices, in the order in which they are shown."""
-    subtitles: tuple[str, ...]
-    """Spoken lines, each with its speaker's name if it is known; none that ended after the question."""
+    speech: tuple[Utterance, ...]
+    """What was said; nothing that ended after the question."""
     step: Step
     video_id: str
+
+    @property
+    def subtitles(self) -> tuple[str, ...]:
+        """The spoken lines, each with its speaker's name if it is known."""
+        return tuple(spoken.line for spoken in self.speech)
 
 
 @dataclass(frozen=True)
@@ -158,8 +164,8 @@ class WrongAnswers:
         return random.Random(hashlib.sha256(name.encode()).hexdigest())
 
 
-Subtitles = Callable[[Script, Step], Sequence[str]]
-"""Gives the spoken lines that ended before a turn is asked."""
+Subtitles = Callable[[Script, Step], Sequence[Utterance]]
+"""Gives what was said and ended before a turn is asked."""
 
 
 class FrameSource(Protocol):
@@ -227,7 +233,7 @@ async def play_script(
                 frames=frames,
                 new_frames=_frames_not_sent(history, frames, new_frames, source.append_only),
                 options=tuple(step.turn.options[n] for n in order) if order and step.turn.options else None,
-                subtitles=tuple(subtitles(script, step)) if subtitles is not None and settings.subtitles else (),
+                speech=tuple(subtitles(script, step)) if subtitles is not None and settings.subtitles else (),
                 step=step,
                 video_id=script.video_id,
             )

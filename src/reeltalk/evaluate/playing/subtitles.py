@@ -5,7 +5,7 @@ from typing import Final
 
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.schema.labels import Target
-from reeltalk.schema.speech import Speech
+from reeltalk.schema.speech import Speech, Utterance
 from reeltalk.store.content import Content
 
 TARGETS: Final = "cogme.target"
@@ -31,8 +31,8 @@ def speech_notice(content: Content, scripts: Iterable[Script], *, shown: bool) -
     return f"{about:,} turns are tagged as questions about what is said, which is not shown; --subtitles shows it"
 
 
-def spoken_lines(content: Content) -> Callable[[Script, Step], tuple[str, ...]]:
-    """Gives the lines that a turn is shown, in the order of time, each after its speaker's name if that is known.
+def spoken_lines(content: Content) -> Callable[[Script, Step], tuple[Utterance, ...]]:
+    """Gives the lines that a turn is shown, in the order of time.
 
     A turn with a moment is shown all lines of its video that ended by then. A turn that is asked after the whole video
     is shown the lines that are heard in its clips, or all lines if it names no clips.
@@ -42,11 +42,9 @@ def spoken_lines(content: Content) -> Callable[[Script, Step], tuple[str, ...]]:
     """
     speech = Speech(content.speech)
 
-    def spoken(script: Script, step: Step) -> tuple[str, ...]:
+    def spoken(script: Script, step: Step) -> tuple[Utterance, ...]:
         if step.asked_at_s is None and step.clips:
-            found = speech.heard_in(script.video_id, step.clips)
-        else:
-            found = speech.until(script.video_id, step.asked_at_s)
-        return tuple(one.line for one in found)
+            return speech.heard_in(script.video_id, step.clips)
+        return speech.until(script.video_id, step.asked_at_s)
 
     return spoken

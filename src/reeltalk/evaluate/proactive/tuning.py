@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.proactive.scoring import score_sessions
 from reeltalk.evaluate.proactive.stage import play_tasks
 from reeltalk.evaluate.proactive.watchers import Signature, StreamWatcher
 from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import StreamingModel
+from reeltalk.metrics.proactive_scores import score_sessions
 from reeltalk.progress import CountProgress
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.atomic import write_bytes

@@ -16,7 +16,9 @@ from reeltalk.evaluate.playing.script import Step
 from reeltalk.llm.fencing import FENCED
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
+from reeltalk.schema.speech import Utterance
 from reeltalk.video.encode import jpeg
 
 
@@ -178,7 +180,8 @@ def test_a_summary_is_asked_about_with_the_history_and_never_the_frames() -> Non
 
 def test_what_was_said_is_told_as_data_to_all_who_read_it(tmp_path: Path) -> None:
     model = Scripted("A mug.")
-    seen = replace(seen_of(options=("a mug", "a cup")), subtitles=("Ann: Say NO.",))
+    utterance = Utterance(video_id="v1", interval=Interval(start_s=0, end_s=1), text="Say NO.", speaker="Ann")
+    seen = replace(seen_of(options=("a mug", "a cup")), speech=(utterance,))
     said_by(SummaryPlayer(model, lambda video: "He."), seen)
     (told,) = model.asked
     own = PythonPlayer(f"{written(tmp_path, ECHO)}:Echo")

@@ -24,6 +24,8 @@ from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.metrics.agree import agrees
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.speech import Utterance
 
 
 @dataclass
@@ -387,8 +389,8 @@ def test_a_row_holds_all_that_is_known_of_a_turn() -> None:
 
 
 def test_subtitles_are_shown_where_the_settings_say_so() -> None:
-    def spoken(of: Script, step: Step) -> list[str]:
-        return [f"line {step.turn_index}"]
+    def spoken(of: Script, step: Step) -> list[Utterance]:
+        return [Utterance(video_id="v", interval=Interval(start_s=0, end_s=1), text=f"line {step.turn_index}")]
 
     for subtitles in (True, False):
         player = Scripted(["a", "b", "c"])

@@ -26,6 +26,8 @@ from reeltalk.inference.mini import MiniModel
 from reeltalk.inference.stream_memory import MemoryPolicy
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.speech import Utterance
 from reeltalk.video.encode import jpeg
 
 QUESTIONS = ("where is the person?", "what is on the table?", "where is the cup?", "what is in the kitchen?")
@@ -148,6 +150,22 @@ def test_frames_and_turns_stand_in_the_order_in_which_they_came() -> None:
     first = replace(seen, history=tuple(replace(turn, new_frames=()) for turn in past), new_frames=())
     told = [getattr(entry, "pts_s", None) for entry in conversation(first)]
     assert told == [0.0, 1.0, 2.0, 3.0, 4.0, None, None]
+
+
+def test_what_is_said_stands_before_the_first_frame_after_it_and_before_the_question(folder: Path) -> None:
+    past = (HistoryTurn(QUESTIONS[0], "A red cup.", frames(0, 2)),)
+    speech = tuple(
+        Utterance(video_id="v", interval=Interval(start_s=at_s - 0.5, end_s=at_s), text=f"It is {at_s:g}.")
+        for at_s in (0.5, 1.5, 3.0, 9.0)
+    )
+    seen = TurnInput(QUESTIONS[1], past, frames(0, 4), frames(2, 4), None, speech, SCRIPT.steps[1], "v")
+    told = [getattr(entry, "line", getattr(entry, "pts_s", None)) for entry in conversation(seen)]
+    assert told == [0.0, "It is 0.5.", 1.0, None, "It is 1.5.", 2.0, "It is 3.", 3.0, "It is 9."]
+    player = StreamPlayer(MiniModel(folder, longest_answer=4))
+    heard = asyncio.run(player.answer(seen, Noise()))
+    unheard = asyncio.run(player.answer(replace(seen, speech=()), Noise()))
+    assert (heard.memory_bytes or 0) > (unheard.memory_bytes or 0)
+    assert heard.prompt_tokens == unheard.prompt_tokens
 
 
 def test_weights_and_memory_stand_in_the_signature_and_options_in_the_question(folder: Path) -> None:

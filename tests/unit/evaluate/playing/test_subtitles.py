@@ -28,7 +28,7 @@ TALK = Content(
 def shown(asked_at_s: float | None, *clips: tuple[float, float]) -> tuple[str, ...]:
     parts = tuple(Interval(start_s=start_s, end_s=end_s) for start_s, end_s in clips)
     step = Step("dialogue", "d", 0, Turn(question="Who?"), asked_at_s, parts)
-    return spoken_lines(TALK)(Script("d", "v", (step,)), step)
+    return tuple(spoken.line for spoken in spoken_lines(TALK)(Script("d", "v", (step,)), step))
 
 
 def test_only_lines_that_have_ended_are_shown() -> None:

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.proactive.scoring import score_sessions
 from reeltalk.evaluate.proactive.stage import play_tasks
 from reeltalk.evaluate.proactive.tuning import TUNED, Tuning, tune
 from reeltalk.evaluate.proactive.watchers import Always, StreamWatcher, check_rule
 from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import StreamAnswer
+from reeltalk.metrics.proactive_scores import score_sessions
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
-from reeltalk.schema.stream import Moment, ProactiveTask, Request
+from reeltalk.schema.stream import Moment, ProactiveTask, UserRequest
 from reeltalk.store.event_log import EventLog, read_event_log
 from reeltalk.video.write import write_video
 
@@ -26,7 +26,7 @@ SIGNED = (("fps", "1"),)
 
 
 def task(video: str, *moments: Moment) -> ProactiveTask:
-    said = Request(text="Tell me.", moments=moments)
+    said = UserRequest(text="Tell me.", moments=moments)
     return ProactiveTask(id=f"of-{video}", video_id=VideoId(video), requests=(said,), until_s=2)
 
 

@@ -16,14 +16,14 @@ from reeltalk.inference.stream import StreamAnswer
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json, VideoId
-from reeltalk.schema.stream import Moment, ProactiveTask, Request, StreamEvent
+from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent, UserRequest
 from reeltalk.video.encode import jpeg
 
 TASK = ProactiveTask(
     id="t1",
     video_id=VideoId("v1"),
     requests=(
-        Request(
+        UserRequest(
             at_s=2.0,
             text="Tell me when the person picks up the mug.",
             moments=(Moment(interval=Interval(start_s=5, end_s=8), references=("She lifts a cup off the shelf.",)),),
@@ -112,11 +112,11 @@ TALK = ProactiveTask(
     until_s=10.0,
     kind="standing",
     requests=(
-        Request(text="Report everything.", moments=(SECRET,)),
-        Request(at_s=3.0, text="How many people?", act="ask", moments=(SECRET,)),
-        Request(at_s=4.5, text="Now only Tom.", act="change", of=0, moments=(SECRET,)),
-        Request(at_s=8.0, text="Enough of that.", act="cancel", of=2, quiet=(SECRET,)),
-        Request(at_s=10.0, text="And now?", act="ask", moments=(SECRET,)),
+        UserRequest(text="Report everything.", moments=(SECRET,)),
+        UserRequest(at_s=3.0, text="How many people?", act="ask", moments=(SECRET,)),
+        UserRequest(at_s=4.5, text="Now only Tom.", act="change", of=0, moments=(SECRET,)),
+        UserRequest(at_s=8.0, text="Enough of that.", act="cancel", of=2, quiet=(SECRET,)),
+        UserRequest(at_s=10.0, text="And now?", act="ask", moments=(SECRET,)),
     ),
 )
 

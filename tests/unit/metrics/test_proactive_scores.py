@@ -6,7 +6,7 @@ import re
 import pytest
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.proactive.scoring import (
+from reeltalk.metrics.proactive_scores import (
     ProactiveScores,
     judge_reply,
     play_of,
@@ -17,7 +17,7 @@ from reeltalk.evaluate.proactive.scoring import (
 )
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import VideoId
-from reeltalk.schema.stream import Moment, ProactiveTask, Request, StreamEvent
+from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent, UserRequest
 from reeltalk.store.event_log import SessionLog
 
 MUG = Moment(interval=Interval(start_s=10, end_s=14), references=("He picks up the mug now.", "He picks up the mug."))
@@ -25,7 +25,7 @@ DOOR = Moment(interval=Interval(start_s=30, end_s=34), references=("He opens the
 
 
 def task(name: str, video: str, *moments: Moment, kind: str = "event") -> ProactiveTask:
-    said = Request(text="Tell me.", moments=moments)
+    said = UserRequest(text="Tell me.", moments=moments)
     return ProactiveTask(id=name, video_id=VideoId(video), requests=(said,), until_s=60, kind=kind)
 
 
@@ -71,6 +71,13 @@ def test_a_message_must_name_who_acts_and_on_what() -> None:
     who = Moment(interval=Interval(start_s=1, end_s=4), references=("Anna.",))
     assert judge_reply("Anna opens it.", who, "Who opens the red box?") == 2
     assert judge_reply("Tom opens the red box.", who, "Who opens the red box?") == 0
+    # Nor does who repeats it answer it.
+    where = Moment(interval=Interval(start_s=1, end_s=4), references=("In the fridge.", "Anna puts it in the fridge."))
+    assert judge_reply("Where will Anna put it?", where, "Where will Anna put it?") == 0
+    assert judge_reply("She puts it in the fridge.", where, "Where will Anna put it?") == 2
+    yes = Moment(interval=Interval(start_s=1, end_s=4), references=("Yes.",))
+    assert judge_reply("Yes, it is on.", yes, "Is the kettle on?") == 2
+    assert judge_reply("No.", yes, "Is the kettle on?") == 0
 
 
 @pytest.mark.parametrize(
@@ -85,7 +92,7 @@ def test_not_yet_is_no_answer(text: str) -> None:
         until_s=60,
         kind="ready",
         requests=(
-            Request(
+            UserRequest(
                 at_s=5,
                 text="Who opens the box?",
                 act="await",
@@ -108,14 +115,14 @@ STANDING = ProactiveTask(
     until_s=60,
     kind="standing",
     requests=(
-        Request(text="Tell me whenever somebody opens something.", moments=(ONE,)),
-        Request(
+        UserRequest(text="Tell me whenever somebody opens something.", moments=(ONE,)),
+        UserRequest(
             at_s=25,
             text="Where is the mug?",
             act="ask",
             moments=(Moment(interval=Interval(start_s=25, end_s=25), references=("On the table.",)),),
         ),
-        Request(at_s=30, text="You can stop telling me that.", act="cancel", of=0, quiet=(TWO,)),
+        UserRequest(at_s=30, text="You can stop telling me that.", act="cancel", of=0, quiet=(TWO,)),
     ),
 )
 

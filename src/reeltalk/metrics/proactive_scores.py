@@ -24,12 +24,12 @@ from reeltalk.metrics.proactive import (
     PlayedRequest,
     ProactiveReply,
     Share,
-    requests,
+    accuracy_of_requests,
 )
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, value_fields
 from reeltalk.schema.scoring import plain_value, short_hash
-from reeltalk.schema.stream import Moment, ProactiveTask, Request, RequestAct, StreamEvent
+from reeltalk.schema.stream import Moment, ProactiveTask, RequestAct, StreamEvent, UserRequest
 from reeltalk.store.documents import write_json
 from reeltalk.store.event_log import SLACK_S, SessionLog
 
@@ -75,7 +75,11 @@ def judge_reply(text: str, moment: Moment, question: str = "") -> int:
         question: The question that the reply answers; empty for a message.
     """
     if question:
-        if agree.agrees(text, moment.references, question):
+        asked = agree.classed_words(question)
+        adds = agree.classed_words(text) - asked
+        # To repeat the question is no answer.
+        own = [one for one in moment.references if adds or not agree.classed_words(one) - asked]
+        if agree.agrees(text, own, question):
             return RIGHT
         return int(any(agree.states(text, reference, question) for reference in moment.references))
     said, best = agree.classed_words(text), 0
@@ -129,24 +133,24 @@ def play_of(session: SessionLog, task: ProactiveTask) -> Play:
     )
 
 
-def _question(request: Request) -> str:
+def _question(request: UserRequest) -> str:
     return request.text if request.act == "await" else ""
 
 
-def _is_waiting(event: StreamEvent, request: Request) -> bool:
+def _is_waiting(event: StreamEvent, request: UserRequest) -> bool:
     shown_s = request.moments[0].interval.start_s if request.moments else float("inf")
     return request.at_s <= event.at_s < shown_s and says_not_yet(event.text)
 
 
-def _tells_of(text: str, request: Request) -> bool:
+def _tells_of(text: str, request: UserRequest) -> bool:
     told = (judge_reply(text, moment, _question(request)) for moment in (*request.moments, *request.quiet))
     return RIGHT in told
 
 
-def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[Request, StreamEvent | None]]:
+def answered(session: SessionLog, task: ProactiveTask) -> list[tuple[UserRequest, StreamEvent | None]]:
     """The questions of a task that were asked in a session, each with its answer; None for a question without one."""
     said = session.answers
-    found: list[tuple[Request, StreamEvent | None]] = []
+    found: list[tuple[UserRequest, StreamEvent | None]] = []
     for request in task.asked():
         place = next(
             (
@@ -233,7 +237,7 @@ def _groups(
         for kind, some in sorted(kinds.items())
     ]
     return found + [
-        row("act", act, "request_accuracy", some, partial(requests, acts=frozenset({act})))
+        row("act", act, "request_accuracy", some, partial(accuracy_of_requests, acts=frozenset({act})))
         for act, some in sorted(acts.items())
     ]
 
@@ -301,6 +305,24 @@ BETTER: Final = {
     "effective_accuracy": "higher",
 }
 """Direction in which each measure is better."""
+TITLES: Final = {
+    "time_correct": "In time",
+    "answer_correct": "Right",
+    "time_and_answer_correct": "In time and right",
+    "pauc": "PAUC",
+    "timeliness_f1": "Timeliness F1",
+    "duplicate_ratio": "Repeated replies",
+    "false_alarms_per_hour": "False alarms an hour",
+    "missed": "Missed moments",
+    "latency_s": "Latency, s",
+    "time_diff_s": "Distance from the moment, s",
+    "request_accuracy": "Requests right",
+    "turn_accuracy": "Answers right",
+    "stream_accuracy": "Whole streams right",
+    "readiness": "Answer readiness",
+    "effective_accuracy": "Effective accuracy",
+}
+"""Names of the measures for people."""
 BY_KIND: Final = {
     "time_and_answer_correct": "in time, right",
     "pauc": "PAUC",

@@ -1,0 +1,157 @@
+"""The page about streams: models that may speak unasked, measure by measure, and what was said in some streams."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment
+
+from reeltalk.metrics.proactive import RIGHT, UNBOUNDED
+from reeltalk.metrics.proactive_scores import (
+    BETTER,
+    BY_KIND,
+    TITLES,
+    ProactiveScores,
+    judge_reply,
+    score_sessions,
+)
+from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.pages.site import write_text
+from reeltalk.schema.runs import GroupRow, SummaryRow
+from reeltalk.schema.stream import ProactiveTask
+from reeltalk.store.event_log import SessionLog
+
+PAGE: Final = "index.html"
+SHOWN: Final = 2
+"""Streams of each kind that are shown line by line."""
+ACTS: Final = {
+    "ask": "asks",
+    "await": "asks, and waits for the answer",
+    "watch": "requests",
+    "change": "changes a request",
+    "cancel": "ends a request",
+}
+
+
+@dataclass(frozen=True)
+class StreamLine:
+    """Something that is said, or due, in a stream."""
+
+    at_s: float
+    who: str
+    text: str
+    mark: str = ""
+    """`due` for what should be said, `right` or `wrong` for what a model said; empty for the user."""
+
+
+@dataclass(frozen=True)
+class ShownStream:
+    """A stream line by line."""
+
+    task: ProactiveTask
+    lines: tuple[StreamLine, ...]
+
+
+def write_streams(
+    tasks: Sequence[ProactiveTask],
+    sessions: Sequence[SessionLog],
+    name: str,
+    folder: Path,
+    environment: Environment,
+    *,
+    page: str = PAGE,
+) -> Path:
+    """Write the page.
+
+    Args:
+        tasks: The tasks that should have been played.
+        sessions: The sessions of all models.
+        name: Name of the benchmark.
+        folder: An existing folder.
+        environment: Where the templates are.
+        page: Name of the page.
+
+    Returns:
+        Path of the page.
+
+    Raises:
+        BenchmarkError: One model played a task twice, or with different settings.
+    """
+    scores = score_sessions(sessions, tasks)
+    models = list(dict.fromkeys(row.model for row in scores.summary))
+    summary = {(row.model, row.metric): row for row in scores.summary}
+    groups = {(row.model, row.by, row.group, row.metric): row for row in scores.groups}
+    kinds, acts = (list(dict.fromkeys(row.group for row in scores.groups if row.by == by)) for by in ("kind", "act"))
+    html = environment.get_template("streams.html").render(
+        root="",
+        here=page,
+        name=name,
+        models=models,
+        tasks=tasks,
+        requests=Counter(request.act for task in tasks for request in task.requests),
+        videos=len({task.video_id for task in tasks}),
+        rows=[(TITLES[name], BETTER[name], [_cell(summary[model, name]) for model in models]) for name in BETTER],
+        measures=[TITLES[name] for name in BY_KIND],
+        kinds=[
+            (kind, [(model, [_cell(groups[model, "kind", kind, name]) for name in BY_KIND]) for model in models])
+            for kind in kinds
+        ],
+        acts=[(ACTS[act], [_cell(groups[model, "act", act, "request_accuracy"]) for model in models]) for act in acts],
+        signatures=[(model, summary[model, "pauc"].signature) for model in models],
+        unscored=[(model, len(scores.unscored[model])) for model in models if scores.unscored[model]],
+        few=few_videos_warning((len({task.video_id for task in tasks}),), fewest=2),
+        streams=list(_shown(tasks, sessions, scores)),
+    )
+    write_text(folder / page, html)
+    return folder / page
+
+
+def _cell(row: SummaryRow | GroupRow) -> tuple[str, str]:
+    """A value and its interval as people read them; shares are in percent."""
+    times, digits = (1.0, 2) if row.metric in UNBOUNDED else (100.0, 1)
+    if row.value is None:
+        return "–", ""
+    interval = ""
+    if row.low is not None and row.high is not None:
+        interval = f"{times * row.low:.{digits}f} to {times * row.high:.{digits}f}"
+    return f"{times * row.value:.{digits}f}", interval
+
+
+def _shown(
+    tasks: Sequence[ProactiveTask], sessions: Sequence[SessionLog], scores: ProactiveScores
+) -> Iterator[ShownStream]:
+    """The first streams of each kind, with what every model said in them."""
+    counts: Counter[str] = Counter()
+    for task in tasks:
+        counts[task.kind] += 1
+        if counts[task.kind] <= SHOWN:
+            own = [one for one in sessions if one.session == task.id and task.id not in scores.unscored[one.model]]
+            lines = [*_user_lines(task), *(line for session in own for line in _model_lines(session, task))]
+            yield ShownStream(task, tuple(sorted(lines, key=lambda line: line.at_s)))
+
+
+def _user_lines(task: ProactiveTask) -> Iterator[StreamLine]:
+    for request in task.requests:
+        yield StreamLine(request.at_s, f"The user {ACTS[request.act]}", request.text)
+        if request.act == "ask":
+            yield StreamLine(request.at_s, "Right", request.moments[0].references[0], "due")
+    for moment in task.moments:
+        yield StreamLine(moment.interval.start_s, "Due", moment.references[0], "due")
+
+
+def _model_lines(session: SessionLog, task: ProactiveTask) -> Iterator[StreamLine]:
+    answers = {id(answer): asked.text for asked, answer in session.answers if answer is not None}
+    for event in session.events:
+        if event.kind != "replied":
+            continue
+        question = answers.get(id(event))
+        right = any(
+            judge_reply(event.text, moment, request.text if request.act in ("ask", "await") else "") == RIGHT
+            for request in task.requests
+            if (request.act == "ask") == (question is not None) and question in (None, request.text)
+            for moment in request.moments
+            if moment.interval.reaches(event.at_s, tolerance_s=0.05 if question else 2.0)
+        )
+        yield StreamLine(event.at_s, session.model, event.text, "right" if right else "wrong")

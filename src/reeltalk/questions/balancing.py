@@ -1,0 +1,163 @@
+"""Balances answers while questions are chosen: what the words of a question give away is not asked too often.
+
+A learner of the text guesses an answer from what a question names: *the kettle* is mostly in the kitchen. So the
+answers that were chosen are counted by kind and split, and under each *cue*: a thing, a person, an act, or a part of an
+act that the question takes for granted. A question whose answer is already too frequent under one of its cues is left
+out, and one whose answer is rare is preferred. A kind with one answer, or with one answer for each thing, disappears.
+
+The counts grow in the order of the videos, so the same benchmark gives the same questions.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from reeltalk.graph.story import Story
+from reeltalk.graph.vocabulary import class_of
+from reeltalk.questions.question import Question, answer_key, event_key, story_of
+from reeltalk.schema.dialogue import AnswerKey
+
+SLACK: Final = 0.08
+"""By how much an answer may be more frequent under a cue than the most frequent answer is in the whole kind."""
+PRIOR: Final = 4.0
+"""Weight of all questions that could be asked, in chosen questions, in the share of an answer under a cue."""
+UNKNOWN: Final = 2.0
+"""Questions with other answers that each cue is thought to have besides those counted, so that a few do not decide."""
+MOST_OF_TWO: Final = 0.55
+"""Largest share of an answer in a kind with two answers."""
+MOST_OF_MANY: Final = 0.35
+"""Largest share of an answer in any other kind."""
+SHARPNESS: Final = 2.0
+"""How much rarer answers are preferred."""
+EARLY: Final = 12
+"""Questions of a kind that are chosen before its shares are looked at."""
+TWO: Final = frozenset({"yes_no", "order", "comparison"})
+"""Types of keys with two answers."""
+
+Cue = tuple[str, ...]
+
+
+class AnswerCounts:
+    """How often each answer occurs under each cue."""
+
+    def __init__(self) -> None:
+        self.answers: dict[Cue, Counter[str]] = defaultdict(Counter)
+        self.totals: Counter[Cue] = Counter()
+
+    def add(self, questions: Iterable[Question], story: Story, *before: str) -> None:
+        """Count the answers of questions; refusals have none.
+
+        Args:
+            questions: The questions.
+            story: The story that they are about.
+            before: What each cue begins with, such as the split of the video.
+        """
+        for question in questions:
+            key = answer_key(question, story)
+            if key.type == "refusal":
+                continue
+            answer = _answer_of(key)
+            for cue in _cues(question, key, story):
+                self.answers[*before, *cue][answer] += 1
+                self.totals[*before, *cue] += 1
+
+
+class AnswerBalance:
+    """Which questions are wanted, by the answers that were chosen so far.
+
+    Args:
+        possible: Counts over all questions that could be asked, so that a cue with one answer is known from the start.
+    """
+
+    def __init__(self, possible: AnswerCounts | None = None) -> None:
+        self._possible, self._chosen = possible or AnswerCounts(), AnswerCounts()
+        self._given_away: dict[Cue, float] = defaultdict(float)
+
+    def weights(self, questions: Sequence[Question], story: Story, split: str) -> list[float]:
+        """How much each question is wanted: 1 or less, and 0 for one whose answer its words give away.
+
+        Args:
+            questions: Questions that may be asked.
+            story: The story that they are about.
+            split: Split of the video.
+        """
+        return [self._weight(question, story, split) for question in questions]
+
+    def count(self, questions: Iterable[Question], story: Story, split: str) -> None:
+        """Count questions that were chosen.
+
+        Args:
+            questions: The questions.
+            story: The story that they are about.
+            split: Split of the video.
+        """
+        for question in questions:
+            key = answer_key(question, story)
+            if key.type != "refusal":
+                whole, *cues = _cues(question, key, story)
+                self._given_away[split, *whole] += self._worst(cues, _answer_of(key), split)
+                self._chosen.add([question], story, split)
+
+    def _worst(self, cues: Iterable[Cue], answer: str, split: str) -> float:
+        return max((self._share(cue, answer, split) for cue in cues), default=0.0)
+
+    def _weight(self, question: Question, story: Story, split: str) -> float:
+        key = answer_key(question, story)
+        if key.type == "refusal":
+            return 1.0
+        answer = _answer_of(key)
+        whole, *cues = _cues(question, key, story)
+        counts, total = self._chosen.answers[split, *whole], self._chosen.totals[split, *whole]
+        most = MOST_OF_TWO if key.type in TWO else MOST_OF_MANY
+        share = self._share(whole, answer, split)
+        usual = max(counts.values(), default=0) / total if total >= EARLY else most
+        limit = min(usual, most) + SLACK
+        worst = self._worst(cues, answer, split)
+        # A question that gives its answer away is made up for by others of its kind that do not.
+        mean = (self._given_away[split, *whole] + worst) / (total + 1)
+        if share > most or min(worst, mean) > limit:
+            return 0.0
+        return math.exp(-SHARPNESS * (share / most + worst / limit))
+
+    def _share(self, cue: Cue, answer: str, split: str) -> float:
+        """The share of an answer under a cue: of the chosen questions, and at first of all possible ones but this."""
+        possible = max(0, self._possible.answers[cue][answer] - 1) / (max(0, self._possible.totals[cue] - 1) + UNKNOWN)
+        chosen, total = self._chosen.answers[split, *cue][answer], self._chosen.totals[split, *cue]
+        return (chosen + PRIOR * possible) / (total + PRIOR)
+
+
+def _answer_of(key: AnswerKey) -> str:
+    if key.type in TWO and len(key.among) == 1 and len(key.values) == 1:
+        # Which of two acts, so that acts of all sorts are counted together.
+        return "first" if key.values[0] < key.among[0] else "second"
+    if key.type == "seconds":
+        # Lengths within the tolerance of each other are one answer.
+        return str(round(math.log(max(1.0, float(key.values[0]))) / math.log(1.5)))
+    return " ".join(sorted(key.values))
+
+
+def _cues(question: Question, key: AnswerKey, story: Story) -> Iterator[Cue]:
+    """The kind alone, then what the question takes for granted: whole, and in its parts."""
+    yield (question.kind,)
+    if question.person is not None:
+        yield (question.kind, story.called.get(question.person, question.person))
+        story = story_of(question, story)
+    named = dict.fromkeys(key.about)
+    if key.type in TWO and key.among:
+        both = sorted((*key.values, *key.among))
+        named |= dict.fromkeys(both)
+        yield (question.kind, " ".join(both))
+    for value in question.params.values():
+        if isinstance(value, int) and 0 <= value < len(story.events):
+            named[event_key(story.events[value])] = None
+        elif isinstance(value, str):
+            named["|".join(map(class_of, value.split("|")))] = None
+    parts: dict[str, None] = {}
+    for name in named:
+        action, *rest = name.split("|")
+        parts |= dict.fromkeys((name, action, *rest))
+        if rest:
+            parts[f"{action}|{rest[0]}"] = None
+    for part in parts:
+        yield (question.kind, part)

@@ -1,0 +1,89 @@
+"""Answers that the words of a question give away are not asked too often."""
+
+from collections import Counter
+
+import pytest
+from page_world import World
+
+from reeltalk.graph.reading import read_activity
+from reeltalk.graph.story import Story
+from reeltalk.questions.asking import stories as stories_of
+from reeltalk.questions.balancing import AnswerBalance, AnswerCounts
+from reeltalk.questions.question import Question, answer_key
+from reeltalk.questions.questions import questions
+from reeltalk.questions.wording import write_dialogue
+from reeltalk.store.benchmark import Benchmark
+
+
+@pytest.fixture(scope="module")
+def stories(world: World) -> list[Story]:
+    benchmark = Benchmark.open(world.made("told/12"))
+    return [
+        Story([read_activity(text, file=f"{name}.nq", name=name) for name, text in texts.items()])
+        for _, _, texts in stories_of(benchmark)
+    ]
+
+
+def possible(stories: list[Story]) -> AnswerCounts:
+    counts = AnswerCounts()
+    for story in stories:
+        counts.add(questions(story, seed=17), story)
+    return counts
+
+
+def chosen(stories: list[Story], *, balanced: bool) -> list[tuple[Question, Story]]:
+    balance = AnswerBalance(possible(stories)) if balanced else None
+    return [
+        (asked.question, story)
+        for number in range(4)
+        for place, story in enumerate(stories)
+        for asked in write_dialogue(story, split="train", seed=100 * number + place, balance=balance)[1]
+    ]
+
+
+def most_often(asked: list[tuple[Question, Story]]) -> dict[str, float]:
+    """Share of the most frequent answer among the yes-or-no questions of each kind."""
+    answers: dict[str, Counter[str]] = {}
+    for question, story in asked:
+        key = answer_key(question, story)
+        if key.type == "yes_no":
+            answers.setdefault(question.kind, Counter())[key.values[0]] += 1
+    return {kind: max(counts.values()) / counts.total() for kind, counts in answers.items() if counts.total() >= 12}
+
+
+def test_neither_yes_nor_no_prevails(stories: list[Story]) -> None:
+    assert max(most_often(chosen(stories, balanced=False)).values()) > 0.65
+    assert all(share <= 0.65 for share in most_often(chosen(stories, balanced=True)).values())
+
+
+def test_what_a_thing_gives_away_is_left_out(stories: list[Story]) -> None:
+    """After one room for each act, the same room of the same act is not asked for again."""
+    story = next(s for s in stories if any(q.kind == "which_room" for q in questions(s)))
+    asked = next(q for q in questions(story) if q.kind == "which_room")
+    balance = AnswerBalance()
+    assert balance.weights([asked], story, "train")[0] > 0
+    for _ in range(6):
+        balance.count([asked], story, "train")
+    assert balance.weights([asked], story, "train") == [0.0]
+    assert balance.weights([asked], story, "test")[0] > 0, "splits are counted apart"
+
+
+def test_what_all_videos_tell_is_known_from_the_start(stories: list[Story]) -> None:
+    story, asked = next((s, q) for s in stories for q in questions(s) if answer_key(q, s).type == "place")
+    counts = AnswerCounts()
+    for _ in range(9):
+        counts.add([asked], story)
+    assert AnswerBalance(counts).weights([asked], story, "train") == [0.0]
+
+
+def test_refusals_have_no_answer_to_balance(stories: list[Story]) -> None:
+    story = stories[0]
+    refused = [q for q in questions(story) if answer_key(q, story).type == "refusal"]
+    balance = AnswerBalance(possible(stories))
+    balance.count(refused * 20, story, "train")
+    assert set(balance.weights(refused, story, "train")) == {1.0}
+
+
+def test_the_same_videos_give_the_same_questions(stories: list[Story]) -> None:
+    first, second = (chosen(stories, balanced=True) for _ in range(2))
+    assert first == second

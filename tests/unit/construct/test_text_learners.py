@@ -1,0 +1,103 @@
+"""What the text alone gives away, by kind of question: planted biases are found, and fair kinds are not accused."""
+
+import random
+
+import pytest
+
+from reeltalk.construct.text_learners import ANSWERABLE, TextTurn, measure_text_bias
+from reeltalk.metrics.text_bias import MARGIN, TextBias, text_bias_card, text_biases, text_gate
+from reeltalk.schema.dialogue import AnswerKey, Dialogue, Turn
+from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.record import DialogueId, VideoId
+
+THINGS = ("mug", "plate", "book", "lamp", "towel", "radio")
+ROOMS = ("kitchen", "bedroom", "bathroom", "livingroom")
+
+
+def turn(kind: str, question: str, value: str) -> Turn:
+    """A turn with a typed answer."""
+    key = AnswerKey(type="room" if kind != "refusal" else "refusal", values=(value,))
+    return Turn(question=question, references=(f"The {value}.",), key=key, extra={"kind": kind})
+
+
+def benchmark(kinds: tuple[str, ...], videos: int = 60) -> tuple[list[Dialogue], dict[str, str | None]]:
+    """Dialogues in which the room follows from the thing (`given`), from the turn before (`told`) or from nothing."""
+    draw = random.Random(5)
+    dialogues: list[Dialogue] = []
+    splits: dict[str, str | None] = {}
+    for number in range(videos):
+        turns: list[Turn] = []
+        for kind in kinds:
+            thing = draw.choice(THINGS)
+            room = draw.choice(ROOMS)
+            if kind == "given":
+                room = ROOMS[THINGS.index(thing) % len(ROOMS)]
+            if kind == "told":
+                turns.append(turn("fair", f"Where is the {thing} now?", room))
+                turns.append(turn("told", "And where is it at the end?", room))
+            elif kind == "refusal":
+                turns.append(turn("refusal", f"What does the violin beside the {thing} weigh?", "absent"))
+            else:
+                turns.append(turn(kind, f"In which room is the {thing}?", room))
+        name = f"v{number}"
+        splits[name] = "test" if number % 3 == 0 else "train"
+        dialogues.append(Dialogue(id=DialogueId(f"d{number}"), video_id=VideoId(name), turns=tuple(turns)))
+    return dialogues, splits
+
+
+def measured(*kinds: str) -> dict[str, TextBias]:
+    return {row.kind: row for row in measure_text_bias(*benchmark(kinds))}
+
+
+def test_an_answer_that_follows_from_a_word_is_found_by_both_learners() -> None:
+    row = measured("given", "fair")["given"]
+    assert row.ngrams > 0.95
+    assert row.nearest > 0.95
+    assert row.constant < 0.6
+    assert row.outcome is GateOutcome.FLAGGED
+    assert row.low is not None
+    assert row.low > MARGIN
+
+
+def test_an_answer_that_the_dialogue_has_told_is_found() -> None:
+    assert measured("told")["told"].ngrams > 0.95
+
+
+def test_fair_questions_are_not_accused() -> None:
+    row = measured("given", *["fair"] * 6)["fair"]
+    assert row.turns == 120
+    assert row.outcome is GateOutcome.PASSED
+
+
+def test_refusals_are_told_apart_from_other_turns_by_their_words() -> None:
+    row = measured("fair", "refusal")[ANSWERABLE]
+    assert row.constant == 0.5
+    assert row.ngrams == 1.0
+
+
+def test_without_two_splits_nothing_is_measured() -> None:
+    dialogues, splits = benchmark(("fair",))
+    assert measure_text_bias(dialogues, dict.fromkeys(splits, "train")) == []
+
+
+def test_few_turns_have_no_verdict() -> None:
+    dialogues, splits = benchmark(("given",), videos=12)
+    assert [row.outcome for row in measure_text_bias(dialogues, splits)] == [GateOutcome.UNCHECKED]
+
+
+def test_lengths_of_time_are_right_within_their_tolerance() -> None:
+    asked = TextTurn("duration", "v", "How long?", (), (), AnswerKey(type="seconds", values=("20",), tolerance=5.0))
+    assert asked.accepts(("24",))
+    assert not asked.accepts(("26",))
+
+
+def test_a_kind_is_a_gate_result_and_a_row_of_the_card() -> None:
+    rows = list(measured("given", "fair", "refusal").values())
+    gates = [text_gate(row) for row in rows]
+    for before, after in zip(rows, text_biases(gates), strict=True):
+        assert (after.kind, after.turns, after.low) == (before.kind, before.turns, before.low)
+        assert after.gain == pytest.approx(before.gain)
+    card = "\n".join(text_bias_card(rows))
+    assert "| given | 20 | 20 |" in card
+    assert "| no |" in card
+    assert text_bias_card([]) == []
