@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from reeltalk.graph import phrases
+from reeltalk.graph.naming import pronoun_of
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, is_person
 from reeltalk.questions.question import (
     DISTRACTORS,
     GRABS,
+    HIM,
     LASTING,
     PLACINGS,
     STATE_WORDS,
@@ -54,7 +56,7 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
             key=event_key(cause),
             answer_type="action",
             params={"event": event.order},
-            slots={"why": why, "effect": effect, "option": why},
+            slots={"why": clause_of(cause, story, about=event.agent), "effect": effect, "option": why},
             evidence=(cause, event),
             focus_object=only_object(cause),
             focus_event=cause.order,
@@ -64,7 +66,7 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
         if event.action in _MECHANICAL:
             yield replace(base, kind="cause_of")
         elif event.agent is not None and event.action not in FEELING_OF and event.action != "say":
-            option = {"option": f"because {why}"}
+            option = {"option": f"because {base.slots['why']}"}
             made = replace(
                 base,
                 kind="why_act",
@@ -190,16 +192,17 @@ def changes(story: Story, draw: random.Random) -> Iterator[Question]:
         before, after = story.support_before(moves[0], name), story.support_after(moves[-1], name)
         if before is None or after is None or {class_of(before[0])} & UNTOLD_PLACES or class_of(after[0]) == "floor":
             continue
-        yield Question(
-            kind="same_place",
-            key="yes" if before[0] == after[0] else "no",
-            answer_type="yes_no",
-            params={"object": name},
-            slots=object_slots(name, story),
-            evidence=(moves[0], moves[-1]) if len(moves) > 1 else (moves[0],),
-            anchor=name,
-            focus_object=name,
-        )
+        if before[0] == after[0] or draw.random() < MOVED_SHARE:
+            yield Question(
+                kind="same_place",
+                key="yes" if before[0] == after[0] else "no",
+                answer_type="yes_no",
+                params={"object": name},
+                slots=object_slots(name, story),
+                evidence=(moves[0], moves[-1]) if len(moves) > 1 else (moves[0],),
+                anchor=name,
+                focus_object=name,
+            )
         if class_of(after[0]) in UNTOLD_PLACES or is_person(after[0]):
             continue
         closed = "CLOSED" in story.graphs[moves[-1].part].values_at(after[0], moves[-1].index + 1)
@@ -215,7 +218,7 @@ def changes(story: Story, draw: random.Random) -> Iterator[Question]:
                 anchor=name,
                 focus_object=name,
             )
-        elif not after[1]:
+        elif not after[1] and draw.random() < OPEN_SHARE:
             yield Question(
                 kind="at_hand",
                 key="yes",
@@ -226,6 +229,42 @@ def changes(story: Story, draw: random.Random) -> Iterator[Question]:
                 anchor=name,
                 focus_object=name,
             )
+
+
+MOVED_SHARE: Final = 0.35
+"""Share of the things that end up elsewhere for which it is asked if they do; most things do."""
+OPEN_SHARE: Final = 0.15
+"""Share of the things that lie open for which it is asked if they are at hand; almost all things do."""
+
+
+def feasible(story: Story, draw: random.Random) -> Iterator[Question]:
+    """If a thing could have been taken without opening anything."""
+    grabs = Counter(event.main for event in story.events if event.action in GRABS)
+    possible, impossible = [], []
+    for event in story.events:
+        name = event.main
+        found = story.support_before(event, name) if name is not None and event.action in GRABS else None
+        if name is None or found is None or grabs[name] != 1 or {class_of(found[0])} & UNTOLD_PLACES:
+            continue
+        opened = [e for e in story.events[: event.order] if e.action == "open" and e.main == found[0]]
+        made = Question(
+            kind="could_take",
+            key="no" if opened else "yes",
+            answer_type="yes_no",
+            params={"event": event.order, "object": name},
+            slots=object_slots(name, story) | {"place": phrases.place_phrase(found[0], inside=found[1])},
+            evidence=(*opened[-1:], event),
+            anchor=name,
+            focus_object=name,
+        )
+        if len(story.people) > 1 or story.names:
+            made = about_person(made, event.agent or story.agent, story)
+        if found[1] and opened:
+            impossible.append(made)
+        elif not found[1]:
+            possible.append(made)
+    yield from impossible
+    yield from draw.sample(possible, min(len(possible), max(1, len(impossible))))
 
 
 def _values_at_start(story: Story, name: str) -> tuple[str, ...]:
@@ -340,7 +379,7 @@ def means(story: Story, draw: random.Random) -> Iterator[Question]:
             )
     pours: dict[str, set[str]] = defaultdict(set)
     for event in story.events:
-        if event.action == "pour" and event.main and event.targets:
+        if event.action == "pour" and event.main and event.targets and class_of(event.targets[0]) != "orchid":
             pours[event.targets[0]].add(event.main)
     for target, mains in sorted(pours.items()):
         if len(mains) != 1:
@@ -372,7 +411,7 @@ def comes_by(story: Story, draw: random.Random) -> Iterator[Question]:
                 continue
             (event,) = events
             it = "them" if phrases.is_plural(name) else "it"
-            pronouns = {name: it, person: _HIM_HER[_pronoun(story, person)]}
+            pronouns = {name: it, person: HIM[pronoun_of(story.attributes.get(person, ()))]}
             how = f"{story.called[event.agent or '']} {act_phrase(event, story, 'does', pronouns)}"
             made = Question(
                 kind="comes_by",
@@ -386,13 +425,6 @@ def comes_by(story: Story, draw: random.Random) -> Iterator[Question]:
                 focus_event=event.order,
             )
             yield about_person(made, person, story, focus=event.agent)
-
-
-_HIM_HER: Final = {"he": "him", "she": "her"}
-
-
-def _pronoun(story: Story, person: str) -> str:
-    return "she" if "pronoun_she" in story.attributes.get(person, ()) else "he"
 
 
 def false_premises(story: Story, draw: random.Random) -> Iterator[Question]:

@@ -89,27 +89,39 @@ def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str
         pronouns: Words to use instead of an object's name, by object.
     """
     if event.speech_act is not None:
-        return phrases.speech_phrase(event.speech_act, event.main, event.targets, form, names=story.called)
+        names = story.called | dict(pronouns or {})
+        return phrases.speech_phrase(event.speech_act, event.main, event.targets, form, names=names)
     his = POSSESSIVES[pronoun_of(story.attributes.get(event.agent or story.agent, ()))]
     return phrases.phrase(event.action, event.main, event.targets, form, pronouns, names=story.called, his=his)
 
 
-def clause_of(event: StoryEvent, story: Story) -> str:
-    """An event as a clause in the present: `Tom gives the mug to Anna`, `the kettle boils`."""
+def clause_of(event: StoryEvent, story: Story, *, about: str | None = None) -> str:
+    """An event as a clause in the present: `Tom gives the mug to Anna`, `the kettle boils`.
+
+    Args:
+        event: The event.
+        story: Its story.
+        about: A person who is spoken of already, for whom a pronoun stands.
+    """
     subject = event.agent if event.agent is not None else event.main
     called = story.called.get(subject or "") or (phrases.noun(subject) if subject else "something")
-    return f"{called} {act_phrase(event, story, 'does')}"
+    he = pronoun_of(story.attributes.get(about or "", ()))
+    if about is not None and subject == about:
+        called = he
+    them = {about: HIM[he]} if about is not None and subject != about else {}
+    return f"{called} {act_phrase(event, story, 'does', them)}"
 
 
 POSSESSIVES: Final = {"he": "his", "she": "her"}
-_HIM: Final = {"he": "him", "she": "her"}
+HIM: Final = {"he": "him", "she": "her"}
+"""Object pronouns by subject pronoun."""
 
 
 def person_slots(person: str, story: Story) -> dict[str, str]:
     """Slots for whom `{he}` means: the name, a description by looks if there is one, and the pronouns."""
     he = pronoun_of(story.attributes.get(person, ()))
     look = look_of(person, story.people, story.attributes)
-    slots = {"who": story.called[person], "he": he, "him": _HIM[he], "his": POSSESSIVES[he]}
+    slots = {"who": story.called[person], "he": he, "him": HIM[he], "his": POSSESSIVES[he]}
     return slots | ({"look": look} if look is not None else {})
 
 
@@ -460,7 +472,6 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "towards": lambda q, s: _told(q, s, q.evidence[0]),
     "whom": _person,
     "daytime": _light,
-    "daytime_then": _light,
     "which_colour": lambda q, s: _which(q),
     "which_size": lambda q, s: _word("size", q, ("small", "large"), q.key),
     "cause_of": lambda q, s: _told(q, s, q.evidence[0]),
@@ -472,6 +483,7 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "state_start": _state,
     "same_place": lambda q, s: _of("yes_no", q, f"put|{_thing(q)}", _thing(q)),
     "at_hand": lambda q, s: _of("yes_no", q, f"grab|{_thing(q)}", _thing(q)),
+    "could_take": lambda q, s: _of("yes_no", q, f"grab|{_thing(q)}", _thing(q)),
     "common_sense": _object,
     "longer": lambda q, s: _order(q),
     "vessel": _object,

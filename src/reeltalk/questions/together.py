@@ -302,7 +302,8 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
         if cause is None:
             continue
         others = tuple(other for other in FEELING_WORDS.values() if other != word)
-        slots = _feeling_slots(cause, story) | {"feeling": word, "why": clause_of(cause, story)}
+        why = clause_of(cause, story, about=person)
+        slots = {"cause": clause_of(cause, story), "feeling": word, "why": why}
         base = Question(
             kind="feels_after",
             key=feeling,
@@ -362,10 +363,6 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
                 evidence=(own[0], own[-1]),
             )
             yield about_person(made, person, story)
-
-
-def _feeling_slots(cause: StoryEvent, story: Story) -> dict[str, str]:
-    return {"cause": clause_of(cause, story)}
 
 
 def _other_clauses(story: Story, cause: StoryEvent, effect: StoryEvent, draw: random.Random) -> Sequence[str]:
@@ -454,12 +451,13 @@ def _why_said(
     cause = _cause(event, story)
     if cause is None or event.speech_act in ("accept", "refuse", "greet"):
         return
+    why = clause_of(cause, story, about=event.agent)
     made = replace(
         base,
         kind="why_says",
         key=event_key(cause),
         answer_type="action",
-        slots=words | {"why": clause_of(cause, story), "option": f"because {clause_of(cause, story)}"},
+        slots=words | {"why": why, "option": f"because {why}"},
         evidence=(cause, event),
         distractors=tuple(f"because {text}" for text in _other_clauses(story, cause, event, draw)),
     )
@@ -534,36 +532,16 @@ _WHOM: Final = {"hug": "hug", "comfort": "comfort", "wave": "wave to", "clap": "
 
 
 def lights(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If it is day or evening, in the video or during an act."""
-    known = set(story.lights)
-    if None in known:
+    """If it is day or evening in the video."""
+    light = story.lights[0]
+    if light is None or set(story.lights) != {light}:
         return
-    if len(known) == 1:
-        (light,) = known
-        yield _light("daytime", str(light), {}, {}, ())
-        return
-    for event in _distinct(story, story.events):
-        if event.agent is not None and event.action not in QUIET:
-            made = _light(
-                "daytime_then",
-                str(story.lights[event.part]),
-                {"event": event.order},
-                event_slots(event, story),
-                (event,),
-            )
-            yield about_person(replace(made, focus_event=event.order), event.agent, story)
-
-
-def _light(
-    kind: str, light: str, params: dict[str, str | int], slots: dict[str, str], shown: tuple[StoryEvent, ...]
-) -> Question:
-    return Question(
-        kind=kind,
+    yield Question(
+        kind="daytime",
         key=light,
         answer_type="choice",
-        params=params,
-        slots=slots | {"light": light, "option": light},
-        evidence=shown,
+        params={},
+        slots={"light": light, "option": light},
         distractors=("evening" if light == "day" else "day",),
     )
 
