@@ -109,8 +109,8 @@ _ACTION_ANSWERS: Final = frozenset(
 _PARTS_OF_AN_EVENT: Final = frozenset(
     {
         "who_does", "who_takes", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
-        "give_receiver", "give_giver", "give_thing", "towards", "whom", "which_colour", "which_size", "comes_by", "vessel",
-        "fills_with", "meanwhile", "reply",
+        "give_receiver", "give_giver", "give_thing", "towards", "whom", "which_colour", "which_size", "comes_by",
+        "vessel", "fills_with", "meanwhile", "reply",
     }
 )  # fmt: skip
 """Kinds whose answer is a part of the event that is their last evidence."""
@@ -230,7 +230,16 @@ def are_news(wanted: frozenset[KnownFact], known: frozenset[KnownFact], *, kind:
 
 
 LEFT_OUT: Final = frozenset(
-    {"video_length", "people_count", "unknown_person", "opinion", "never_handled", "rooms_count", "acts", "false_person"}
+    {
+        "video_length",
+        "people_count",
+        "unknown_person",
+        "opinion",
+        "never_handled",
+        "rooms_count",
+        "acts",
+        "false_person",
+    }
 )
 """Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""
 MOST: Final = {"next_action": 2, "previous_action": 2, "thing_after": 2, "where_put": 2, "where_from": 2, "use": 2}
@@ -315,6 +324,7 @@ class _Search:
             and not (q.answer_type in CLOSED and any(other.answer_type in CLOSED for other in chain))
             and (q.kind, identity(q)) not in used
             and is_news(q, told)
+            and not (self.forward and _lies_before(q, chain[0]))
         ]
         # Questions about later events come before those about earlier ones.
         now = _starts(chain[-1])
@@ -336,6 +346,13 @@ class _Search:
 
 def _starts(question: Question) -> tuple[int, int]:
     return min(((event.part, event.index) for event in question.evidence), default=(0, 0))
+
+
+def _lies_before(question: Question, first: Question) -> bool:
+    """True if all that shows an answer is over when what shows the first one begins."""
+    ends = [event.interval.end_s for event in question.evidence if event.interval is not None]
+    begins = [event.interval.start_s for event in first.evidence if event.interval is not None]
+    return bool(ends and begins) and max(ends) <= min(begins)
 
 
 def _names_something(question: Question) -> bool:

@@ -23,7 +23,7 @@ from reeltalk.questions.linked import DULL, POSED, linked_questions
 from reeltalk.questions.question import LASTING, Question, event_key, story_of
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import linked_forms, turn_of, word_question
-from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.dialogue import REFERS_TO, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalogue
@@ -127,16 +127,16 @@ class ChainPair:
             names = self._named(question, "other"), self._named(question, "event")
             return names == (self.name_of(shared.earlier), self.name_of(shared.later))
         if "people" in what:
-            return set(what["people"]) == people_in(question)
+            return bool(set(what["people"]) == people_in(question))
         if "person" in what:
-            return question.subject == what["person"]
+            return bool(question.subject == what["person"])
         about = {name for event in question.evidence for name in (event.main, *event.targets)}
         if shared.relation is Relation.OBJECTS:
             return what["object"] in {given.get("object"), question.focus_object, *about}
         if shared.later is None:
             return False
-        names = {self.name_of(event) for event in question.evidence}
-        return self.name_of(shared.later) in names or given.get("object", "") == shared.later.main
+        shown = {self.name_of(event) for event in question.evidence}
+        return self.name_of(shared.later) in shown or given.get("object", "") == shared.later.main
 
     def _named(self, question: Question, param: str) -> str | None:
         """The name of the event in a parameter of a question."""

@@ -264,7 +264,9 @@ class GraphWriter:
             return Unwritten(f"no method for {linkage.relation} that the graphs can carry out")
         random.Random(seed).shuffle(made)
         # Rare methods come first, and those of the paper before ours.
-        made.sort(key=lambda rewrite: (self._methods[rewrite.method] + 1) * (2 if catalogue()[rewrite.method].ours else 1))
+        made.sort(
+            key=lambda rewrite: (self._methods[rewrite.method] + 1) * (2 if catalogue()[rewrite.method].ours else 1)
+        )
         kept = made[: self.settings.drafts]
         self._methods.update(rewrite.method for rewrite in kept)
         _check(pair.part, [rewrite.draft for rewrite in kept], kept[0].id)
@@ -407,7 +409,7 @@ class GraphWriter:
 
 
 def _earlier_of(shown: Sequence[int]) -> list[int]:
-    """Those of the activities of two scenes that belong to the earlier: up to the largest gap, or else the first half."""
+    """The activities of two scenes that belong to the earlier: up to the largest gap, or else the first half."""
     if len(shown) < 2:
         return []
     gaps = [after - before for before, after in pairwise(shown)]

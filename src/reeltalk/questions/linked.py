@@ -24,8 +24,8 @@ from reeltalk.questions.question import (
     only_object,
     thing_words,
 )
-from reeltalk.questions.together import CROSSWISE
 from reeltalk.questions.questions import ask_of_person, rooms_known
+from reeltalk.questions.together import CROSSWISE
 
 DULL: Final = frozenset({"walk", "stand", "turnTo"})
 """Actions that only connect others; no question is about them."""

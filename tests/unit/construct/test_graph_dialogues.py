@@ -1,5 +1,6 @@
 """Dialogues of graphs do what their tasks mean: references with several candidates, distant recall, false premises."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -152,7 +153,7 @@ def test_a_refusal_says_what_is_wrong_and_what_is_shown_instead() -> None:
 def test_a_dialogue_that_left_the_video_comes_back_to_it_by_reference_or_with_something_new() -> None:
     referring, new, families = 0, 0, set()
     for rounds in written(Task.TOPIC_SHIFTING):
-        for before, made in zip(rounds, rounds[1:], strict=False):
+        for before, made in itertools.pairwise(rounds):
             if before.topic is None:
                 continue
             families.add(before.topic.family)
