@@ -333,7 +333,7 @@ def test_without_an_event_neither_what_it_caused_nor_what_needs_it_happens() -> 
     [
         (["--width-px", "333"], "width-px"),
         (["--houses", "2", "--test-houses", "3"], "more than 2 houses"),
-        (["--houses", "1", "--max-duration-s", "60", "--scenarios", "1"], "gives no film of 60 to 60 s"),
+        (["--min-duration-s", "20", "--max-duration-s", "25"], "gives no film of 20 to 25 s"),
         (["--fps", "0"], "fps"),
     ],
 )
