@@ -419,7 +419,8 @@ def _read_named(tokens: list[str], key: AnswerKey) -> ReadValues:
     """Read one of several people, by name or by looks that nobody else has."""
     known = {tuple(answer_tokens(normalise_answer(words))): words for words in (*key.among, *key.also, *key.values)}
     right = {*key.values, *key.also}
-    men = {words: next(iter(values)) for words, values in lexicon().names["person"].items() if len(values) == 1}
+    people = lexicon().names["person"].items()
+    men = {words: next(iter(values)) for words, values in people if len(values) == 1 and words not in _PRONOUNS}
     found: list[Mention] = []
     at = 0
     while at < len(tokens):
@@ -440,6 +441,7 @@ def _read_named(tokens: list[str], key: AnswerKey) -> ReadValues:
     return ReadValues(said, right=bool(said) and set(said) <= right)
 
 
+_PRONOUNS: Final = frozenset({("he",), ("him",), ("she",), ("her",)})
 LONGEST_DESCRIPTION: Final = 6
 """Most words of a name or a description of a person."""
 

@@ -19,7 +19,7 @@ from reeltalk.questions.question import (
     STATE_WORDS,
     Question,
     act_phrase,
-    clause_of,
+    called_thing,
     distinct_events,
     event_key,
     event_slots,
@@ -27,7 +27,7 @@ from reeltalk.questions.question import (
     objects_of,
     only_object,
     other_objects,
-    thing_words,
+    told_clause,
 )
 from reeltalk.questions.together import FEELING_OF, about_person
 
@@ -37,7 +37,7 @@ _MECHANICAL: Final = frozenset({"boil", "pop", "ring", "break", "spill", "cool",
 
 
 def _clauses(story: Story, *without: str, draw: random.Random) -> tuple[str, ...]:
-    texts = {clause_of(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
+    texts = {told_clause(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
     wrong = sorted(texts - set(without))
     return tuple(draw.sample(wrong, DISTRACTORS)) if len(wrong) >= DISTRACTORS else ()
 
@@ -50,13 +50,13 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
         if event.cause is None or same[event.agent, event.action, event.main, event.targets] > 1:
             continue
         cause = story.events[event.cause]
-        why, effect = clause_of(cause, story), clause_of(event, story)
+        why, effect = told_clause(cause, story), told_clause(event, story)
         base = Question(
             kind="",
             key=event_key(cause),
             answer_type="action",
             params={"event": event.order},
-            slots={"why": clause_of(cause, story, about=event.agent), "effect": effect, "option": why},
+            slots={"why": told_clause(cause, story, about=event.agent), "effect": effect, "option": why},
             evidence=(cause, event),
             focus_object=only_object(cause),
             focus_event=cause.order,
@@ -161,7 +161,7 @@ def _without(event: StoryEvent, story: Story) -> dict[str, str]:
 
 def _had_happened(event: StoryEvent, story: Story) -> str:
     """The subject and the participle: `the kettle {} boiled`, for *would have* to stand in between."""
-    subject = story.called[event.agent] if event.agent is not None else thing_words(event.main or "", story)
+    subject = story.called[event.agent] if event.agent is not None else called_thing(event.main or "", story)
     return f"{subject} have {act_phrase(event, story, 'done')}"
 
 
@@ -371,7 +371,7 @@ def means(story: Story, draw: random.Random) -> Iterator[Question]:
                 key=name,
                 answer_type="object",
                 params={},
-                slots=object_slots(name, story) | {"option": thing_words(name, story)},
+                slots=object_slots(name, story) | {"option": called_thing(name, story)},
                 evidence=shown,
                 focus_object=name,
                 focus_event=shown[0].order if len(shown) == 1 else None,
@@ -390,7 +390,7 @@ def means(story: Story, draw: random.Random) -> Iterator[Question]:
             key=name,
             answer_type="object",
             params={"object": target},
-            slots=object_slots(name, story) | {"t": thing_words(target, story), "option": thing_words(name, story)},
+            slots=object_slots(name, story) | {"t": called_thing(target, story), "option": called_thing(name, story)},
             evidence=tuple(e for e in story.events if e.action == "pour" and target in e.targets),
             anchor=target,
             focus_object=name,
@@ -427,7 +427,7 @@ def comes_by(story: Story, draw: random.Random) -> Iterator[Question]:
             yield about_person(made, person, story, focus=event.agent)
 
 
-def false_premises(story: Story, draw: random.Random) -> Iterator[Question]:
+def premises_of_others(story: Story, draw: random.Random) -> Iterator[Question]:
     """Questions that take for granted what only somebody else does."""
     events = [
         event

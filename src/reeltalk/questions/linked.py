@@ -18,11 +18,11 @@ from reeltalk.questions.question import (
     STATE_WORDS,
     Question,
     act_phrase,
+    called_thing,
     event_key,
     event_slots,
     object_slots,
     only_object,
-    thing_words,
 )
 from reeltalk.questions.questions import ask_of_person, rooms_known
 from reeltalk.questions.together import CROSSWISE
@@ -448,7 +448,7 @@ def _changed(scenes: _Scenes) -> Iterator[Question]:
             params={"room": room, "boundary": scenes.boundary},
             slots={
                 "room": plain_name(room),
-                "things": phrases.join_list([thing_words(name, scenes.story) for name in names]),
+                "things": phrases.join_list([called_thing(name, scenes.story) for name in names]),
             },
             evidence=tuple(event for _, event in things),
             focus_object=names[0] if len(names) == 1 else None,

@@ -62,7 +62,7 @@ def object_slots(name: str, story: Story) -> dict[str, str]:
     """Slots for an object: its noun, and pronouns and forms of *to be* that agree with it."""
     plural = phrases.is_plural(name)
     return {
-        "o": thing_words(name, story),
+        "o": called_thing(name, story),
         "it": "them" if plural else "it",
         "it_s": "they" if plural else "it",
         "its": "their" if plural else "its",
@@ -74,7 +74,7 @@ def object_slots(name: str, story: Story) -> dict[str, str]:
     }
 
 
-def thing_words(name: str, story: Story) -> str:
+def called_thing(name: str, story: Story) -> str:
     """What a thing or a person is called in a story: `the mug`, `the red mug`, `Tom`."""
     return story.called.get(name) or phrases.noun(name)
 
@@ -95,7 +95,7 @@ def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str
     return phrases.phrase(event.action, event.main, event.targets, form, pronouns, names=story.called, his=his)
 
 
-def clause_of(event: StoryEvent, story: Story, *, about: str | None = None) -> str:
+def told_clause(event: StoryEvent, story: Story, *, about: str | None = None) -> str:
     """An event as a clause in the present: `Tom gives the mug to Anna`, `the kettle boils`.
 
     Args:
@@ -157,7 +157,7 @@ def objects_of(story: Story) -> list[str]:
 def other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, ...]:
     """Wrong options among the objects of the story; empty if there are too few."""
     wrong = {class_of(r) for r in right}
-    names = sorted({thing_words(name, story) for name in objects_of(story) if class_of(name) not in wrong})
+    names = sorted({called_thing(name, story) for name in objects_of(story) if class_of(name) not in wrong})
     return tuple(draw.sample(names, DISTRACTORS)) if len(names) >= DISTRACTORS else ()
 
 
@@ -307,7 +307,10 @@ def _told(question: Question, story: Story, event: StoryEvent) -> AnswerKey:
     """The key of an event that an answer tells; no event with the same act is among the wrong ones."""
     right, asked = _told_act(event), _told_act(_known(question, story))
     others = {_told_act(other) for other in story.events if other.action not in ("walk", "stand", "turnTo")}
-    return AnswerKey(type="action", values=(right,), among=_others(others, right, asked), about=(asked,))
+    same = tuple(sorted(other for other in others - {right} if _words(other) == _words(right)))
+    return AnswerKey(
+        type="action", values=(right,), also=same, among=_others(others, right, asked, *same), about=(asked,)
+    )
 
 
 def _person(question: Question, story: Story) -> AnswerKey:

@@ -19,11 +19,11 @@ from reeltalk.questions.causes import (
     changes,
     comes_by,
     common_knowledge,
-    false_premises,
     feasible,
     lengths_compared,
     means,
     otherwise,
+    premises_of_others,
 )
 from reeltalk.questions.question import (
     DISTRACTORS,
@@ -34,6 +34,7 @@ from reeltalk.questions.question import (
     STATE_WORDS,
     Question,
     act_phrase,
+    called_thing,
     distinct_events,
     event_key,
     event_slots,
@@ -44,7 +45,6 @@ from reeltalk.questions.question import (
     other_counts,
     other_objects,
     person_slots,
-    thing_words,
 )
 from reeltalk.questions.together import (
     at_the_same_time,
@@ -319,7 +319,7 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
             key=event.main,
             answer_type="object",
             params={},
-            slots=object_slots(event.main, story) | {"option": thing_words(event.main, story)},
+            slots=object_slots(event.main, story) | {"option": called_thing(event.main, story)},
             evidence=(event,),
             focus_object=event.main,
             focus_event=event.order,
@@ -334,7 +334,7 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
             answer_type="list",
             params={"object": grabs[0].main or ""},
             slots=object_slots(grabs[0].main or "", story)
-            | {"list": phrases.join_list([thing_words(n, story) for n in names])},
+            | {"list": phrases.join_list([called_thing(n, story) for n in names])},
             evidence=tuple(event for event in grabs if event.main != grabs[0].main),
             anchor=grabs[0].main,
         )
@@ -356,7 +356,7 @@ def things_after(story: Story, draw: random.Random) -> Iterator[Question]:
             params={"event": event.order},
             slots=object_slots(later.main, story)
             | event_slots(event, story)
-            | {"option": thing_words(later.main, story)},
+            | {"option": called_thing(later.main, story)},
             evidence=(event, later),
             anchor=event.order,
             focus_object=later.main,
@@ -508,7 +508,7 @@ def cleaning(story: Story, draw: random.Random) -> Iterator[Question]:
             continue
         ((action, tool),) = tools[target]
         same = tuple(e for e in story.events if e.action == action and e.main == tool and target in e.targets)
-        slots = object_slots(tool, story) | {"t": thing_words(target, story), "option": thing_words(tool, story)}
+        slots = object_slots(tool, story) | {"t": called_thing(target, story), "option": called_thing(tool, story)}
         yield Question(
             kind="tool",
             key=tool,
@@ -848,5 +848,5 @@ _OF_SEVERAL: Final = (
     dealings,
     otherwise,
     comes_by,
-    false_premises,
+    premises_of_others,
 )

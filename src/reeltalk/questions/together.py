@@ -18,14 +18,14 @@ from reeltalk.questions.question import (
     GRABS,
     Question,
     act_phrase,
-    clause_of,
+    called_thing,
     event_key,
     event_slots,
     object_slots,
     only_object,
     other_objects,
     person_slots,
-    thing_words,
+    told_clause,
 )
 
 FEELING_OF: Final = {"smile": "HAPPY", "frown": "SAD", "scowl": "ANGRY", "gasp": "SURPRISED", "calm": "CALM"}
@@ -155,7 +155,7 @@ def gifts(story: Story, draw: random.Random) -> Iterator[Question]:
                 kind="give_thing",
                 key=thing,
                 answer_type="object",
-                slots=slots | {"option": thing_words(thing, story)},
+                slots=slots | {"option": called_thing(thing, story)},
                 distractors=other_objects(story, thing, draw=draw),
             )
             yield about_person(made, giver, story)
@@ -302,8 +302,8 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
         if cause is None:
             continue
         others = tuple(other for other in FEELING_WORDS.values() if other != word)
-        why = clause_of(cause, story, about=person)
-        slots = {"cause": clause_of(cause, story), "feeling": word, "why": why}
+        why = told_clause(cause, story, about=person)
+        slots = {"cause": told_clause(cause, story), "feeling": word, "why": why}
         base = Question(
             kind="feels_after",
             key=feeling,
@@ -367,9 +367,9 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
 
 def _other_clauses(story: Story, cause: StoryEvent, effect: StoryEvent, draw: random.Random) -> Sequence[str]:
     """Wrong causes: what else happens, in words."""
-    right = clause_of(cause, story)
-    texts = {clause_of(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
-    wrong = sorted(texts - {right, clause_of(effect, story)})
+    right = told_clause(cause, story)
+    texts = {told_clause(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
+    wrong = sorted(texts - {right, told_clause(effect, story)})
     return draw.sample(wrong, 3) if len(wrong) >= 3 else ()
 
 
@@ -438,7 +438,7 @@ def _about_what(
         slots=words
         | {form: act_phrase(replace(event, main=None), story, form) for form in phrases.FORMS}
         | object_slots(event.main, story)
-        | {"option": thing_words(event.main, story)},
+        | {"option": called_thing(event.main, story)},
         focus_object=event.main,
         distractors=other_objects(story, event.main, draw=draw),
     )
@@ -451,7 +451,7 @@ def _why_said(
     cause = _cause(event, story)
     if cause is None or event.speech_act in ("accept", "refuse", "greet"):
         return
-    why = clause_of(cause, story, about=event.agent)
+    why = told_clause(cause, story, about=event.agent)
     made = replace(
         base,
         kind="why_says",
@@ -482,7 +482,7 @@ def _reply(event: StoryEvent, base: Question, words: dict[str, str], story: Stor
         slots=words
         | _other(event.agent or "", story)
         | {"called": called, "reply": forms[event.speech_act], "option": forms[event.speech_act]}
-        | {"told": clause_of(cause, story)},
+        | {"told": told_clause(cause, story)},
         evidence=(cause, event),
         distractors=(forms[wrong],),
     )
