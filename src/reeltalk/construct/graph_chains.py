@@ -275,9 +275,11 @@ def chain_questions(
     wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     for length in lengths:
-        found = _Search(pool, split, draw, length, wanted).run()
-        if found is not None:
-            return found
+        # A chain that goes back behind its first question is written only if there is no other.
+        for forward in (True, False):
+            found = _Search(pool, split, draw, length, wanted, forward=forward).run()
+            if found is not None:
+                return found
     return None
 
 
@@ -290,9 +292,16 @@ class _Search:
     """Depth-first search in a seeded order that prefers kinds not yet used."""
 
     def __init__(
-        self, pool: Sequence[Question], split: str, draw: random.Random, length: int, wanted: Mapping[int, float]
+        self,
+        pool: Sequence[Question],
+        split: str,
+        draw: random.Random,
+        length: int,
+        wanted: Mapping[int, float],
+        *,
+        forward: bool,
     ) -> None:
-        self.draw, self.length, self.wanted = draw, length, wanted
+        self.draw, self.length, self.wanted, self.forward = draw, length, wanted, forward
         self.starts = [q for q in pool if fitting_forms(q, split, ref=False) and _names_something(q)]
         self.followers = [q for q in pool if q.anchor is not None and fitting_forms(q, split, ref=True)]
         self.looked_at = 0
