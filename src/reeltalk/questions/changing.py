@@ -343,6 +343,12 @@ def lasting(timeline: Timeline) -> list[Asking]:
     return found
 
 
+def draw_stretch(asking: Asking, draw: random.Random) -> Stretch:
+    """A time for a question, by its answer: all answers are as likely, however long each of them holds."""
+    value = draw.choice(sorted({stretch.value for stretch in asking.stretches}))
+    return draw.choice([stretch for stretch in asking.stretches if stretch.value == value])
+
+
 def request_of(asking: Asking, stretch: Stretch, at_s: float, text: str) -> UserRequest:
     """A question about a fact at a time, to be answered at once."""
     moment = Moment(interval=Interval(start_s=at_s, end_s=at_s), references=asking.answers[stretch.value])
@@ -387,7 +393,7 @@ def _name(asking: Asking) -> str:
 def _times(asking: Asking, draw: random.Random) -> list[tuple[float, Stretch]]:
     for _ in range(TRIES):
         count = draw.randint(FEWEST, MOST)
-        picked = [draw.choice(asking.stretches) for _ in range(count)]
+        picked = [draw_stretch(asking, draw) for _ in range(count)]
         times = sorted((round(draw.uniform(one.start_s, one.end_s), 1), one) for one in picked)
         times = [(at_s, one) for at_s, one in times if one.start_s <= at_s <= one.end_s]
         apart = all(later - earlier >= APART_S for (earlier, _), (later, _) in itertools.pairwise(times))
