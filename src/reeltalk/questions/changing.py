@@ -155,8 +155,9 @@ def _support(timeline: Timeline, name: str) -> Callable[[int, int], str | None]:
 
 
 def _moved(timeline: Timeline) -> list[str]:
+    """Things that are carried, but for those whose name is a plural."""
     names = {event.main for event in timeline.events if event.action in ("grab", "put", "putIn", "give") and event.main}
-    return sorted(name for name in names if not is_person(name))
+    return sorted(name for name in names if not is_person(name) and not phrases.is_plural(name))
 
 
 def _places(timeline: Timeline) -> Iterator[ChangingFact]:
