@@ -61,7 +61,7 @@ test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready ## 
 reliability: setup ## The tests that count faults, with the counts of a release, and the page docs/reference/reliability.md
 	$(CALM) $(BIN)/pytest -n $(JOBS) --release --record-reliability
 
-train-mini: setup ## Film a household, train reeltalk-mini with three seeds, and set each beside the baselines
+train-mini: setup ## Make reeltalk-household, train reeltalk-mini with three seeds, and measure each with its controls
 	$(BIN)/python bench/mini.py $(if $(INSTALL),--install)
 
 demo: $(RUNTIME) ## A household from film to leaderboard, offline; run again to go on
@@ -98,8 +98,9 @@ bench-growth: setup ## What 10 to 1,000 videos and 1,000 to 50,000 turns cost: i
 bench-household: setup ## Baselines and the oracle on turns that need the video, compared in pairs
 	$(BIN)/python bench/household.py $(if $(QUICK),--quick)
 
-bench-large: setup ## Frames, tokens and FLOPs a second of training an adapter, where there is a GPU
+bench-large: setup ## Frames, tokens and FLOPs a second of training an adapter and a large reeltalk-mini, where there is a GPU
 	$(BIN)/python bench/train_large.py $(if $(QUICK),--quick)
+	$(BIN)/python bench/mini_large.py $(if $(QUICK),--quick)
 
 bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 	$(BIN)/python bench/metrics.py $(if $(QUICK),--quick)

@@ -140,7 +140,9 @@ def results(seeds: Mapping[str, Values], others: Mapping[str, Mapping[str, Value
     return lines
 
 
-def by_kind(kinds: Mapping[str, str], seeds: Mapping[str, Values], others: Mapping[str, Mapping[str, Values]]) -> list[str]:  # noqa: E501
+def by_kind(
+    kinds: Mapping[str, str], seeds: Mapping[str, Values], others: Mapping[str, Mapping[str, Values]]
+) -> list[str]:
     """The same by kind of question, over all seeds."""
     found: dict[str, list[list[float]]] = defaultdict(list)
     for seed, values in seeds.items():
@@ -188,9 +190,9 @@ def card(bench: Path, best: Path, sections: Sequence[str]) -> str:
             "",
             f"- Data: `reeltalk world release`: {count['train']} train, {count['dev']} dev and {count['test']} test "
             "videos. No house, name, look, art style or form of a question is in two splits.",
-            f"- Training: `reeltalk train mini BENCH --out FOLDER --seed {settings['seed']}`: {settings['eye']['steps']:,} "
-            f"steps of the eye and {settings['speech']['steps']:,} of speech, on {about['frames']:,} frames, in "
-            f"{about['took_s'] / 60:.0f} minutes on {settings['threads']} core(s).",
+            f"- Training: `reeltalk train mini BENCH --out FOLDER --seed {settings['seed']}`: "
+            f"{settings['eye']['steps']:,} steps of the eye and {settings['speech']['steps']:,} of speech, on "
+            f"{about['frames']:,} frames, in {about['took_s'] / 60:.0f} minutes on {settings['threads']} core(s).",
             "- Graphs and known boxes guide the training: the eye learns who does what, where and with what, and "
             "where to look; visual tokens learn to lie near the words for what they show; two heads learn to look at "
             "the frames with the evidence. Nothing of this is needed to answer.",
@@ -218,7 +220,9 @@ def streams_section(dev: Mapping[str, Sequence[Streams]], test: Mapping[str, Str
     return lines
 
 
-def amounts(folder: Path, bench: Path, seed: int, threads: int, shares: Sequence[float], wanted: set[tuple[str, int]]) -> list[str]:  # noqa: E501
+def amounts(
+    folder: Path, bench: Path, seed: int, threads: int, shares: Sequence[float], wanted: set[tuple[str, int]]
+) -> list[str]:
     """Learning curve: the same training with fewer steps, as Markdown."""
     lines = ["| share of the steps | right | without frames |", "|---|---|---|"]
     for share in shares:
@@ -254,7 +258,8 @@ def main() -> None:
         for index, turn in enumerate(dialogue.turns)
     }
     speech = ("--subtitles",) if content.speech else ()
-    seeds, others = {}, defaultdict(dict)
+    seeds: dict[str, Values] = {}
+    others: dict[str, dict[str, Values]] = defaultdict(dict)
     for name, out in trained.items():
         run = played(folder, bench, weights(out), out.name, *speech, "--controls", ",".join(CONTROLS))
         seeds[name] = values_of(run, wanted)
@@ -278,12 +283,11 @@ def main() -> None:
     ]
     for group in GROUPS:
         chosen = partial(only, {item for item, kind in kinds.items() if group_of(kind) == group})
-        sections += ["", f"Questions about {group}:", "", *results(chosen(seeds), {k: chosen(v) for k, v in others.items()})]
+        table = results(chosen(seeds), {name: chosen(values) for name, values in others.items()})
+        sections += ["", f"Questions about {group}:", "", *table]
     sections += ["", *by_kind(kinds, seeds, others)]
     dev = {name: [streamed(folder, bench, out, at, "dev") for at in THRESHOLDS] for name, out in trained.items()}
-    test = {
-        name: streamed(folder, bench, out, picked(dev[name]).threshold, "test") for name, out in trained.items()
-    }
+    test = {name: streamed(folder, bench, out, picked(dev[name]).threshold, "test") for name, out in trained.items()}
     sections += ["", "## Speaking without being asked", "", *streams_section(dev, test)]
     if given.shares:
         lines = amounts(folder, bench, given.seeds[0], given.threads, given.shares, wanted)

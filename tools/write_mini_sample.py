@@ -28,6 +28,10 @@ def tiny(seed: int = 0, shape: MiniShape = SHAPE) -> Mini:
         # And places that all look alike, at which of them the network looks closely.
         torch.nn.init.normal_(model.encoder.attend[2].weight, std=2.0)
         torch.nn.init.normal_(model.encoder.column, std=2.0)
+        # Somebody is there, and letters are read above the head.
+        torch.nn.init.constant_(model.encoder.present.bias, 3.0)
+        torch.nn.init.normal_(model.encoder.letters.tell.weight, std=3.0)
+        torch.nn.init.normal_(model.encoder.letters.read[0].weight, std=0.5)
         model.train()
         for _ in range(3):
             model.encoder(torch.rand(4, 6, shape.height_px, shape.width_px))
@@ -44,5 +48,5 @@ def words(path: Path) -> Path:
 if __name__ == "__main__":
     # With this seed, answers are split into the same words when they are read again.
     with tempfile.TemporaryDirectory() as scratch:
-        export_mini(tiny(seed=2), words(Path(scratch, "tokenizer.json")), SAMPLE, overwrite=True)
+        export_mini(tiny(seed=3), words(Path(scratch, "tokenizer.json")), SAMPLE, overwrite=True)
     print(f"{SAMPLE}: {sum(path.stat().st_size for path in SAMPLE.iterdir()):,} bytes")

@@ -17,7 +17,6 @@ from reeltalk.questions.question import (
     Question,
     act_phrase,
     event_slots,
-
     objects_of,
     person_slots,
     story_of,
@@ -178,5 +177,3 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
         check=act.check,
         params=act.params,
     )
-
-

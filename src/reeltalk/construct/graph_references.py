@@ -138,9 +138,7 @@ def _of_things(
             yield Description(f"the {word} of them", name, "place in a list", own)
 
 
-def _of_people(
-    question: Question, last: Question, story: Story, universe: Sequence[Question]
-) -> Iterator[Description]:
+def _of_people(question: Question, last: Question, story: Story, universe: Sequence[Question]) -> Iterator[Description]:
     person = question.subject
     if person is None or last.focus_person in (None, person) or len(story.people) != LEAST_CANDIDATES:
         return

@@ -20,7 +20,9 @@ MOST_EVENTS: Final = 6
 """Most events of a scene in its summary."""
 _WEIGHTS: Final = {
     **dict.fromkeys("break spill ring give say hug comfort smile frown scowl gasp fall fallback unwrap".split(), 3),
-    **dict.fromkeys("eat drink read watch type write text sleep wipe scrub wash pour boil brush dance play wait".split(), 2),
+    **dict.fromkeys(
+        "eat drink read watch type write text sleep wipe scrub wash pour boil brush dance play wait".split(), 2
+    ),
     **dict.fromkeys("put putIn switchOn switchOff open close grab sit lie cut rinse throw wave calm pop".split(), 1),
 }
 """How important an event is, by its action; others, such as walking, are left out."""
@@ -98,5 +100,7 @@ def compress(told: Sequence[Told], limit: int) -> str:
 
 def limit_of(told: Sequence[Told]) -> int:
     """A number of sentences in which clauses can be told without crowding."""
-    groups = sum(1 if subject else len(list(clauses)) for subject, clauses in groupby(told, key=lambda one: one.subject))
+    groups = sum(
+        1 if subject else len(list(clauses)) for subject, clauses in groupby(told, key=lambda one: one.subject)
+    )
     return next((limit for limit in LIMITS if groups <= 2 * limit), LIMITS[-1])

@@ -8,7 +8,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from reeltalk.inference.mini_input import (
     END,
     HEARD,
     INSTRUCTION,
+    PAD,
     QUESTION,
     SAYS,
     TOKENIZER,
@@ -28,6 +29,7 @@ from reeltalk.inference.mini_input import (
     MiniWords,
     fitted,
 )
+from reeltalk.inference.mini_people import KnownPeople
 from reeltalk.inference.stream import StreamAnswer
 from reeltalk.inference.stream_memory import Floats, MemoryPolicy, StreamMemory
 
@@ -44,6 +46,20 @@ LONGEST_ANSWER: Final = 96
 FRAMES_AT_ONCE: Final = 16
 """How many frames are read at once if many are available. More would gain nothing and use memory."""
 HINT: Final = "give a folder that the export of reeltalk-mini wrote, or none for the weights that come with reeltalk"
+
+
+class Looked(NamedTuple):
+    """What N frames show."""
+
+    tokens: Floats
+    """(N, K, D) tokens of the decoder."""
+    letters: NDArray[np.int64] | None
+    """(N, P, L) letters above the heads of people, from left to right, as numbers of `LETTERS`; 0 is nothing. None for
+    a network that does not know who is who, and so for what follows."""
+    looks: Floats | None
+    """(N, P, F) probabilities of looks."""
+    present: Floats | None
+    """(N, P) probabilities that somebody is there."""
 
 
 class MiniModel:
@@ -95,6 +111,8 @@ class MiniModel:
         options.add_session_config_entry("session.disable_quant_qdq", "1")
         self._vision = self._loaded(onnxruntime, VISION, files[VISION], options)
         self._decoder = self._loaded(onnxruntime, DECODER, files[DECODER], options)
+        # Graphs of networks that do not know who is who take no marks.
+        self._marked = any(node.name == "marks" for node in self._decoder.get_inputs())
         self._check()
 
     @property
@@ -109,21 +127,18 @@ class MiniModel:
         memory = StreamMemory(shape.layers, shape.heads, shape.head_width, shape.frame_tokens, self.policy)
         return MiniStream(self, memory)
 
-    def look(self, pairs: NDArray[np.uint8], pts_s: Sequence[float]) -> Floats:
-        """Encodes frames as tokens of the decoder.
+    def look(self, pairs: NDArray[np.uint8], pts_s: Sequence[float]) -> Looked:
+        """Encodes frames as tokens of the decoder, and reads who is there.
 
         Args:
             pairs: (N, 2, height, width, 3) frames in the network's size, each after the previous frame.
             pts_s: (N,) their times in seconds.
-
-        Returns:
-            (N, K, D).
         """
-        found: Floats = self._vision.run(None, {"frames": pairs, "pts_s": np.array(pts_s, np.float32)})[0]
-        return found
+        found = self._vision.run(None, {"frames": pairs, "pts_s": np.array(pts_s, np.float32)})
+        return Looked(*found, *([None] * (4 - len(found))))
 
     def read(
-        self, ids: Sequence[int], seen: Floats | None, memory: StreamMemory
+        self, ids: Sequence[int], seen: Floats | None, memory: StreamMemory, marks: Sequence[int] | None = None
     ) -> tuple[Floats, float, Floats, Floats]:
         """Reads tokens after a memory. Returns the outputs for the last token, and the keys and values to keep.
 
@@ -131,21 +146,22 @@ class MiniModel:
             ids: (T,) words; `FRAME` where there is a visual token.
             seen: (T, D) visual tokens; None if there are only words.
             memory: The earlier tokens; it is not changed.
+            marks: (T,) marks of the people that visual tokens show, `PAD` for none; none at all by default.
 
         Returns:
             Logits (vocabulary,) of the next word, the readiness to speak from 0 to 1, and keys and values (L, H, T, E).
         """
         if seen is None:
             seen = np.zeros((len(ids), self.shape.width), np.float32)
-        logits, ready, keys, values = self._decoder.run(
-            None,
-            {
-                "ids": np.array(ids, np.int64),
-                "seen": seen,
-                "past_k": np.ascontiguousarray(memory.keys),
-                "past_v": np.ascontiguousarray(memory.values),
-            },
-        )
+        given = {
+            "ids": np.array(ids, np.int64),
+            "seen": seen,
+            "past_k": np.ascontiguousarray(memory.keys),
+            "past_v": np.ascontiguousarray(memory.values),
+        }
+        if self._marked:
+            given["marks"] = np.array([PAD] * len(ids) if marks is None else marks, np.int64)
+        logits, ready, keys, values = self._decoder.run(None, given)
         return logits, float(1 / (1 + np.exp(-float(ready[0])))), keys, values
 
     def _loaded(self, onnxruntime: Any, name: str, content: bytes, options: Any) -> Any:
@@ -162,6 +178,8 @@ class MiniModel:
         past = (s.layers, s.heads, None, s.head_width)
         frames = {"frames": (None, 2, s.height_px, s.width_px, 3), "pts_s": (None,)}
         tokens = {"ids": (None,), "seen": (None, s.width), "past_k": past, "past_v": past}
+        if self._marked:
+            tokens["marks"] = (None,)
         for name, session, inputs in ((VISION, self._vision, frames), (DECODER, self._decoder, tokens)):
             found = {node.name: _sizes(node.shape) for node in session.get_inputs()}
             if found != inputs:
@@ -170,7 +188,7 @@ class MiniModel:
         black = np.zeros((1, 2, s.height_px, s.width_px, 3), np.uint8)
         nothing = StreamMemory(s.layers, s.heads, s.head_width, s.frame_tokens)
         try:
-            fitting = self.look(black, [0.0]).shape == (1, s.frame_tokens, s.width)
+            fitting = self.look(black, [0.0]).tokens.shape == (1, s.frame_tokens, s.width)
         except Exception:
             fitting = False
         if not fitting:
@@ -199,7 +217,7 @@ class MiniStream:
     def __init__(self, model: MiniModel, memory: StreamMemory) -> None:
         self._model, self._memory = model, memory
         self._before: NDArray[np.uint8] | None = None
-        self._readiness: float | None = None
+        self._people = KnownPeople()
         if memory.tokens == 0:
             self._put([BEGIN])
             memory.end_turn()
@@ -217,7 +235,7 @@ class MiniStream:
     def fork(self) -> "MiniStream":
         """A copy of the conversation that you can continue independently."""
         other = MiniStream(self._model, self._memory.fork())
-        other._before = self._before
+        other._before, other._people = self._before, self._people.copy()
         return other
 
     def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float:
@@ -257,7 +275,7 @@ class MiniStream:
         Raises:
             ModelError: The question is longer than the memory, or the model answers with nothing.
         """
-        return self._speak([QUESTION, *self._model.words.numbers(question), ANSWER])
+        return self._speak([QUESTION, *self.numbers(question), ANSWER])
 
     def instruct(self, instruction: str) -> None:
         """Give an instruction that the model answers later, at the right time. It is kept when other words are dropped.
@@ -265,7 +283,7 @@ class MiniStream:
         Raises:
             ModelError: The instruction is longer than the memory.
         """
-        self._tell([INSTRUCTION, *self._model.words.numbers(instruction), END], lasting=True)
+        self._tell([INSTRUCTION, *self.numbers(instruction), END], lasting=True)
 
     def hear(self, line: str) -> None:
         """Add what was said in the video until now.
@@ -275,7 +293,12 @@ class MiniStream:
         """
         if not self._model.words.hears:
             raise ModelError(f"{self._model.name} was trained on pictures and questions alone and reads no speech")
-        self._tell([HEARD, *self._model.words.numbers(line), END])
+        self._tell([HEARD, *self.numbers(line), END])
+
+    def numbers(self, text: str) -> list[int]:
+        """Encodes a text, with marks in the place of the names of people who are known by now."""
+        self._people.hear(text, self._model.words)
+        return self._model.words.numbers(text, self._people.marks)
 
     def speak(self) -> StreamAnswer:
         """Let the model speak now without a question.
@@ -291,8 +314,7 @@ class MiniStream:
         Raises:
             ModelError: They are longer than the memory.
         """
-        words = self._model.words
-        self._tell([QUESTION, *words.numbers(question), ANSWER, *words.numbers(answer), END])
+        self._tell([QUESTION, *self.numbers(question), ANSWER, *self.numbers(answer), END])
 
     def _see(self, frames: Sequence[NDArray[np.uint8]], pts_s: Sequence[float]) -> float:
         pairs, shape = [], self._model.shape
@@ -301,8 +323,13 @@ class MiniStream:
             pairs.append((picture, picture if self._before is None else self._before))
             self._before = picture
         seen = self._model.look(np.array(pairs, np.uint8), pts_s)
-        flat = seen.reshape(-1, shape.width)
-        _, ready, keys, values = self._model.read([FRAME] * len(flat), flat, self._memory)
+        flat = seen.tokens.reshape(-1, shape.width)
+        marks: list[int] = []
+        for at in range(len(frames)):
+            marks += [PAD] * shape.frame_tokens
+            if seen.letters is not None and seen.looks is not None and seen.present is not None:
+                marks[1 - shape.frame_tokens :] = self._people.see(seen.letters[at], seen.looks[at], seen.present[at])
+        _, ready, keys, values = self._model.read([FRAME] * len(flat), flat, self._memory, marks)
         for at, time_s in enumerate(pts_s):
             own = slice(at * shape.frame_tokens, (at + 1) * shape.frame_tokens)
             self._memory.add_frame(keys[:, :, own], values[:, :, own], time_s)
@@ -323,7 +350,7 @@ class MiniStream:
         model, started = self._model, time.perf_counter()
         times: list[float] = []
         said = self._words(begun, times)
-        text = model.words.text(said)
+        text = model.words.text(said, self._people.marks)
         if not text:
             raise ModelError(f"{model.name} answered with nothing")
         cut_off = len(said) >= model.longest_answer

@@ -1,6 +1,7 @@
 """The input of reeltalk-mini, the same in training and in use: the sizes of the network, its words and its pictures."""
 
 import re
+from collections.abc import Mapping
 from math import gcd
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -22,7 +23,7 @@ class MiniShape(BaseModel):
     width_px: int = 320
     channels: tuple[int, int, int, int] = (32, 64, 96, 160)
     """Channels of the four scales of the vision encoder."""
-    person_glimpses: Annotated[int, Field(ge=6)] = 8
+    person_glimpses: Annotated[int, Field(ge=7)] = 8
     """Number of places in a frame that the encoder attends to for each person."""
     glimpses: Annotated[int, Field(ge=1)] = 8
     """Number of such places for the scene."""
@@ -31,6 +32,8 @@ class MiniShape(BaseModel):
     """Side of the squares that it looks at closely."""
     close_width: int = 96
     """Width of what it reads from such a square."""
+    looks: Annotated[int, Field(ge=1)] = 48
+    """Number of looks, such as a red shirt, that tell people apart."""
     frame_tokens: Annotated[int, Field(ge=2)] = 4
     """Tokens per frame: one for the scene and one for each person."""
     vision_width: int = 160
@@ -84,11 +87,19 @@ def _halved(length: int) -> int:
 
 
 PAD, UNKNOWN, BEGIN, QUESTION, ANSWER, INSTRUCTION, SAYS, END, HEARD = range(9)
-SPECIAL: Final = ("<pad>", "<unk>", "<b>", "<q>", "<a>", "<i>", "<s>", "<e>", "<h>")
-"""Marks of the sequence, by number: question, answer, instruction, unasked speech, end of a text, and what is heard in
-the video."""
+SPECIAL: Final = ("<pad>", "<unk>", "<b>", "<q>", "<a>", "<i>", "<s>", "<e>", "<h>", "<p1>", "<p2>", "<p3>")
+"""Marks of the sequence, by number: question, answer, instruction, unasked speech, end of a text, what is heard in the
+video, and the people whose names are known, in the place of their names."""
+PEOPLE: Final = (9, 10, 11)
+"""The marks of people."""
 REQUIRED: Final = SPECIAL[:HEARD]
-"""The marks of networks that were not trained on what is said."""
+"""The marks of networks that do not know what is said and who is who."""
+LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+"""What is read from a name above a head; 0 is nothing, and letter n is n + 1."""
+TAG_HIGH_PX, TAG_WIDE_PX = 16, 48
+"""Size of the part of the picture that a name is read from."""
+TAG_STEPS: Final = TAG_WIDE_PX // 2
+"""How many times a letter is read in it, from left to right."""
 TOKENIZER: Final = "tokenizer.json"
 _CLOSED_UP: Final = re.compile(r" ' (?=s\b)| [:;]")
 """Spaces that the tokenizer's decoder leaves in: `person ' s`, `sitting :`."""
@@ -124,18 +135,34 @@ class MiniWords:
 
     @property
     def hears(self) -> bool:
-        """True if the network was trained on what is said in videos."""
-        return self._tokenizer.id_to_token(HEARD) == SPECIAL[HEARD]
+        """True if the network was trained on what is said in videos, and on who is who."""
+        return all(self._tokenizer.id_to_token(number) == SPECIAL[number] for number in (HEARD, *PEOPLE))
 
     @property
     def size(self) -> int:
         """Number of known words and pieces of words."""
         return int(self._tokenizer.get_vocab_size())
 
-    def numbers(self, text: str) -> list[int]:
-        """Encodes a text as numbers, without marks. A mark that is written in the text counts as an ordinary word."""
-        encoded = self._tokenizer.encode(text.replace("<", " "), add_special_tokens=False)
-        return list(encoded.ids)
+    def knows(self, word: str) -> bool:
+        """True if a word is not split into pieces."""
+        return len(self._encoded(word)) == 1
+
+    def numbers(self, text: str, people: Mapping[str, int] | None = None) -> list[int]:
+        """Encodes a text as numbers. A mark that is written in the text counts as an ordinary word.
+
+        Args:
+            text: The text.
+            people: Marks of people, by name, which replace their names; no others are used.
+        """
+        if not people:
+            return self._encoded(text)
+        found: list[int] = []
+        for place, part in enumerate(re.split(rf"\b({'|'.join(map(re.escape, people))})\b", text)):
+            found += [people[part]] if place % 2 else self._encoded(part)
+        return found
+
+    def _encoded(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text.replace("<", " "), add_special_tokens=False).ids)
 
     def likeliest(self, logits: NDArray[np.float32]) -> int:
         """The word, or the end mark, with the largest of the logits (vocabulary,). Other marks are not words."""
@@ -145,10 +172,18 @@ class MiniWords:
         words[HEARD - END] = -np.inf
         return END + int(words.argmax())
 
-    def text(self, numbers: list[int]) -> str:
-        """Decodes numbers to text, without marks, with a capital first letter."""
+    def text(self, numbers: list[int], people: Mapping[str, int] | None = None) -> str:
+        """Decodes numbers to text, with a capital first letter.
+
+        Args:
+            numbers: Words and pieces of words.
+            people: Marks of people, by name, which are replaced by the names.
+        """
         found = str(self._tokenizer.decode(numbers, skip_special_tokens=True)).strip()
         found = _CLOSED_UP.sub(lambda match: match[0].strip(), found)
+        names = {SPECIAL[mark]: name for name, mark in (people or {}).items()}
+        for mark in (SPECIAL[number] for number in PEOPLE):
+            found = found.replace(mark, names.get(mark, "the person"))
         return found[:1].upper() + found[1:]
 
 

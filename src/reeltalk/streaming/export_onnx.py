@@ -26,7 +26,8 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from reeltalk.errors import InputError
 from reeltalk.inference.mini import FRAME, MiniModel
-from reeltalk.inference.mini_input import ANSWER, BEGIN, END, QUESTION, TOKENIZER, MiniWords
+from reeltalk.inference.mini_input import ANSWER, BEGIN, END, PAD, PEOPLE, QUESTION, TOKENIZER, MiniWords
+from reeltalk.inference.mini_people import KnownPeople
 from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.streaming.network import SHAPE, Mini
 
@@ -67,11 +68,21 @@ class Vision(nn.Module):
         super().__init__()
         self.encoder, self.projector = model.encoder, model.projector
 
-    def forward(self, frames: Tensor, pts_s: Tensor) -> Tensor:
-        """(N, K, D) from frames (N, 2, height, width, 3) uint8, each after the one before it, and their times (N,)."""
+    def forward(self, frames: Tensor, pts_s: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What frames show.
+
+        Args:
+            frames: (N, 2, height, width, 3) uint8, each after the one before it.
+            pts_s: (N,) their times in seconds.
+
+        Returns:
+            Tokens (N, K, D); of people the letters above their heads (N, P, L), the probabilities of looks (N, P, F)
+            and of being there (N, P).
+        """
         pixels = frames.permute(0, 1, 4, 2, 3).flatten(1, 2).float() / 255
-        out: Tensor = self.projector(self.encoder(pixels), pts_s)
-        return out
+        seen = self.encoder.glimpse(pixels)
+        tokens = self.projector(seen.tokens, pts_s)
+        return tokens, seen.letters.argmax(dim=-1), seen.looks.sigmoid(), seen.present.sigmoid()
 
 
 class Reading(nn.Module):
@@ -82,13 +93,14 @@ class Reading(nn.Module):
         self.decoder = model.decoder
 
     def forward(
-        self, ids: Tensor, seen: Tensor, past_k: Tensor, past_v: Tensor
+        self, ids: Tensor, seen: Tensor, marks: Tensor, past_k: Tensor, past_v: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The predictions of the last token, and the keys and values to store.
 
         Args:
             ids: (T,) words; below 0 at a visual token.
             seen: (T, D) visual tokens; any values at a word.
+            marks: (T,) marks of the people that visual tokens show; `PAD` for none and at a word.
             past_k: (L, H, S, E) keys of the memory, not rotated. Its positions are 0 … S - 1.
             past_v: (L, H, S, E) values.
 
@@ -96,7 +108,7 @@ class Reading(nn.Module):
             Logits (vocabulary,) of the next word, (1,) of speaking now, and keys and values (L, H, T, E) of the new
             tokens.
         """
-        x = torch.where(ids[:, None] < 0, seen, self.decoder.words(ids.clamp(min=0)))[None]
+        x = torch.where(ids[:, None] < 0, self.decoder.marked(seen, marks), self.decoder.words(ids.clamp(min=0)))[None]
         past = torch.arange(past_k.shape[2])[None]
         positions = torch.arange(ids.shape[0])[None] + past_k.shape[2]
         logits, ready, keys, values = self.decoder.step(x, positions, past_k, past_v, past)
@@ -110,7 +122,7 @@ def rounded(model: Mini) -> Mini:
     _fold(out)
     with torch.no_grad():
         for module in out.modules():
-            if isinstance(module, nn.Conv2d | nn.Linear | nn.Embedding) and module.weight.numel() >= SMALLEST:
+            if isinstance(module, nn.Conv1d | nn.Conv2d | nn.Linear | nn.Embedding) and module.weight.numel() >= SMALLEST:
                 whole, scale = eight_bits(module.weight.numpy(), 0)
                 module.weight.copy_(torch.from_numpy(whole.astype(np.float32) * scale))
     return out
@@ -151,17 +163,17 @@ def export_mini(model: Mini, tokenizer: Path, folder: Path, *, overwrite: bool =
         Vision(small),
         (frames, torch.zeros(2)),
         inputs=("frames", "pts_s"),
-        outputs=("tokens",),
-        free={"frames": {0: "N"}, "pts_s": {0: "N"}, "tokens": {0: "N"}},
+        outputs=("tokens", "letters", "looks", "present"),
+        free={name: {0: "N"} for name in ("frames", "pts_s", "tokens", "letters", "looks", "present")},
     )
     past = torch.zeros(shape.layers, shape.heads, 5, shape.head_width)
     # No size is 1 here, because the exporter would take it for a constant.
     decoder = _graph(
         Reading(small),
-        (torch.tensor([2, -1, 3]), torch.zeros(3, shape.width), past, past),
-        inputs=("ids", "seen", "past_k", "past_v"),
+        (torch.tensor([2, -1, 3]), torch.zeros(3, shape.width), torch.tensor([0, PEOPLE[0], 0]), past, past),
+        inputs=("ids", "seen", "marks", "past_k", "past_v"),
         outputs=("logits", "ready", "keys", "values"),
-        free={"ids": {0: "T"}, "seen": {0: "T"}, "past_k": {2: "S"}, "past_v": {2: "S"}}
+        free={"ids": {0: "T"}, "seen": {0: "T"}, "marks": {0: "T"}, "past_k": {2: "S"}, "past_v": {2: "S"}}
         | {"keys": {2: "T"}, "values": {2: "T"}},
     )
     files = {
@@ -319,6 +331,8 @@ def compare_exported(
 ) -> Agreement:
     """Asks both networks the same questions, each after the frames up to its moment.
 
+    Who is who is told from what each network reads above heads and sees of looks.
+
     Args:
         model: The network with the exported values, as `rounded` returns it.
         exported: The exported network, with a memory that keeps everything.
@@ -330,15 +344,20 @@ def compare_exported(
     for pixels, times_s, questions in videos:
         stream, seen = exported.stream(), 0
         pairs = np.stack([pixels, pixels[np.maximum(np.arange(len(pixels)) - 1, 0)]], axis=1)
-        visual = torch.cat([
-            vision(torch.from_numpy(pairs[n : n + 16]), torch.tensor(times_s[n : n + 16], dtype=torch.float32))
-            for n in range(0, len(pixels), 16)
-        ]).flatten(0, 1)  # fmt: skip
+        people, parts = KnownPeople(), []
+        for n in range(0, len(pixels), 16):
+            tokens, letters, looks, present = vision(
+                torch.from_numpy(pairs[n : n + 16]), torch.tensor(times_s[n : n + 16], dtype=torch.float32)
+            )
+            told = zip(letters.numpy(), looks.numpy(), present.numpy(), strict=True)
+            marks = torch.tensor([[PAD, *people.see(*one)] for one in told])
+            parts.append(model.decoder.marked(tokens, marks))
+        visual = torch.cat(parts).flatten(0, 1)
         for asked_at_s, question in questions:
             while seen < len(times_s) and times_s[seen] <= asked_at_s:
                 stream.see(pixels[seen], times_s[seen])
                 seen += 1
-            asked = [QUESTION, *exported.words.numbers(question), ANSWER]
+            asked = [QUESTION, *stream.numbers(question), ANSWER]
             ids = [BEGIN, *[FRAME] * (seen * model.shape.frame_tokens), *asked]
             said, expected = torch_answer(model, exported.words, ids, visual, exported.longest_answer)
             logits = exported.read(asked, None, stream.memory)[0]

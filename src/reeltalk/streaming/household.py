@@ -66,6 +66,9 @@ class SeenPerson:
     """Class of what is in the right hand, or else in the left."""
     held_colour: str | None = None
     looks: tuple[str, ...] = ()
+    name: str | None = None
+    tagged: bool | None = None
+    """True if the name stands above the head, False if not; None if that is not known."""
     box: Corners | None = None
     main_box: Corners | None = None
     rest_box: Corners | None = None
@@ -96,6 +99,11 @@ class Seconds:
     """The same with their colours, such as `mug red`."""
     states: tuple[str, ...] = ()
     """States of visible things, such as `fridge open`."""
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The names of the people, and None where nobody is."""
+        return (*(person.name for person in self.people), *([None] * (PEOPLE - len(self.people))))
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -256,8 +264,9 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
     effects = [(effect_s(event), event) for event in story.events]
     parts = [min((event.interval.start_s for event in story.events if event.part == part and event.interval), default=0)
              for part in range(len(story.graphs))]  # fmt: skip
-    found = []
-    for time_s, there in zip(times, boxes, strict=True):
+    found: list[Seconds] = []
+    tags = _tagged(times, boxes)
+    for number, (time_s, there) in enumerate(zip(times, boxes, strict=True)):
         part = max((n for n, begin_s in enumerate(parts) if no_later(begin_s, time_s)), default=0)
         graph = story.graphs[part]
         situation = sum(event.part == part and no_later(at_s, time_s) for at_s, event in effects)
@@ -275,9 +284,10 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
         }
         found.append(
             Seconds(
-                people=tuple(_person(story, graph, situation, name, now.get(name), there) for _, name in people)[
-                    :PEOPLE
-                ],
+                people=tuple(
+                    _person(story, graph, situation, name, now.get(name), there, tags[number].get(name))
+                    for _, name in people
+                )[:PEOPLE],
                 room=class_of(max(rooms, key=lambda room: (rooms[room], room))) if rooms else None,
                 light=story.lights[part],
                 visible=tuple(sorted({class_of(name) for name in things})),
@@ -288,6 +298,41 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
             )
         )
     return tuple(found)
+
+
+TAG_S: Final = 2.5
+"""How long a film shows a name after somebody has come into the picture."""
+MOVED: Final = 0.01
+"""A camera cuts where things move by more than this share of the picture at once."""
+
+
+def _tagged(times: Sequence[float], boxes: Sequence[Mapping[str, Corners]]) -> list[dict[str, bool | None]]:
+    """Who has a name above the head in each frame: those who came into the picture a short while ago."""
+    found: list[dict[str, bool | None]] = []
+    # For each person the earliest and latest time at which they may have come.
+    came: dict[str, tuple[float, float]] = {}
+    before_s, before = times[0], dict[str, Corners]()
+    for time_s, there in zip(times, boxes, strict=True):
+        if _cut(before, there):
+            came = {}
+        people = [name for name in there if class_of(name) == PERSON]
+        came = {name: came.get(name, (before_s, time_s)) for name in people}
+        shown: dict[str, bool | None] = {}
+        for name, (first_s, last_s) in came.items():
+            sure, possible = time_s - first_s < TAG_S, time_s - last_s < TAG_S
+            shown[name] = sure if sure == possible else None
+        found.append(shown)
+        before_s, before = time_s, dict(there)
+    return found
+
+
+def _cut(before: Mapping[str, Corners], after: Mapping[str, Corners]) -> bool:
+    """True if the camera shows another view."""
+    both = [name for name in before if name in after and class_of(name) != PERSON]
+    if not both:
+        return True
+    moved = [max(abs(a - b) for a, b in zip(before[name], after[name], strict=True)) for name in both]
+    return float(np.median(moved)) > MOVED
 
 
 PERSON: Final = "character"
@@ -316,7 +361,7 @@ def _colour(story: Story, name: str | None) -> str | None:
 
 def _person(
     story: Story, graph: ActivityGraph, situation: int, name: str, event: StoryEvent | None,
-    boxes: Mapping[str, Corners],
+    boxes: Mapping[str, Corners], tagged: bool | None,
 ) -> SeenPerson:  # fmt: skip
     hands = {placed.kind: placed.target.object for placed in graph.placed_at(name, situation)}
     held = hands.get("holds_rh") or hands.get("holds_lh")
@@ -339,6 +384,8 @@ def _person(
         held=class_of(held) if held else None,
         held_colour=_colour(story, held),
         looks=tuple(story.attributes.get(name, ())),
+        name=story.names.get(name),
+        tagged=tagged,
         box=boxes.get(name),
         main_box=boxes.get(main or ""),
         rest_box=boxes.get(rest or ""),

@@ -26,6 +26,7 @@ from reeltalk.inference.mini_input import (
     HEARD,
     INSTRUCTION,
     PAD,
+    PEOPLE,
     QUESTION,
     SAYS,
     UNKNOWN,
@@ -49,6 +50,8 @@ class Interleaved:
 
     words: MiniWords
     frame_tokens: int
+    people: dict[str, int] = field(default_factory=dict)
+    """Marks of the people of the video whose names are known, by name."""
     ids: list[int] = field(default_factory=lambda: [BEGIN])
     learned: list[int] = field(default_factory=lambda: [NOT_LEARNED])
     """The target of each place: the word after it, or `NOT_LEARNED`."""
@@ -79,26 +82,26 @@ class Interleaved:
             forget: Words of the question that are hidden, by place, so that no form is recognised by a single word.
             evidence: Frames with the evidence, by their place in the video; those that were not shown do not count.
         """
-        asked = self.words.numbers(question)
+        asked = self.words.numbers(question, self.people)
         asked = [UNKNOWN if lost else word for word, lost in zip_longest(asked, forget[: len(asked)])]
         self._extend([QUESTION, *asked])
         first = len(self.ids)
-        self._learn([ANSWER, *self.words.numbers(answer), END])
+        self._learn([ANSWER, *self.words.numbers(answer, self.people), END])
         places = tuple(place for frame in evidence if frame in self._places for place in self._places[frame])
         if places:
             self.looked_at.append((first, len(self.ids) - 2, places))
 
     def instruct(self, text: str) -> None:
         """Adds an instruction to look out for something."""
-        self._extend([INSTRUCTION, *self.words.numbers(text), END])
+        self._extend([INSTRUCTION, *self.words.numbers(text, self.people), END])
 
     def hear(self, line: str) -> None:
         """Adds what is said in the video."""
-        self._extend([HEARD, *self.words.numbers(line), END])
+        self._extend([HEARD, *self.words.numbers(line, self.people), END])
 
     def say(self, text: str) -> None:
         """Adds an unasked message."""
-        self._learn([SAYS, *self.words.numbers(text), END])
+        self._learn([SAYS, *self.words.numbers(text, self.people), END])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -136,6 +139,8 @@ class Batch:
     """(N, K, V) visual tokens."""
     pts_s: Tensor
     """(N,) times of the frames."""
+    marks: Tensor
+    """(N, K) marks of the people of visual tokens; `PAD` for none."""
     named: Tensor
     """(N, K, vocabulary) shares of the words for each visual token; they sum to 1, or are 0 if it has no words."""
     answers: Tensor
@@ -143,24 +148,38 @@ class Batch:
     evidence: Tensor
     """(B, M, T) true for the visual tokens with the evidence; all false where `answers` is padded."""
 
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on another device."""
+        return Batch(**{name: values.to(device) for name, values in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class TokenWords:
+    """What is known of a visual token in words."""
+
+    numbers: tuple[int, ...] = ()
+    """Words for what it shows."""
+    person: str | None = None
+    """The name of its person."""
+
 
 def batch_of(
     sequences: Sequence[Interleaved],
     features: Sequence[NDArray[np.float32]],
-    names: Sequence[Sequence[Sequence[Sequence[int]]]],
+    names: Sequence[Sequence[Sequence[TokenWords]]],
 ) -> Batch:
     """Puts sequences into one batch.
 
     Args:
         sequences: The sequences.
         features: (frames, K, V) visual tokens of each sequence's video.
-        names: Words of each visual token of each frame of each sequence's video.
+        names: What is known of each visual token of each frame of each sequence's video.
     """
     longest = max(len(sequence) for sequence in sequences)
     ids = np.full((len(sequences), longest), PAD, np.int64)
     learned = np.full((len(sequences), longest), NOT_LEARNED, np.int64)
     ready = np.full((len(sequences), longest), np.nan, np.float32)
-    at, seen, pts, named = [], [], [], []
+    at, seen, pts, named, marks = [], [], [], [], []
     for row, (sequence, tokens, called) in enumerate(zip(sequences, features, names, strict=True)):
         numbers = np.array(sequence.ids, np.int64)
         places = np.flatnonzero(numbers == FRAME)
@@ -172,9 +191,12 @@ def batch_of(
         pts.append(np.array(sequence.pts_s, np.float32))
         for frame in sequence.frames:
             shares = np.zeros((sequence.frame_tokens, sequence.words.size), np.float32)
-            for own, numbers_of_token in zip(shares, called[frame], strict=True):
-                np.add.at(own, list(numbers_of_token), 1 / max(1, len(numbers_of_token)))
+            known = [sequence.people.get(token.person or "", PAD) for token in called[frame]]
+            for own, token, mark in zip(shares, called[frame], known, strict=True):
+                told = [*token.numbers, mark] if mark != PAD else token.numbers
+                np.add.at(own, list(told), 1 / max(1, len(told)))
             named.append(shares)
+            marks.append(known)
     answers, evidence = _evidence(sequences, longest)
     return Batch(
         torch.from_numpy(ids),
@@ -183,6 +205,7 @@ def batch_of(
         torch.from_numpy(np.concatenate(at)),
         torch.from_numpy(np.concatenate(seen)),
         torch.from_numpy(np.concatenate(pts)),
+        torch.tensor(marks, dtype=torch.long),
         torch.from_numpy(np.stack(named)),
         torch.from_numpy(answers),
         torch.from_numpy(evidence),
@@ -219,6 +242,8 @@ SEEN_S: Final = 0.5
 """A message is learned at the first frame this long after its moment begins. Before, nothing is to be seen."""
 HEARS: Final = 0.7
 """Share of lessons with what is said in the video. The others prepare for a benchmark that does not show it."""
+READ: Final = 0.95
+"""Share of the names of people that count as read."""
 FORGOTTEN: Final = 0.12
 """Share of a question's words that are hidden while learning."""
 
@@ -240,10 +265,16 @@ class Lessons:
         self.videos, self._words, self._frame_tokens = videos, words, frame_tokens
         self._seed, self._short = seed, short
         self.names = [
-            [[words.numbers(text) for text in second.named[:frame_tokens]] for second in video.labels]
+            [
+                [
+                    TokenWords(tuple(words.numbers(text)), name)
+                    for text, name in zip(second.named[:frame_tokens], (None, *second.names), strict=False)
+                ]
+                for second in video.labels
+            ]
             for video in videos
         ]
-        """The words for each visual token of each frame of each video."""
+        """What is known of each visual token of each frame of each video."""
 
     def lesson(self, number: int) -> tuple[int, Interleaved]:
         """The index of a video, and a sequence about it. Every video comes once before any comes again.
@@ -275,7 +306,7 @@ class _Lesson:
         self, video: FilmedVideo, first: int, last: int, words: MiniWords, frame_tokens: int, draw: random.Random
     ) -> None:
         self.video, self.first, self.last, self.draw = video, first, last, draw
-        self.sequence = Interleaved(words, frame_tokens)
+        self.sequence = Interleaved(words, frame_tokens, _marks(video, draw))
         self.begin_s = _span(video, first)[0]
         self.unheard = [
             spoken for spoken in video.speech if not no_later(spoken.interval.end_s, self.begin_s)
@@ -362,6 +393,13 @@ class _Lesson:
             # If the evidence is more than half of the shown frames, there is no single place to look at.
             evidence = shown if len(shown) <= len(self.sequence.frames) / 2 else []
             self.sequence.ask(turn.question, turn.references[0], forget=lost, evidence=evidence)
+
+
+def _marks(video: FilmedVideo, draw: random.Random) -> dict[str, int]:
+    """Marks for the people of a video in a random order. Some names are left out, as if they had not been read."""
+    names = sorted({name for graph in video.graphs for name in graph.names.values()})
+    marks = draw.sample(PEOPLE, len(PEOPLE))
+    return {name: mark for name, mark in zip(names, marks, strict=False) if draw.random() < READ}
 
 
 def _span(video: FilmedVideo, clip: int) -> tuple[float, float]:

@@ -214,6 +214,7 @@ def train_mini(
     frames: Path,
     executor: Executor,
     progress: Progress | None = None,
+    sizes: MiniShape | None = None,
 ) -> tuple[Mini, MiniWords]:
     """Trains on the train split, and measures the vision encoder on the dev split.
 
@@ -225,6 +226,7 @@ def train_mini(
         frames: Folder for decoded frames; several runs may share it.
         executor: Runs the decoders.
         progress: Called with the name of the task, the number of finished steps and of all steps, and the share.
+        sizes: Sizes of the network; those of the shipped one by default. The tokenizer decides the vocabulary.
 
     Raises:
         BenchmarkError: The benchmark lacks the needed data.
@@ -234,7 +236,7 @@ def train_mini(
     torch.set_num_threads(settings.threads)
     losses = _Losses(folder / LOSSES)
     tell = progress or (lambda part, done, of, share: None)
-    shape = MiniShape()
+    shape = sizes or MiniShape()
 
     def read(split: str) -> list[FilmedVideo]:
         return filmed_videos(
@@ -251,15 +253,17 @@ def train_mini(
     if not (folder / TOKENIZER).is_file():
         train_words(corpus(videos, settings.seed), settings.vocabulary, folder / TOKENIZER)
     words = MiniWords(folder / TOKENIZER)
-    shape = MiniShape(vocabulary=words.size)
-    eye_signature = _signature(videos, settings, "eye")
-    signature = _signature(videos, settings, "eye", "speech", "vocabulary") + hash_file(folder / TOKENIZER)[0]
+    shape = shape.model_copy(update={"vocabulary": words.size})
+    eye_signature = _signature(videos, shape, settings, "eye")
+    signature = _signature(videos, shape, settings, "eye", "speech", "vocabulary") + hash_file(folder / TOKENIZER)[0]
     torch.manual_seed(settings.seed)
-    model = Mini(shape)
+    model = Mini(shape).to(settings.device)
     told = _eye(model, videos, read("dev"), folder, settings, eye_signature, losses, tell)
     speech = settings.speech
     features = _seen(model, videos, folder / SEEN, tell)
-    lessons = Lessons(videos, words, shape.frame_tokens, seed=settings.seed, short=round(speech.short * speech.steps * speech.batch))
+    lessons = Lessons(
+        videos, words, shape.frame_tokens, seed=settings.seed, short=round(speech.short * speech.steps * speech.batch)
+    )
     _speech(model, lessons, features, folder, settings, signature, losses, tell)
     about = {
         "settings": settings.model_dump(mode="json"),
@@ -272,13 +276,13 @@ def train_mini(
         "versions": {"reeltalk": __version__, "torch": torch.__version__},
     }
     write_bytes(folder / RUN, (json.dumps(about, indent=2) + "\n").encode())
-    return model, words
+    return model.cpu(), words
 
 
-def _signature(videos: Sequence[FilmedVideo], settings: MiniSettings, *parts: str) -> str:
+def _signature(videos: Sequence[FilmedVideo], shape: MiniShape, settings: MiniSettings, *parts: str) -> str:
     told = settings.model_dump(mode="json", include={"seed", *parts})
-    shape = MiniShape().model_dump(mode="json")
-    digest = hashlib.sha256(json.dumps([told, shape, __version__], sort_keys=True).encode())
+    sizes = shape.model_dump(mode="json", exclude={"vocabulary"})
+    digest = hashlib.sha256(json.dumps([told, sizes, __version__], sort_keys=True).encode())
     for video in videos:
         digest.update(str(video.video.sha256).encode())
     return digest.hexdigest()
@@ -289,7 +293,7 @@ def _eye(
     signature: str, losses: _Losses, tell: Progress,
 ) -> dict[str, float]:  # fmt: skip
     labels = LabelWords.of(videos)
-    readings = Readings(model.shape, labels)
+    readings = Readings(model.shape, labels).to(settings.device)
     both = nn.ModuleList([model.encoder, readings])
     optimiser = optimiser_of_eye(both, settings.eye)
     path, steps = folder / EYE, settings.eye.steps

@@ -12,7 +12,7 @@ A checkpoint is a folder with the weights as safetensors, the sizes as JSON and 
 """
 
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from reeltalk.errors import InputError
-from reeltalk.inference.mini_input import TOKENIZER, MiniShape
+from reeltalk.inference.mini_input import LETTERS, PAD, TAG_HIGH_PX, TAG_WIDE_PX, TOKENIZER, MiniShape
 from reeltalk.store.atomic import write_bytes, writing_directory
 
 ROTARY_BASE: Final = 10_000.0
@@ -79,17 +79,16 @@ class FrameEncoder(nn.Module):
         scene = shape.glimpses * shape.glimpse_width + c[3]
         self.scene = nn.Sequential(nn.LayerNorm(scene), nn.Linear(scene, 2 * v), nn.ReLU(), nn.Linear(2 * v, v))
         self.mix = nn.Sequential(nn.ReLU(), nn.Linear(shape.frame_tokens * v, shape.frame_tokens * v))
+        self.present, self.looks = nn.Linear(v, 1), nn.Linear(v, shape.looks)
+        self.letters = Letters(c)
 
-    def glimpse(self, frames: Tensor, where: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Visual tokens, the attention of the glimpses, and what close looks give.
+    def glimpse(self, frames: Tensor, where: Tensor | None = None) -> "Glimpsed":
+        """Looks at frames.
 
         Args:
             frames: (N, 6, height, width) from 0 to 1: the RGB of the frame, then of the frame before it.
-            where: (N, people, close looks) cells to look at closely, in training; below 0 where the glimpse decides.
-
-        Returns:
-            (N, K, vision width), logits of attention (N, cells, glimpses), those of people first, and what is read
-            from the squares (N, people, close looks, close width).
+            where: (N, people, close looks + 1) cells to look at closely and to read the name at, in training; below 0
+                where the glimpse decides.
         """
         n, people, shape = frames.shape[0], self.shape.people, self.shape
         fine = self.fine(F.avg_pool2d(frames, 2) - 0.5)  # (N, C, h, w)
@@ -103,41 +102,84 @@ class FrameEncoder(nn.Module):
         seen = self.look(torch.cat([features, context], dim=-1))  # (N, cells, width)
         glimpses = attend.softmax(dim=1).transpose(1, 2) @ seen  # (N, glimpses, width)
         of_people = people * shape.person_glimpses
-        cells = attend[:, :, :of_people].view(n, -1, people, shape.person_glimpses)[..., list(CLOSE)].argmax(dim=1)
+        cells = attend[:, :, :of_people].view(n, -1, people, shape.person_glimpses)[..., [*CLOSE, TAG]].argmax(dim=1)
         if where is not None:
             cells = torch.where(where < 0, cells, where)
-        close = self.close(self._cut(frames, cells.flatten(1)) - 0.5).view(n, people, len(CLOSE), -1)
+        squares = self._cut(frames, cells[..., :-1].flatten(1), shape.close_px, shape.close_px)
+        close = self.close(squares - 0.5).view(n, people, len(CLOSE), -1)
         whole = self.whole(torch.cat([coarse.mean(dim=(2, 3)), coarse.amax(dim=(2, 3))], dim=1))
         each = [glimpses[:, :of_people].reshape(n, people, -1), close.flatten(2), whole[:, None].expand(-1, people, -1)]
         persons = self.person(torch.cat(each, dim=-1))
         scene = self.scene(torch.cat([glimpses[:, of_people:].flatten(1), whole], dim=-1))
         told = torch.cat([scene[:, None], persons], dim=1)
         mixed: Tensor = told + self.mix(told.flatten(1)).view_as(told)
-        return mixed, attend, close
+        letters = self.letters(self._cut(frames[:, :3], cells[..., -1], TAG_HIGH_PX, TAG_WIDE_PX) - 0.5)
+        of_person = mixed[:, 1:]
+        return Glimpsed(
+            mixed, attend, close, letters.view(n, people, *letters.shape[1:]),
+            self.present(of_person).squeeze(-1), self.looks(of_person),
+        )  # fmt: skip
 
-    def _cut(self, frames: Tensor, cells: Tensor) -> Tensor:
-        """(N·G, 6, size, size) squares around cells (N, G)."""
-        shape, size = self.shape, self.shape.close_px
-        offsets = torch.arange(size, device=cells.device)
-        # Cells are 8 pixels wide. A square at a border lies inside the picture.
-        top = ((cells // shape.cells_wide) * 8 + 4 - size // 2).clamp(0, shape.height_px - size)
-        left = ((cells % shape.cells_wide) * 8 + 4 - size // 2).clamp(0, shape.width_px - size)
-        rows, columns = top[..., None] + offsets, left[..., None] + offsets  # (N, G, size)
-        at = rows[..., :, None] * shape.width_px + columns[..., None, :]  # (N, G, size, size)
-        n, g = cells.shape
-        flat = frames.flatten(2)  # (N, 6, pixels)
-        found = flat.gather(2, at.view(n, 1, -1).expand(-1, 6, -1)).view(n, 6, g, size, size)
-        return found.transpose(1, 2).reshape(n * g, 6, size, size)
+    def _cut(self, frames: Tensor, cells: Tensor, high: int, wide: int) -> Tensor:
+        """(N·G, C, high, wide) parts of frames (N, C, H, W) around cells (N, G)."""
+        shape = self.shape
+        # Cells are 8 pixels wide. A part at a border lies inside the picture.
+        top = ((cells // shape.cells_wide) * 8 + 4 - high // 2).clamp(0, shape.height_px - high)
+        left = ((cells % shape.cells_wide) * 8 + 4 - wide // 2).clamp(0, shape.width_px - wide)
+        rows = top[..., None] + torch.arange(high, device=cells.device)  # (N, G, high)
+        columns = left[..., None] + torch.arange(wide, device=cells.device)
+        at = rows[..., :, None] * shape.width_px + columns[..., None, :]  # (N, G, high, wide)
+        (n, g), c = cells.shape, frames.shape[1]
+        flat = frames.flatten(2)  # (N, C, pixels)
+        found = flat.gather(2, at.view(n, 1, -1).expand(-1, c, -1)).view(n, c, g, high, wide)
+        return found.transpose(1, 2).reshape(n * g, c, high, wide)
 
     def forward(self, frames: Tensor) -> Tensor:
         """Visual tokens (N, K, vision width) of frames with the shape that `glimpse` takes."""
-        return self.glimpse(frames)[0]
+        return self.glimpse(frames).tokens
 
 
-GLIMPSES: Final = ("head", "shirt", "trousers", "main", "rest", "held")
+class Glimpsed(NamedTuple):
+    """What the encoder sees in N frames of P people."""
+
+    tokens: Tensor
+    """(N, K, vision width) visual tokens."""
+    attend: Tensor
+    """(N, cells, glimpses) logits of attention, those of people first."""
+    close: Tensor
+    """(N, P, close looks, close width) what is read from the squares."""
+    letters: Tensor
+    """(N, P, TAG_STEPS, letters + 1) logits of the letters above heads, from left to right; the first is nothing."""
+    present: Tensor
+    """(N, P) logits that somebody is there."""
+    looks: Tensor
+    """(N, P, looks) logits of looks."""
+
+
+class Letters(nn.Module):
+    """Reads letters from left to right."""
+
+    def __init__(self, channels: tuple[int, int, int, int]) -> None:
+        super().__init__()
+        a, b, _, _ = channels
+        self.net = nn.Sequential(
+            _layer(3, a, 3, 1), nn.MaxPool2d(2), _layer(a, b), _layer(b, b), nn.MaxPool2d((2, 1)), _layer(b, b),
+        )  # fmt: skip
+        self.read = nn.Sequential(nn.Conv1d(b * (TAG_HIGH_PX // 4), b, 3, padding=1), nn.ReLU())
+        self.tell = nn.Linear(b, len(LETTERS) + 1)
+
+    def forward(self, tags: Tensor) -> Tensor:
+        """Logits (N, TAG_STEPS, letters + 1) for parts of pictures (N, 3, TAG_HIGH_PX, TAG_WIDE_PX)."""
+        found: Tensor = self.tell(self.read(self.net(tags).flatten(1, 2)).transpose(1, 2))
+        return found
+
+
+GLIMPSES: Final = ("head", "shirt", "trousers", "main", "rest", "held", "tag")
 """What the first glimpses of each person are taught to look at; the others are free."""
 CLOSE: Final = (0, 3, 5)
 """The glimpses whose places are looked at closely: head, main object, held object."""
+TAG: Final = 6
+"""The glimpse at whose place a name is read."""
 
 
 def _spread(x: Tensor, times: int, like: Tensor) -> Tensor:
@@ -243,6 +285,11 @@ class Decoder(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Logits of the next word (B, T, vocabulary) and of speaking now (B, T), for embedded tokens (B, T, D)."""
         return self.tell(self.read(x, positions=positions, mask=mask))
+
+    def marked(self, visual: Tensor, marks: Tensor) -> Tensor:
+        """Visual tokens (…, D) with the marks (…) of the people that they show; `PAD` for none."""
+        out: Tensor = visual + self.words(marks) * (marks != PAD)[..., None]
+        return out
 
     def read(self, x: Tensor, *, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         """States after the last layer (B, T, D)."""

@@ -1,6 +1,6 @@
 """Settings of the training of reeltalk-mini."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -63,3 +63,5 @@ class MiniSettings(BaseModel):
     """Number of steps between two saved states."""
     threads: Annotated[int, Field(ge=1)] = 1
     """Number of CPU cores for torch."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the network is trained."""

@@ -46,7 +46,7 @@ class Losses:
 def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> Losses:
     """The losses of a batch; `blur` is the share of visual values that are hidden."""
     seen = F.dropout(batch.seen, blur) if blur else batch.seen
-    visual = model.projector(seen, batch.pts_s)  # (N, K, D)
+    visual = model.decoder.marked(model.projector(seen, batch.pts_s), batch.marks)  # (N, K, D)
     x = model.decoder.words(batch.ids)
     x = x.index_put((batch.at[:, 0], batch.at[:, 1]), visual.flatten(0, 1).to(x.dtype))
     shown = batch.named.sum(dim=-1) > 0
@@ -66,7 +66,7 @@ def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> Losses:
 def _read(model: Mini, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     """States after the last layer, as in `Decoder.read`, and the loss of not attending to the evidence."""
     shape, decoder = model.shape, model.decoder
-    by = turns(torch.arange(x.shape[1])[None], shape.head_width)
+    by = turns(torch.arange(x.shape[1], device=x.device)[None], shape.head_width)
     looked = x.new_zeros(())
     for number, block in enumerate(decoder.blocks):
         if number == LOOKING_LAYER:
@@ -75,7 +75,7 @@ def _read(model: Mini, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
             q, k = rotate(q[:, :LOOKING_HEADS], by), rotate(k[:, :LOOKING_HEADS], by)
             at = batch.answers[:, None, :, None].expand(-1, LOOKING_HEADS, -1, shape.head_width)
             scores = (q.gather(2, at) @ k.transpose(-1, -2)).float() / shape.head_width**0.5  # (B, heads, M, T)
-            later = torch.arange(t) > batch.answers[:, :, None]
+            later = torch.arange(t, device=x.device) > batch.answers[:, :, None]
             shares = scores.masked_fill(later[:, None], -1e4).log_softmax(dim=-1)
             inside = torch.logsumexp(shares.masked_fill(~batch.evidence[:, None], -1e4), dim=-1)
             known = batch.evidence.any(dim=-1)[:, None].expand_as(inside)
@@ -141,14 +141,15 @@ def train_speech(
     learned = [p for group in groups for p in group["params"]]
     model.train()
     model.encoder.eval()
+    device = learned[0].device
     drawn = batches(lessons, features, settings.batch, first=first)
     for step in range(first, settings.steps):
         # Seeded per step and not per run, so that a resumed run draws the same numbers.
         torch.manual_seed(seed * 1_000_003 + step)
         for group in groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.bf16):
-            found = losses_of(model, next(drawn), blur=settings.blur)
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=settings.bf16):
+            found = losses_of(model, next(drawn).to(device), blur=settings.blur)
         loss = (
             found.words
             + settings.ready_weight * found.ready

@@ -4,7 +4,7 @@ In training, a linear layer reads each label from the token that it belongs to: 
 Afterwards these layers are discarded. Brightness, contrast and noise vary, by so little that colours keep their names.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,9 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from reeltalk.inference.mini_input import MiniShape
+from reeltalk.errors import BenchmarkError
+from reeltalk.inference.mini_input import LETTERS, MiniShape
+from reeltalk.inference.mini_people import read_name
 from reeltalk.streaming.household import (
     OF_FRAME,
     OF_PERSON,
@@ -26,7 +28,7 @@ from reeltalk.streaming.household import (
     Seconds,
     SeenPerson,
 )
-from reeltalk.streaming.network import CLOSE, GLIMPSES, FrameEncoder
+from reeltalk.streaming.network import CLOSE, GLIMPSES, TAG, FrameEncoder, Glimpsed
 from reeltalk.streaming.schedule import check_loss, rate_at
 from reeltalk.streaming.settings import VisionSettings
 
@@ -37,6 +39,8 @@ SHOWN: Final = 0.5
 """Share of the close looks that go where the labels say, in training; the others go where the encoder attends."""
 JITTER: Final = 1
 """Largest distance in cells from there."""
+LETTERS_WEIGHT: Final = 0.3
+"""Weight of the loss of names above heads."""
 Report = Callable[[int, float], None]
 
 
@@ -53,15 +57,19 @@ class Readings(nn.Module):
     def __init__(self, shape: MiniShape, labels: LabelWords) -> None:
         super().__init__()
         sizes = {name: len(labels.words[name]) + 1 for name in (*OF_FRAME, *OF_PERSON)}
-        sizes |= {name: len(labels.words[name]) for name in (*SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON)} | {"present": 1}
+        sizes |= {name: len(labels.words[name]) for name in SEVERAL_OF_FRAME}
+        self.looks = len(labels.words["looks"])
+        if self.looks > shape.looks:
+            raise BenchmarkError(f"the films have {self.looks} looks, and the network can tell {shape.looks} apart")
         self.heads = nn.ModuleDict({name: nn.Linear(shape.vision_width, size) for name, size in sizes.items()})
         close = [name for names in OF_CLOSE for name in names]
         self.close = nn.ModuleDict({name: nn.Linear(shape.close_width, sizes[name]) for name in close})
 
-    def forward(self, seen: Tensor) -> dict[str, Tensor]:
-        """Logits by label for visual tokens (N, K, V): (N, values) of the frame, (N, people, values) of people."""
-        of_frame = (*OF_FRAME, *SEVERAL_OF_FRAME)
-        return {name: head(seen[:, 0] if name in of_frame else seen[:, 1:]) for name, head in self.heads.items()}
+    def forward(self, seen: Glimpsed) -> dict[str, Tensor]:
+        """Logits by label: (N, values) of the frame, (N, people, values) of people, (N, people) of `present`."""
+        of_frame, tokens = (*OF_FRAME, *SEVERAL_OF_FRAME), seen.tokens
+        read = {name: head(tokens[:, 0] if name in of_frame else tokens[:, 1:]) for name, head in self.heads.items()}
+        return read | {"present": seen.present, "looks": seen.looks[..., : self.looks]}
 
 
 def close_loss(readings: Readings, close: Tensor, where: Tensor, labels: Labels) -> Tensor:
@@ -83,10 +91,33 @@ def close_loss(readings: Readings, close: Tensor, where: Tensor, labels: Labels)
     return total
 
 
+def letters_loss(letters: Tensor, names: Sequence[Sequence[str | None]]) -> Tensor:
+    """Loss of the names above heads, by connectionist temporal classification.
+
+    Args:
+        letters: (N, people, steps, letters + 1) logits.
+        names: For each frame and person the name, empty if none is shown, or None if that is not known.
+    """
+    known = [(row, at, name) for row, people in enumerate(names) for at, name in enumerate(people) if name is not None]
+    if not known:
+        return letters.new_zeros(())
+    rows, places = [row for row, _, _ in known], [at for _, at, _ in known]
+    told = letters[rows, places].float().log_softmax(dim=-1).transpose(0, 1)
+    spelt = [[LETTERS.index(letter) + 1 for letter in name.casefold() if letter in LETTERS] for _, _, name in known]
+    return F.ctc_loss(
+        told,
+        torch.tensor([letter for word in spelt for letter in word], dtype=torch.long),
+        torch.full((len(known),), told.shape[0], dtype=torch.long),
+        torch.tensor([len(word) for word in spelt], dtype=torch.long),
+        reduction="sum",
+        zero_infinity=True,
+    ) / len(known)  # fmt: skip
+
+
 def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:
     """Cross entropy of labels with one value and, summed over words, of labels with several values."""
     there = labels["present"]
-    total = F.binary_cross_entropy_with_logits(read["present"].squeeze(-1).float(), there) * 3
+    total = F.binary_cross_entropy_with_logits(read["present"].float(), there) * 3
     for name in (*OF_FRAME, *OF_PERSON):
         known = labels[name] >= 0
         if bool(known.any()):
@@ -136,7 +167,15 @@ def boxes_of(person: SeenPerson) -> tuple[Corners | None, ...]:
             (left, top + (bottom - top) * first, right, top + (bottom - top) * last) if upright else person.box
             for first, last in _BODY.values()
         ]
-    return (*body, person.main_box, person.rest_box, person.held_box)
+    return (*body, person.main_box, person.rest_box, person.held_box, _above(person.box))
+
+
+def _above(box: Corners | None) -> Corners | None:
+    """Where the name of a person stands, if it is shown: above the middle of the box, inside the picture."""
+    if box is None:
+        return None
+    middle, top = (box[0] + box[2]) / 2, max(box[1], 0.07)
+    return middle - 0.04, top - 0.07, middle + 0.04, top - 0.01
 
 
 @dataclass
@@ -186,6 +225,16 @@ class Frames:
             order[row, :count] = order[row, :count][::-1]
         return order
 
+    def names(self, chosen: NDArray[np.int64], mirrored: NDArray[np.bool_]) -> list[list[str | None]]:
+        """The names above heads by frame and person, for `letters_loss`. In a mirror nobody can read them."""
+        return [
+            [
+                None if person.tagged is None or mirror else (person.name or "") if person.tagged else ""
+                for person in self.seconds[v][t].people
+            ]
+            for (v, t), mirror in zip(chosen, mirrored, strict=True)
+        ]
+
     def batch(self, chosen: NDArray[np.int64], *, mirrored: NDArray[np.bool_] | None = None) -> tuple[Tensor, Labels]:
         """Pairs of frames (N, 6, H, W) from 0 to 1, and their labels."""
         mirrored = np.zeros(len(chosen), np.bool_) if mirrored is None else mirrored
@@ -201,7 +250,7 @@ class Frames:
 
 
 def shown_cells(where: Tensor, shape: MiniShape, draw: np.random.Generator) -> Tensor:
-    """(N, people, close looks): cells near the middle of the targets of some close looks, and -1 for the others.
+    """(N, people, close looks + 1): cells near the middle of the targets of some close looks, and -1 for the others.
 
     Args:
         where: (N, cells, glimpses of people), as `Frames.where` returns it.
@@ -209,7 +258,7 @@ def shown_cells(where: Tensor, shape: MiniShape, draw: np.random.Generator) -> T
         draw: Decides which of them are shown, and how near.
     """
     n, high, wide = where.shape[0], shape.cells_high, shape.cells_wide
-    there = where.view(n, high, wide, shape.people, shape.person_glimpses)[..., list(CLOSE)].numpy()
+    there = where.view(n, high, wide, shape.people, shape.person_glimpses)[..., [*CLOSE, TAG]].numpy()
     count = np.maximum(1, there.sum(axis=(1, 2)))
     row = (there.sum(axis=2) * np.arange(high)[:, None, None]).sum(axis=1) / count
     column = (there.sum(axis=1) * np.arange(wide)[:, None, None]).sum(axis=1) / count
@@ -282,6 +331,7 @@ def train_encoder(
     """
     frames = Frames.of(videos, words, encoder.shape)
     learned = [p for group in optimiser.param_groups for p in group["params"]]
+    device = learned[0].device
     encoder.train()
     encoder.to(memory_format=torch.channels_last)
     for step in range(first, settings.steps):
@@ -290,11 +340,13 @@ def train_encoder(
         for group in optimiser.param_groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
         where, draw = frames.where(chosen, mirrored=mirrored), np.random.default_rng([seed, step, 2])
-        cells = shown_cells(where, encoder.shape, draw)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.bf16):
-            seen, attend, close = encoder.glimpse(varied(pictures, draw), cells)
-            loss = loss_of(readings(seen), labels) + close_loss(readings, close, cells, labels)
-        loss = loss + looking_loss(attend, where)
+        cells, pictures = shown_cells(where, encoder.shape, draw).to(device), varied(pictures, draw).to(device)
+        labels, where = {name: values.to(device) for name, values in labels.items()}, where.to(device)
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=settings.bf16):
+            seen = encoder.glimpse(pictures, cells)
+            loss = loss_of(readings(seen), labels) + close_loss(readings, seen.close, cells, labels)
+        loss = loss + looking_loss(seen.attend, where)
+        loss = loss + LETTERS_WEIGHT * letters_loss(seen.letters, frames.names(chosen, mirrored))
         check_loss(loss, step)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -321,13 +373,16 @@ def accuracy(
 
     Labels of people are counted where they have a value.
     """
-    frames = Frames.of(videos, words, encoder.shape)
-    right: dict[str, list[float]] = {name: [] for name in ("present", *OF_FRAME, *OF_PERSON)}
+    frames, device = Frames.of(videos, words, encoder.shape), next(encoder.parameters()).device
+    right: dict[str, list[float]] = {name: [] for name in ("present", "name", *OF_FRAME, *OF_PERSON)}
     hits = {name: np.zeros(3) for name in (*SEVERAL_OF_FRAME, *SEVERAL_OF_PERSON)}
     for start in range(0, len(frames.places), 128):
         pictures, labels = frames.batch(frames.places[start : start + 128])
-        read = readings(encoder(pictures))
-        right["present"] += ((read["present"].squeeze(-1) > 0) == (labels["present"] > 0)).flatten().float().tolist()
+        seen = encoder.glimpse(pictures.to(device))
+        read = {name: found.cpu() for name, found in readings(seen).items()}
+        for person, spelt in _told_names(frames, start, seen.letters.cpu()):
+            right["name"].append(float(person == spelt))
+        right["present"] += ((read["present"] > 0) == (labels["present"] > 0)).flatten().float().tolist()
         for name in (*OF_FRAME, *OF_PERSON):
             # Frames in which nobody can tell a right answer from none would hide what is not recognised.
             known = labels[name] >= (1 if name in OF_PERSON else 0)
@@ -340,12 +395,20 @@ def accuracy(
     return single | {name: float(2 * hit / max(1.0, said + true)) for name, (hit, said, true) in hits.items()}
 
 
+def _told_names(frames: Frames, start: int, letters: Tensor) -> Iterator[tuple[str, str | None]]:
+    """The names above heads in frames from `start` on, and what is read there."""
+    for (v, t), told in zip(frames.places[start : start + len(letters)], letters.argmax(-1).numpy(), strict=True):
+        for person, spelt in zip(frames.seconds[v][t].people, told, strict=False):
+            if person.tagged and person.name:
+                yield person.name, read_name(spelt)
+
+
 @torch.inference_mode()  # type: ignore[untyped-decorator]
 def visual_tokens(encoder: FrameEncoder, video: FilmedVideo) -> NDArray[np.float32]:
     """(T, K, V) visual tokens of a video's frames."""
-    pixels = video.pixels()
-    parts = [
-        encoder(as_input(np.stack([pair_of(pixels, t) for t in range(start, min(start + 64, len(pixels)))]))).numpy()
-        for start in range(0, len(pixels), 64)
-    ]
+    pixels, device = video.pixels(), next(encoder.parameters()).device
+    parts = []
+    for start in range(0, len(pixels), 64):
+        pairs = np.stack([pair_of(pixels, t) for t in range(start, min(start + 64, len(pixels)))])
+        parts.append(encoder(as_input(pairs).to(device)).cpu().numpy())
     return np.concatenate(parts)

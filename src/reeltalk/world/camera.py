@@ -402,7 +402,7 @@ class Camera:
         ]
         bubbles: list[Bubble] = []
         for person, step in moment.talk:
-            key = (person, step.start_s, moment.shot)
+            key = (person, step.start_s, step.command.says, moment.shot)
             if key not in self._bubbles:
                 (x, y), r = heads[person]
                 names = [

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from reeltalk.errors import InputError
 from reeltalk.inference.mini import FRAME, MiniModel
-from reeltalk.inference.mini_input import ANSWER, BEGIN, END, QUESTION, MiniShape
+from reeltalk.inference.mini_input import ANSWER, BEGIN, END, PAD, PEOPLE, QUESTION, MiniShape
+from reeltalk.inference.mini_people import KnownPeople
 from reeltalk.streaming.export_onnx import (
     DECODER,
     MOST_BYTES,
@@ -62,11 +63,15 @@ def test_graphs_tell_what_the_rounded_network_tells(
     past = draw.normal(size=(2, SHAPE.layers, SHAPE.heads, kept, SHAPE.head_width)).astype(np.float32)
     ids = draw.integers(-1, SHAPE.vocabulary, tokens)
     seen = draw.normal(size=(tokens, SHAPE.width)).astype(np.float32)
+    marks = draw.choice([PAD, *PEOPLE], tokens)
     with torch.inference_mode():
         looked = Vision(small)(torch.from_numpy(frames), torch.from_numpy(times))
-        told = Reading(small)(torch.from_numpy(ids), *map(torch.from_numpy, (seen, past[0], past[1])))
-    assert np.abs(exported.look(frames, times.tolist()) - looked.numpy()).max() < 1e-4
-    found = exported._decoder.run(None, {"ids": ids, "seen": seen, "past_k": past[0], "past_v": past[1]})
+        told = Reading(small)(torch.from_numpy(ids), *map(torch.from_numpy, (seen, marks, past[0], past[1])))
+    for own, torchs in zip(exported.look(frames, times.tolist()), looked, strict=True):
+        assert own is not None
+        assert np.abs(own - torchs.numpy()).max() < 1e-4
+    inputs = {"ids": ids, "seen": seen, "marks": marks, "past_k": past[0], "past_v": past[1]}
+    found = exported._decoder.run(None, inputs)
     for own, torchs in zip(found, told, strict=True):
         assert own.shape == tuple(torchs.shape)
         assert np.abs(own - torchs.numpy()).max() < 1e-4
@@ -90,7 +95,12 @@ def test_a_stream_tells_what_the_whole_sequence_tells_and_answers_alike(
     pairs = np.stack([frames, frames[np.maximum(np.arange(24) - 1, 0)]], axis=1)
     stream, ids = exported.stream(), [BEGIN]
     with torch.inference_mode():
-        visual = Vision(small)(torch.from_numpy(pairs), torch.arange(24.0)).flatten(0, 1)
+        tokens, letters, looks, present = Vision(small)(torch.from_numpy(pairs), torch.arange(24.0))
+        people = KnownPeople()
+        told = zip(letters.numpy(), looks.numpy(), present.numpy(), strict=True)
+        marks = torch.tensor([[PAD, *people.see(*one)] for one in told])
+        assert marks.any()
+        visual = small.decoder.marked(tokens, marks).flatten(0, 1)
         for number, frame in enumerate(frames):
             ready = stream.see(frame, float(number))
             ids += [FRAME] * SHAPE.frame_tokens
@@ -99,9 +109,9 @@ def test_a_stream_tells_what_the_whole_sequence_tells_and_answers_alike(
             if number % 5 == 2:
                 question, answer = f"what is on the table? {number}", "a red cup."
                 stream.told(question, answer)
-                numbers = exported.words.numbers
+                numbers = stream.numbers
                 ids += [QUESTION, *numbers(question), ANSWER, *numbers(answer), END]
-            asked = [QUESTION, *exported.words.numbers("where is the person?"), ANSWER]
+            asked = [QUESTION, *stream.numbers("where is the person?"), ANSWER]
             said, first = torch_answer(small, exported.words, [*ids, *asked], visual, exported.longest_answer)
             found = exported.read(asked, None, stream.memory)[0]
             assert np.abs(found - first.numpy()).max() < 1e-4

@@ -7,7 +7,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from reeltalk.inference.mini_input import MiniShape
+from reeltalk.inference.mini_input import PAD, PEOPLE, MiniShape
 from reeltalk.streaming.network import Decoder, Mini, rotate, turns
 
 SHAPE = MiniShape(
@@ -206,7 +206,31 @@ def test_what_a_word_costs_reaches_the_eye_and_every_layer(mini: Mini) -> None:
         name for name, weights in mini.named_parameters() if not (weights.grad is not None and weights.grad.any())
     }
     # Moving all scores of an attention alike moves none of its weights.
-    assert untouched <= {"encoder.attend.bias"}
+    assert {name for name in untouched if not name.startswith(OF_WHO)} <= {"encoder.attend.bias"}
+
+
+OF_WHO = ("encoder.letters.", "encoder.looks.", "encoder.present.")
+"""Layers that tell who is who."""
+
+
+def test_marks_of_people_are_added_to_their_tokens_alone(mini: Mini) -> None:
+    visual = torch.randn(2, 3, SHAPE.width)
+    marks = torch.tensor([[PAD, PEOPLE[1], PAD], [PAD, PAD, PEOPLE[0]]])
+    found = mini.decoder.marked(visual, marks) - visual
+    torch.testing.assert_close(found[0, 1], mini.decoder.words.weight[PEOPLE[1]])
+    torch.testing.assert_close(found[1, 2], mini.decoder.words.weight[PEOPLE[0]])
+    assert not found[marks == PAD].any()
+
+
+def test_squares_are_cut_around_cells_and_inside_the_picture(mini: Mini) -> None:
+    frames = torch.arange(2.0 * 6 * 36 * 52).view(2, 6, 36, 52)
+    wide = SHAPE.cells_wide
+    cells = torch.tensor([[0, wide - 1], [2 * wide + 3, wide * SHAPE.cells_high - 1]])
+    found = mini.encoder._cut(frames, cells, 16, 24).view(2, 2, 6, 16, 24)
+    assert torch.equal(found[0, 0], frames[0, :, :16, :24])
+    assert torch.equal(found[0, 1], frames[0, :, :16, 28:])
+    assert torch.equal(found[1, 0], frames[1, :, 12:28, 16:40])
+    assert torch.equal(found[1, 1], frames[1, :, 20:, 28:])
 
 
 def test_words_are_told_by_the_table_that_reads_them(mini: Mini, tokens: Tensor) -> None:
