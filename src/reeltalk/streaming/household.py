@@ -422,8 +422,8 @@ class LabelWords:
         """Labels as numbers.
 
         Returns:
-            For one value an index (T,) or, of people, (T, MOST_PEOPLE), 0 for none and -1 if it is unknown or nobody is
-            there; for several values 0 and 1, (T, W) or (T, MOST_PEOPLE, W). `present` (T, MOST_PEOPLE) is 1 for a person.
+            For one value an index (T,) or, of P people, (T, P), 0 for none and -1 if it is unknown or nobody is there;
+            for several values 0 and 1, (T, W) or (T, P, W). `present` (T, P) is 1 for a person.
         """
         nobody = SeenPerson()
         shown = [[*second.people, *[nobody] * (MOST_PEOPLE - len(second.people))] for second in video.labels]
