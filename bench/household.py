@@ -28,7 +28,7 @@ from reeltalk.store.tables import DIALOGUES
 
 MODELS = {
     "empty": "baseline:empty", "constant": "baseline:constant", "blind": "baseline:blind",
-    "history": "baseline:history", "frames": "baseline:frames", "oracle": "oracle",
+    "ngrams": "baseline:ngrams", "history": "baseline:history", "frames": "baseline:frames", "oracle": "oracle",
 }  # fmt: skip
 ORDER = ("blind", "history", "frames", "oracle")
 SHOWN = (

@@ -106,6 +106,14 @@ KnownFact = tuple[str, str]
 _ACTION_ANSWERS: Final = frozenset(
     {"next_action", "previous_action", "first_in_room", "use", "why_walk", "why_room", "thing_after", "order"}
 )
+_PARTS_OF_AN_EVENT: Final = frozenset(
+    {
+        "who_does", "who_takes", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
+        "give_receiver", "give_giver", "give_thing", "towards", "whom", "which_colour", "which_size", "comes_by", "vessel",
+        "fills_with", "meanwhile", "reply",
+    }
+)  # fmt: skip
+"""Kinds whose answer is a part of the event that is their last evidence."""
 _OF_OBJECT: Final = {
     "where_put": "put",
     "where_from": "from",
@@ -136,6 +144,9 @@ def asked_facts(question: Question) -> frozenset[KnownFact]:
     orders = {event.order: _known_as(event) for event in question.evidence}
     if kind in _ACTION_ANSWERS and question.focus_event in orders:
         return frozenset({("event", orders[question.focus_event])})
+    if kind in _PARTS_OF_AN_EVENT and question.evidence:
+        answer = question.focus_event if question.focus_event in orders else question.evidence[-1].order
+        return frozenset({("event", orders[answer])})
     if kind in _OF_OBJECT:
         return frozenset({(_OF_OBJECT[kind], _by(person, params["object"]))})
     if kind in _OF_EVENT and params["event"] in orders:
@@ -156,6 +167,17 @@ def known_facts(question: Question) -> frozenset[KnownFact]:
     if question.kind == "which_room":
         told.add(("in", question.key))
     return frozenset(told)
+
+
+def named_facts(facts: Iterable[KnownFact], story: Story) -> frozenset[KnownFact]:
+    """Facts with events as ACTIVITY#INDEX, the same in every story that contains them."""
+    found = set()
+    for kind, subject in facts:
+        if kind in ("event", *_OF_EVENT.values()):
+            part, _, index = subject.partition(".")
+            subject = f"{story.graphs[int(part)].name}#{index}"
+        found.add((kind, subject))
+    return frozenset(found)
 
 
 def event_facts(event: StoryEvent, person: str | None) -> frozenset[KnownFact]:
@@ -184,11 +206,22 @@ def is_news(question: Question, told: Iterable[KnownFact]) -> bool:
         question: A question that may be asked.
         told: Facts of all earlier turns, from `known_facts`.
     """
-    known, wanted = frozenset(told), asked_facts(question)
+    return are_news(asked_facts(question), frozenset(told), kind=question.kind, key=question.key)
+
+
+def are_news(wanted: frozenset[KnownFact], known: frozenset[KnownFact], *, kind: str, key: str) -> bool:
+    """True if no known fact answers a question.
+
+    Args:
+        wanted: The facts that the answer adds.
+        known: The facts of all earlier turns.
+        kind: The kind of the question.
+        key: Its answer.
+    """
     if wanted & known:
         return False
     # Each room is asked for once: after that it is easy to guess.
-    if question.kind == "which_room" and ("in", question.key) in known:
+    if kind == "which_room" and ("in", key) in known:
         return False
     # Where a thing was, where it ends up, and whether the two are one place: any two of these answer the third.
     trio = {("from", name) for _, name in wanted} | {("put", name) for _, name in wanted}
@@ -197,7 +230,7 @@ def is_news(question: Question, told: Iterable[KnownFact]) -> bool:
 
 
 LEFT_OUT: Final = frozenset(
-    {"video_length", "people_count", "unknown_person", "opinion", "never_handled", "rooms_count", "acts"}
+    {"video_length", "people_count", "unknown_person", "opinion", "never_handled", "rooms_count", "acts", "false_person"}
 )
 """Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""
 MOST: Final = {"next_action": 2, "previous_action": 2, "thing_after": 2, "where_put": 2, "where_from": 2, "use": 2}

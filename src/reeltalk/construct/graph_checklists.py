@@ -72,11 +72,19 @@ def statement_of(question: Question, *, other: str = "something else entirely") 
     says = forms.says if positive else forms.denies or ""
     wrong = forms.wrong or (forms.denies if positive else forms.says) or ""
     slots = dict(question.slots) | {"wrong": question.distractors[0] if question.distractors else other}
+    slots["wrong"] = slots["wrong"].removeprefix("because ")
+    if "had" in slots:
+        subject, _, done = slots["had"].partition(" have ")
+        slots |= {"would": f"{subject} would have {done}", "would_not": f"{subject} would not have {done}"}
+    clause = _clause(says, slots)
+    value = slots.get("option") or slots.get("list") if forms.denies is None else None
+    # "The red one" of a question with two mugs is "the red mug" in the clause.
+    known = value is not None and _holds(clause, value.removeprefix("because "))
     return Statement(
         about=_clause(forms.about, slots),
-        says=_clause(says, slots),
+        says=clause,
         wrong=_clause(wrong, slots),
-        value=slots.get("option") or slots.get("list") if forms.denies is None else None,
+        value=value.removeprefix("because ") if known and value is not None else None,
     )
 
 

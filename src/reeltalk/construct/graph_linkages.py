@@ -12,19 +12,25 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from reeltalk.construct.graph_chains import KnownFact, VideoPart, is_news, known_facts
+from reeltalk.construct.graph_chains import KnownFact, VideoPart, are_news, asked_facts, known_facts, named_facts
+from reeltalk.construct.graph_needs import clause_of
 from reeltalk.construct.leakage import own_answer
+from reeltalk.construct.round_forms import round_forms, texts_of_split
+from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.graph.vocabulary import ROOMS, class_of
+from reeltalk.graph.vocabulary import ROOMS, class_of, is_person
 from reeltalk.questions.linked import DULL, POSED, linked_questions
-from reeltalk.questions.question import LASTING, Question, event_key
-from reeltalk.questions.wording import turn_of, word_question
+from reeltalk.questions.question import LASTING, Question, event_key, story_of
+from reeltalk.questions.questions import questions
+from reeltalk.questions.wording import linked_forms, turn_of, word_question
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalogue
 
 SHOWS: Final = "shows"
+ASKS: Final = "asks"
+"""Key of a turn's `extra`: the facts that its answer adds to its question."""
 MOST_OF_A_TURN: Final = 2
 """Most linkages that begin or end at one turn."""
 MOST_EVIDENCE: Final = 2
@@ -52,7 +58,8 @@ def shown_facts(question: Question, story: Story) -> dict[str, Json]:
             "objects": sorted({name for name in named if isinstance(name, str) and class_of(name) not in ROOMS}),
             "actions": sorted({event.action for event in about} - DULL),
             "events": [f"{story.graphs[event.part].name}#{event.index}" for event in about],
-        }
+        },
+        ASKS: [list(fact) for fact in sorted(named_facts(asked_facts(question), story))],
     }
 
 
@@ -67,19 +74,6 @@ class SharedGround:
     """In terms of the graph, for example `{"action": "open"}` or `{"object": "fridge3"}`."""
     earlier: StoryEvent | None = None
     later: StoryEvent | None = None
-
-    def asks(self, question: Question) -> bool:
-        """True if a question about both scenes is about exactly this."""
-        given = question.params
-        if "object" in given:
-            return given["object"] == self.what.get("object")
-        if "room" in given:
-            return given["room"] == self.what.get("room")
-        if self.earlier is None or self.later is None:
-            return False
-        if "signature" in given:
-            return given["signature"] == event_key(self.later)
-        return (given["other"], given["event"]) == (self.earlier.order, self.later.order)
 
 
 class ChainPair:
@@ -103,8 +97,50 @@ class ChainPair:
 
     @cached_property
     def pool(self) -> list[Question]:
-        """All questions about both clips together."""
-        return list(linked_questions(self.story, self.boundary))
+        """All questions about both clips together, and those about the later clip that a method may ask."""
+        kinds = {kind for method in catalogue().values() for kind in method.kinds}
+        later = [
+            question
+            for question in questions(self.story)
+            if question.kind in kinds and question.evidence and all(map(self.is_later, question.evidence))
+        ]
+        return [*linked_questions(self.story, self.boundary), *later]
+
+    def is_later(self, event: StoryEvent) -> bool:
+        """True for an event of the later clip."""
+        return event.part >= self.story.events[self.boundary].part
+
+    def asks(self, shared: SharedGround, question: Question) -> bool:
+        """True if a question is about exactly what two turns share."""
+        given, what = question.params, shared.what
+        if question.kind in linked_forms():
+            if "object" in given:
+                return given["object"] == what.get("object")
+            if "room" in given:
+                return given["room"] == what.get("room")
+            if shared.earlier is None or shared.later is None:
+                return False
+            if "signature" in given:
+                return given["signature"] == event_key(shared.later) and question.person in (None, shared.later.agent)
+            names = self._named(question, "other"), self._named(question, "event")
+            return names == (self.name_of(shared.earlier), self.name_of(shared.later))
+        if "people" in what:
+            return set(what["people"]) == people_in(question)
+        if "person" in what:
+            return question.subject == what["person"]
+        if shared.relation is Relation.OBJECTS:
+            return what["object"] in (given.get("object"), question.focus_object, question.evidence[0].main)
+        if shared.later is None:
+            return False
+        if "event" in given:
+            return self._named(question, "event") == self.name_of(shared.later)
+        return given.get("object") is not None and given["object"] == shared.later.main
+
+    def _named(self, question: Question, param: str) -> str | None:
+        """The name of the event in a parameter of a question."""
+        if param not in question.params:
+            return None
+        return self.name_of(story_of(question, self.story).events[int(question.params[param])])
 
     def events_of(self, turn: Turn) -> list[StoryEvent]:
         """The events that a turn is about."""
@@ -137,8 +173,14 @@ class ChainPair:
         if earlier.from_room is not None and earlier.from_room == later.from_room and {*kinds} <= _OF_PLACES:
             yield SharedGround(Relation.ENVIRONMENT, True, {"room": later.from_room}, earlier, later)
         if kinds == ("posture", "posture") and earlier.action in POSED and later.action in POSED:
-            what = {"person": self.story.agent, "said": "posture"}
+            what = {"person": later.agent or self.story.agent, "said": "posture"}
             yield SharedGround(Relation.PEOPLE, True, what, earlier, later)
+        elif self.story.names and earlier.agent is not None and later.agent is not None:
+            if earlier.agent == later.agent:
+                yield SharedGround(Relation.PEOPLE, True, {"person": later.agent, "said": "feeling"}, earlier, later)
+            else:
+                people = sorted((earlier.agent, later.agent))
+                yield SharedGround(Relation.PEOPLE, False, {"people": people}, earlier, later)
         if kinds == ("duration", "duration") and earlier.action in LASTING and later.action in LASTING:
             yield SharedGround(Relation.QUANTITY, True, {"quantity": "duration"}, earlier, later)
 
@@ -152,9 +194,17 @@ class ChainPair:
         for method in catalogue().values():
             if method.relation != shared.relation or method.case == ("different" if shared.same else "same"):
                 continue
-            for question in self.pool:
-                if question.kind in method.kinds and shared.asks(question) and not self.problems(question, x, y):
-                    yield method, question
+            for kind in method.kinds:
+                for question in self._by_kind.get(kind, ()):
+                    if self.asks(shared, question) and not self.problems(question, x, y):
+                        yield method, question
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Question]]:
+        found: dict[str, list[Question]] = {}
+        for question in self.pool:
+            found.setdefault(question.kind, []).append(question)
+        return found
 
     def problems(self, question: Question, x: int, y: int) -> list[str]:
         """Reasons why a question cannot replace the later turn on a path; empty if it can."""
@@ -170,7 +220,12 @@ class ChainPair:
         found += [
             f"it tells what {turn.question!r} asks for"
             for turn in following
-            if not is_news(_as_asked(turn, self._orders, self.boundary), told)
+            if not are_news(
+                frozenset((str(kind), str(subject)) for kind, subject in turn.extra.get(ASKS, ())),
+                told,
+                kind=str(turn.extra.get("kind")),
+                key=str(turn.extra.get("answer_key")),
+            )
         ]
         earlier = {event for turn in self.before.turns[: x + 1] for event in self.events_of(turn)}
         if question.kind in ("linked_use",) and set(question.evidence) <= earlier:
@@ -181,59 +236,53 @@ class ChainPair:
         return found
 
     def _spoken(self, question: Question) -> set[str]:
-        """What *it* or *that* may mean in the next turn."""
+        """What *it* or *that*, *he* or *she* may mean in the next turn."""
+        own = story_of(question, self.story)
         event = question.focus_event
-        return {
-            name
-            for name in (question.focus_object, None if event is None else self.name_of(self.story.events[event]))
-            if name is not None
-        }
+        named = (
+            question.focus_object,
+            question.focus_person,
+            None if event is None else self.name_of(own.events[event]),
+        )
+        return {name for name in named if name is not None}
 
     def _told(self, question: Question) -> frozenset[KnownFact]:
-        """Facts about the later clip that the question and its answer tell, with that clip's event numbers."""
-        own = tuple(
-            replace(event, order=event.order - self.boundary)
-            for event in question.evidence
-            if event.order >= self.boundary
-        )
+        """Facts about the later clip that the question and its answer tell, with events by name."""
+        own = tuple(event for event in question.evidence if self.is_later(event))
         told = set(known_facts(replace(question, evidence=own, focus_event=None)))
-        name = str(question.params.get("object", ""))
+        by = "" if question.person is None else f" by {question.person}"
+        name = f"{question.params.get('object', '')}"
         if question.kind == "linked_trajectory":
-            told |= {("put", name)}
+            told |= {("put", f"{name}{by}")}
         if question.kind == "linked_state":
-            told |= {("state", name), ("closes", name)}
-        if question.kind == "linked_posture":
-            told |= {("posture", str(own[-1].order))}
+            told |= {("state", name), ("closes", f"{name}{by}")}
         if question.kind == "linked_rooms":
             told |= {("in", room) for room in question.key.split("|")}
         if question.kind == "linked_source":
-            told |= {("from", question.focus_object or "")}
-        if question.kind in ("linked_return", "linked_place"):
-            later = self.story.events[int(question.params["event"])]
-            told |= {("in", class_of(later.from_room or "")), ("room", str(later.order - self.boundary))}
+            told |= {("from", f"{question.focus_object}{by}")}
         if question.kind == "linked_moved":
             told |= {("back", thing) for thing in question.key.split("|")}
         if question.kind == "linked_often":
-            told |= {("times", str(question.params["signature"]))}
-        return frozenset(told)
+            told |= {("times", f"{question.params['signature']}{by}")}
+        found = set(named_facts(told, self.story))
+        if question.kind in ("linked_return", "linked_place", "linked_posture"):
+            later = story_of(question, self.story).events[int(question.params["event"])]
+            found |= {("in", class_of(later.from_room or "")), ("room", self.name_of(later))}
+            found |= {("posture", self.name_of(later))} if question.kind == "linked_posture" else set()
+        return frozenset(found)
+
+
+def people_in(question: Question) -> set[str]:
+    """Everybody whom a question and its answer are about."""
+    agents = {event.agent for event in question.evidence}
+    others = {name for event in question.evidence for name in (event.main, *event.targets)}
+    named = {question.subject, question.focus_person, question.key, question.params.get("object")}
+    return {str(name) for name in agents | others | named if name is not None and is_person(str(name))}
 
 
 def _objects(turn: Turn) -> Sequence[str]:
     names: Sequence[str] = turn.extra.get(SHOWS, {}).get("objects", ())
     return names
-
-
-def _as_asked(turn: Turn, orders: dict[str, int], boundary: int) -> Question:
-    """The question behind a turn of a chain, as far as the turn's `extra` records it."""
-    spoken = [orders[name] - boundary for name in turn.extra.get(SPEAKS_OF, ()) if name in orders]
-    return Question(
-        kind=str(turn.extra.get("kind")),
-        key=str(turn.extra.get("answer_key")),
-        answer_type=turn.extra.get("answer_type", "action"),
-        params=turn.extra.get("params", {}),
-        slots={},
-        focus_event=spoken[-1] if spoken else None,
-    )
 
 
 @dataclass(frozen=True)
@@ -330,8 +379,14 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
                 asked.setdefault(method.name, []).append((method, question))
     for found in asked.values():
         method, question = found[draw.randrange(len(found))]
-        said = word_question(question, split=split, draw=draw, first=False)
+        said = word_question(question, split=split, draw=draw, first=question.kind not in linked_forms())
         draft = turn_of(said, pair.story, draw, asked_at_s=pair.part.asked_at_s)
+        if question.kind not in linked_forms():
+            # It is about the later scene alone, so it is put beside what the earlier turn was about.
+            context = _context(pair, linkage, x, split=split, draw=draw)
+            if context is None:
+                continue
+            draft = draft.model_copy(update={"question": phrases.sentence(f"{context} {draft.question}")})
         if own_answer(draft) is not None:
             continue
         labels = draft.labels | {"svbench.relation": (linkage.relation,), "svbench.skill": (method.skill,)}
@@ -345,3 +400,15 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
             coherent=True,
             writer=writer,
         )
+
+
+def _context(pair: ChainPair, linkage: Linkage, x: int, *, split: str, draw: random.Random) -> str | None:
+    """A sentence that tells the event of the earlier turn; None if it is about none."""
+    ground = linkage.extra.get(RESTS_ON, {})
+    events = [e for e in pair.events_of(pair.before.turns[x]) if ground.get("earlier") in (None, pair.name_of(e))]
+    told = [event for event in events if event.action not in DULL]
+    if not told:
+        return None
+    subject, predicate = clause_of(told[-1], pair.story)
+    template = draw.choice(texts_of_split(round_forms()["context"].questions, split))
+    return template.replace("{told}", f"{subject} {predicate}").replace("{who}", subject).replace("{does}", predicate)

@@ -24,7 +24,12 @@ from reeltalk.questions.question import (
 from reeltalk.questions.questions import can_be_done_to
 from reeltalk.schema.record import Json
 
-OF_EVENTS: Final = frozenset({"which_room", "posture", "next_action", "previous_action", "thing_after"})
+OF_EVENTS: Final = frozenset(
+    {
+        "which_room", "posture", "next_action", "previous_action", "thing_after", "daytime_then", "who_beside", "why_act",
+        "effect_of", "who_does",
+    }
+)  # fmt: skip
 """Kinds that name an act by which a false premise can be made."""
 OF_THINGS: Final = {"where_put": ("put", "putIn"), "where_from": ("grab",), "use": ("grab",)}
 """Kinds that name a thing, with the acts that they take for granted."""
@@ -78,7 +83,7 @@ def false_premises(pool: Sequence[Question], story: Story) -> Iterator[FalsePrem
         event = _assumed(question, story)
         if event is None or event.main is None or event.action in DULL:
             continue
-        for act in _altered(event, story, things=question.kind in OF_THINGS):
+        for act in _altered(event, story, question.kind):
             yield _as_question(question, event, act, story)
 
 
@@ -90,20 +95,23 @@ def _assumed(question: Question, story: Story) -> StoryEvent | None:
     return next((e for e in question.evidence if e.action in acts and e.main == question.params["object"]), None)
 
 
-def _altered(event: StoryEvent, story: Story, *, things: bool) -> Iterator[_Act]:
+def _altered(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
+    agents = story.people if kind == "who_does" else (event.agent,)
     told = {(other.agent, act_phrase(other, story, "does")) for other in story.events}
-    for act in _candidates(event, story, things=things):
-        if (act.event.agent, act_phrase(act.event, story, "does", act.words)) not in told:
+    for act in _candidates(event, story, kind):
+        words = act_phrase(act.event, story, "does", act.words)
+        if not any((agent, words) in told for agent in (*agents, act.event.agent)):
             yield act
 
 
-def _candidates(event: StoryEvent, story: Story, *, things: bool) -> Iterator[_Act]:
+def _candidates(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
     name = event.main
     assert name is not None
-    if story.names and event.agent is not None:
+    by = story.names and kind != "who_does"
+    if by and event.agent is not None:
         for person in story.people:
             if person not in (event.agent, event.main, *event.targets):
-                yield _act(replace(event, agent=person), story, "agent")
+                yield _act(replace(event, agent=person), "agent", by=True)
     own = attribute_of(story.attributes.get(name, ()), "colour")
     colours = {attribute_of(story.attributes.get(other, ()), "colour") for other in _of_class(name, story)}
     # Furniture is known at sight; what is carried could have a twin.
@@ -113,31 +121,35 @@ def _candidates(event: StoryEvent, story: Story, *, things: bool) -> Iterator[_A
                 words = {name: f"the {colour} {plain_name(name)}"}
                 params: dict[str, Json] = {"class": class_of(name), "colour": f"colour_{colour}"}
                 yield _Act(event, words, "look", "premise_look", params, {name: f"the {own} {plain_name(name)}"})
-    if things:
+    if kind in OF_THINGS:
         return
     for other in objects_of(story):
         carried = event.action in PLACINGS and can_be_done_to("grab", other)
         if class_of(other) != class_of(name) and (carried or can_be_done_to(event.action, other)):
-            yield _act(replace(event, main=other), story, "object")
+            yield _act(replace(event, main=other), "object", by=bool(by))
     if event.action in PLACINGS and event.targets:
         places = {e.targets[0] for e in story.events if e.action == event.action and e.targets}
         for place in sorted(places):
             if class_of(place) != class_of(event.targets[0]) and place != name:
-                yield _act(replace(event, targets=(place,)), story, "place")
+                yield _act(replace(event, targets=(place,)), "place", by=bool(by))
 
 
 def _of_class(name: str, story: Story) -> list[str]:
     return [other for other in {*story.things, name} if class_of(other) == class_of(name)]
 
 
-def _act(event: StoryEvent, story: Story, sort: str) -> _Act:
+def _act(event: StoryEvent, sort: str, *, by: bool) -> _Act:
     params: dict[str, Json] = {"action": event.action, "object": event.main}
     check = "premise"
     if event.targets:
         params["target"], check = event.targets[0], f"{check}_towards"
-    if story.names:
+    if by:
         params["agent"], check = event.agent, f"{check}_by"
     return _Act(event, {}, sort, check, params)
+
+
+def _same_act(event: StoryEvent, other: StoryEvent) -> bool:
+    return (event.action, event.main, event.targets) == (other.action, other.main, other.targets)
 
 
 def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story) -> FalsePremise:
@@ -146,18 +158,22 @@ def _as_question(question: Question, event: StoryEvent, act: _Act, story: Story)
     }
     if "o" in slots and question.kind in OF_THINGS:
         slots["o"] = act.words.get(event.main or "", slots["o"])
-    who = own = slots.get("who", "the person")
+    own = person_slots(event.agent or story.agent, story)["who"]
+    who = "nobody" if question.kind == "who_does" else own
     if act.sort == "agent" and act.event.agent is not None:
         slots |= person_slots(act.event.agent, story)
         who = slots["who"]
     words = {form: act_phrase(act.event, story, form, act.words) for form in ("do", "does")}
+    # Where somebody else does what is asked about, that is what is shown.
+    shown = next((e for e in story.events if not act.words and _same_act(e, act.event)), event)
+    doer = person_slots(shown.agent or story.agent, story)["who"]
     return FalsePremise(
-        question=replace(question, slots=slots, subject=act.event.agent if story.names else question.subject),
-        event=event,
+        question=replace(question, slots=slots, subject=act.event.agent if question.subject else None),
+        event=shown,
         sort=act.sort,
-        says=f"{who} does not {words['do']}",
-        wrong=f"{who} {words['does']}",
-        instead=f"{own} {act_phrase(event, story, 'does', act.true_words)}",
+        says=f"nobody {words['does']}" if who == "nobody" else f"{who} does not {words['do']}",
+        wrong=f"{'somebody' if who == 'nobody' else who} {words['does']}",
+        instead=f"{doer} {act_phrase(shown, story, 'does', act.true_words)}",
         check=act.check,
         params=act.params,
     )

@@ -416,7 +416,7 @@ def _flagged(results: Iterable[GateResult]) -> set[tuple[str, int]]:
 TELLING: Final = Path(__file__).parent / "own_answers.toml"
 MOST_SHARED: Final = 0.9
 """A question that has at least this share of the answer's content words contains the answer."""
-_CLOSED: Final = frozenset({"yes_no", "order", "comparison", "refusal", "person"})
+_CLOSED: Final = frozenset({"yes_no", "order", "comparison", "refusal", "person", "reply", "daytime"})
 _CHOICES: Final = re.compile(
     r"(?:\w+, )*\w+,? or \w+|(?:\w+、)*\w+还是\w+|\b(?:of|between) .+ and .+, (?:which|what|who)\b"
 )
@@ -501,7 +501,7 @@ def _named(key: AnswerKey, tokens: Sequence[str]) -> Iterator[tuple[str, str]]:
         for act in (*key.values, *key.also):
             if act not in key.about and (words := _act_named(act, tokens)):
                 yield act, words
-    else:
+    elif key.type in _KINDS:
         for name in names_in(tokens, *_KINDS[key.type]):
             meant = _rooms_of(name) if key.type == "room" else name.values
             if meant and meant <= due and name.kind != ("room" if key.type == "object" else ""):
@@ -514,6 +514,8 @@ _KINDS: Final[dict[KeyType, tuple[str, ...]]] = {
     "place": ("noun",),
     "colour": ("noun", "colour"),
     "state": ("state",),
+    "feeling": ("feeling",),
+    "size": ("size",),
 }
 
 

@@ -49,7 +49,16 @@ class TextTurn:
 
     @property
     def answer(self) -> KeyValues:
-        """What is to be learnt. Of two alternatives, whether the right one comes first in the alphabet."""
+        """What is to be learnt. Of two alternatives, whether the right one comes first in the alphabet.
+
+        No name of train occurs in test, so a person is the one who was named last, or before that, or not at all.
+        """
+        if self.key.type == "person" and self.key.among:
+            said = " ".join([*(text for pair in self.history for text in pair), self.question]).lower()
+            people = sorted((*self.key.values, *self.key.among), key=lambda name: -said.rfind(name.lower()))
+            named = [name for name in people if name.lower() in said]
+            right = self.key.values[0]
+            return (str(named.index(right)),) if right in named else ("not named",)
         if self.key.type in ("order", "comparison") and len(self.key.among) == 1 and len(self.key.values) == 1:
             return ("first",) if self.key.values[0] < self.key.among[0] else ("second",)
         return tuple(sorted(self.key.values))

@@ -85,7 +85,7 @@ class Counterfactual:
     """`place`, `state` or `happens`."""
     outcome: str
     """For `place`, `on kitchentable5` or `inside fridge3`; for `state`, a value such as `OFF`; for `happens`, the index
-    of another event, and `no`: `7 no`."""
+    of a later event, and whether it happens all the same: `7 no` or `7 yes`."""
 
 
 @dataclass(frozen=True)

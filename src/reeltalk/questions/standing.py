@@ -28,6 +28,8 @@ MOST_QUESTIONS: Final = 3
 PATTERNS: Final = ("only", "instead", "added", "ended")
 """`only`: one person's events from some time on. `instead`: other events from some time on. `added`: other events too.
 `ended`: one request that is cancelled."""
+PREFERRED: Final = (*PATTERNS, "only", "instead", "only", "instead", "added")
+"""Patterns as often as they are tried first: those with changes need more luck with the events."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def standing_requests(
     known = list(watches(timeline.story))
     if not known:
         return None
-    for pattern in draw.sample(PATTERNS, len(PATTERNS)):
+    for pattern in dict.fromkeys(draw.sample(PREFERRED, len(PREFERRED))):
         for _ in range(TRIES):
             steps = _draw_steps(timeline, known, pattern, draw)
             if steps and _are_sound(steps, timeline):
@@ -82,7 +84,7 @@ def _draw_steps(timeline: Timeline, known: Sequence[Watch], pattern: str, draw: 
     if draw.random() < 0.5 and gaps[0][0] == 0.0:
         cuts[0] = 0.0
     begin_s, change_s, *ends = cuts
-    end_s = ends[0] if ends and draw.random() < 0.7 else None
+    end_s = ends[0] if ends and draw.random() < 0.85 else None
     until_s = timeline.until_s if end_s is None else end_s
 
     def between(watch: Watch, start_s: float, stop_s: float) -> tuple[StoryEvent, ...]:

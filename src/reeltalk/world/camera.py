@@ -155,7 +155,7 @@ class Camera:
             begun_s, shot = shot_at(shots, time_s)
             if begun_s != last:
                 since, last = {}, begun_s
-            for person in self.house.people:
+            for person in (p for p in self.house.people if p.character in steps[0].before.people):
                 if staging.standing(person.character, time_s).room == shot.room:
                     since.setdefault(person.character, time_s)
             if fps is not None:
@@ -178,7 +178,8 @@ class Camera:
         return self._moment(staging, time_s, shot, self._figures(staging, shot, time_s), frozenset())
 
     def _figures(self, staging: Staging, shot: CameraShot, time_s: float) -> tuple[Figure, ...]:
-        figures = [figure_at(staging, person.character, time_s) for person in self.house.people]
+        present = staging.situation(time_s).people
+        figures = [figure_at(staging, p.character, time_s) for p in self.house.people if p.character in present]
         return tuple(sorted((f for f in figures if f.room == shot.room), key=lambda f: f.depth))
 
     def _moment(
@@ -401,7 +402,7 @@ class Camera:
         ]
         bubbles: list[Bubble] = []
         for person, step in moment.talk:
-            key = (person, step.start_s, moment.shot)
+            key = (person, step.start_s, step.command.says, moment.shot)
             if key not in self._bubbles:
                 (x, y), r = heads[person]
                 names = [

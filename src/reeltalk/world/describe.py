@@ -30,8 +30,6 @@ from reeltalk.world.situation import CannotError, ProgramStep
 STAGE: Final = "world describe"
 SAME_TIME_S: Final = 1e-3
 """Tables round to milliseconds."""
-SAME_SCENE_S: Final = 0.11
-"""The last clip ends with the last frame."""
 FILM_AGAIN: Final = "film the videos again with this version"
 
 
@@ -46,6 +44,8 @@ class TimedStep:
     """Index of its scene in the film."""
     number: int = 0
     """Its index in its scene."""
+    seed: str = ""
+    """The seed of its scene."""
 
     @property
     def start_s(self) -> float:
@@ -145,13 +145,15 @@ def filmed_steps(filmed: Benchmark, video: Video) -> list[TimedStep]:
     clips = {clip.id: clip for clip in filmed.read(CLIPS) if clip.video_id == video.id}
     for scene, scene_plan in zip(scenes, planned.scenes, strict=True):
         clip = clips.get(ClipId(scene_plan.clip))
-        if clip is None or clip.interval is None or abs(clip.interval.end_s - scene.end_s) > SAME_SCENE_S:
+        # The last scene ends with the video.
+        end_s = min(scene.end_s, video.duration_s or scene.end_s)
+        if clip is None or clip.interval is None or abs(clip.interval.end_s - end_s) > SAME_TIME_S:
             raise BenchmarkError(
                 f"'{scene_plan.clip}' of video '{video.id}' ends at {scene.end_s:.1f} s now and did not when it was "
                 f"filmed; {FILM_AGAIN}"
             )
     return [
-        TimedStep(step, scene.activity.name, index, number)
+        TimedStep(step, scene.activity.name, index, number, scene.seed)
         for index, scene in enumerate(scenes)
         for number, step in enumerate(scene.steps)
     ]
@@ -212,7 +214,9 @@ def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str,
         for timed in shown
     ]
     begins_s = min(step.start_s for step in steps)
-    return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s)
+    # Nobody can tell what a scene would have led to after a cut to another time.
+    seed = shown[0].seed if len({timed.scene for timed in shown}) == 1 else None
+    return name, scene_graph(house, name, activities()[activity], steps, begins_s=begins_s, seed=seed)
 
 
 def _longest(shown: Sequence[TimedStep]) -> str:

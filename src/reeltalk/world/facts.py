@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from reeltalk.graph.activity import Counterfactual
 from reeltalk.graph.vocabulary import (
     DCTERMS,
     HOME,
@@ -52,7 +53,13 @@ class _Version:
 
 
 def activity_triples(
-    house: House, name: str, category: str, steps: Sequence[ProgramStep], *, begins_s: float | None = None
+    house: House,
+    name: str,
+    category: str,
+    steps: Sequence[ProgramStep],
+    *,
+    begins_s: float | None = None,
+    others: Sequence[Counterfactual] = (),
 ) -> str:
     """The graph as N-Triples, one per line.
 
@@ -62,9 +69,10 @@ def activity_triples(
         category: One of the twelve categories.
         steps: The steps that were carried out, in the order in which they take effect.
         begins_s: The time from which events count their seconds; by default the start of the earliest step.
+        others: What would hold at the end without one of the events.
     """
     begins_s = min(step.start_s for step in steps) if begins_s is None else begins_s
-    return _Graph(house, name, category, steps, begins_s).text()
+    return _Graph(house, name, category, steps, begins_s).text(others)
 
 
 class _Graph:
@@ -75,8 +83,10 @@ class _Graph:
         self._room_of_floor = {floor: room for room, floor in house.floors.items()}
         self.people = tuple(steps[0].before.people)
 
-    def text(self) -> str:
+    def text(self, others: Sequence[Counterfactual]) -> str:
         self._events()
+        for number, other in enumerate(others):
+            self._other(number, other)
         self._objects()
         self._situations()
         return "".join(f"{line}\n" for line in self.lines)
@@ -135,6 +145,13 @@ class _Graph:
             self._add(self._node(f"event{index - 1}"), f"{ONTOLOGY}nextEvent", node)
             previous = self._node(f"home_situation{index - 1}")
             self._add(previous, f"{ONTOLOGY}nextSituation", self._node(f"home_situation{index}"))
+
+    def _other(self, number: int, other: Counterfactual) -> None:
+        node = self._node(f"counterfactual{number}")
+        self._add(node, f"{ONTOLOGY}withoutEvent", self._node(f"event{other.event}"))
+        self._add(node, f"{ONTOLOGY}outcomeOf", self._object(other.name))
+        self._add(node, f"{ONTOLOGY}aspect", _text(other.aspect))
+        self._add(node, f"{ONTOLOGY}outcome", _text(other.outcome))
 
     def _objects(self) -> None:
         for name in self._names():

@@ -40,6 +40,7 @@ from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
 from reeltalk.video.write import Caption, write_video
 from reeltalk.world.activities import Activity, activities, program
 from reeltalk.world.camera import Camera
+from reeltalk.world.counterfactuals import counterfactuals
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.house import House, Split, build_house
 from reeltalk.world.scenes import Scene, camera_steps, play_scene, room_of
@@ -456,6 +457,7 @@ def scene_graph(
     *,
     begins_s: float,
     next_clip: str | None = None,
+    seed: str | None = None,
 ) -> str:
     """The curated graph of steps in a row as N-Quads.
 
@@ -466,8 +468,11 @@ def scene_graph(
         steps: Steps in the order in which they take effect, each in the situation after the one before.
         begins_s: The time in the video from which the graph counts seconds.
         next_clip: Name of the graph that follows.
+        seed: The seed of the scene that the steps belong to, for what would have happened otherwise; None to leave
+            that out.
     """
-    full = activity_triples(house, clip, activity.category, steps, begins_s=begins_s)
+    others = [] if seed is None else counterfactuals(house, steps, seed=seed)
+    full = activity_triples(house, clip, activity.category, steps, begins_s=begins_s, others=others)
     if next_clip is not None:
         node, following = f"<{INSTANCE}{clip.lower()}>", f"<{INSTANCE}{next_clip.lower()}>"
         full += f"{node} <{ONTOLOGY}nextActivity> {following} .\n"

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from typing import Final
 
 COLOURS: Final = {
-    "red": (196, 62, 58),
-    "orange": (222, 134, 58),
-    "yellow": (232, 196, 84),
-    "green": (104, 158, 92),
-    "blue": (74, 118, 186),
-    "purple": (134, 98, 168),
-    "pink": (226, 146, 166),
-    "brown": (134, 94, 62),
-    "white": (240, 238, 232),
-    "grey": (150, 152, 156),
-    "black": (58, 58, 62),
+    "red": (204, 48, 46),
+    "orange": (238, 132, 36),
+    "yellow": (244, 206, 60),
+    "green": (78, 156, 76),
+    "blue": (54, 108, 200),
+    "purple": (134, 76, 176),
+    "pink": (242, 130, 178),
+    "brown": (130, 84, 48),
+    "white": (246, 245, 242),
+    "grey": (148, 150, 154),
+    "black": (42, 42, 46),
 }
 """Names and RGB of colours, as people would name them."""
 
@@ -155,7 +155,7 @@ def top_m(class_name: str) -> float:
 
 Colour = tuple[int, int, int]
 
-WOOD: Final = {"brown": (146, 100, 64), "white": (236, 232, 222), "black": (66, 62, 64)}
+WOOD: Final = {"brown": (138, 90, 52), "white": (244, 242, 236), "black": (50, 48, 52)}
 METAL: Final = (186, 190, 196)
 STEEL: Final = (156, 162, 170)
 DARK: Final = (62, 64, 70)

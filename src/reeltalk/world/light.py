@@ -18,7 +18,7 @@ WARM: Final = (1.0, 0.84, 0.56)
 _DAY: Final = (1.0, 1.0, 1.0)
 _DAY_OFF: Final = (0.74, 0.76, 0.82)
 _EVENING_CEILING: Final = (0.97, 0.93, 0.84)
-_EVENING_LAMP: Final = (0.6, 0.58, 0.64)
+_EVENING_LAMP: Final = (0.73, 0.7, 0.71)
 _EVENING_OFF: Final = (0.42, 0.45, 0.6)
 
 Lamp = tuple[float, float, float]
@@ -73,7 +73,7 @@ def light_factors(
         fall = 1 - 0.14 * ((x[None] - 3.2) / 3.2) ** 2 - 0.05 * ((y[:, None] - 2.0) / 2.0) ** 2
         factors *= np.clip(fall, 0.75, 1.0)[:, :, None]
     for lamp_x, lamp_y, strength in lamps:
-        near = np.exp(-(((x[None] - lamp_x) / 2.1) ** 2 + ((y[:, None] - lamp_y) / 1.5) ** 2))
-        share = strength * (0.55 if ceiling or light == "day" else 1.35)
+        near = np.exp(-(((x[None] - lamp_x) / 2.4) ** 2 + ((y[:, None] - lamp_y) / 1.7) ** 2))
+        share = strength * (0.4 if ceiling or light == "day" else 1.0)
         factors += (near * share)[:, :, None] * np.array(WARM, np.float32)
     return np.minimum(factors, np.array([1.06, 1.02, 0.96], np.float32))

@@ -123,15 +123,16 @@ def _cabinet(c: Canvas, x: float, y: float, w: float, h: float, colour: str | No
 def _table(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = wood(colour)
     for leg in (x + 0.07, x + w - 0.15):
-        _leg(c, leg, y, 0.08, h - 0.05, shade(body, -0.22))
+        _leg(c, leg, y, 0.08, h - 0.05, shade(body, -0.1))
     if c.manner.form == "round":
         c.rounded(x + 0.06, y + h - 0.17, w - 0.12, 0.1, 0.03, shade(body, -0.14))
         c.rounded(x - 0.02, y + h - 0.09, w + 0.04, 0.09, 0.045, body, outline=shade(body, -0.28))
     else:
         c.rounded(x, y + h - 0.09, w, 0.09, 0.01, body, outline=shade(body, -0.28))
     if "DIRTY" in values:
-        for place in (0.3, 0.55, 0.7):
-            c.ellipse(x + w * place, y + h, 0.05, 0.015, (120, 92, 60))
+        for place, wide in ((0.22, 0.1), (0.52, 0.14), (0.74, 0.08)):
+            c.ellipse(x + w * place, y + h - 0.03, wide, 0.032, (92, 66, 40))
+            c.ellipse(x + w * place + wide * 0.5, y + h - 0.075, 0.022, 0.045, (92, 66, 40))
 
 
 def _garbage(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -150,7 +151,7 @@ def _microwave(c: Canvas, x: float, y: float, w: float, h: float, colour: str | 
     inside = (255, 214, 120) if "ON" in values else (44, 46, 52)
     if "OPEN" in values:
         inside = (214, 214, 208)
-    c.rounded(x + 0.04, y + 0.05, w - 0.2, h - 0.1, 0.02, inside)
+    c.rounded(x + 0.05, y + 0.07, w - 0.23, h - 0.14, 0.02, inside)
     if "OPEN" in values:
         c.polygon([(x, y), (x - 0.2, y - 0.05), (x - 0.2, y + h - 0.05), (x, y + h)], shade(body, -0.2))
     for n in (0.08, 0.16, 0.24):
@@ -166,15 +167,16 @@ def _toaster(c: Canvas, x: float, y: float, w: float, h: float, colour: str | No
 
 def _coffee(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
-    c.rounded(x, y, w, 0.08, 0.02, body)
-    c.rectangle(x + w - 0.12, y, 0.12, h, shade(body, -0.1))
-    c.rounded(x, y + h - 0.13, w, 0.13, 0.03, body, outline=shade(body, -0.3))
+    line = shade(body, -0.35)
+    c.rectangle(x + w * 0.55, y, w * 0.45, h, shade(body, -0.06), outline=line)
+    c.rounded(x, y, w, 0.07, 0.02, body, outline=line)
+    c.rounded(x, y + h - 0.16, w, 0.16, 0.03, body, outline=line)
     c.polygon(
-        [(x + 0.03, y + 0.09), (x + 0.19, y + 0.09), (x + 0.17, y + 0.24), (x + 0.05, y + 0.24)], GLASS, outline=STEEL
+        [(x + 0.02, y + 0.08), (x + 0.16, y + 0.08), (x + 0.14, y + 0.21), (x + 0.04, y + 0.21)], GLASS, outline=STEEL
     )
     if "ON" in values:
-        c.rectangle(x + 0.05, y + 0.1, 0.12, 0.08, (96, 60, 36))
-        c.disc(x + w - 0.06, y + h - 0.07, 0.025, (250, 90, 60))
+        c.rectangle(x + 0.035, y + 0.09, 0.11, 0.07, (96, 60, 36))
+        c.disc(x + w - 0.06, y + h - 0.08, 0.028, (255, 220, 90))
 
 
 KITCHEN: Final[dict[str, Painter]] = {
@@ -208,15 +210,9 @@ def _chair(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None
             outline=shade(body, -0.3),
         )
     else:
-        c.rounded(
-            x - 0.01,
-            y + 0.6,
-            0.12,
-            h - 0.6,
-            0.06 if c.manner.form == "round" else 0.02,
-            body,
-            outline=shade(body, -0.3),
-        )
+        c.rectangle(x + 0.02, y + 0.46, 0.06, h - 0.5, shade(body, -0.15))
+        radius = 0.06 if c.manner.form == "round" else 0.02
+        c.rounded(x - 0.01, y + 0.6, 0.12, h - 0.6, radius, body, outline=shade(body, -0.3))
     c.rounded(x, y + 0.42, w, 0.09, 0.03, body, outline=shade(body, -0.3))
 
 
@@ -243,7 +239,10 @@ def _tv_stand(c: Canvas, x: float, y: float, w: float, h: float, colour: str | N
     body = wood(colour)
     c.rounded(x, y + 0.06, w, h - 0.06, 0.03, body, outline=shade(body, -0.3))
     for n in range(2):
-        c.rectangle(x + 0.06 + n * w / 2, y + 0.12, w / 2 - 0.12, h - 0.24, shade(body, -0.25))
+        c.rectangle(
+            x + 0.06 + n * w / 2, y + 0.14, w / 2 - 0.12, h - 0.26, shade(body, -0.08), outline=shade(body, -0.3)
+        )
+        _handle(c, x + w * (0.42 if n == 0 else 0.58), y + h * 0.55, size=0.024)
     for leg in (x + 0.1, x + w - 0.16):
         c.rectangle(leg, y, 0.06, 0.07, shade(body, -0.4))
 
@@ -270,12 +269,12 @@ def _bookshelf(c: Canvas, x: float, y: float, w: float, h: float, colour: str | 
     spines = ((178, 76, 66), (84, 122, 164), (108, 148, 96), (214, 178, 92), (136, 104, 150), (214, 208, 196))
     for shelf, base in enumerate((0.08, 0.62, 1.18, 1.62)):
         top = (0.62, 1.14, 1.58, h - 0.06)[shelf]
-        c.rectangle(x + 0.06, y + base, w - 0.12, top - base - 0.03, shade(body, -0.45))
+        c.rectangle(x + 0.08, y + base, w - 0.16, top - base - 0.05, shade(body, -0.08))
         if shelf == 2:
             # The board on which objects are put.
             continue
-        place, n = x + 0.08, shelf * 5
-        while place < x + w - (0.3 if shelf % 2 else 0.16):
+        place, n = x + 0.1, shelf * 5
+        while place < x + w - (0.42 if shelf % 2 else 0.3):
             thick = 0.05 + 0.018 * ((n * 7) % 4)
             c.rectangle(place, y + base, thick - 0.008, (0.32, 0.36, 0.0, 0.26)[shelf] + 0.02 * (n % 3), spines[n % 6])
             place, n = place + thick, n + 1
@@ -334,14 +333,15 @@ def _bed(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, 
     c.rounded(x + w - 0.08, y, 0.12, 0.66, 0.05, frame, outline=shade(frame, -0.3))
     c.rectangle(x + 0.06, y + 0.14, w - 0.12, 0.18, shade(frame, -0.1))
     c.rounded(x + 0.08, y + 0.3, w - 0.16, 0.2, 0.06, PORCELAIN)
-    c.rounded(x + 0.72, y + 0.22, w - 0.8, 0.32, 0.08, body, outline=shade(body, -0.25))
+    c.rounded(x + 0.56, y + 0.16, w - 0.64, 0.4, 0.08, body, outline=shade(body, -0.25))
+    c.line([(x + 0.6, y + 0.44), (x + w - 0.14, y + 0.44)], shade(body, -0.14), 0.014)
 
 
 def _nightstand(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = wood(colour)
     c.rounded(x, y + 0.06, w, h - 0.06, 0.06 if c.manner.form == "round" else 0.02, body, outline=shade(body, -0.3))
     for level in (0.14, 0.34):
-        c.rectangle(x + 0.05, y + level, w - 0.1, 0.16, shade(body, -0.12), outline=shade(body, -0.3))
+        c.rectangle(x + 0.05, y + level, w - 0.1, 0.16, shade(body, -0.05), outline=shade(body, -0.25))
         _handle(c, x + w / 2, y + level + 0.08, size=0.024)
     for leg in (x + 0.05, x + w - 0.1):
         c.rectangle(leg, y, 0.05, 0.07, shade(body, -0.4))

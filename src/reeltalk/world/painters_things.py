@@ -14,7 +14,7 @@ Painter = Callable[[Canvas, float, float, float, float, str | None, frozenset[st
 def _carton(c: Canvas, x: float, y: float, w: float, h: float, body: Colour, label: Colour) -> None:
     c.rectangle(x, y, w, h - 0.08, body, outline=shade(body, -0.3))
     c.polygon([(x, y + h - 0.08), (x + w, y + h - 0.08), (x + w * 0.7, y + h), (x + w * 0.3, y + h)], shade(body, -0.1))
-    c.rectangle(x, y + 0.06, w, h * 0.32, label)
+    c.rectangle(x, y + 0.06, w, h * 0.26, label)
 
 
 def _milk(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -170,8 +170,9 @@ def _book(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None,
 def _magazine(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
     c.polygon([(x, y), (x + w, y), (x + w - 0.03, y + h), (x + 0.03, y + h)], body, outline=shade(body, -0.4))
-    c.rectangle(x + 0.07, y + h * 0.62, w - 0.14, 0.05, (70, 70, 76))
-    c.rectangle(x + 0.07, y + 0.05, w - 0.14, h * 0.4, (150, 190, 214))
+    c.rectangle(x + 0.06, y + h * 0.72, w - 0.12, 0.04, (70, 70, 76))
+    c.rectangle(x + w * 0.5, y + 0.04, w * 0.36, h * 0.38, (150, 190, 214))
+    c.line([(x + 0.05, y + h * 0.4), (x + w * 0.42, y + h * 0.4)], shade(body, -0.3), 0.014)
 
 
 def _remote(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -258,8 +259,8 @@ def _towel(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None
 
 def _toothbrush(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
-    c.limb([(x + w * 0.4, y), (x + w * 0.5, y + h)], body, 0.035)
-    c.rectangle(x + w * 0.55, y + h - 0.09, 0.045, 0.09, PORCELAIN, outline=METAL)
+    c.limb([(x + w * 0.36, y + 0.02), (x + w * 0.5, y + h - 0.02)], body, 0.05, outline=shade(body, -0.3))
+    c.rectangle(x + w * 0.62, y + h - 0.08, 0.04, 0.075, PORCELAIN)
 
 
 def _toothpaste(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -376,7 +377,7 @@ def _bottle(c: Canvas, x: float, y: float, w: float, h: float, colour: str | Non
         body,
         outline=shade(body, -0.35),
     )  # fmt: skip
-    c.rectangle(x + w * 0.02, y + h * 0.18, w * 0.96, h * 0.2, PORCELAIN)
+    c.rectangle(x + w * 0.02, y + h * 0.2, w * 0.96, h * 0.14, PORCELAIN)
     c.rectangle(x + w * 0.32, y + h * 0.92, w * 0.36, h * 0.08, (176, 140, 96))
 
 
@@ -428,7 +429,7 @@ def _gift_box(c: Canvas, x: float, y: float, w: float, h: float, colour: str | N
     line, band = shade(body, -0.35), (250, 232, 170) if colour != "yellow" else (206, 60, 70)
     high = h * 0.66
     c.rectangle(x + 0.02, y, w - 0.04, high, body, outline=line)
-    c.rectangle(x + w * 0.42, y, w * 0.16, high, band)
+    c.rectangle(x + w * 0.45, y, w * 0.1, high, band)
     if "OPEN" in values:
         c.rectangle(x + 0.04, y + high - 0.05, w - 0.08, 0.05, shade(body, -0.55))
         c.polygon(
@@ -443,7 +444,7 @@ def _gift_box(c: Canvas, x: float, y: float, w: float, h: float, colour: str | N
         )
         return
     c.rectangle(x, y + high - 0.07, w, 0.08, shade(body, 0.1), outline=line)
-    c.rectangle(x + w * 0.42, y + high - 0.07, w * 0.16, 0.08, band)
+    c.rectangle(x + w * 0.45, y + high - 0.07, w * 0.1, 0.08, band)
     for side in (-1, 1):
         c.ellipse(
             x + w / 2 + side * 0.065,
@@ -465,16 +466,11 @@ def _flowers(c: Canvas, x: float, y: float, w: float, h: float, colour: str | No
     for side, up in ((-0.22, 0.3), (0.22, 0.34)):
         c.ellipse(mid + w * side, y + h * up, 0.06, 0.024, LEAF, turn_deg=60 if side > 0 else 120)
     for side, up in ((-0.34, 0.74), (0.34, 0.74), (0.0, 0.88)):
+        c.disc(mid + w * side, y + h * up, 0.074, shade(body, -0.06), outline=shade(body, -0.3))
         for k in range(5):
             a = k * 1.2566
-            c.disc(
-                mid + w * side + 0.036 * math.cos(a),
-                y + h * up + 0.036 * math.sin(a),
-                0.034,
-                body,
-                outline=shade(body, -0.25),
-            )
-        c.disc(mid + w * side, y + h * up, 0.024, (246, 206, 70) if colour != "yellow" else (150, 96, 50))
+            c.disc(mid + w * side + 0.036 * math.cos(a), y + h * up + 0.036 * math.sin(a), 0.034, body)
+        c.disc(mid + w * side, y + h * up, 0.02, (246, 206, 70) if colour != "yellow" else (150, 96, 50))
 
 
 def _vase(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
@@ -505,7 +501,7 @@ def _teddy_bear(c: Canvas, x: float, y: float, w: float, h: float, colour: str |
         c.ellipse(mid + side * w * 0.36, y + h * 0.42, 0.05, 0.08, body, turn_deg=side * 30, outline=line)
         c.disc(mid + side * w * 0.26, y + h * 0.94, 0.048, body, outline=line)
     c.ellipse(mid, y + h * 0.32, w * 0.34, h * 0.32, body, outline=line)
-    c.ellipse(mid, y + h * 0.28, w * 0.2, h * 0.2, light)
+    c.ellipse(mid, y + h * 0.28, w * 0.14, h * 0.15, light)
     c.ellipse(mid, y + h * 0.74, w * 0.36, h * 0.24, body, outline=line)
     c.ellipse(mid, y + h * 0.67, 0.056, 0.042, light)
     for side in (-1, 1):
@@ -583,11 +579,11 @@ def _blanket(c: Canvas, x: float, y: float, w: float, h: float, colour: str | No
 def _broom(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
     mid = x + w / 2
-    c.line([(mid, y + 0.26), (mid, y + h)], (168, 118, 72), 0.04)
+    c.line([(mid, y + 0.26), (mid, y + h)], shade(body, -0.12), 0.04)
     c.polygon([(x, y), (x + w, y), (x + w * 0.7, y + 0.3), (x + w * 0.3, y + 0.3)], body, outline=shade(body, -0.35))
     for n in (0.3, 0.5, 0.7):
         c.line([(x + w * n, y + 0.02), (x + w * (0.5 + (n - 0.5) * 0.5), y + 0.24)], shade(body, -0.25), 0.014)
-    c.rectangle(x + w * 0.3, y + 0.24, w * 0.4, 0.05, (150, 60, 54))
+    c.rectangle(x + w * 0.3, y + 0.24, w * 0.4, 0.05, shade(body, -0.35))
 
 
 def _doorbell(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:

@@ -87,8 +87,9 @@ def _scene_views(
             # A scene begins where somebody begins to act.
             first = min(steps, key=lambda step: step.start_s)
             room = _room_at_start(first, want.room)
-            if room != want.room:
-                since_s = _cut_s(begin_s, staging, step, want)
+            cut_s = _cut_s(begin_s, staging, step, want)
+            if room != want.room and cut_s - begin_s >= SHOT_S / 2:
+                since_s = cut_s
                 cuts.append((begin_s, whole_room(house, room)))
             run = [want]
         elif want.room != run[-1].room:

@@ -101,3 +101,14 @@ def test_a_kind_is_a_gate_result_and_a_row_of_the_card() -> None:
     assert "| given | 20 | 20 |" in card
     assert "| no |" in card
     assert text_bias_card([]) == []
+
+
+def test_a_person_is_learnt_by_when_the_name_was_said() -> None:
+    def asked(right: str, other: str) -> TextTurn:
+        key = AnswerKey(type="person", values=(right,), among=(other,))
+        return TextTurn("who", "v", "Who takes it?", (), (("What does Anna do?", "She waves to Tom."),), key)
+
+    assert asked("Tom", "Anna").answer == asked("Tom", "Eve").answer == ("0",)
+    assert asked("Anna", "Tom").answer == ("1",)
+    assert asked("Eve", "Tom").answer == ("not named",)
+    assert asked("Anna", "Tom").accepts(("1",))
