@@ -29,7 +29,7 @@ SOME: Final = 200
 """Facts that are compared by default."""
 
 
-class Disagreement(NamedTuple):
+class ContradictedFact(NamedTuple):
     """A fact of a graph that the pictures or the talk contradict."""
 
     video_id: str
@@ -38,15 +38,15 @@ class Disagreement(NamedTuple):
     found: str
 
 
-class Agreement(NamedTuple):
+class ComparedFacts(NamedTuple):
     """The result of a comparison."""
 
     compared: Counter[str]
     """Number of facts by kind: `actor`, `thing`, `held`, `talk`, `people`."""
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[ContradictedFact, ...]
 
 
-def compare_facts(filmed: Benchmark, *, facts: int = SOME, seed: int = 7) -> Agreement:
+def compare_facts(filmed: Benchmark, *, facts: int = SOME, seed: int = 7) -> ComparedFacts:
     """Compares a sample of facts of the graphs of a filmed benchmark with its known boxes and its talk.
 
     Whoever acts, and the thing that they handle, is in the picture; a thing is near whoever holds it; what is said is
@@ -73,14 +73,14 @@ def compare_facts(filmed: Benchmark, *, facts: int = SOME, seed: int = 7) -> Agr
         pool += [(video, story, event) for event in story.events]
     chosen = random.Random(f"agreement {seed}").sample(pool, min(facts, len(pool)))
     compared: Counter[str] = Counter()
-    found: list[Disagreement] = []
+    found: list[ContradictedFact] = []
     for video, story, event in chosen:
         for kind, fact, problem in _facts(story, event, boxes.get(video.id, {}), talk.get(video.id, [])):
             compared[kind] += 1
             if problem is not None:
                 assert event.interval is not None
-                found.append(Disagreement(video.id, event.interval.start_s, fact, problem))
-    return Agreement(compared, tuple(found))
+                found.append(ContradictedFact(video.id, event.interval.start_s, fact, problem))
+    return ComparedFacts(compared, tuple(found))
 
 
 def _facts(
