@@ -130,7 +130,7 @@ class Camera:
         self._squares = max(1, round(self.style.pixels * width_px / 640))
         self._noise = noise
         self._painted: dict[object, _Scenery] = {}
-        self._stencilled: tuple[_Scenery | None, NDArray[np.int16]] = (None, np.zeros((0, 0), np.int16))
+        self._stencilled: tuple[object, object, NDArray[np.int16]] | None = None
         self._still: tuple[_Scenery, Sequence[object], Picture] | None = None
         self._looks: Sequence[object] = ()
         self._bubbles: dict[object, Bubble] = {}
@@ -290,12 +290,15 @@ class Camera:
         )
         return int(moment.time_s * 5) % 4 if moves else 0
 
+    def _scenery_key(self, moment: FramePlan) -> object:
+        """What decides how the things of a view are drawn."""
+        hidden = frozenset(name for name, _ in moment.falling)
+        situation = moment.situation
+        return id(situation.things), in_use(situation), moment.shot, self._phase(moment), hidden
+
     def _scenery(self, moment: FramePlan) -> "_Scenery":
         """The things of a view, painted once and kept until something changes."""
-        phase = self._phase(moment)
-        hidden = frozenset(name for name, _ in moment.falling)
-        things = moment.situation.things
-        key = (id(things), in_use(moment.situation), moment.shot, phase, hidden)
+        things, phase, key = moment.situation.things, self._phase(moment), self._scenery_key(moment)
         if key not in self._painted:
             if len(self._painted) >= 8:
                 self._painted.clear()
@@ -490,14 +493,14 @@ class Camera:
             bottom=moment.shot.bottom_m,
             manner=self.style.manner,
         )
-        scenery = self._scenery(moment)
-        if self._stencilled[0] is not scenery:
+        key = self._scenery_key(moment)
+        if self._stencilled is None or self._stencilled[0] != key:
             stencil.phase = self._phase(moment)
             for layer in ("wall", "back", "floor", "seat"):
                 self._layer(stencil, moment, layer, numbers)
-            self._stencilled = (scenery, stencil.numbers.copy())
+            self._stencilled = (key, moment.situation.things, stencil.numbers.copy())
         else:
-            stencil.numbers[:] = self._stencilled[1]
+            stencil.numbers[:] = self._stencilled[2]
         for figure in moment.figures:
             self._draw_figure(stencil, moment, figure, numbers)
         self._draw_falling(stencil, moment, numbers)
@@ -525,7 +528,8 @@ class _Scenery:
 
     def __init__(self, things: object, behind: Picture, whole: Picture) -> None:
         self.things, self.behind = things, behind
-        covered = np.any(whole != behind, axis=2)
+        change = cv2.absdiff(whole, behind)
+        covered = (change[..., 0] | change[..., 1] | change[..., 2]) > 0
         rows, columns = np.flatnonzero(covered.any(axis=1)), np.flatnonzero(covered.any(axis=0))
         self._part = (
             (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)) if len(rows) else (slice(0), slice(0))
