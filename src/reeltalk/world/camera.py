@@ -394,19 +394,23 @@ class Camera:
     def _write(self, pixels: Picture, moment: FramePlan) -> None:
         for bubble in self._bubbles_of(moment):
             draw_bubble(pixels, bubble)
-        for figure in moment.figures:
-            if figure.person.character in moment.named:
-                box = tag_box(figure.person.name, *self._above(figure, moment.shot), self.width_px)
-                draw_tag(pixels, figure.person.name, box, named(figure.person.shirt))
+        for figure, box in self._tags(moment):
+            draw_tag(pixels, figure.person.name, box, named(figure.person.shirt))
 
     def _pixel(self, point: Point, shot: CameraShot) -> Point:
         scale = self.width_px / shot.width_m
         return (point[0] - shot.left_m) * scale, self.height_px - (point[1] - shot.bottom_m) * scale
 
-    def _above(self, figure: Figure, shot: CameraShot) -> tuple[int, int]:
-        x, y = head_of(figure)
-        px, py = self._pixel((x, y + 0.33 * figure.person.height), shot)
-        return round(px), round(py)
+    def _tags(self, moment: FramePlan) -> list[tuple[Figure, tuple[int, int, int, int]]]:
+        """The people above whose heads their names stand, and the boxes of the names."""
+        found = []
+        for figure in moment.figures:
+            x, y = head_of(figure)
+            left, top = self._pixel((x, y + 0.33 * figure.person.height), moment.shot)
+            # Of some people only a hand is in a near view.
+            if figure.person.character in moment.named and 0 <= left < self.width_px:
+                found.append((figure, tag_box(figure.person.name, round(left), round(top), self.width_px)))
+        return found
 
     def _bubbles_of(self, moment: FramePlan) -> list[Bubble]:
         """The bubbles of a frame. A bubble stays where it is as long as its words are shown in a view."""
@@ -426,11 +430,7 @@ class Camera:
             key = (person, step.start_s, step.command.says, moment.shot)
             if key not in self._bubbles:
                 (x, y), r = heads[person]
-                names = [
-                    tag_box(f.person.name, *self._above(f, moment.shot), self.width_px)
-                    for f in moment.figures
-                    if f.person.character in moment.named
-                ]
+                names = [box for _, box in self._tags(moment)]
                 taken = [*faces, *names, *(b.box for b in bubbles)]
                 self._bubbles[key] = place_bubble(
                     step.command.says or "", (x, y), r, taken, self.width_px, self.height_px
@@ -505,11 +505,8 @@ class Camera:
             self._draw_figure(stencil, moment, figure, numbers)
         self._draw_falling(stencil, moment, numbers)
         self._layer(stencil, moment, "front", numbers)
-        for figure in moment.figures:
-            if figure.person.character in moment.named:
-                x, y = self._above(figure, moment.shot)
-                left, top, right, bottom = tag_box(figure.person.name, x, y, self.width_px)
-                stencil.numbers[top:bottom, left:right] = 0
+        for _, (left, top, right, bottom) in self._tags(moment):
+            stencil.numbers[top:bottom, left:right] = 0
         for bubble in self._bubbles_of(moment):
             stencil_bubble(stencil.numbers, bubble)
         return numbers, stencil
