@@ -388,6 +388,9 @@ class Camera:
             if self.style.texture is not None:
                 grain = texture(self.style.texture, self.width_px, self.height_px)
                 light = np.repeat(grain, 3, axis=2) if light is None else light * grain
+            if light is not None:
+                # The last digits may differ between processors.
+                light = np.round(light * 256) / np.float32(256)
             self._factors = (key, light)
         return self._factors[1]
 
