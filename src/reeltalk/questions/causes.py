@@ -244,7 +244,7 @@ def feasible(story: Story, draw: random.Random) -> Iterator[Question]:
     for event in story.events:
         name = event.main
         found = story.support_before(event, name) if name is not None and event.action in GRABS else None
-        if name is None or found is None or grabs[name] != 1 or {class_of(found[0])} & UNTOLD_PLACES:
+        if name is None or found is None or grabs[name] != 1 or class_of(found[0]) in {*UNTOLD_PLACES, class_of(name)}:
             continue
         opened = [e for e in story.events[: event.order] if e.action == "open" and e.main == found[0]]
         made = Question(
