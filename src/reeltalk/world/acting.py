@@ -431,7 +431,9 @@ class _Scene:
         for side, name in enumerate((self.state.right, self.state.left)):
             if name is None:
                 pose = pose.with_hand(side, (x + (-0.05 if side == 0 else 0.05), y + 0.12), self.there)
-        return replace(pose, face_deg=pose.face_deg + 14.0 * self.wave * self.there)
+        # They look to one side and to the other.
+        aside = 12.0 if int((self.time_s - self.step.start_s) / 1.4) % 2 else -12.0
+        return replace(pose, face_deg=pose.face_deg + aside)
 
     def _watching(self) -> Pose:
         where = self.step.command.main
