@@ -1,7 +1,7 @@
-"""Needs of users and of people in a video, for rounds in which the assistant brings something up (proactive interaction).
+"""Needs of users and of people in a video, for rounds in which the assistant brings something up.
 
-A need is met by an event or a final state in the graph (`needs.toml`). The user remarks something that shows the need,
-or nothing of interest; the assistant tells the fact, adds what helps, and asks.
+This is proactive interaction. A need is met by an event or a final state in the graph (`needs.toml`). The user remarks
+something that shows the need, or nothing of interest; the assistant tells the fact, adds what helps, and asks.
 """
 
 import tomllib

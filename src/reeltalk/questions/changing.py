@@ -64,6 +64,8 @@ class Stretch:
     start_s: float
     end_s: float
     value: str
+    act: StoryEvent | None = None
+    """What somebody does, if that is the value."""
 
 
 class Timeline:
@@ -155,8 +157,9 @@ def _support(timeline: Timeline, name: str) -> Callable[[int, int], str | None]:
 
 
 def _moved(timeline: Timeline) -> list[str]:
+    """Things that are carried, but for those whose name is a plural."""
     names = {event.main for event in timeline.events if event.action in ("grab", "put", "putIn", "give") and event.main}
-    return sorted(name for name in names if not is_person(name))
+    return sorted(name for name in names if not is_person(name) and not phrases.is_plural(name))
 
 
 def _places(timeline: Timeline) -> Iterator[ChangingFact]:
@@ -285,7 +288,7 @@ def _feelings(timeline: Timeline) -> Iterator[ChangingFact]:
 _MAKERS: Final = (_places, _holders, _people_in_rooms, _rooms, _states, _feelings)
 
 
-def doings(timeline: Timeline, person: str) -> list[tuple[Stretch, StoryEvent]]:
+def doings(timeline: Timeline, person: str) -> list[Stretch]:
     """When it can be asked what a person does: in the second half of long acts."""
     story, found = timeline.story, []
     for event in (story.of(person) if len(story.people) > 1 else story).events:
@@ -293,7 +296,7 @@ def doings(timeline: Timeline, person: str) -> list[tuple[Stretch, StoryEvent]]:
             continue
         start_s, end_s = takes_effect_s(event) + STILL_S, event.interval.end_s - STILL_S
         if start_s < end_s:
-            found.append((Stretch(start_s, end_s, act_phrase(event, timeline.story, "doing")), event))
+            found.append(Stretch(start_s, end_s, act_phrase(event, timeline.story, "doing"), event))
     return found
 
 
@@ -321,11 +324,12 @@ def askings(timeline: Timeline) -> list[Asking]:
         shown = doings(timeline, person)
         answers = {
             one.value: replies(
-                "doing", {**slots, "doing": one.value, "does": act_phrase(event, timeline.story, "does")}
+                "doing", {**slots, "doing": one.value, "does": act_phrase(one.act, timeline.story, "does")}
             )
-            for one, event in shown
+            for one in shown
+            if one.act is not None
         }
-        found.append(Asking("doing", {"person": person}, slots, [one for one, _ in shown], answers))
+        found.append(Asking("doing", {"person": person}, slots, shown, answers))
     return [asking for asking in found if len(asking.answers) > 1]
 
 
@@ -343,10 +347,18 @@ def lasting(timeline: Timeline) -> list[Asking]:
     return found
 
 
+def draw_stretch(asking: Asking, draw: random.Random) -> Stretch:
+    """A time for a question, by its answer: all answers are as likely, however long each of them holds."""
+    value = draw.choice(sorted({stretch.value for stretch in asking.stretches}))
+    return draw.choice([stretch for stretch in asking.stretches if stretch.value == value])
+
+
 def request_of(asking: Asking, stretch: Stretch, at_s: float, text: str) -> UserRequest:
     """A question about a fact at a time, to be answered at once."""
     moment = Moment(interval=Interval(start_s=at_s, end_s=at_s), references=asking.answers[stretch.value])
     fact: dict[str, Json] = {"kind": asking.kind, "value": stretch.value, **asking.params}
+    if stretch.act is not None:
+        fact |= {"action": stretch.act.action, "main": stretch.act.main}
     return UserRequest(at_s=at_s, text=text, act="ask", moments=(moment,), fact=fact)
 
 
@@ -387,7 +399,7 @@ def _name(asking: Asking) -> str:
 def _times(asking: Asking, draw: random.Random) -> list[tuple[float, Stretch]]:
     for _ in range(TRIES):
         count = draw.randint(FEWEST, MOST)
-        picked = [draw.choice(asking.stretches) for _ in range(count)]
+        picked = [draw_stretch(asking, draw) for _ in range(count)]
         times = sorted((round(draw.uniform(one.start_s, one.end_s), 1), one) for one in picked)
         times = [(at_s, one) for at_s, one in times if one.start_s <= at_s <= one.end_s]
         apart = all(later - earlier >= APART_S for (earlier, _), (later, _) in itertools.pairwise(times))

@@ -98,7 +98,13 @@ class StreamChecker:
             passed = length if row["action"] in ("walk", "run") else length / 2
             event = found.setdefault(
                 (row["graph"], int(row["index"])),
-                {**row, "index": int(row["index"]), "at": begin_s + float(row["start"]) + passed, "targets": []},
+                {
+                    **row,
+                    "index": int(row["index"]),
+                    "at": begin_s + float(row["start"]) + passed,
+                    "times": (begin_s + float(row["start"]), begin_s + float(row["start"]) + length),
+                    "targets": [],
+                },
             )
             event["targets"] += [row["target"]] if "target" in row else []
         return sorted(found.values(), key=lambda event: (event["at"], event["index"]))
@@ -139,7 +145,10 @@ class StreamChecker:
         if kind == "colour":
             return "|".join(sorted({row["value"] for row in self._rows(_COLOUR, name=fact["object"])}))
         if kind == "doing":
-            return ""
+            own = [event for event in self.events if event.get("agent") == fact["person"]]
+            now = [event for event in own if event["times"][0] <= at_s <= event["times"][1]]
+            acts = {(event["action"], event.get("main")) for event in now}
+            return str(fact["value"]) if acts == {(fact["action"], fact["main"])} else f"{sorted(map(str, acts))}"
         values = {
             row["value"] for row in self._latest(_VALUES, fact.get("person") or fact["object"], at_s) if "value" in row
         }
@@ -199,7 +208,7 @@ class StreamChecker:
         fact = request.fact
         if request.act == "ask":
             found = self.value(fact, request.at_s)
-            if fact["kind"] != "doing" and found != fact["value"]:
+            if found != fact["value"]:
                 yield f"the answer is {fact['value']!r}, and SPARQL finds {found!r}"
             return
         if request.act == "await":

@@ -18,7 +18,7 @@ from reeltalk.schema.dialogue import AnswerKey, KeyType
 
 AnswerType = Literal[
     "yes_no", "object", "place", "room", "count", "action", "colour", "choice", "seconds", "list", "refusal",
-    "person", "feeling", "utterance",
+    "person", "feeling", "utterance", "comparison",
 ]  # fmt: skip
 DISTRACTORS: Final = 3
 """Number of wrong options next to the right one."""
@@ -425,6 +425,9 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "rooms_count": lambda q, s: _of("count", q),
     "people_count": lambda q, s: _of("count", q),
     "linked_often": lambda q, s: _of("count", q, _signature(q)),
+    "linked_trend": lambda q, s: AnswerKey(
+        type="comparison", values=(q.key,), among=_others(("more", "fewer", "as many"), q.key)
+    ),
     "duration": lambda q, s: _seconds(q, _signature(q)),
     "linked_interval": lambda q, s: _seconds(q, event_key(_known(q, s))),
     "linked_return": lambda q, s: _seconds(q, event_key(_known(q, s))),

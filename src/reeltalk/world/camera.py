@@ -33,7 +33,7 @@ from reeltalk.world.kinds import GLOW, INK, KINDS, named
 from reeltalk.world.light import ceiling_on, lamps_on, light_factors
 from reeltalk.world.painters_rooms import KITCHEN, ROOMS, draw_room
 from reeltalk.world.painters_things import THINGS, Painter
-from reeltalk.world.placing import drawing_order, in_use, place_of
+from reeltalk.world.placing import drawing_order, fitting, in_use, place_of
 from reeltalk.world.shots import CameraShot, View, frame_times, plan_shots, shot_at
 from reeltalk.world.situation import ProgramStep, Situation
 from reeltalk.world.staging import Staging
@@ -49,7 +49,7 @@ NOISE: Final = 1.6
 """Standard deviation of the noise of the camera, in levels of 255."""
 MOVING: Final = frozenset({"HOT", "RINGING"})
 """States of things that look different from one moment to the next."""
-HELD_AT: Final = {"balloon": 0.02, "broom": 0.62, "guitar": 0.4, "flowers": 0.2, "teddybear": 0.5}
+HELD_AT: Final = {"balloon": 0.02, "broom": 0.62, "guitar": 0.5, "flowers": 0.2, "teddybear": 0.5}
 """Where a thing is held, in parts of its height."""
 
 
@@ -132,7 +132,7 @@ class Camera:
         self._painted: dict[object, _Scenery] = {}
         self._stencilled: tuple[_Scenery | None, NDArray[np.int16]] = (None, np.zeros((0, 0), np.int16))
         self._still: tuple[_Scenery, Sequence[object], Picture] | None = None
-        self._looks: list[object] = []
+        self._looks: Sequence[object] = ()
         self._bubbles: dict[object, Bubble] = {}
         self._factors: tuple[object, NDArray[np.float32] | None] = (None, None)
 
@@ -211,6 +211,9 @@ class Camera:
                 if name is None or name not in step.before.things:
                     continue
                 before, after = step.before.things[name], step.after.things[name]
+                if step.command.action == "throw" and name == step.command.main:
+                    yield name, self._flying(staging, step, time_s, 1 - left_s / FALL_S)
+                    continue
                 held = step.before.holder(name) or step.after.holder(name)
                 same = (before.support, before.x_m, before.inside) == (after.support, after.x_m, after.inside)
                 if held or same or shot.room not in (before.room, after.room) or before.inside or after.inside:
@@ -219,6 +222,17 @@ class Camera:
                 share = 1 - left_s / FALL_S
                 # A thing that falls gets faster.
                 yield name, (start[0] + (goal[0] - start[0]) * share, start[1] + (goal[1] - start[1]) * share**2)
+
+    def _flying(self, staging: Staging, step: ProgramStep, time_s: float, share: float) -> Point:
+        """Where something is that is thrown from one person to another."""
+        ends = [
+            head_of(figure_at(staging, name, time_s))
+            for name in filter(None, (step.command.person, *step.command.targets))
+            if name in step.before.people
+        ]
+        (x, y), (goal_x, goal_y) = ends[0], ends[-1]
+        arc = 1.4 * share * (1 - share)
+        return x + (goal_x - x) * share, y + (goal_y - y) * share + arc - 0.4
 
     # Pictures.
 
@@ -233,7 +247,7 @@ class Camera:
     def picture(self, moment: Moment) -> Picture:
         """One frame, (H, W, 3) uint8 RGB."""
         scenery = self._scenery(moment)
-        looks = [_look(figure) for figure in moment.figures]
+        looks = [(_look(figure), moment.falling) for figure in moment.figures]
         # Whoever looks as in the frame before, and is behind all others, is not drawn again.
         same = next((n for n, (one, other) in enumerate(zip(looks, self._looks, strict=False)) if one != other), None)
         self._looks, still = looks, min(len(looks), len(self._looks)) if same is None else same
@@ -315,7 +329,7 @@ class Camera:
             canvas.number = numbers[figure.person.character]
         hands = draw_person(canvas, figure.person, figure.x_m, figure.y_m, figure.pose, figure.face)
         for name, hand in ((figure.state.left, hands[1]), (figure.state.right, hands[0])):
-            if name is None:
+            if name is None or any(name == flying for flying, _ in moment.falling):
                 continue
             if numbers is not None and isinstance(canvas, Stencil):
                 canvas.number = numbers[name]
@@ -335,7 +349,8 @@ class Camera:
     def _paint(self, canvas: Canvas, name: str, x_m: float, y_m: float, situation: Situation) -> None:
         thing = self.house.things[name]
         values = situation.things[name].values
-        paint(canvas, thing.class_name, x_m, y_m, thing.colour, values, size=SIZES[thing.size])
+        size = SIZES[thing.size] * fitting(self.house, situation, name)
+        paint(canvas, thing.class_name, x_m, y_m, thing.colour, values, size=size)
 
     def _layer(self, canvas: Canvas, moment: Moment, layer: str, numbers: dict[str, int] | None = None) -> None:
         situation, room = moment.situation, moment.shot.room

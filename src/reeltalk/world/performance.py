@@ -473,7 +473,8 @@ class _Performance:
             self._react(done)
             self._wake(done, going.end_s)
 
-        self._later(at_s, happen)
+        # Nothing begins before its scene.
+        self._later(max(at_s, round(self.start_s + length_s / 2, 3)), happen)
 
     def _wake(self, done: _Done, t: float) -> None:
         command = done.going.command
