@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final
 
 from reeltalk.construct.graph_chains import KnownFact, VideoPart, are_news, asked_facts, known_facts, named_facts
-from reeltalk.construct.graph_needs import clause_of
+from reeltalk.construct.graph_needs import event_clause
 from reeltalk.construct.leakage import own_answer
 from reeltalk.construct.round_forms import round_forms, texts_of_split
 from reeltalk.graph import phrases
@@ -425,6 +425,6 @@ def _context(pair: ChainPair, linkage: Linkage, x: int, *, split: str, draw: ran
     told = [event for event in events if event.action not in DULL]
     if not told:
         return None
-    subject, predicate = clause_of(told[-1], pair.story)
+    subject, predicate = event_clause(told[-1], pair.story)
     template = draw.choice(texts_of_split(round_forms()["context"].questions, split))
     return template.replace("{told}", f"{subject} {predicate}").replace("{who}", subject).replace("{does}", predicate)
