@@ -38,7 +38,7 @@ from reeltalk.construct.graph_summaries import (
 from reeltalk.construct.knowledge import topics
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import TASK_LABEL
-from reeltalk.construct.round_forms import round_forms, expand_pattern, texts_of_split
+from reeltalk.construct.round_forms import expand_pattern, round_forms, texts_of_split
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.questions.balancing import AnswerBalance
@@ -813,7 +813,8 @@ def _recall(maker: DialogueMaker, sort: str, *, again: bool) -> bool:
 
 def _summary(maker: DialogueMaker, count: int) -> bool:
     """The last round, and only that one, asks for a summary of the conversation."""
-    scene = maker.draw.random() < 0.5
+    # A checklist asks for four facts of the conversation.
+    scene = count > 5 and maker.draw.random() < 0.5
     while len(maker.rounds) < count - 1 - scene:
         if not maker.video():
             return False

@@ -19,10 +19,10 @@ from reeltalk.graph.vocabulary import OPPOSITES, class_of
 from reeltalk.questions.question import (
     STATE_WORDS,
     act_phrase,
+    called_thing,
     event_key,
     object_slots,
     person_slots,
-    called_thing,
 )
 from reeltalk.schema.record import Json
 

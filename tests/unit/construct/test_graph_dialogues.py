@@ -14,7 +14,7 @@ from reeltalk.construct.graph_dialogues import LEAST_DISTANCE, REFERRING_SHARE, 
 from reeltalk.construct.graph_needs import met_needs, needs
 from reeltalk.construct.graph_references import CANDIDATES
 from reeltalk.construct.graph_summaries import Told, compress, important_events
-from reeltalk.construct.round_forms import round_forms, expand_pattern
+from reeltalk.construct.round_forms import expand_pattern, round_forms
 from reeltalk.graph.reading import read_activity
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.schema.dialogue import Checklist, Turn

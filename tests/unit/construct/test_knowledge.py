@@ -3,7 +3,7 @@
 import re
 
 from reeltalk.construct.knowledge import topics
-from reeltalk.construct.round_forms import round_forms, expand_pattern, texts_of_split
+from reeltalk.construct.round_forms import expand_pattern, round_forms, texts_of_split
 from reeltalk.graph.vocabulary import ROOMS, plain_name
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.world.kinds import KINDS
