@@ -184,7 +184,7 @@ TEA = Scene(
         Does(A, "switchOn", "kettle7", at=0.0),
         Does(M, "sit", "sofa12", at=0.5),
         Does(T, "say", "milk10", (A,), at=2.5, says="Would you like some milk, Anna?", act="offer"),
-        Does(A, "say", None, (T,), at=5.0, says="Yes, please.", act="accept"),
+        Does(A, "say", None, (T,), at=5.0, says="Yes, please.", act="accept", cause=2),
         Does(M, "grab", "book8", at=5.5),
         Does(None, "boil", "kettle7", at=7.5, takes=1.0, cause=0),
         Does(T, "open", "fridge11", at=7.5),

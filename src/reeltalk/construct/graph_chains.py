@@ -109,8 +109,8 @@ _ACTION_ANSWERS: Final = frozenset(
 _PARTS_OF_AN_EVENT: Final = frozenset(
     {
         "who_does", "who_takes", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
-        "give_receiver", "give_giver", "give_thing", "towards", "whom", "which_colour", "which_size", "comes_by", "vessel",
-        "fills_with", "meanwhile", "reply",
+        "give_receiver", "give_giver", "give_thing", "towards", "whom", "which_colour", "which_size", "comes_by",
+        "vessel", "fills_with", "meanwhile", "reply",
     }
 )  # fmt: skip
 """Kinds whose answer is a part of the event that is their last evidence."""
@@ -266,9 +266,11 @@ def chain_questions(
     wanted = dict(zip(map(id, pool), balance.weights(pool, story, split), strict=True)) if balance else {}
     pool = [q for q in pool if wanted.get(id(q), 1.0) > 0]
     for length in lengths:
-        found = _Search(pool, split, draw, length, wanted).run()
-        if found is not None:
-            return found
+        # A chain that goes back behind its first question is written only if there is no other.
+        for forward in (True, False):
+            found = _Search(pool, split, draw, length, wanted, forward=forward).run()
+            if found is not None:
+                return found
     return None
 
 
@@ -281,9 +283,16 @@ class _Search:
     """Depth-first search in a seeded order that prefers kinds not yet used."""
 
     def __init__(
-        self, pool: Sequence[Question], split: str, draw: random.Random, length: int, wanted: Mapping[int, float]
+        self,
+        pool: Sequence[Question],
+        split: str,
+        draw: random.Random,
+        length: int,
+        wanted: Mapping[int, float],
+        *,
+        forward: bool,
     ) -> None:
-        self.draw, self.length, self.wanted = draw, length, wanted
+        self.draw, self.length, self.wanted, self.forward = draw, length, wanted, forward
         self.starts = [q for q in pool if fitting_forms(q, split, ref=False) and _names_something(q)]
         self.followers = [q for q in pool if q.anchor is not None and fitting_forms(q, split, ref=True)]
         self.looked_at = 0
@@ -315,6 +324,7 @@ class _Search:
             and not (q.answer_type in CLOSED and any(other.answer_type in CLOSED for other in chain))
             and (q.kind, identity(q)) not in used
             and is_news(q, told)
+            and not (self.forward and _lies_before(q, chain[0]))
         ]
         # Questions about later events come before those about earlier ones.
         now = _starts(chain[-1])
@@ -336,6 +346,13 @@ class _Search:
 
 def _starts(question: Question) -> tuple[int, int]:
     return min(((event.part, event.index) for event in question.evidence), default=(0, 0))
+
+
+def _lies_before(question: Question, first: Question) -> bool:
+    """True if all that shows an answer is over when what shows the first one begins."""
+    ends = [event.interval.end_s for event in question.evidence if event.interval is not None]
+    begins = [event.interval.start_s for event in first.evidence if event.interval is not None]
+    return bool(ends and begins) and max(ends) <= min(begins)
 
 
 def _names_something(question: Question) -> bool:

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from reeltalk.construct.graph_chains import (
@@ -69,7 +70,7 @@ LOCAL: Final = frozenset(
         "puts_back", "closes_again", "thing_after", "tool", "how_clean", "why_walk", "why_room", "duration", "order",
         "who_does", "who_takes", "give_receiver", "give_giver", "give_thing", "meanwhile", "who_beside", "feels_after",
         "why_feels", "makes_feel", "who_says", "says_to", "says_what", "offers_what", "asks_about", "talks_about",
-        "why_says", "reply", "whom", "daytime_then", "which_colour", "which_size", "cause_of", "effect_of", "why_act",
+        "why_says", "reply", "whom", "could_take", "which_colour", "which_size", "cause_of", "effect_of", "why_act",
         "would_happen", "fills_with", "longer",
     }
 )  # fmt: skip
@@ -726,7 +727,7 @@ class DialogueMaker:
             if len(evidence) == 1 and evidence[0].interval is not None:
                 moments.append((evidence[0].interval.start_s, evidence[0].interval.end_s, n))
         moments.sort()
-        pairs = [(a[2], b[2]) for a, b in zip(moments, moments[1:], strict=False) if b[0] >= a[1]]
+        pairs = [(a[2], b[2]) for a, b in pairwise(moments) if b[0] >= a[1]]
         return self.draw.choice(pairs) if pairs else None
 
 

@@ -7,7 +7,7 @@ names everything that it asks about. SPARQL checks each draft.
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -23,7 +23,7 @@ from reeltalk.questions.linked import DULL, POSED, linked_questions
 from reeltalk.questions.question import LASTING, Question, event_key, story_of
 from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import linked_forms, turn_of, word_question
-from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.dialogue import REFERS_TO, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json, derive_id
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalogue
@@ -120,21 +120,23 @@ class ChainPair:
                 return given["room"] == what.get("room")
             if shared.earlier is None or shared.later is None:
                 return False
+            if "action" in given:
+                return given["action"] == shared.what.get("quantity") and question.person in (None, shared.later.agent)
             if "signature" in given:
                 return given["signature"] == event_key(shared.later) and question.person in (None, shared.later.agent)
             names = self._named(question, "other"), self._named(question, "event")
             return names == (self.name_of(shared.earlier), self.name_of(shared.later))
         if "people" in what:
-            return set(what["people"]) == people_in(question)
+            return bool(set(what["people"]) == people_in(question))
         if "person" in what:
-            return question.subject == what["person"]
+            return bool(question.subject == what["person"])
+        about = {name for event in question.evidence for name in (event.main, *event.targets)}
         if shared.relation is Relation.OBJECTS:
-            return what["object"] in (given.get("object"), question.focus_object, question.evidence[0].main)
+            return what["object"] in {given.get("object"), question.focus_object, *about}
         if shared.later is None:
             return False
-        if "event" in given:
-            return self._named(question, "event") == self.name_of(shared.later)
-        return given.get("object") is not None and given["object"] == shared.later.main
+        shown = {self.name_of(event) for event in question.evidence}
+        return self.name_of(shared.later) in shown or given.get("object", "") == shared.later.main
 
     def _named(self, question: Question, param: str) -> str | None:
         """The name of the event in a parameter of a question."""
@@ -161,9 +163,14 @@ class ChainPair:
         told = earlier.action not in DULL and later.action not in DULL
         if told and earlier.action == later.action:
             yield SharedGround(Relation.ACTIONS, True, {"action": later.action}, earlier, later)
+            if earlier.agent == later.agent:
+                yield SharedGround(Relation.QUANTITY, True, {"quantity": later.action}, earlier, later)
+            if earlier.signature == later.signature and earlier.main != later.main:
+                what: dict[str, Json] = {"event": event_key(later), "how": "alike"}
+                yield SharedGround(Relation.EVENTS, True, what, earlier, later)
         if told and earlier.main is not None and earlier.main == later.main:
             if earlier.signature == later.signature:
-                what: dict[str, Json] = {"event": event_key(later), "how": "again"}
+                what = {"event": event_key(later), "how": "again"}
                 yield SharedGround(Relation.EVENTS, True, what, earlier, later)
             else:
                 yield SharedGround(Relation.ACTIONS, False, {"object": later.main}, earlier, later)
@@ -294,7 +301,7 @@ class Links:
     """Number of related pairs of turns by relation for which no method gives a question; they are left out."""
 
 
-def find_links(pair: ChainPair, *, wanted: int, seed: str) -> Links:
+def find_links(pair: ChainPair, *, wanted: int, seed: str, often: Mapping[str, int] | None = None) -> Links:
     """Linkages between two consecutive chains, with relations as varied as possible.
 
     A link is left out if no question for it fits between its neighbours, as SVBench's annotators delete a link that
@@ -304,14 +311,18 @@ def find_links(pair: ChainPair, *, wanted: int, seed: str) -> Links:
         pair: The chains.
         wanted: Most linkages; SVBench asks for six pairs or more.
         seed: Chooses among equally good candidates.
+        often: How often each method has been used so far; linkages for rare ones come first.
     """
-    draw = random.Random(f"link {seed}")
+    draw, often = random.Random(f"link {seed}"), often or {}
+    rarest: dict[tuple[str, int, int], int] = {}
     candidates, left_out = [], set()
     for x in range(len(pair.before.turns)):
         for y in range(len(pair.after.turns)):
             for shared in pair.shared(x, y):
-                if any(pair.asked(shared, x, y)):
+                methods = {method.name for method, _ in pair.asked(shared, x, y)}
+                if methods:
                     candidates.append((shared, x, y))
+                    rarest[repr(shared), x, y] = min(often.get(name, 0) for name in methods)
                 else:
                     left_out.add((shared.relation, x, y))
     left_out -= {(shared.relation, x, y) for shared, x, y in candidates}
@@ -331,10 +342,15 @@ def find_links(pair: ChainPair, *, wanted: int, seed: str) -> Links:
         ]
         if not candidates:
             break
-        # Prefer the least used relations, then grounds not used yet, then turns without linkages.
+        # Prefer rare methods, then the least used relations, grounds not used yet, and turns without linkages.
         shared, x, y = min(
             candidates,
-            key=lambda c: (used[c[0].relation], grounds[repr(_rests_on(pair, c[0]))], sources[c[1]] + targets[c[2]]),
+            key=lambda c: (
+                rarest[repr(c[0]), c[1], c[2]],
+                used[c[0].relation],
+                grounds[repr(_rests_on(pair, c[0]))],
+                sources[c[1]] + targets[c[2]],
+            ),
         )
         used[shared.relation] += 1
         grounds[repr(_rests_on(pair, shared))] += 1

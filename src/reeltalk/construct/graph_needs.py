@@ -1,7 +1,7 @@
-"""Needs of users and of people in a video, for rounds in which the assistant brings something up (proactive interaction).
+"""Needs of users and of people in a video, for rounds in which the assistant brings something up.
 
-A need is met by an event or a final state in the graph (`needs.toml`). The user remarks something that shows the need,
-or nothing of interest; the assistant tells the fact, adds what helps, and asks.
+This is proactive interaction. A need is met by an event or a final state in the graph (`needs.toml`). The user remarks
+something that shows the need, or nothing of interest; the assistant tells the fact, adds what helps, and asks.
 """
 
 import tomllib
@@ -22,7 +22,7 @@ from reeltalk.questions.question import (
     event_key,
     object_slots,
     person_slots,
-    thing_words,
+    called_thing,
 )
 from reeltalk.schema.record import Json
 
@@ -113,7 +113,7 @@ def clause_of(event: StoryEvent, story: Story) -> tuple[str, str]:
     """An event as subject and predicate: `Anna`, `opens the fridge`, or `the kettle`, `boils`."""
     if does_it(event, story):
         return person_slots(event.agent or story.agent, story)["who"], act_phrase(event, story, "does")
-    subject = thing_words(event.main, story) if event.main is not None else "something"
+    subject = called_thing(event.main, story) if event.main is not None else "something"
     return subject, phrases.phrase(event.action, None, (), "does")
 
 
@@ -135,7 +135,7 @@ def _by_state(need: Need, story: Story) -> Iterator[MetNeed]:
             "params": {"object": name, "value": base},
             "answer_key": need.state,
         }
-        says = f"{thing_words(name, story)} {slots['is']} still {STATE_WORDS[need.state]} at the end"
+        says = f"{called_thing(name, story)} {slots['is']} still {STATE_WORDS[need.state]} at the end"
         yield MetNeed(need, says, slots, None, name, (fact,))
 
 

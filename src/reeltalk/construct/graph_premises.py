@@ -1,8 +1,8 @@
 """Questions that take for granted what does not happen in a video (answer refusal).
 
-An act of the video is altered in one part: who does it, to what, or where to. The question keeps the form of its kind, so
-its words do not tell that its premise is false. The answer says what is wrong, and what is shown instead. SPARQL finds
-no event as in the premise.
+An act of the video is altered in one part: who does it, to what, or where to. The question keeps the form of its kind,
+so its words do not tell that its premise is false. The answer says what is wrong, and what is shown instead. SPARQL
+finds no event as in the premise.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ from reeltalk.schema.record import Json
 
 OF_EVENTS: Final = frozenset(
     {
-        "which_room", "posture", "next_action", "previous_action", "thing_after", "daytime_then", "who_beside", "why_act",
-        "effect_of", "who_does",
+        "which_room", "posture", "next_action", "previous_action", "thing_after", "who_beside", "why_act", "effect_of",
+        "who_does",
     }
 )  # fmt: skip
 """Kinds that name an act by which a false premise can be made."""
@@ -96,7 +96,7 @@ def _assumed(question: Question, story: Story) -> StoryEvent | None:
 
 
 def _altered(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
-    agents = story.people if kind == "who_does" else (event.agent,)
+    agents = story.people if kind == "who_does" else ()
     told = {(other.agent, act_phrase(other, story, "does")) for other in story.events}
     for act in _candidates(event, story, kind):
         words = act_phrase(act.event, story, "does", act.words)

@@ -45,7 +45,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.record import ChainId, ClipId, DialogueId, derive_id
-from reeltalk.schema.rewriting import Rewrite
+from reeltalk.schema.rewriting import Rewrite, catalogue
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 
 SIGNATURE = "graph"
@@ -92,6 +92,8 @@ class GraphWriter:
         self._replaced: dict[str, list[GateResult]] = {}
         self._benchmark = benchmark
         self._counts: Counter[Label] = Counter()
+        self._methods: Counter[str] = Counter()
+        """How often each method of rewriting has been used."""
         self._targets: dict[Label, float] = {}
         if settings.balance is not None:
             given = settings.targets
@@ -225,7 +227,8 @@ class GraphWriter:
         pair = self._pair(video, before, after)
         if isinstance(pair, Unwritten):
             return pair
-        found = find_links(pair, wanted=self.settings.pairs, seed=f"{self.settings.seed} {before.id} {after.id}")
+        seed = f"{self.settings.seed} {before.id} {after.id}"
+        found = find_links(pair, wanted=self.settings.pairs, seed=seed, often=self._methods)
         left_out = [
             GateResult(
                 gate="linkage.rewrite",
@@ -260,7 +263,12 @@ class GraphWriter:
         if not made:
             return Unwritten(f"no method for {linkage.relation} that the graphs can carry out")
         random.Random(seed).shuffle(made)
+        # Rare methods come first, and those of the paper before ours.
+        made.sort(
+            key=lambda rewrite: (self._methods[rewrite.method] + 1) * (2 if catalogue()[rewrite.method].ours else 1)
+        )
         kept = made[: self.settings.drafts]
+        self._methods.update(rewrite.method for rewrite in kept)
         _check(pair.part, [rewrite.draft for rewrite in kept], kept[0].id)
         return [rewrite.model_copy(update={"position": n}) for n, rewrite in enumerate(kept)]
 
@@ -401,7 +409,7 @@ class GraphWriter:
 
 
 def _earlier_of(shown: Sequence[int]) -> list[int]:
-    """Those of the activities of two scenes that belong to the earlier: up to the largest gap, or else the first half."""
+    """The activities of two scenes that belong to the earlier: up to the largest gap, or else the first half."""
     if len(shown) < 2:
         return []
     gaps = [after - before for before, after in pairwise(shown)]

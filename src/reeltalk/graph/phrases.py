@@ -6,7 +6,7 @@ from typing import Final
 
 from reeltalk.graph.vocabulary import class_of, plain_name
 
-PLURAL_CLASSES: Final = frozenset({"slippers", "notes", "clothespants", "chips", "crackers", "curtains"})
+PLURAL_CLASSES: Final = frozenset({"slippers", "notes", "clothespants", "chips", "crackers", "curtains", "flowers"})
 """Classes whose name is a plural."""
 
 VERBS: Final = {
@@ -101,6 +101,7 @@ SPECIAL: Final = {
     ("sit", "chair"): "down on {o}",
     ("play", "guitar"): "{o}",
     ("answer", "doorbell"): "the door",
+    ("walk", "floor"): "to the dirty spot",
 }
 """Words after the verb for certain objects."""
 
@@ -287,5 +288,5 @@ def join_list(words: Sequence[str]) -> str:
 def sentence(text: str) -> str:
     """The text with a capital at its start and after each full stop, and without repeated spaces."""
     text = re.sub(r"\s+", " ", text).strip()
-    text = re.sub(r"\s+([?.,!])", r"\1", text)
-    return re.sub(r"(^|[.?!] )([a-z])", lambda match: match[1] + match[2].upper(), text)
+    text = re.sub(r"([.?!]”)\.", r"\1", re.sub(r"\s+([?.,!])", r"\1", text))
+    return re.sub(r"(^|[.?!]”? )([a-z])", lambda match: match[1] + match[2].upper(), text)

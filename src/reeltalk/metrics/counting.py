@@ -223,9 +223,10 @@ def format_counts(found: BenchmarkCounts) -> Iterable[str]:
     if found.relations:
         yield f"linkages that name what both turns share: {found.grounded:,} of {found.relations.total():,}"
     if found.not_offered:
+        skills = ", ".join(found.skills_not_offered)
         yield (
             f"rewriting from graphs: {len(found.not_offered)} of SVBench's {len(published_methods())} methods are not "
-            f"offered, and no question for the skills {', '.join(found.skills_not_offered)}"
+            f"offered{f', and no question for the skills {skills}' if skills else ''}"
         )
     for task in dict.fromkeys(task for task, _ in sorted(found.tasks)):
         kinds = ", ".join(f"{kind} {n:,}" for (name, kind), n in sorted(found.tasks.items()) if name == task)

@@ -163,9 +163,22 @@ def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[
     if act.action in ("walk", "run", "turnTo", "climb"):
         to = [v if v is not None else about for where, v in clause.places if where not in _FROM] + said
         return act.main is not None and any(act.main in values for values in to if values)
-    if act.action in ("wipe", "scrub"):
+    if act.action in ("wipe", "scrub", "sweep"):
         return _cleans(clause, act, about)
-    if act.action in ("sit", "lie", "sleep", "lookAt", "watch", "type", "write", "text", "stand", "fallsit", "drink"):
+    if act.action in (
+        "sit",
+        "lie",
+        "sleep",
+        "lookAt",
+        "watch",
+        "type",
+        "write",
+        "text",
+        "stand",
+        "fallsit",
+        "drink",
+        "play",
+    ):
         said += [
             v if v is not None else about for where, v in clause.places if where not in _FROM or act.action == "drink"
         ]

@@ -195,7 +195,12 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
             continue
         if standing and _is_purpose(tokens, m):
             continue
-        if local in _LOCAL and not (local == "of" or (local == "by" and cleaning)) and not _reached(tokens, m):
+        poured = local in _FROM and re.search(r"\b(?:drink|pour|fill)", question) is not None
+        if (
+            local in _LOCAL
+            and not (local == "of" or poured or (local == "by" and cleaning))
+            and not _reached(tokens, m)
+        ):
             continue
         start = clause_start(tokens, m.start)
         if _ASIDE & set(tokens[start : m.start]) and not _comes_after(tokens, start, m, verbs, asked):
@@ -419,7 +424,8 @@ def _read_named(tokens: list[str], key: AnswerKey) -> ReadValues:
     """Read one of several people, by name or by looks that nobody else has."""
     known = {tuple(answer_tokens(normalise_answer(words))): words for words in (*key.among, *key.also, *key.values)}
     right = {*key.values, *key.also}
-    men = {words: next(iter(values)) for words, values in lexicon().names["person"].items() if len(values) == 1}
+    people = lexicon().names["person"].items()
+    men = {words: next(iter(values)) for words, values in people if len(values) == 1 and words not in _PRONOUNS}
     found: list[Mention] = []
     at = 0
     while at < len(tokens):
@@ -440,6 +446,7 @@ def _read_named(tokens: list[str], key: AnswerKey) -> ReadValues:
     return ReadValues(said, right=bool(said) and set(said) <= right)
 
 
+_PRONOUNS: Final = frozenset({("he",), ("him",), ("she",), ("her",)})
 LONGEST_DESCRIPTION: Final = 6
 """Most words of a name or a description of a person."""
 

@@ -14,7 +14,7 @@ from reeltalk.graph.story import StoryEvent
 from reeltalk.graph.vocabulary import plain_name
 from reeltalk.questions.changing import Timeline, room_value
 from reeltalk.questions.proactive_forms import replies, say
-from reeltalk.questions.question import PLACINGS, act_phrase, person_slots, thing_words
+from reeltalk.questions.question import PLACINGS, act_phrase, called_thing, person_slots
 from reeltalk.questions.watching import LATEST_S, PASSING, WALKS, is_short, takes_effect_s
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
@@ -92,18 +92,18 @@ def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:
         at_s = takes_effect_s(event)
         main, target = event.main, event.targets[0] if event.targets else None
         if event.action == "grab" and main is not None:
-            own = {**slots, "o": thing_words(main, story)}
+            own = {**slots, "o": called_thing(main, story)}
             yield Awaited("what_next", own, event, before_s["grab", ""], False, _fact("what_next", event, "agent"))
             before_s["grab", ""] = at_s
         elif event.action in PLACINGS and main is not None and target is not None:
             place = phrases.place_phrase(target, inside=event.action == "putIn")
-            place = place.replace(phrases.noun(target), thing_words(target, story))
-            own = {**slots, "o": thing_words(main, story), "place": place}
+            place = place.replace(phrases.noun(target), called_thing(target, story))
+            own = {**slots, "o": called_thing(main, story), "place": place}
             known = _fact("where_put", event, "agent", "main")
             yield Awaited("where_put", own, event, before_s["put", main], False, known)
             before_s["put", main] = at_s
         elif event.action == "give" and main is not None and target is not None and len(story.people) > 2:
-            own = {**slots, "o": thing_words(main, story), "receiver": thing_words(target, story)}
+            own = {**slots, "o": called_thing(main, story), "receiver": called_thing(target, story)}
             known = _fact("to_whom", event, "agent", "main")
             yield Awaited("to_whom", own, event, before_s["give", main], False, known)
             before_s["give", main] = at_s
@@ -121,7 +121,7 @@ def _surprises(timeline: Timeline) -> Iterator[Awaited]:
     for event in timeline.events:
         if event.agent is None and event.action in SURPRISES and event.main is not None:
             acts = {form: phrases.phrase(event.action, None, (), form) for form in phrases.FORMS}
-            slots = {**acts, "o": thing_words(event.main, timeline.story)}
+            slots = {**acts, "o": called_thing(event.main, timeline.story)}
             yield Awaited("happens", slots, event, before_s[event.action], False, _fact("happens", event))
             before_s[event.action] = takes_effect_s(event)
 

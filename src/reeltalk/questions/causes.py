@@ -7,17 +7,19 @@ from dataclasses import replace
 from typing import Final
 
 from reeltalk.graph import phrases
+from reeltalk.graph.naming import pronoun_of
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, is_person
 from reeltalk.questions.question import (
     DISTRACTORS,
     GRABS,
+    HIM,
     LASTING,
     PLACINGS,
     STATE_WORDS,
     Question,
     act_phrase,
-    clause_of,
+    called_thing,
     distinct_events,
     event_key,
     event_slots,
@@ -25,7 +27,7 @@ from reeltalk.questions.question import (
     objects_of,
     only_object,
     other_objects,
-    thing_words,
+    told_clause,
 )
 from reeltalk.questions.together import FEELING_OF, about_person
 
@@ -35,7 +37,7 @@ _MECHANICAL: Final = frozenset({"boil", "pop", "ring", "break", "spill", "cool",
 
 
 def _clauses(story: Story, *without: str, draw: random.Random) -> tuple[str, ...]:
-    texts = {clause_of(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
+    texts = {told_clause(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
     wrong = sorted(texts - set(without))
     return tuple(draw.sample(wrong, DISTRACTORS)) if len(wrong) >= DISTRACTORS else ()
 
@@ -48,13 +50,13 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
         if event.cause is None or same[event.agent, event.action, event.main, event.targets] > 1:
             continue
         cause = story.events[event.cause]
-        why, effect = clause_of(cause, story), clause_of(event, story)
+        why, effect = told_clause(cause, story), told_clause(event, story)
         base = Question(
             kind="",
             key=event_key(cause),
             answer_type="action",
             params={"event": event.order},
-            slots={"why": why, "effect": effect, "option": why},
+            slots={"why": told_clause(cause, story, about=event.agent), "effect": effect, "option": why},
             evidence=(cause, event),
             focus_object=only_object(cause),
             focus_event=cause.order,
@@ -64,7 +66,7 @@ def causes(story: Story, draw: random.Random) -> Iterator[Question]:
         if event.action in _MECHANICAL:
             yield replace(base, kind="cause_of")
         elif event.agent is not None and event.action not in FEELING_OF and event.action != "say":
-            option = {"option": f"because {why}"}
+            option = {"option": f"because {base.slots['why']}"}
             made = replace(
                 base,
                 kind="why_act",
@@ -159,7 +161,7 @@ def _without(event: StoryEvent, story: Story) -> dict[str, str]:
 
 def _had_happened(event: StoryEvent, story: Story) -> str:
     """The subject and the participle: `the kettle {} boiled`, for *would have* to stand in between."""
-    subject = story.called[event.agent] if event.agent is not None else thing_words(event.main or "", story)
+    subject = story.called[event.agent] if event.agent is not None else called_thing(event.main or "", story)
     return f"{subject} have {act_phrase(event, story, 'done')}"
 
 
@@ -190,16 +192,17 @@ def changes(story: Story, draw: random.Random) -> Iterator[Question]:
         before, after = story.support_before(moves[0], name), story.support_after(moves[-1], name)
         if before is None or after is None or {class_of(before[0])} & UNTOLD_PLACES or class_of(after[0]) == "floor":
             continue
-        yield Question(
-            kind="same_place",
-            key="yes" if before[0] == after[0] else "no",
-            answer_type="yes_no",
-            params={"object": name},
-            slots=object_slots(name, story),
-            evidence=(moves[0], moves[-1]) if len(moves) > 1 else (moves[0],),
-            anchor=name,
-            focus_object=name,
-        )
+        if before[0] == after[0] or draw.random() < MOVED_SHARE:
+            yield Question(
+                kind="same_place",
+                key="yes" if before[0] == after[0] else "no",
+                answer_type="yes_no",
+                params={"object": name},
+                slots=object_slots(name, story),
+                evidence=(moves[0], moves[-1]) if len(moves) > 1 else (moves[0],),
+                anchor=name,
+                focus_object=name,
+            )
         if class_of(after[0]) in UNTOLD_PLACES or is_person(after[0]):
             continue
         closed = "CLOSED" in story.graphs[moves[-1].part].values_at(after[0], moves[-1].index + 1)
@@ -215,7 +218,7 @@ def changes(story: Story, draw: random.Random) -> Iterator[Question]:
                 anchor=name,
                 focus_object=name,
             )
-        elif not after[1]:
+        elif not after[1] and draw.random() < OPEN_SHARE:
             yield Question(
                 kind="at_hand",
                 key="yes",
@@ -226,6 +229,42 @@ def changes(story: Story, draw: random.Random) -> Iterator[Question]:
                 anchor=name,
                 focus_object=name,
             )
+
+
+MOVED_SHARE: Final = 0.35
+"""Share of the things that end up elsewhere for which it is asked if they do; most things do."""
+OPEN_SHARE: Final = 0.15
+"""Share of the things that lie open for which it is asked if they are at hand; almost all things do."""
+
+
+def feasible(story: Story, draw: random.Random) -> Iterator[Question]:
+    """If a thing could have been taken without opening anything."""
+    grabs = Counter(event.main for event in story.events if event.action in GRABS)
+    possible, impossible = [], []
+    for event in story.events:
+        name = event.main
+        found = story.support_before(event, name) if name is not None and event.action in GRABS else None
+        if name is None or found is None or grabs[name] != 1 or {class_of(found[0])} & UNTOLD_PLACES:
+            continue
+        opened = [e for e in story.events[: event.order] if e.action == "open" and e.main == found[0]]
+        made = Question(
+            kind="could_take",
+            key="no" if opened else "yes",
+            answer_type="yes_no",
+            params={"event": event.order, "object": name},
+            slots=object_slots(name, story) | {"place": phrases.place_phrase(found[0], inside=found[1])},
+            evidence=(*opened[-1:], event),
+            anchor=name,
+            focus_object=name,
+        )
+        if len(story.people) > 1 or story.names:
+            made = about_person(made, event.agent or story.agent, story)
+        if found[1] and opened:
+            impossible.append(made)
+        elif not found[1]:
+            possible.append(made)
+    yield from impossible
+    yield from draw.sample(possible, min(len(possible), max(1, len(impossible))))
 
 
 def _values_at_start(story: Story, name: str) -> tuple[str, ...]:
@@ -332,7 +371,7 @@ def means(story: Story, draw: random.Random) -> Iterator[Question]:
                 key=name,
                 answer_type="object",
                 params={},
-                slots=object_slots(name, story) | {"option": thing_words(name, story)},
+                slots=object_slots(name, story) | {"option": called_thing(name, story)},
                 evidence=shown,
                 focus_object=name,
                 focus_event=shown[0].order if len(shown) == 1 else None,
@@ -340,7 +379,7 @@ def means(story: Story, draw: random.Random) -> Iterator[Question]:
             )
     pours: dict[str, set[str]] = defaultdict(set)
     for event in story.events:
-        if event.action == "pour" and event.main and event.targets:
+        if event.action == "pour" and event.main and event.targets and class_of(event.targets[0]) != "orchid":
             pours[event.targets[0]].add(event.main)
     for target, mains in sorted(pours.items()):
         if len(mains) != 1:
@@ -351,7 +390,7 @@ def means(story: Story, draw: random.Random) -> Iterator[Question]:
             key=name,
             answer_type="object",
             params={"object": target},
-            slots=object_slots(name, story) | {"t": thing_words(target, story), "option": thing_words(name, story)},
+            slots=object_slots(name, story) | {"t": called_thing(target, story), "option": called_thing(name, story)},
             evidence=tuple(e for e in story.events if e.action == "pour" and target in e.targets),
             anchor=target,
             focus_object=name,
@@ -372,7 +411,7 @@ def comes_by(story: Story, draw: random.Random) -> Iterator[Question]:
                 continue
             (event,) = events
             it = "them" if phrases.is_plural(name) else "it"
-            pronouns = {name: it, person: _HIM_HER[_pronoun(story, person)]}
+            pronouns = {name: it, person: HIM[pronoun_of(story.attributes.get(person, ()))]}
             how = f"{story.called[event.agent or '']} {act_phrase(event, story, 'does', pronouns)}"
             made = Question(
                 kind="comes_by",
@@ -388,20 +427,14 @@ def comes_by(story: Story, draw: random.Random) -> Iterator[Question]:
             yield about_person(made, person, story, focus=event.agent)
 
 
-_HIM_HER: Final = {"he": "him", "she": "her"}
-
-
-def _pronoun(story: Story, person: str) -> str:
-    return "she" if "pronoun_she" in story.attributes.get(person, ()) else "he"
-
-
-def false_premises(story: Story, draw: random.Random) -> Iterator[Question]:
+def premises_of_others(story: Story, draw: random.Random) -> Iterator[Question]:
     """Questions that take for granted what only somebody else does."""
     events = [
         event
         for event in distinct_events(story)
         if event.agent is not None and not event.targets and event.action not in ("turnTo", "say", "walk")
         and event.main is not None and class_of(event.main) not in ROOMS and not is_person(event.main)
+        and called_thing(event.main, story) in act_phrase(event, story, "do")
     ]  # fmt: skip
     found = []
     for event in events:

@@ -20,7 +20,7 @@ from reeltalk.graph.naming import attribute_of
 from reeltalk.graph.story import Story, StoryEvent, starts_s
 from reeltalk.graph.vocabulary import FEELINGS, ROOMS, class_of, is_person, plain_name
 from reeltalk.questions.proactive_forms import replies, say
-from reeltalk.questions.question import STATE_WORDS, act_phrase, person_slots, thing_words
+from reeltalk.questions.question import STATE_WORDS, act_phrase, called_thing, person_slots
 from reeltalk.questions.watching import PASSING, takes_effect_s
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
@@ -195,15 +195,15 @@ def _places(timeline: Timeline) -> Iterator[ChangingFact]:
         def place(value: str, name: str = name) -> Mapping[str, str]:
             kind, holder = value.split()
             if is_person(holder):
-                words = f"in {_possessive(thing_words(holder, story))} hand"
+                words = f"in {_possessive(called_thing(holder, story))} hand"
             else:
                 words = phrases.place_phrase(holder, inside=kind == "inside").replace(
-                    phrases.noun(holder), thing_words(holder, story)
+                    phrases.noun(holder), called_thing(holder, story)
                 )
-            return {"place": words, "o": thing_words(name, story)}
+            return {"place": words, "o": called_thing(name, story)}
 
         yield ChangingFact(
-            "where", {"object": name}, {"o": thing_words(name, story)}, support, place, frozenset({name})
+            "where", {"object": name}, {"o": called_thing(name, story)}, support, place, frozenset({name})
         )
 
 
@@ -223,10 +223,10 @@ def _holders(timeline: Timeline) -> Iterator[ChangingFact]:
             return None if found is None else found.split()[1] if is_person(found.split()[1]) else "nobody"
 
         def words(value: str, name: str = name) -> Mapping[str, str]:
-            return {"who": thing_words(value, story) if is_person(value) else value, "o": thing_words(name, story)}
+            return {"who": called_thing(value, story) if is_person(value) else value, "o": called_thing(name, story)}
 
         yield ChangingFact(
-            "holder", {"object": name}, {"o": thing_words(name, story)}, holder, words, frozenset({name})
+            "holder", {"object": name}, {"o": called_thing(name, story)}, holder, words, frozenset({name})
         )
 
 
@@ -286,7 +286,7 @@ def _states(timeline: Timeline) -> Iterator[ChangingFact]:
                 found = values(part, situation)
                 return "yes" if state in found else "no" if opposite in found else None
 
-            slots = {"o": thing_words(name, story), "state": STATE_WORDS[state]}
+            slots = {"o": called_thing(name, story), "state": STATE_WORDS[state]}
             if phrases.is_plural(name):
                 continue
             yield ChangingFact(
@@ -368,7 +368,7 @@ def lasting(timeline: Timeline) -> list[Asking]:
         colour, shown_s = attribute_of(story.attributes.get(name, ()), "colour"), timeline.shown_s(name)
         if colour is None or shown_s is None or name in story.called or phrases.is_plural(name):
             continue
-        slots = {"o": thing_words(name, story)}
+        slots = {"o": called_thing(name, story)}
         answers = {colour: replies("colour", {**slots, "colour": colour})}
         known = Stretch(shown_s + SETTLED_S, timeline.until_s, colour)
         found.append(Asking("colour", {"object": name}, slots, [known], answers))

@@ -68,8 +68,8 @@ def round_checks() -> Mapping[str, str]:
 
 
 FACTS: Final = "facts"
-"""Key of a turn's `extra`: the facts that it tells beside the answer to its question, each with the `kind` of its query,
-its `params` and its `answer_key`."""
+"""Key of a turn's `extra`: the facts that it tells beside the answer to its question, each with the `kind` of its
+query, its `params` and its `answer_key`."""
 _LITERAL: Final = frozenset({"signature", "part", "value", "class", "classes", "action", "colour"})
 _NUMBER: Final = frozenset({"event", "other", "boundary"})
 _NO_EVENT: Final = {"posture": "standing", "linked_posture": "standing"}
@@ -176,7 +176,7 @@ class Checker:
         if "person" in params:
             others = {name: value for name, value in params.items() if name != "person"}
             return self._of(str(params["person"])).answer(kind, others)
-        text = (checks() | linked_checks() | round_checks())[kind]
+        text = {**checks(), **linked_checks(), **round_checks()}[kind]
         for name, value in sorted(params.items(), key=lambda given: -len(given[0])):
             if name in _NUMBER:
                 term = str(int(str(value)))

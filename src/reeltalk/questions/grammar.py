@@ -209,9 +209,13 @@ def turn_round(question: str) -> str | None:
     if front.startswith(("having", "with")) or ("{o}" in front and "{it}" in after):
         return None
     clause = _clause(after)
-    if clause is None or (front and re.search(r"\b(?:in|on|at|to|of|for|from|with|that|then)$", f"{clause}")):
+    if clause is None or (front and _ENDED.search(clause)):
         return None
     return f"{clause} {front}".strip()
+
+
+_ENDED: Final = re.compile(r"\b(?:in|on|at|to|of|for|from|with|that|then|first|start|beginning)$")
+"""What a phrase of time cannot follow."""
 
 
 def _clause(text: str) -> str | None:

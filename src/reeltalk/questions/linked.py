@@ -18,13 +18,14 @@ from reeltalk.questions.question import (
     STATE_WORDS,
     Question,
     act_phrase,
+    called_thing,
     event_key,
     event_slots,
     object_slots,
     only_object,
-    thing_words,
 )
 from reeltalk.questions.questions import ask_of_person, rooms_known
+from reeltalk.questions.together import CROSSWISE
 
 DULL: Final = frozenset({"walk", "stand", "turnTo"})
 """Actions that only connect others; no question is about them."""
@@ -396,6 +397,26 @@ def _repeated(scenes: _Scenes) -> Iterator[Question]:
         )
 
 
+def _trends(scenes: _Scenes) -> Iterator[Question]:
+    """Questions if an act is done more often in the later scene than in the earlier, whatever it is done to."""
+    for action, words in CROSSWISE.items():
+        before, after = ([event for event in part if event.action == action] for part in (scenes.before, scenes.after))
+        if not before or not after:
+            continue
+        key = "more" if len(after) > len(before) else "fewer" if len(after) < len(before) else "as many"
+        yield Question(
+            kind="linked_trend",
+            key=key,
+            answer_type="comparison",
+            params={"action": action, "boundary": scenes.boundary},
+            slots={"act": words, "more": key, "as": "as" if key == "as many" else "than"}
+            | {"n1": phrases.times(len(before)), "n": phrases.times(len(after))},
+            evidence=(*before, *after),
+            focus_event=after[-1].order,
+            focus_object=only_object(after[-1]),
+        )
+
+
 def _changed(scenes: _Scenes) -> Iterator[Question]:
     """Questions which things in a room were moved since the end of the earlier scene."""
     if not rooms_known(scenes.story):
@@ -427,11 +448,11 @@ def _changed(scenes: _Scenes) -> Iterator[Question]:
             params={"room": room, "boundary": scenes.boundary},
             slots={
                 "room": plain_name(room),
-                "things": phrases.join_list([thing_words(name, scenes.story) for name in names]),
+                "things": phrases.join_list([called_thing(name, scenes.story) for name in names]),
             },
             evidence=tuple(event for _, event in things),
             focus_object=names[0] if len(names) == 1 else None,
         )
 
 
-_OF_A_PERSON: Final = (_objects, _pairs, _repeated)
+_OF_A_PERSON: Final = (_objects, _pairs, _repeated, _trends)

@@ -17,7 +17,7 @@ from reeltalk.graph.vocabulary import class_of, plain_name
 from reeltalk.questions.awaited import awaited_requests
 from reeltalk.questions.changing import Timeline, changing_requests
 from reeltalk.questions.proactive_forms import replies, say
-from reeltalk.questions.question import ROOM_NAMES, STATE_WORDS, act_phrase, objects_of, person_slots, thing_words
+from reeltalk.questions.question import ROOM_NAMES, STATE_WORDS, act_phrase, called_thing, objects_of, person_slots
 from reeltalk.questions.questions import ABSENT, can_be_done_to, rooms_known
 from reeltalk.questions.standing import standing_requests
 from reeltalk.questions.watching import (
@@ -201,7 +201,7 @@ def _states(story: Story, draw: random.Random) -> Iterator[_Due]:
         if first.action == action:
             plural = phrases.is_plural(name)
             slots = {
-                "o": thing_words(name, story),
+                "o": called_thing(name, story),
                 "is": "are" if plural else "is",
                 "it_is": "they are" if plural else "it is",
                 "state": STATE_WORDS[STATES[action]],

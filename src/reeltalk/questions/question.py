@@ -17,7 +17,7 @@ from reeltalk.schema.dialogue import AnswerKey, KeyType
 
 AnswerType = Literal[
     "yes_no", "object", "place", "room", "count", "action", "colour", "choice", "seconds", "list", "refusal",
-    "person", "feeling", "utterance",
+    "person", "feeling", "utterance", "comparison",
 ]  # fmt: skip
 DISTRACTORS: Final = 3
 """Number of wrong options next to the right one."""
@@ -62,7 +62,7 @@ def object_slots(name: str, story: Story) -> dict[str, str]:
     """Slots for an object: its noun, and pronouns and forms of *to be* that agree with it."""
     plural = phrases.is_plural(name)
     return {
-        "o": thing_words(name, story),
+        "o": called_thing(name, story),
         "it": "them" if plural else "it",
         "it_s": "they" if plural else "it",
         "its": "their" if plural else "its",
@@ -74,7 +74,7 @@ def object_slots(name: str, story: Story) -> dict[str, str]:
     }
 
 
-def thing_words(name: str, story: Story) -> str:
+def called_thing(name: str, story: Story) -> str:
     """What a thing or a person is called in a story: `the mug`, `the red mug`, `Tom`."""
     return story.called.get(name) or phrases.noun(name)
 
@@ -89,27 +89,39 @@ def act_phrase(event: StoryEvent, story: Story, form: str, pronouns: Mapping[str
         pronouns: Words to use instead of an object's name, by object.
     """
     if event.speech_act is not None:
-        return phrases.speech_phrase(event.speech_act, event.main, event.targets, form, names=story.called)
+        names = story.called | dict(pronouns or {})
+        return phrases.speech_phrase(event.speech_act, event.main, event.targets, form, names=names)
     his = POSSESSIVES[pronoun_of(story.attributes.get(event.agent or story.agent, ()))]
     return phrases.phrase(event.action, event.main, event.targets, form, pronouns, names=story.called, his=his)
 
 
-def clause_of(event: StoryEvent, story: Story) -> str:
-    """An event as a clause in the present: `Tom gives the mug to Anna`, `the kettle boils`."""
+def told_clause(event: StoryEvent, story: Story, *, about: str | None = None) -> str:
+    """An event as a clause in the present: `Tom gives the mug to Anna`, `the kettle boils`.
+
+    Args:
+        event: The event.
+        story: Its story.
+        about: A person who is spoken of already, for whom a pronoun stands.
+    """
     subject = event.agent if event.agent is not None else event.main
     called = story.called.get(subject or "") or (phrases.noun(subject) if subject else "something")
-    return f"{called} {act_phrase(event, story, 'does')}"
+    he = pronoun_of(story.attributes.get(about or "", ()))
+    if about is not None and subject == about:
+        called = he
+    them = {about: HIM[he]} if about is not None and subject != about else {}
+    return f"{called} {act_phrase(event, story, 'does', them)}"
 
 
 POSSESSIVES: Final = {"he": "his", "she": "her"}
-_HIM: Final = {"he": "him", "she": "her"}
+HIM: Final = {"he": "him", "she": "her"}
+"""Object pronouns by subject pronoun."""
 
 
 def person_slots(person: str, story: Story) -> dict[str, str]:
     """Slots for whom `{he}` means: the name, a description by looks if there is one, and the pronouns."""
     he = pronoun_of(story.attributes.get(person, ()))
     look = look_of(person, story.people, story.attributes)
-    slots = {"who": story.called[person], "he": he, "him": _HIM[he], "his": POSSESSIVES[he]}
+    slots = {"who": story.called[person], "he": he, "him": HIM[he], "his": POSSESSIVES[he]}
     return slots | ({"look": look} if look is not None else {})
 
 
@@ -145,7 +157,7 @@ def objects_of(story: Story) -> list[str]:
 def other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, ...]:
     """Wrong options among the objects of the story; empty if there are too few."""
     wrong = {class_of(r) for r in right}
-    names = sorted({thing_words(name, story) for name in objects_of(story) if class_of(name) not in wrong})
+    names = sorted({called_thing(name, story) for name in objects_of(story) if class_of(name) not in wrong})
     return tuple(draw.sample(names, DISTRACTORS)) if len(names) >= DISTRACTORS else ()
 
 
@@ -295,7 +307,10 @@ def _told(question: Question, story: Story, event: StoryEvent) -> AnswerKey:
     """The key of an event that an answer tells; no event with the same act is among the wrong ones."""
     right, asked = _told_act(event), _told_act(_known(question, story))
     others = {_told_act(other) for other in story.events if other.action not in ("walk", "stand", "turnTo")}
-    return AnswerKey(type="action", values=(right,), among=_others(others, right, asked), about=(asked,))
+    same = tuple(sorted(other for other in others - {right} if _words(other) == _words(right)))
+    return AnswerKey(
+        type="action", values=(right,), also=same, among=_others(others, right, asked, *same), about=(asked,)
+    )
 
 
 def _person(question: Question, story: Story) -> AnswerKey:
@@ -408,6 +423,9 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "rooms_count": lambda q, s: _of("count", q),
     "people_count": lambda q, s: _of("count", q),
     "linked_often": lambda q, s: _of("count", q, _signature(q)),
+    "linked_trend": lambda q, s: AnswerKey(
+        type="comparison", values=(q.key,), among=_others(("more", "fewer", "as many"), q.key)
+    ),
     "duration": lambda q, s: _seconds(q, _signature(q)),
     "linked_interval": lambda q, s: _seconds(q, event_key(_known(q, s))),
     "linked_return": lambda q, s: _seconds(q, event_key(_known(q, s))),
@@ -457,7 +475,6 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "towards": lambda q, s: _told(q, s, q.evidence[0]),
     "whom": _person,
     "daytime": _light,
-    "daytime_then": _light,
     "which_colour": lambda q, s: _which(q),
     "which_size": lambda q, s: _word("size", q, ("small", "large"), q.key),
     "cause_of": lambda q, s: _told(q, s, q.evidence[0]),
@@ -469,6 +486,7 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "state_start": _state,
     "same_place": lambda q, s: _of("yes_no", q, f"put|{_thing(q)}", _thing(q)),
     "at_hand": lambda q, s: _of("yes_no", q, f"grab|{_thing(q)}", _thing(q)),
+    "could_take": lambda q, s: _of("yes_no", q, f"grab|{_thing(q)}", _thing(q)),
     "common_sense": _object,
     "longer": lambda q, s: _order(q),
     "vessel": _object,

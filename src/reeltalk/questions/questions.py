@@ -13,16 +13,17 @@ from typing import Final
 from reeltalk.graph import phrases
 from reeltalk.graph.naming import attribute_of, hair_colour
 from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, plain_name
+from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, is_person, plain_name
 from reeltalk.questions.causes import (
     causes,
     changes,
     comes_by,
     common_knowledge,
-    false_premises,
+    feasible,
     lengths_compared,
     means,
     otherwise,
+    premises_of_others,
 )
 from reeltalk.questions.question import (
     DISTRACTORS,
@@ -33,6 +34,7 @@ from reeltalk.questions.question import (
     STATE_WORDS,
     Question,
     act_phrase,
+    called_thing,
     distinct_events,
     event_key,
     event_slots,
@@ -43,7 +45,6 @@ from reeltalk.questions.question import (
     other_counts,
     other_objects,
     person_slots,
-    thing_words,
 )
 from reeltalk.questions.together import (
     at_the_same_time,
@@ -82,7 +83,12 @@ def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
             other = (event.action, class_of(name), ())
             if not event.targets and event.main and other not in done and can_be_done_to(event.action, name):
                 wrong.append((event.action, name))
-    for action, name in draw.sample(sorted(set(wrong)), min(len(set(wrong)), len(asked))):
+    chosen = draw.sample(sorted(set(wrong)), min(len(set(wrong)), len(asked)))
+    # What only somebody else does is easily taken for an act of the person.
+    others = sorted({act for act in _acts_of_others(story) if (act[0], class_of(act[1]), ()) not in done})
+    others = draw.sample(others, min(len(others), (len(asked) + 1) // 2))
+    chosen = list(dict.fromkeys([*others, *chosen]))[: len(asked)]
+    for action, name in chosen:
         slots = {form: phrases.phrase(action, name, (), form, names=story.called) for form in phrases.FORMS}
         yield Question(
             kind="acts",
@@ -91,6 +97,17 @@ def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
             params={"signature": f"{action}|{class_of(name)}"},
             slots=slots,
         )
+
+
+def _acts_of_others(story: Story) -> Iterator[tuple[str, str]]:
+    """What people other than the story's do to a thing alone: action and thing."""
+    for graph in story.graphs if story.person is not None else ():
+        for event in graph.events:
+            own = event.agent in (None, story.person)
+            if own or event.main is None or event.targets or event.action in ("walk", "turnTo", "say", "wait"):
+                continue
+            if class_of(event.main) not in ROOMS and not is_person(event.main):
+                yield event.action, event.main
 
 
 _FITTING: Final = {
@@ -117,7 +134,8 @@ def can_be_done_to(action: str, name: str) -> bool:
 _CARRIED: Final = frozenset(
     "milk juice wine waterglass wineglass mug plate dishbowl apple cupcake breadslice salmon carrot cereal "
     "cutleryknife washingsponge book magazine remotecontrol cellphone notes pillow clothesshirt clothespile "
-    "slippers dumbbell towel toothbrush toothpaste barsoap facecream wateringcan".split()
+    "slippers dumbbell towel toothbrush toothpaste barsoap facecream wateringcan cookie sandwich cake teddybear ball "
+    "boardgame photoalbum blanket broom vase kettle".split()
 )
 
 
@@ -188,7 +206,7 @@ def acts_beside_acts(story: Story, draw: random.Random) -> Iterator[Question]:
 
 def order_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
     """Which of two acts comes first."""
-    events = [event for event in distinct_events(story) if event.action not in ("walk", "stand", "turnTo")]
+    events = [event for event in distinct_events(story) if event.action not in ("walk", "stand", "turnTo", "say")]
     pairs = [(a, b) for n, a in enumerate(events) for b in events[n + 1 :] if b.order - a.order > 1]
     for first, second in draw.sample(pairs, min(len(pairs), 6)):
         one, other = (first, second) if draw.random() < 0.5 else (second, first)
@@ -301,7 +319,7 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
             key=event.main,
             answer_type="object",
             params={},
-            slots=object_slots(event.main, story) | {"option": thing_words(event.main, story)},
+            slots=object_slots(event.main, story) | {"option": called_thing(event.main, story)},
             evidence=(event,),
             focus_object=event.main,
             focus_event=event.order,
@@ -316,7 +334,7 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
             answer_type="list",
             params={"object": grabs[0].main or ""},
             slots=object_slots(grabs[0].main or "", story)
-            | {"list": phrases.join_list([thing_words(n, story) for n in names])},
+            | {"list": phrases.join_list([called_thing(n, story) for n in names])},
             evidence=tuple(event for event in grabs if event.main != grabs[0].main),
             anchor=grabs[0].main,
         )
@@ -338,7 +356,7 @@ def things_after(story: Story, draw: random.Random) -> Iterator[Question]:
             params={"event": event.order},
             slots=object_slots(later.main, story)
             | event_slots(event, story)
-            | {"option": thing_words(later.main, story)},
+            | {"option": called_thing(later.main, story)},
             evidence=(event, later),
             anchor=event.order,
             focus_object=later.main,
@@ -458,7 +476,12 @@ def closings(story: Story, draw: random.Random) -> Iterator[Question]:
     """If what the person opens is closed again."""
     for name in objects_of(story):
         opens = [event for event in story.events if event.action == "open" and event.main == name]
-        if len(opens) != 1:
+        if len(opens) != 1 or any(
+            event.action == "close" and event.main == name and event.agent not in (None, story.agent)
+            for graph in story.graphs
+            for event in graph.events
+        ):
+            # Where somebody else closes it, the question would be whose act is meant.
             continue
         closes = [e for e in story.events if e.action == "close" and e.main == name and e.order > opens[0].order]
         yield Question(
@@ -485,7 +508,7 @@ def cleaning(story: Story, draw: random.Random) -> Iterator[Question]:
             continue
         ((action, tool),) = tools[target]
         same = tuple(e for e in story.events if e.action == action and e.main == tool and target in e.targets)
-        slots = object_slots(tool, story) | {"t": thing_words(target, story), "option": thing_words(tool, story)}
+        slots = object_slots(tool, story) | {"t": called_thing(target, story), "option": called_thing(tool, story)}
         yield Question(
             kind="tool",
             key=tool,
@@ -677,7 +700,7 @@ def length_of_the_video(story: Story, draw: random.Random) -> Iterator[Question]
     lengths = [graph.duration_s for graph in story.graphs]
     known = [length for length in lengths if length is not None]
     # What is filmed between two activities is in no graph.
-    if story.duration_s is None or len(known) < len(lengths) or abs(sum(known) - story.duration_s) > UNTOLD_S:
+    if story.duration_s is None or len(known) < len(lengths) or sum(known) < LEAST_TOLD * story.duration_s:
         return
     whole = _rounded(sum(known))
     yield Question(
@@ -715,8 +738,8 @@ def lengths_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
         )
 
 
-UNTOLD_S: Final = 0.5
-"""Most seconds of a video outside its activities, so that these tell its length."""
+LEAST_TOLD: Final = 0.93
+"""Share of a video that its activities take, so that they tell about how long it is."""
 
 
 def _rounded(seconds: float) -> int:
@@ -726,15 +749,16 @@ def _rounded(seconds: float) -> int:
 
 def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
     """Questions without an answer in the graphs: absent things, opinions, the identity of the person."""
-    known = {class_of(name) for graph in story.graphs for name in (*graph.shapes, *graph.main_objects)}
-    absent = [name for name in ABSENT if name not in known]
+    handled = {class_of(name) for graph in story.graphs for name in graph.main_objects | graph.target_objects}
+    # They fit the scene: people carry such things in other videos.
+    absent = sorted(name for name in _CARRIED - handled if not phrases.is_plural(name))
     for name in draw.sample(absent, min(3, len(absent))):
         yield Question(
             kind="never_handled",
             key="refusal",
             answer_type="refusal",
             params={"class": name},
-            slots={"absent": name},
+            slots={"absent": plain_name(name)},
         )
     lasting = [event for event in distinct_events(story) if event.action in LASTING | {"drink", "jump", "squat"}]
     for event in draw.sample(lasting, min(2, len(lasting))):
@@ -810,6 +834,7 @@ _OF_THE_STORY: Final = (
     lights,
     causes,
     changes,
+    feasible,
     common_knowledge,
 )
 _OF_SEVERAL: Final = (
@@ -823,5 +848,5 @@ _OF_SEVERAL: Final = (
     dealings,
     otherwise,
     comes_by,
-    false_premises,
+    premises_of_others,
 )

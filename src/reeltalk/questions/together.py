@@ -18,14 +18,14 @@ from reeltalk.questions.question import (
     GRABS,
     Question,
     act_phrase,
-    clause_of,
+    called_thing,
     event_key,
     event_slots,
     object_slots,
     only_object,
     other_objects,
     person_slots,
-    thing_words,
+    told_clause,
 )
 
 FEELING_OF: Final = {"smile": "HAPPY", "frown": "SAD", "scowl": "ANGRY", "gasp": "SURPRISED", "calm": "CALM"}
@@ -155,7 +155,7 @@ def gifts(story: Story, draw: random.Random) -> Iterator[Question]:
                 kind="give_thing",
                 key=thing,
                 answer_type="object",
-                slots=slots | {"option": thing_words(thing, story)},
+                slots=slots | {"option": called_thing(thing, story)},
                 distractors=other_objects(story, thing, draw=draw),
             )
             yield about_person(made, giver, story)
@@ -302,7 +302,8 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
         if cause is None:
             continue
         others = tuple(other for other in FEELING_WORDS.values() if other != word)
-        slots = _feeling_slots(cause, story) | {"feeling": word, "why": clause_of(cause, story)}
+        why = told_clause(cause, story, about=person)
+        slots = {"cause": told_clause(cause, story), "feeling": word, "why": why}
         base = Question(
             kind="feels_after",
             key=feeling,
@@ -364,15 +365,11 @@ def feelings(story: Story, draw: random.Random) -> Iterator[Question]:
             yield about_person(made, person, story)
 
 
-def _feeling_slots(cause: StoryEvent, story: Story) -> dict[str, str]:
-    return {"cause": clause_of(cause, story)}
-
-
 def _other_clauses(story: Story, cause: StoryEvent, effect: StoryEvent, draw: random.Random) -> Sequence[str]:
     """Wrong causes: what else happens, in words."""
-    right = clause_of(cause, story)
-    texts = {clause_of(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
-    wrong = sorted(texts - {right, clause_of(effect, story)})
+    right = told_clause(cause, story)
+    texts = {told_clause(event, story) for event in story.events if event.action not in ("walk", "stand", "turnTo")}
+    wrong = sorted(texts - {right, told_clause(effect, story)})
     return draw.sample(wrong, 3) if len(wrong) >= 3 else ()
 
 
@@ -441,7 +438,7 @@ def _about_what(
         slots=words
         | {form: act_phrase(replace(event, main=None), story, form) for form in phrases.FORMS}
         | object_slots(event.main, story)
-        | {"option": thing_words(event.main, story)},
+        | {"option": called_thing(event.main, story)},
         focus_object=event.main,
         distractors=other_objects(story, event.main, draw=draw),
     )
@@ -454,12 +451,13 @@ def _why_said(
     cause = _cause(event, story)
     if cause is None or event.speech_act in ("accept", "refuse", "greet"):
         return
+    why = told_clause(cause, story, about=event.agent)
     made = replace(
         base,
         kind="why_says",
         key=event_key(cause),
         answer_type="action",
-        slots=words | {"why": clause_of(cause, story), "option": f"because {clause_of(cause, story)}"},
+        slots=words | {"why": why, "option": f"because {why}"},
         evidence=(cause, event),
         distractors=tuple(f"because {text}" for text in _other_clauses(story, cause, event, draw)),
     )
@@ -484,7 +482,7 @@ def _reply(event: StoryEvent, base: Question, words: dict[str, str], story: Stor
         slots=words
         | _other(event.agent or "", story)
         | {"called": called, "reply": forms[event.speech_act], "option": forms[event.speech_act]}
-        | {"told": clause_of(cause, story)},
+        | {"told": told_clause(cause, story)},
         evidence=(cause, event),
         distractors=(forms[wrong],),
     )
@@ -534,36 +532,16 @@ _WHOM: Final = {"hug": "hug", "comfort": "comfort", "wave": "wave to", "clap": "
 
 
 def lights(story: Story, draw: random.Random) -> Iterator[Question]:
-    """If it is day or evening, in the video or during an act."""
-    known = set(story.lights)
-    if None in known:
+    """If it is day or evening in the video."""
+    light = story.lights[0]
+    if light is None or set(story.lights) != {light}:
         return
-    if len(known) == 1:
-        (light,) = known
-        yield _light("daytime", str(light), {}, {}, ())
-        return
-    for event in _distinct(story, story.events):
-        if event.agent is not None and event.action not in QUIET:
-            made = _light(
-                "daytime_then",
-                str(story.lights[event.part]),
-                {"event": event.order},
-                event_slots(event, story),
-                (event,),
-            )
-            yield about_person(replace(made, focus_event=event.order), event.agent, story)
-
-
-def _light(
-    kind: str, light: str, params: dict[str, str | int], slots: dict[str, str], shown: tuple[StoryEvent, ...]
-) -> Question:
-    return Question(
-        kind=kind,
+    yield Question(
+        kind="daytime",
         key=light,
         answer_type="choice",
-        params=params,
-        slots=slots | {"light": light, "option": light},
-        evidence=shown,
+        params={},
+        slots={"light": light, "option": light},
         distractors=("evening" if light == "day" else "day",),
     )
 

@@ -8,7 +8,7 @@ from reeltalk.graph import phrases
 from reeltalk.graph.naming import SOMEBODY
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of, is_person, plain_name
-from reeltalk.questions.question import act_phrase, person_slots, thing_words
+from reeltalk.questions.question import act_phrase, called_thing, person_slots
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
 from reeltalk.schema.stream import Moment
@@ -60,7 +60,7 @@ def subject_of(event: StoryEvent, story: Story) -> str:
     """Who or what an event is about, in words: who acts, or the thing that changes by itself."""
     if event.agent is not None or event.main is None:
         return story.called.get(event.agent or story.agent, SOMEBODY)
-    return thing_words(event.main, story)
+    return called_thing(event.main, story)
 
 
 def messages(event: StoryEvent, story: Story) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def messages(event: StoryEvent, story: Story) -> tuple[str, ...]:
     if event.main is not None and event.action in ("sit", "lie"):
         said.append(f"{who} {_act(event, story, targets=(), main=None)}.")
     if event.action == "say" and event.targets:
-        listener = thing_words(event.targets[0], story)
+        listener = called_thing(event.targets[0], story)
         said += [f"{who} talks to {listener}.", f"{who} says something to {listener}."]
     return tuple(dict.fromkeys(phrases.sentence(one) for one in said))
 
@@ -197,7 +197,7 @@ def _watches(story: Story) -> Iterator[Watch]:
             yield Watch("enter", frozenset(), words_, thing=room)
     for thing in sorted({event.main for event in story.events if event.main is not None and event.action == "grab"}):
         if not is_person(thing):
-            called = thing_words(thing, story)
+            called = called_thing(thing, story)
             words_ = (f"do something with {called}", f"does something with {called}", f"doing something with {called}")
             yield Watch("handle", frozenset(), words_, thing=thing)
     happening = ("happen by itself", "happens by itself", "happening by itself")
@@ -209,5 +209,5 @@ def slots_of(event: StoryEvent, story: Story) -> Mapping[str, str]:
     acts = {form: act_phrase(event, story, form) for form in phrases.FORMS}
     if event.agent is not None or event.main is None:
         return {**person_slots(event.agent or story.agent, story), **acts}
-    thing = thing_words(event.main, story)
+    thing = called_thing(event.main, story)
     return {"who": thing, "he": "it", "him": "it", "his": "its", **acts}

@@ -192,7 +192,7 @@ def write_dialogue(
         chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests, last=last))
     if balance is not None:
         balance.count([asked.question for asked in chosen], story, split)
-    at = story.duration_s if asked_at_s is None else asked_at_s
+    at = story.interval.end_s if asked_at_s is None and story.interval is not None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
 
 
@@ -242,9 +242,8 @@ def word_question(
     slots = question.slots
     if question.subject is not None:
         # With several people, a pronoun needs a turn before that is about the person.
-        same = (
-            last is not None and not first and (goes_on(question, last) or (rests and question.person == last.person))
-        )
+        alone = rests and last is not None and question.person is not None and question.person == last.person
+        same = last is not None and not first and (goes_on(question, last) or alone)
         named = named or not same
         if named and "look" in slots and "his}" not in form.text.lower() and draw.random() < LOOK_SHARE:
             slots = {**slots, "who": slots["look"]}

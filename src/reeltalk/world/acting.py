@@ -300,7 +300,7 @@ class _Scene:
         quick = QUICK_M.get(action, 0.012) * self.wave
         x, y = (float(v) for v in self.rest.joints[1])
         forward = math.sin(math.radians(self.rest.heading_deg))
-        goal = (x + 0.2 * forward, y - 0.2 + (0.16 if action == "show" else 0.0))
+        goal = (x + 0.2 * forward, y - 0.2 + (0.16 if action == "show" else -0.18 if action == "play" else 0.0))
         pose = replace(self.rest, face_deg=self.rest.face_deg * 0.6)
         side = self._acting_side()
         pose = pose.with_hand(side, (goal[0] + quick * 0.6, goal[1] + quick), self.there)
@@ -431,7 +431,9 @@ class _Scene:
         for side, name in enumerate((self.state.right, self.state.left)):
             if name is None:
                 pose = pose.with_hand(side, (x + (-0.05 if side == 0 else 0.05), y + 0.12), self.there)
-        return replace(pose, face_deg=pose.face_deg + 14.0 * self.wave * self.there)
+        # They look to one side and to the other.
+        aside = 12.0 if int((self.time_s - self.step.start_s) / 1.4) % 2 else -12.0
+        return replace(pose, face_deg=pose.face_deg + aside)
 
     def _watching(self) -> Pose:
         where = self.step.command.main

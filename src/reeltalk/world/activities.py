@@ -44,6 +44,11 @@ class Activity:
     """Class of the room in which it begins, if it matters."""
     lines: tuple["str | _Block", ...]
 
+    @property
+    def liveliness(self) -> int:
+        """How many of its lines change something for others, or lead to something by themselves."""
+        return sum(_lively(item) for item in self.lines)
+
     def script(self, cast: Mapping[str, str], draw: random.Random) -> list[Line]:
         """A script with everything drawn that the recipe leaves open.
 
@@ -57,6 +62,17 @@ class Activity:
             for text in _drawn(self.lines, draw)
             if not _let(text, chosen, draw)
         ]
+
+
+LIVELY: Final = re.compile(
+    r"\b(give|throw|show|hug|comfort|drop|knock|await|ring|unwrap|smile|frown|scowl|gasp|calm|fill|putIn|stow)\b"
+)
+
+
+def _lively(item: "str | _Block") -> int:
+    if isinstance(item, str):
+        return int(LIVELY.search(item) is not None)
+    return sum(_lively(inner) for part in item.parts for inner in part)
 
 
 @cache

@@ -140,7 +140,7 @@ def _tail(bubble: Bubble, grow: float) -> np.ndarray[tuple[int, int], np.dtype[n
 def draw_bubble(pixels: Picture, bubble: Bubble) -> None:
     """Draws a bubble into a picture, in place."""
     outline = _outline(bubble)
-    cv2.polylines(pixels, [outline], True, LINE, 3, cv2.LINE_AA, 4)
+    cv2.polylines(pixels, [outline], True, LINE, 3 if bubble.size_px > 12 else 2, cv2.LINE_AA, 4)
     cv2.fillPoly(pixels, [_tail(bubble, 1.6)], LINE, cv2.LINE_AA, 4)
     cv2.fillPoly(pixels, [outline], PAPER, cv2.LINE_AA, 4)
     cv2.fillPoly(pixels, [_tail(bubble, 0.0)], PAPER, cv2.LINE_AA, 4)

@@ -33,7 +33,7 @@ from reeltalk.world.kinds import GLOW, INK, KINDS, named
 from reeltalk.world.light import ceiling_on, lamps_on, light_factors
 from reeltalk.world.painters_rooms import KITCHEN, ROOMS, draw_room
 from reeltalk.world.painters_things import THINGS, Painter
-from reeltalk.world.placing import drawing_order, in_use, place_of
+from reeltalk.world.placing import drawing_order, fitting, in_use, place_of
 from reeltalk.world.shots import CameraShot, View, frame_times, plan_shots, shot_at
 from reeltalk.world.situation import ProgramStep, Situation
 from reeltalk.world.staging import Staging
@@ -49,7 +49,7 @@ NOISE: Final = 1.6
 """Standard deviation of the noise of the camera, in levels of 255."""
 MOVING: Final = frozenset({"HOT", "RINGING"})
 """States of things that look different from one moment to the next."""
-HELD_AT: Final = {"balloon": 0.02, "broom": 0.62, "guitar": 0.4, "flowers": 0.2, "teddybear": 0.5}
+HELD_AT: Final = {"balloon": 0.02, "broom": 0.62, "guitar": 0.5, "flowers": 0.2, "teddybear": 0.5}
 """Where a thing is held, in parts of its height."""
 
 
@@ -129,9 +129,10 @@ class Camera:
         # Squares of a picture made of squares; they are drawn as pixels and enlarged.
         self._squares = max(1, round(self.style.pixels * width_px / 640))
         self._noise = noise
-        self._painted: dict[object, tuple[object, Picture]] = {}
-        self._stencilled: tuple[Picture | None, NDArray[np.int16]] = (None, np.zeros((0, 0), np.int16))
-        self._still: tuple[Picture, object, Picture] | None = None
+        self._painted: dict[object, _Scenery] = {}
+        self._stencilled: tuple[_Scenery | None, NDArray[np.int16]] = (None, np.zeros((0, 0), np.int16))
+        self._still: tuple[_Scenery, Sequence[object], Picture] | None = None
+        self._looks: Sequence[object] = ()
         self._bubbles: dict[object, Bubble] = {}
         self._factors: tuple[object, NDArray[np.float32] | None] = (None, None)
 
@@ -210,6 +211,9 @@ class Camera:
                 if name is None or name not in step.before.things:
                     continue
                 before, after = step.before.things[name], step.after.things[name]
+                if step.command.action == "throw" and name == step.command.main:
+                    yield name, self._flying(staging, step, time_s, 1 - left_s / FALL_S)
+                    continue
                 held = step.before.holder(name) or step.after.holder(name)
                 same = (before.support, before.x_m, before.inside) == (after.support, after.x_m, after.inside)
                 if held or same or shot.room not in (before.room, after.room) or before.inside or after.inside:
@@ -218,6 +222,17 @@ class Camera:
                 share = 1 - left_s / FALL_S
                 # A thing that falls gets faster.
                 yield name, (start[0] + (goal[0] - start[0]) * share, start[1] + (goal[1] - start[1]) * share**2)
+
+    def _flying(self, staging: Staging, step: ProgramStep, time_s: float, share: float) -> Point:
+        """Where something is that is thrown from one person to another."""
+        ends = [
+            head_of(figure_at(staging, name, time_s))
+            for name in filter(None, (step.command.person, *step.command.targets))
+            if name in step.before.people
+        ]
+        (x, y), (goal_x, goal_y) = ends[0], ends[-1]
+        arc = 1.4 * share * (1 - share)
+        return x + (goal_x - x) * share, y + (goal_y - y) * share + arc - 0.4
 
     # Pictures.
 
@@ -231,15 +246,21 @@ class Camera:
 
     def picture(self, moment: Moment) -> Picture:
         """One frame, (H, W, 3) uint8 RGB."""
-        canvas = self._canvas(moment.shot, self._resting(moment).copy())
-        for figure in moment.figures[_resting(moment.figures) :]:
+        scenery = self._scenery(moment)
+        looks = [(_look(figure), moment.falling) for figure in moment.figures]
+        # Whoever looks as in the frame before, and is behind all others, is not drawn again.
+        same = next((n for n, (one, other) in enumerate(zip(looks, self._looks, strict=False)) if one != other), None)
+        self._looks, still = looks, min(len(looks), len(self._looks)) if same is None else same
+        canvas = self._canvas(moment.shot, self._with_figures(moment, scenery, looks[:still]).copy())
+        for figure in moment.figures[still:]:
             self._draw_figure(canvas, moment, figure)
         self._draw_falling(canvas, moment)
-        self._layer(canvas, moment, "front")
+        scenery.put_front(canvas.pixels)
         pixels = canvas.pixels
         if self._squares > 1:
-            pixels = np.ascontiguousarray(pixels.repeat(self._squares, 0).repeat(self._squares, 1))
-            pixels = pixels[: self.height_px, : self.width_px]
+            size = (pixels.shape[1] * self._squares, pixels.shape[0] * self._squares)
+            pixels = cv2.resize(pixels, size, interpolation=cv2.INTER_NEAREST)
+            pixels = np.ascontiguousarray(pixels[: self.height_px, : self.width_px])
         factors = self._light(moment)
         if factors is not None:
             pixels = cv2.multiply(pixels, factors, dtype=cv2.CV_8U)
@@ -269,7 +290,8 @@ class Camera:
         )
         return int(moment.time_s * 5) % 4 if moves else 0
 
-    def _background(self, moment: Moment) -> Picture:
+    def _scenery(self, moment: Moment) -> "_Scenery":
+        """The things of a view, painted once and kept until something changes."""
         phase = self._phase(moment)
         hidden = frozenset(name for name, _ in moment.falling)
         things = moment.situation.things
@@ -282,27 +304,22 @@ class Camera:
             draw_room(canvas, self.house, moment.shot.room, moment.situation.light)
             for layer in ("wall", "back", "floor", "seat"):
                 self._layer(canvas, moment, layer)
+            front = self._canvas(moment.shot, canvas.pixels.copy())
+            front.phase = phase
+            self._layer(front, moment, "front")
             # The things are kept with the picture, so that no others get their identity.
-            self._painted[key] = (things, canvas.pixels)
-        return self._painted[key][1]
+            self._painted[key] = _Scenery(things, canvas.pixels, front.pixels)
+        return self._painted[key]
 
-    def _resting(self, moment: Moment) -> Picture:
-        """The background with the people who do not move."""
-        resting = moment.figures[: _resting(moment.figures)]
-        background = self._background(moment)
-        if not resting:
-            return background
-        key = (
-            tuple(
-                (f.person.character, round(f.x_m, 4), f.y_m, f.state, f.pose.face_deg, f.pose.heading_deg)
-                for f in resting
-            ),
-        )
-        if self._still is None or self._still[0] is not background or self._still[1] != key:
-            canvas = self._canvas(moment.shot, background.copy())
-            for figure in resting:
+    def _with_figures(self, moment: Moment, scenery: "_Scenery", looks: Sequence[object]) -> Picture:
+        """The room without what is in front of the people, with the first people of a frame."""
+        if not looks:
+            return scenery.behind
+        if self._still is None or self._still[0] is not scenery or self._still[1] != looks:
+            canvas = self._canvas(moment.shot, scenery.behind.copy())
+            for figure in moment.figures[: len(looks)]:
                 self._draw_figure(canvas, moment, figure)
-            self._still = (background, key, canvas.pixels)
+            self._still = (scenery, looks, canvas.pixels)
         return self._still[2]
 
     def _draw_figure(
@@ -312,7 +329,7 @@ class Camera:
             canvas.number = numbers[figure.person.character]
         hands = draw_person(canvas, figure.person, figure.x_m, figure.y_m, figure.pose, figure.face)
         for name, hand in ((figure.state.left, hands[1]), (figure.state.right, hands[0])):
-            if name is None:
+            if name is None or any(name == flying for flying, _ in moment.falling):
                 continue
             if numbers is not None and isinstance(canvas, Stencil):
                 canvas.number = numbers[name]
@@ -332,7 +349,8 @@ class Camera:
     def _paint(self, canvas: Canvas, name: str, x_m: float, y_m: float, situation: Situation) -> None:
         thing = self.house.things[name]
         values = situation.things[name].values
-        paint(canvas, thing.class_name, x_m, y_m, thing.colour, values, size=SIZES[thing.size])
+        size = SIZES[thing.size] * fitting(self.house, situation, name)
+        paint(canvas, thing.class_name, x_m, y_m, thing.colour, values, size=size)
 
     def _layer(self, canvas: Canvas, moment: Moment, layer: str, numbers: dict[str, int] | None = None) -> None:
         situation, room = moment.situation, moment.shot.room
@@ -472,12 +490,12 @@ class Camera:
             bottom=moment.shot.bottom_m,
             manner=self.style.manner,
         )
-        background = self._background(moment)
-        if self._stencilled[0] is not background:
+        scenery = self._scenery(moment)
+        if self._stencilled[0] is not scenery:
             stencil.phase = self._phase(moment)
             for layer in ("wall", "back", "floor", "seat"):
                 self._layer(stencil, moment, layer, numbers)
-            self._stencilled = (background, stencil.numbers.copy())
+            self._stencilled = (scenery, stencil.numbers.copy())
         else:
             stencil.numbers[:] = self._stencilled[1]
         for figure in moment.figures:
@@ -494,9 +512,29 @@ class Camera:
         return numbers, stencil
 
 
-def _resting(figures: Sequence[Figure]) -> int:
-    """How many figures at the back do not move."""
-    return next((number for number, figure in enumerate(figures) if figure.moving), len(figures))
+def _look(figure: Figure) -> object:
+    """What decides how a figure is drawn."""
+    pose = figure.pose
+    turns = (pose.heading_deg, pose.face_deg, pose.roll_deg, pose.shift)
+    held = (figure.state.right, figure.state.left)
+    return figure.person.character, figure.x_m, figure.y_m, pose.joints.tobytes(), turns, figure.face, held
+
+
+class _Scenery:
+    """The things of a view: pictures of what is behind the people, and of what is in front of them."""
+
+    def __init__(self, things: object, behind: Picture, whole: Picture) -> None:
+        self.things, self.behind = things, behind
+        covered = np.any(whole != behind, axis=2)
+        rows, columns = np.flatnonzero(covered.any(axis=1)), np.flatnonzero(covered.any(axis=0))
+        self._part = (
+            (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)) if len(rows) else (slice(0), slice(0))
+        )
+        self._front, self._covered = whole[self._part].copy(), covered[self._part][:, :, None].copy()
+
+    def put_front(self, pixels: Picture) -> None:
+        """Puts the things in front of the people into a picture."""
+        np.copyto(pixels[self._part], self._front, where=self._covered)
 
 
 _TILES: dict[tuple[float, int, int], NDArray[np.int8]] = {}

@@ -43,7 +43,7 @@ from reeltalk.world.camera import Camera
 from reeltalk.world.counterfactuals import counterfactuals
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.house import House, Split, build_house
-from reeltalk.world.scenes import Scene, camera_steps, play_scene, room_of
+from reeltalk.world.scenes import PlayedScene, camera_steps, play_scene, room_of
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import View, on_camera
 from reeltalk.world.situation import CannotError, Light, ProgramStep, Situation, begin
@@ -104,9 +104,11 @@ PEOPLE: Final = (0.25, 0.45, 0.30)
 """Shares of films with one, two and three people."""
 ROLES: Final = {1: (1,), 2: (1, 3), 3: (1, 3, 2)}
 """How often a scene needs one, two and three people, by the number of those who appear."""
+MOST_LIVELY: Final = 3
 EVENINGS: Final = 0.3
-ATTEMPTS: Final = 60
-"""Scenes that are drawn for one film before it is begun anew."""
+FILM_ATTEMPTS: Final = 25
+SCENE_ATTEMPTS: Final = 60
+"""How often a film, and a scene of it, is drawn anew."""
 
 
 def plan(settings: FilmSettings) -> Planned:
@@ -146,7 +148,7 @@ def _planned(
     failed: Counter[str],
 ) -> FilmPlan:
     """One film in a house."""
-    for attempt in range(ATTEMPTS):
+    for attempt in range(FILM_ATTEMPTS):
         seed = f"{settings.seed} {house.number} {number} {attempt}"
         draw = random.Random(f"composing {seed}")
         count = draw.choices(range(1, len(PEOPLE) + 1), PEOPLE)[0]
@@ -172,7 +174,7 @@ def _planned(
         )
     raise BenchmarkError(
         f"house {house.number} gives no film of {settings.min_duration_s:g} to {settings.max_duration_s:g} s after "
-        f"{ATTEMPTS} attempts; allow other lengths"
+        f"{FILM_ATTEMPTS} attempts; allow other lengths"
     )
 
 
@@ -184,11 +186,11 @@ def _compose(
     settings: FilmSettings,
     draw: random.Random,
     failed: Counter[str],
-) -> list[Scene] | None:
+) -> list[PlayedScene] | None:
     """The scenes of a film; None if they do not fit into its length."""
-    situation, scenes, said = _beginning(house, light, seed), list[Scene](), set[str]()
+    situation, scenes, said = _beginning(house, light, seed), list[PlayedScene](), set[str]()
     wanted = draw.randint(FEWEST_SCENES, MOST_SCENES)
-    for attempt in range(ATTEMPTS):
+    for attempt in range(SCENE_ATTEMPTS):
         activity = _drawn_activity(len(house.people), draw)
         if activity.name in {scene.activity.name for scene in scenes}:
             continue
@@ -217,16 +219,17 @@ def _compose(
     return scenes if long_enough else None
 
 
-def _room_now(scenes: Sequence[Scene]) -> str | None:
+def _room_now(scenes: Sequence[PlayedScene]) -> str | None:
     return room_of(scenes[-1].steps[-1]) if scenes else None
 
 
 def _drawn_activity(people: int, draw: random.Random) -> Activity:
-    """A recipe for at most so many people; all categories are equally frequent among those for as many."""
+    """A recipe for at most so many people: all categories are equally frequent, and lively recipes more than others."""
     roles = draw.choices(range(1, people + 1), ROLES[people])[0]
     fitting = [activity for activity in activities().values() if len(activity.roles) == roles]
     category = draw.choice(sorted({activity.category for activity in fitting}))
-    return draw.choice([activity for activity in fitting if activity.category == category])
+    own = [activity for activity in fitting if activity.category == category]
+    return draw.choices(own, [1 + min(activity.liveliness, MOST_LIVELY) for activity in own])[0]
 
 
 def _beginning(house: House, light: Light, seed: str) -> Situation:
@@ -235,14 +238,14 @@ def _beginning(house: House, light: Light, seed: str) -> Situation:
     return begin(house, rooms, light=light, draw=draw)
 
 
-def play_film(planned: FilmPlan) -> list[Scene]:
+def play_film(planned: FilmPlan) -> list[PlayedScene]:
     """The scenes of a film, played once more.
 
     Raises:
         CannotError: One of them cannot be played.
     """
     house = planned.built()
-    situation, scenes, talk = _beginning(house, planned.light, planned.seed), list[Scene](), Talk(set())
+    situation, scenes, talk = _beginning(house, planned.light, planned.seed), list[PlayedScene](), Talk(set())
     for scene in planned.scenes:
         start_s = scenes[-1].end_s if scenes else 0.0
         activity = activities()[scene.activity]
@@ -371,7 +374,7 @@ def film_plan(argument: dict[str, Any]) -> str:
     return video.sha256 or ""
 
 
-def film_rows(planned: FilmPlan, scenes: Sequence[Scene], *, duration_s: float | None = None) -> FilmRows:
+def film_rows(planned: FilmPlan, scenes: Sequence[PlayedScene], *, duration_s: float | None = None) -> FilmRows:
     """What is known about a film without its pictures.
 
     Args:
@@ -437,7 +440,7 @@ def film_video(
     )
 
 
-def film_graphs(planned: FilmPlan, scenes: Sequence[Scene]) -> list[str]:
+def film_graphs(planned: FilmPlan, scenes: Sequence[PlayedScene]) -> list[str]:
     """The curated graph of each scene of a film as N-Quads."""
     return [
         scene_graph(
@@ -528,12 +531,12 @@ SAID: Final = ("licence", "source", "split", "category")
 
 
 def write_files(filmed: Benchmark, folder: Path) -> list[Path]:
-    """Writes every video of a benchmark as a file, with a sidecar that gives its licence, source, split and category.
+    """Writes every video of a benchmark as a file, with what is said and its licence, source, split and category.
 
     Args:
         filmed: The benchmark that `film` made.
-        folder: Receives `NAME.mp4` and `NAME.json`; created if it is missing. A file that is already there, whole, is
-            not written again.
+        folder: Receives `NAME.mp4`, `NAME.json` and, if anybody talks, `NAME.vtt`; created if it is missing. A video
+            that is already there, whole, is not written again.
 
     Returns:
         The video files, in the order of the table.
@@ -541,16 +544,35 @@ def write_files(filmed: Benchmark, folder: Path) -> list[Path]:
     Raises:
         BenchmarkError: The file of a video is missing, or the folder cannot be written.
     """
-    return [_write_file(filmed, video, folder) for video in filmed.read(VIDEOS)]
+    talk: dict[str, list[Utterance]] = {}
+    for utterance in filmed.read(SPEECH):
+        talk.setdefault(utterance.video_id, []).append(utterance)
+    return [_write_file(filmed, video, talk.get(video.id, []), folder) for video in filmed.read(VIDEOS)]
 
 
-def _write_file(filmed: Benchmark, video: Video, folder: Path) -> Path:
+def web_subtitles(talk: Sequence[Utterance]) -> str:
+    """What is said in a video as WebVTT, with the speakers' names."""
+    cues = [
+        f"{_clock(spoken.interval.start_s)} --> {_clock(spoken.interval.end_s)}\n<v {spoken.speaker}>{spoken.text}\n"
+        for spoken in talk
+    ]
+    return "\n".join(["WEBVTT\n", *cues])
+
+
+def _clock(time_s: float) -> str:
+    minutes, ms = divmod(round(time_s * 1000), 60_000)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{ms // 1000:02d}.{ms % 1000:03d}"
+
+
+def _write_file(filmed: Benchmark, video: Video, talk: Sequence[Utterance], folder: Path) -> Path:
     if video.sha256 is None or not filmed.media.has(video.sha256):
         raise BenchmarkError(f"the file of video '{video.id}' is not in {filmed.path}; film it into another folder")
     source = filmed.media.whole(video.sha256)
     target = folder / f"{video.id}.mp4"
     said = {name: value for name in SAID if (value := getattr(video, name)) is not None}
     write_bytes(target.with_suffix(".json"), f"{json.dumps(said, indent=0)}\n".encode())
+    if talk:
+        write_bytes(target.with_suffix(".vtt"), web_subtitles(talk).encode())
     if not target.is_file() or hash_file(target)[0] != video.sha256:
         with writing(target) as stream, source.open("rb") as original:
             shutil.copyfileobj(original, stream)

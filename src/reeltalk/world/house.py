@@ -169,7 +169,7 @@ _FRONT: Final = {
 }
 # What stays where it is; "?" marks objects that only some houses have.
 _ON: Final = {
-    "kitchencounter": "sink microwave? coffeemaker toaster? cuttingboard",
+    "kitchencounter": "sink microwave? coffeemaker toaster cuttingboard?",
     "stove": "fryingpan",
     "tvstand": "tv",
     "nightstand": "tablelamp",
@@ -183,7 +183,7 @@ _MOVABLES: Final = (
     ("mug", 2, 3, "kitchentable coffeetable desk >kitchencabinet kitchencounter"),
     ("plate", 2, 2, "kitchentable >kitchencabinet kitchencounter coffeetable"),
     ("waterglass", 2, 3, ">kitchencabinet kitchentable coffeetable nightstand kitchencounter"),
-    ("wineglass", 1, 2, ">kitchencabinet kitchentable"),
+    ("wineglass", 2, 2, ">kitchencabinet kitchentable"),
     ("dishbowl", 1, 1, ">kitchencabinet kitchentable"),
     ("kettle", 1, 1, "kitchencounter"),
     ("bottle", 2, 2, ">fridge kitchentable coffeetable kitchencounter"),
@@ -193,25 +193,25 @@ _MOVABLES: Final = (
     ("salmon", 1, 1, ">fridge"),
     ("carrot", 0, 1, ">fridge"),
     ("cereal", 1, 1, ">kitchencabinet kitchentable"),
-    ("apple", 1, 2, "kitchentable >fridge coffeetable"),
+    ("apple", 2, 2, "kitchentable >fridge coffeetable"),
     ("cupcake", 1, 2, "kitchentable coffeetable >fridge"),
     ("cookie", 0, 2, "kitchentable coffeetable"),
     ("sandwich", 0, 1, ">fridge kitchentable"),
-    ("breadslice", 0, 1, "kitchentable kitchencounter"),
+    ("breadslice", 1, 1, "kitchentable kitchencounter"),
     ("cake", 0, 1, "kitchentable >fridge"),
     ("washingsponge", 1, 1, "kitchencounter"),
     ("book", 2, 3, "bookshelf nightstand coffeetable desk sofa"),
-    ("magazine", 1, 2, "coffeetable bookshelf sofa nightstand"),
-    ("photoalbum", 0, 1, "bookshelf coffeetable"),
-    ("boardgame", 0, 1, "bookshelf coffeetable kitchentable"),
+    ("magazine", 2, 2, "coffeetable bookshelf sofa nightstand"),
+    ("photoalbum", 1, 1, "bookshelf coffeetable"),
+    ("boardgame", 1, 2, "bookshelf coffeetable kitchentable"),
     ("remotecontrol", 1, 1, "coffeetable sofa bookshelf"),
-    ("cellphone", 1, 2, "coffeetable nightstand kitchentable desk"),
+    ("cellphone", 2, 2, "coffeetable nightstand kitchentable desk"),
     ("radio", 0, 1, "bookshelf kitchencounter"),
-    ("vase", 1, 2, "coffeetable bookshelf nightstand kitchentable"),
+    ("vase", 2, 2, "coffeetable bookshelf nightstand kitchentable"),
     ("flowers", 1, 1, "kitchencounter coffeetable kitchentable"),
-    ("teddybear", 0, 2, "bed sofa"),
-    ("ball", 1, 2, "livingroom:floor bedroom:floor"),
-    ("guitar", 0, 1, "livingroom:floor bedroom:floor"),
+    ("teddybear", 1, 2, "bed sofa"),
+    ("ball", 2, 2, "livingroom:floor bedroom:floor"),
+    ("guitar", 1, 1, "livingroom:floor bedroom:floor"),
     ("balloon", 0, 2, "livingroom:floor coffeetable"),
     ("giftbox", 1, 1, "desk coffeetable bed"),
     ("pillow", 2, 3, "bed sofa"),
@@ -219,7 +219,7 @@ _MOVABLES: Final = (
     ("clothesshirt", 1, 2, ">closet bed"),
     ("slippers", 1, 1, "bedroom:floor bathroom:floor"),
     ("dumbbell", 0, 1, "bedroom:floor"),
-    ("notes", 1, 1, "desk"),
+    ("notes", 1, 1, "desk kitchentable coffeetable"),
     ("towel", 2, 2, "towelrack bathroomcounter >bathroomcabinet"),
     ("toothbrush", 2, 2, "bathroomcounter"),
     ("toothpaste", 1, 1, "bathroomcounter"),
@@ -230,6 +230,7 @@ _MOVABLES: Final = (
 )
 _GIFTS: Final = ("book", "teddybear", "vase", "mug", "ball", "photoalbum", "clothesshirt")
 MOST_INSIDE: Final = 8
+TWINS: Final = 0.8
 
 
 _WALLS: Final = (
@@ -514,6 +515,10 @@ def settle(
         words = places_of[thing.class_name]
         # The first place is the most frequent one.
         order = sorted(words, key=lambda word: (draw.random() * (0.6 if word == words[0] else 1.0), word))
+        # Those of a class are often in one room, so that one must say which one is meant.
+        twins = {place.room for other, place in found.items() if things[other].class_name == thing.class_name}
+        if twins and draw.random() < TWINS:
+            order.sort(key=lambda word: _room_at(word, at, things, floors, room_names) not in twins)
         for word in order:
             where = word.removeprefix(">")
             support = things[floors[room_names[where.split(":")[0]]]] if ":floor" in where else at.get(where)
@@ -538,6 +543,16 @@ def settle(
         box = found[gift]
         found[wrapped] = Place(box.room, gift, True, box.x_m, round(box.y_m + 0.05, 3))
     return found
+
+
+def _room_at(
+    word: str, at: Mapping[str, Thing], things: Mapping[str, Thing], floors: Mapping[str, str], rooms: Mapping[str, str]
+) -> str | None:
+    """The room of a place in the list of what people carry about."""
+    where = word.removeprefix(">")
+    if ":floor" in where:
+        return things[floors[rooms[where.split(":")[0]]]].room
+    return at[where].room if where in at else None
 
 
 def _gap(support: Thing, thing: Thing, taken: Sequence[tuple[float, float]], draw: random.Random) -> float | None:

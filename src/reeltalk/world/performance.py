@@ -79,7 +79,8 @@ class Line:
 
 
 # What causes an action or a way of speaking: earlier events, the latest first. `>` must be done to the person, `<` by
-# the person whom the action is about, `=` by the person, and `@` to the same thing.
+# the person whom the action is about, `=` by the person, `@` to the same thing, and `+` be said to the person about the
+# same thing.
 _CAUSES: Final = {
     "smile": ">give >throw >show >praise >comfort >apologise >thank >hug >clap >offer >accept >agree =unwrap =play",
     "gasp": "break spill fall fallback fallsit ring pop drop >say =unwrap",
@@ -87,7 +88,7 @@ _CAUSES: Final = {
     "frown": "break spill >refuse >complain fall fallback fallsit >warn",
     "calm": ">hug >apologise >comfort >agree wipe sweep finish",
     "comfort": "<frown <fall <fallback <fallsit <scowl break",
-    "hug": "<frown >give >thank <say",
+    "hug": "<frown >give >thank",
     "clap": "<play <dance <jump <throw",
     "say thank": ">give >throw >offer >praise >comfort >agree >warn >show",
     "say accept": ">offer >propose >ask",
@@ -101,13 +102,46 @@ _CAUSES: Final = {
     "say warn": "spill break <climb <fall boil",
     "say greet": ">greet",
     "say offer": "<frown <fall boil pop",
-    "give": ">accept >ask >agree",
+    "give": "+accept +ask +agree",
     "answer": "@ring",
     "switchOff": "@boil @finish",
     "wipe": "spill",
     "sweep": "break",
     "unwrap": "@give",
 }
+
+
+FEELINGS_BY: Final[dict[str, dict[str, dict[str, float]]]] = {
+    "break": {"=": {"frown": 0.35, "gasp": 0.25}, "o": {"gasp": 0.3, "scowl": 0.25, "frown": 0.15}},
+    "spill": {"=": {"frown": 0.3, "gasp": 0.2}, "o": {"gasp": 0.25, "scowl": 0.3}},
+    "fall": {"=": {"frown": 0.25, "scowl": 0.15}, "o": {"gasp": 0.6}},
+    "fallback": {"=": {"frown": 0.25, "scowl": 0.15}, "o": {"gasp": 0.6}},
+    "fallsit": {"=": {"frown": 0.2, "scowl": 0.1}, "o": {"gasp": 0.5}},
+    "ring": {"o": {"gasp": 0.25}},
+    "give": {">": {"smile": 0.5}},
+    "throw": {">": {"smile": 0.3}},
+    "hug": {">": {"smile": 0.5}},
+    "comfort": {">": {"calm": 0.6}},
+    "unwrap": {"=": {"smile": 0.5, "gasp": 0.25}, "o": {"smile": 0.2}},
+    "play": {"o": {"smile": 0.3}},
+    "dance": {"=": {"smile": 0.2}, "o": {"smile": 0.25}},
+    "eat": {"=": {"smile": 0.15}},
+    "sweep": {"o": {"calm": 0.5}},
+    "wipe": {"o": {"calm": 0.5}},
+    "say praise": {">": {"smile": 0.5}},
+    "say thank": {">": {"smile": 0.35}},
+    "say greet": {">": {"smile": 0.4}},
+    "say accept": {">": {"smile": 0.35}},
+    "say offer": {">": {"smile": 0.2}},
+    "say complain": {">": {"frown": 0.3, "scowl": 0.3}},
+    "say refuse": {">": {"frown": 0.3, "scowl": 0.2}},
+    "say apologise": {">": {"calm": 0.6}},
+    "say comfort": {">": {"calm": 0.6}},
+    "say warn": {">": {"gasp": 0.25}},
+    "say announce": {">": {"gasp": 0.15, "smile": 0.1}},
+}
+"""How often people show a feeling because of a step: `=` who did it, `>` to whom it was done, `o` others who see it."""
+LATEST_FEELING_S: Final = 4.0
 
 
 @dataclass
@@ -119,11 +153,16 @@ class _Done:
 
 
 class _Person:
-    """The lines that a person still has, and when they came to the first of them."""
+    """The lines that a person still has, and what they are at."""
 
     def __init__(self) -> None:
         self.lines: deque[int] = deque()
         self.came_s = 0.0
+        """When they came to the first of them."""
+        self.in_line = False
+        """True while they do a line or take part in one."""
+        self.free_s = 0.0
+        """When their last step ends."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +326,15 @@ class _Performance:
         self._resume(number, line.person, t)
 
     def _resume(self, number: int, person: str, t: float) -> None:
-        self._go_on(number, person, self._commands(self.script[number]), t)
+        line = self.script[number]
+        free_s = max(self.people[other].free_s for other in line.people)
+        if free_s > t:
+            # Somebody still shows a feeling.
+            self._later(free_s, lambda now: self._resume(number, person, now))
+            return
+        for other in line.people:
+            self.people[other].in_line = True
+        self._go_on(number, person, self._commands(line), t)
 
     def _go_on(self, number: int, person: str, commands: Iterator[Command], t: float) -> None:
         """The next command of a line, or the end of the line."""
@@ -302,6 +349,7 @@ class _Performance:
             raise CannotError(f"{self._place(number)}: {error}") from None
         if going.to is not None:
             self.bound_for[person] = going.to[:2]
+        self.people[person].free_s = going.end_s
         self._later(going.effect_s, lambda now: self._take_effect(number, going))
         self._later(going.end_s, lambda now: self._go_on(number, person, commands, now))
         self.end_s = max(self.end_s, going.end_s)
@@ -314,6 +362,7 @@ class _Performance:
             doing = self.people[person]
             assert doing.lines[0] == number
             doing.lines.popleft()
+            doing.in_line = False
             self._later(t + self._pause(), lambda now, p=person: self._come(p, now))  # type: ignore[misc]
 
     def _unblock(self, last: str | None, t: float) -> None:
@@ -334,7 +383,7 @@ class _Performance:
 
     def _waited(self, person: str, since_s: float, t: float, last: str) -> None:
         """Somebody waited for the person who came last."""
-        start_s = round(since_s + 0.2, 3)
+        start_s = round(max(since_s, self.people[person].free_s) + 0.2, 3)
         length_s = round(t - start_s - 0.1, 1)
         if person != last and length_s >= WORTH_A_WAIT_S:
             self._record_wait(Going(Command("wait", last, (), person), start_s, length_s))
@@ -365,6 +414,45 @@ class _Performance:
             raise CannotError(f"{command.line}: nothing causes the feeling")
         self.done.append(done)
         self._consequences(done)
+        self._react(done)
+
+    def _react(self, done: _Done) -> None:
+        """Feelings that people show because of a step, if it moves them."""
+        command = done.going.command
+        wanted = FEELINGS_BY.get(f"say {command.speech_act}" if command.action == "say" else command.action)
+        if wanted is None or self.exact:
+            return
+        doer = command.person if done.cause is None or command.person else done.cause.going.command.person
+        place = self.situation.people[doer] if doer else self.situation.things[command.main or ""]
+        for person, state in self.situation.people.items():
+            role = "=" if person == doer else ">" if person in (command.main, *command.targets) else "o"
+            chance = self.draw.random()
+            if state.room != place.room or state.posture == "lie":
+                continue
+            for action, share in wanted.get(role, {}).items():
+                chance -= share
+                if chance < 0:
+                    at_s = round(done.going.effect_s + self.draw.uniform(0.3, 0.9), 1)
+                    self._later(at_s, lambda t, p=person, a=action: self._show(p, a, done, t))  # type: ignore[misc]
+                    break
+
+    def _show(self, person: str, action: str, cause: _Done, t: float) -> None:
+        doing, feeling = self.people[person], self.situation.people[person].feeling
+        if feeling == FEELING_ACTIONS[action] or t > cause.going.effect_s + LATEST_FEELING_S:
+            return
+        if action == "calm" and feeling == "HAPPY":
+            return
+        if doing.in_line or doing.free_s > t:
+            self._later(round(t + 0.3, 1), lambda now: self._show(person, action, cause, now))
+            return
+        going = Going(Command(action, None, (), person), t, DURATIONS_S[action])
+        doing.free_s = going.end_s
+        self.end_s = max(self.end_s, going.end_s)
+        self._later(going.effect_s, lambda now: self._feel(going, cause))
+
+    def _feel(self, going: Going, cause: _Done) -> None:
+        self.situation = take_effect(self.house, going, self.situation)
+        self.done.append(_Done(going, self.situation, cause))
 
     def _happen_later(self, command: Command, at_s: float, cause: _Done | None, *, needed: bool = False) -> None:
         length_s = DURATIONS_S[command.action]
@@ -382,9 +470,11 @@ class _Performance:
             self.done.append(done)
             self.end_s = max(self.end_s, going.end_s)
             self._consequences(done)
+            self._react(done)
             self._wake(done, going.end_s)
 
-        self._later(at_s, happen)
+        # Nothing begins before its scene.
+        self._later(max(at_s, round(self.start_s + length_s / 2, 3)), happen)
 
     def _wake(self, done: _Done, t: float) -> None:
         command = done.going.command
@@ -392,10 +482,7 @@ class _Performance:
             action, name, person, number = entry
             if (action, name) == (command.action, command.main):
                 self.awaiting.remove(entry)
-                start_s = round(self.people[person].came_s + 0.2, 3)
-                length_s = round(t - start_s - 0.1, 1)
-                if length_s >= WORTH_A_WAIT_S:
-                    self._record_wait(Going(Command("wait", name, (), person), start_s, length_s))
+                self._waited(person, self.people[person].came_s, t, name)
                 self._later(t + self._pause(), lambda now, n=number, p=person: self._resume(n, p, now))  # type: ignore[misc]
 
     def _happened(self, action: str, name: str) -> bool:
@@ -420,13 +507,14 @@ class _Performance:
             names = (earlier.main, *earlier.targets)
             own, to_me = earlier.person == command.person, command.person in names
             for pattern in wanted:
-                way, action = (pattern[0], pattern[1:]) if pattern[0] in "><=@" else ("", pattern)
+                way, action = (pattern[0], pattern[1:]) if pattern[0] in "><=@+" else ("", pattern)
                 if action != does and not (action == "say" and earlier.action == "say"):
                     continue
                 if (
                     (way == ">" and to_me and not own)
                     or (way == "<" and earlier.person == about)
                     or (way == "=" and own)
+                    or (way == "+" and to_me and not own and earlier.main == command.main)
                     or (way == "@" and earlier.main == command.main)
                     or way == ""
                 ):
@@ -669,9 +757,9 @@ def consequences(
 
 
 RUNNING: Final = {
-    "kettle": ("boil", 4.0, 8.0),
-    "toaster": ("pop", 4.0, 8.0),
-    "microwave": ("finish", 4.0, 8.0),
+    "kettle": ("boil", 3.0, 6.0),
+    "toaster": ("pop", 3.0, 6.0),
+    "microwave": ("finish", 3.0, 6.0),
     "washingmachine": ("finish", 8.0, 16.0),
 }
 """Machines, what they do after they were switched on, and the least and most seconds until then."""

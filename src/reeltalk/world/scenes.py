@@ -34,7 +34,7 @@ PLACES_M: Final = (1.3, 2.1, 2.9, 3.7, 4.5, 5.2)
 
 
 @dataclass(frozen=True)
-class Scene:
+class PlayedScene:
     """A recipe that was carried out."""
 
     activity: Activity
@@ -59,7 +59,7 @@ def play_scene(
     seed: str,
     talk: Talk,
     room_now: str | None = None,
-) -> Scene:
+) -> PlayedScene:
     """Lets the people of a situation play a recipe.
 
     Args:
@@ -92,7 +92,7 @@ def play_scene(
     performed = carry_out_script(house, lines, start, start_s, seed=seed, talk=talk)
     _check(house, performed, start_s)
     end_s = round(performed.end_s + AFTER_S, 1)
-    return Scene(activity, start_s, end_s, start, performed.steps, performed.end, tuple(lines), room, seed)
+    return PlayedScene(activity, start_s, end_s, start, performed.steps, performed.end, tuple(lines), room, seed)
 
 
 def _check(house: House, performed: Performed, start_s: float) -> None:
@@ -106,7 +106,7 @@ def _check(house: House, performed: Performed, start_s: float) -> None:
             raise CannotError("two changes in different rooms are too near to each other")
 
 
-def camera_steps(scenes: Sequence[Scene]) -> list[ProgramStep]:
+def camera_steps(scenes: Sequence[PlayedScene]) -> list[ProgramStep]:
     """The steps of a film for the camera: those of its scenes, and the cuts to a later time between them."""
     steps: list[ProgramStep] = []
     for scene in scenes:

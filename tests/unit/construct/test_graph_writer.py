@@ -189,7 +189,8 @@ def test_clips_without_a_chain_are_counted_with_their_reason(constructed: Path) 
     about_chains = {gate.unit_id for gate in unwritten if gate.gate == "chains:written"}
     with_chain = {chain.clip_id for chain in benchmark.read(CHAINS)}
     clips = {clip.id for _, found, _ in stories(benchmark) for clip in found}
-    assert about_chains == clips - with_chain
+    # A clip whose chain was sent back for another, and none was found, keeps the first.
+    assert about_chains | with_chain == clips
     assert all(gate.reason for gate in unwritten)
 
 

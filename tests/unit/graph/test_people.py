@@ -14,7 +14,7 @@ from reeltalk.questions.wording import fitting_forms, word_question, write_dialo
 
 SLIPS = re.compile(
     r"[{}_]|\bNone\b|  | [?.,!]|\b(the|a|an|to|is|are|in|on|he|she|it) \1\b|\bthey is\b|\bit are\b|[a-z][A-Z]|\d[a-z]"
-    r"|\bthe person\b|\bcharacter\b"
+    r"|\bthe person\b(?! that| who)|\bcharacter\b"
 )
 
 

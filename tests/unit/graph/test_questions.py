@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from peopled_scenes import story as peopled_story
+from peopled_scenes import texts as texts_of_people
 
 from reeltalk.cli import run
 from reeltalk.graph.activity import ActivityGraph
@@ -45,6 +47,10 @@ def test_sparql_finds_every_answer_again(stories: list[tuple[Story, dict[str, st
         for question in questions(story, seed=seed):
             assert checker.answer(question.kind, question.params) == question.key, (question.kind, question.params)
             asked[question.kind] += 1
+    checker = Checker(texts_of_people())
+    for question in questions(peopled_story()):
+        assert checker.answer(question.kind, question.params) == question.key, (question.kind, question.params)
+        asked[question.kind] += 1
     assert asked.total() >= (10_000 if full else 1_000)
     assert set(asked) == set(checks()) == set(forms())
 
@@ -118,9 +124,9 @@ def test_the_english_has_no_slips_that_a_rule_can_find(stories: list[tuple[Story
                     for said in (asked.text, asked.answer):
                         assert not SLIPS.search(said), said
                     assert asked.text[0].isupper(), asked.text
-                    assert asked.text[-1] in "?.", asked.text
-                    assert asked.answer[0].isupper(), asked.answer
-                    assert asked.answer[-1] == ".", asked.answer
+                    assert asked.text[-1] in "?.”", asked.text
+                    assert asked.answer.lstrip("“")[0].isupper(), asked.answer
+                    assert asked.answer[-1] in ".”", asked.answer
                     seen += 1
     assert seen > 2000
 
@@ -140,12 +146,13 @@ def test_turns_are_whole(stories: list[tuple[Story, dict[str, str]]]) -> None:
 
 def check_turn(turn: Turn, story: Story) -> None:
     assert not unknown_labels(turn.labels)
-    assert turn.asked_at_s == story.duration_s
+    assert story.interval is not None
+    assert turn.asked_at_s == story.interval.end_s
     if turn.extra["answer_type"] == "refusal":
         assert turn.evidence == ()
     else:
         assert turn.evidence
-        assert all(0 <= i.start_s < i.end_s <= (story.duration_s or 0) + 1e-6 for i in turn.evidence)
+        assert all(0 <= i.start_s < i.end_s <= story.interval.end_s + 1e-6 for i in turn.evidence)
     if turn.options is not None:
         assert len(set(turn.options)) == len(turn.options) >= 2
         assert turn.correct_option is not None

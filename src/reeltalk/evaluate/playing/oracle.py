@@ -5,10 +5,11 @@ without them is read by its wording. It gives no answer if it does not find the 
 path that refers to a turn that the path has skipped: only the graph would know what is meant.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, Self
+from functools import cache, cached_property
+from typing import Final, NamedTuple, Self
 
 from reeltalk.baselines.answerer import as_option
 from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
@@ -19,10 +20,11 @@ from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker, checks, linked_checks
+from reeltalk.questions.grammar import SPLITS
 from reeltalk.questions.linked import linked_questions
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import fill_form, form_of
+from reeltalk.questions.wording import fill_form, form_of, forms_of
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json
@@ -30,7 +32,12 @@ from reeltalk.store.benchmark import GRAPHS, Benchmark
 
 SEEDS: Final = 64
 """Seeds that are tried to find a question whose subject was chosen by a seed, as an object that is not there."""
-DRAWN: Final = frozenset({"acts", "order", "times", "never_handled", "opinion"})
+DRAWN: Final = frozenset(
+    {
+        "acts", "order", "times", "never_handled", "opinion", "longer", "false_person", "same_place", "at_hand",
+        "could_take",
+    }
+)  # fmt: skip
 """Kinds of questions whose subject a seed chooses."""
 SAME_TIME_S: Final = 1e-3
 
@@ -179,7 +186,7 @@ class _Part:
                 question
                 for question in self._pool(seed)
                 if (not told or (question.kind == kind and dict(question.params) == params))
-                and _asks(question, seen.question, outright=not told)
+                and (told or _asks(question, seen.question))
             ]
             if len({question.key for question in fitting}) == 1 and self._is_so(fitting[0]):
                 return fitting[0]
@@ -199,16 +206,33 @@ def _is_same(one: Interval | None, other: Interval) -> bool:
     )
 
 
-def _asks(question: Question, text: str, *, outright: bool) -> bool:
-    """True if a text asks a question in one of its wordings, with any text before it."""
-    spec = form_of(question.kind)
-    templates = spec.forms if outright else (*spec.forms, *spec.ref)
+def _asks(question: Question, text: str) -> bool:
+    """True if a text asks a question outright in one of its wordings, with any text before it."""
     asked = text.casefold()
+    forms = [form for form in _outright(question.kind) if form.pattern.search(asked)]
+    called = [question.slots, *({**question.slots, "who": look} for look in [question.slots.get("look")] if look)]
     return any(
-        asked.endswith(phrases.sentence(fill_form(template, question.slots, named=named)).casefold())
-        for template in templates
+        asked.endswith(phrases.sentence(fill_form(form.text, slots, named=named)).casefold())
+        for form in forms
+        for slots in called
         for named in (False, True)
     )
+
+
+class _Wording(NamedTuple):
+    text: str
+    pattern: re.Pattern[str]
+    """What a text must hold, whatever stands in the slots."""
+
+
+@cache
+def _outright(kind: str) -> tuple[_Wording, ...]:
+    found = []
+    for split in SPLITS:
+        for form in forms_of(kind, split, ref=False):
+            parts = [re.escape(part.casefold()) for part in re.split(r"\{\w+\}", phrases.sentence(form.text))]
+            found.append(_Wording(form.text, re.compile(".+?".join(parts) + "$", re.DOTALL)))
+    return tuple(found)
 
 
 def _in_words(question: Question, options: Sequence[str] | None) -> str:
