@@ -36,7 +36,7 @@ ENDPOINT: Final = "http://localhost:8000/v1"
 SMALLER: Final[dict[tuple[str, ...], dict[str, str]]] = {
     ("world", "film"): {
         "--scenarios": "4", "--houses": "4", "--dev-houses": "1", "--test-houses": "1", "--max-duration-s": "75",
-        "--max-activities": "2", "--width-px": "320", "--fps": "2", "--seed": "7",
+        "--min-duration-s": "40", "--width-px": "320", "--fps": "2", "--seed": "7",
     },
     ("evaluate",): {"--limit": "2", "--frames": "4"},
     ("graph", "questions"): {"--per-kind": "1"},

@@ -201,7 +201,7 @@ def test_a_threshold_is_picked_on_dev_and_used_for_test(
     tuned = tmp_path / "tuned"
     model = f"python:{scripted}:Startled"
     command = ["proactive", "run", "--tune", str(filmed), "--model", model, "--out", str(tuned), "--longest-side", "64"]
-    command += ["--thresholds", "0.05,0.9", "--kinds", "room,event"]
+    command += ["--thresholds", "0.05,0.9", "--kinds", "event,count"]
     assert run(command) == 0
     assert "picked" in capsys.readouterr().out
     picked = json.loads((tuned / "tuned.json").read_bytes())
@@ -213,7 +213,7 @@ def test_a_threshold_is_picked_on_dev_and_used_for_test(
     assert {splits[session.video_id] for session in sessions} == {"dev"}
     out = tmp_path / "run"
     command = ["proactive", "run", str(filmed), "--model", model, "--out", str(out), "--tuned", str(tuned)]
-    assert run([*command, "--longest-side", "64", "--kinds", "room"]) == 0
+    assert run([*command, "--longest-side", "64", "--kinds", "event"]) == 0
     [first, *_] = read_event_log(out / "events.jsonl")
     assert first.events[0].extra["settings"]["threshold"] == f"{picked['settings']['threshold']:g}"
     assert run([*command, "--threshold", "0.5"]) == 2
@@ -237,7 +237,7 @@ def test_a_chat_model_is_polled_and_its_replies_are_kept(
     out = tmp_path / "run"
     with serve(answer) as server:
         command = ["proactive", "run", str(filmed), "--model", "poll:scripted", "--base-url", server.base_url]
-        command += ["--out", str(out), "--kinds", "room", "--fps", "0.5", "--longest-side", "64"]
+        command += ["--out", str(out), "--kinds", "narrate", "--fps", "0.5", "--longest-side", "64"]
         assert run(command) == 0
         [session] = read_event_log(out / "events.jsonl")
         assert session.model == "poll:scripted"
@@ -258,7 +258,7 @@ def test_a_chat_model_is_polled_and_its_replies_are_kept(
         [again] = read_event_log(out / "events.jsonl")
         assert [(e.at_s, e.text) for e in again.replies] == [(e.at_s, e.text) for e in first]
     capsys.readouterr()
-    assert run(["proactive", "score", str(filmed), str(out), "--kinds", "room"]) == 0
+    assert run(["proactive", "score", str(filmed), str(out), "--kinds", "narrate"]) == 0
     assert "prompt:proactive-poll.v2#" in capsys.readouterr().out
 
 
@@ -293,7 +293,7 @@ def test_streams_are_played_by_the_oracle_the_floors_and_a_chat_server(
     assert {name: found["never", name] for name in NEW if name != "request_accuracy"} == dict.fromkeys(
         (name for name in NEW if name != "request_accuracy"), 0.0
     )
-    assert all((found["poll:scripted", name] or 0) < 1 for name in NEW)
+    assert all((found["poll:scripted", name] or 0) < 1 for name in NEW if name != "readiness")
     site = tmp_path / "site"
     assert run(["report", *runs, "--bench", str(filmed), "--out", str(site)]) == 0
     page = (site / "index.html").read_text()

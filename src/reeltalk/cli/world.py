@@ -69,9 +69,9 @@ def play(
 ) -> int:
     """Film your own program, in the syntax of VirtualHome.
 
-    A line such as `<char1> [WALK] <sofa> (12)` is for the second person; a line without a person is for the first. People
-    act at the same time. Without a program, list the rooms and objects of the house by the names that programs use. With --graphs, export the
-    full graph of every activity of the house: every object at every situation.
+    A line such as `<char1> [WALK] <sofa> (12)` is for the second person, and a line without a person for the first.
+    People act at the same time. Without a program, list the rooms and objects of the house by the names that programs
+    use. With --graphs, export the full graph of every activity of the house: every object at every situation.
 
     Example: `reeltalk world play --house 3` lists the house, and `reeltalk world play tea.txt --house 3 --out tea.mp4`
     films it, where tea.txt holds lines such as `[WALK] <fridge> (3)`.
@@ -124,11 +124,10 @@ def play(
     refuse_existing(out, overwrite=overwrite)
     built = _house(house)
     commands = read_program(read_text(program), file=program)
-    acting = sorted({name for command in commands for name in command.people})
-    if len(acting) > len(built.people):
-        raise SettingError(f"{program} needs {len(acting)} people and a house has {len(built.people)}")
+    count = max(int(name.removeprefix("character")) for command in commands for name in command.people)
+    if count > len(built.people):
+        raise SettingError(f"{program} needs {count} people and a house has {len(built.people)}")
     room_name = next(name for name, r in built.rooms.items() if r.class_name == room)
-    count = max(int(name.removeprefix("character")) for name in acting)
     start = begin(built, [room_name] * count)
     steps = carry_out(built, commands, start)
     camera = Camera(

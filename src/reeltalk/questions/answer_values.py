@@ -195,7 +195,12 @@ def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
             continue
         if standing and _is_purpose(tokens, m):
             continue
-        if local in _LOCAL and not (local == "of" or (local == "by" and cleaning)) and not _reached(tokens, m):
+        poured = local in _FROM and re.search(r"\b(?:drink|pour|fill)", question) is not None
+        if (
+            local in _LOCAL
+            and not (local == "of" or poured or (local == "by" and cleaning))
+            and not _reached(tokens, m)
+        ):
             continue
         start = clause_start(tokens, m.start)
         if _ASIDE & set(tokens[start : m.start]) and not _comes_after(tokens, start, m, verbs, asked):

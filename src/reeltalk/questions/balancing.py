@@ -11,7 +11,7 @@ The counts grow in the order of the videos, so the same benchmark gives the same
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import class_of
@@ -38,12 +38,42 @@ TWO: Final = frozenset({"yes_no", "order", "comparison"})
 Cue = tuple[str, ...]
 
 
+class CuedAnswer(NamedTuple):
+    """What is counted of a question."""
+
+    answer: str
+    of_two: bool
+    """Whether its kind has two answers."""
+    cues: tuple[Cue, ...]
+    """The first is the kind alone."""
+
+
+class _Cued:
+    """The cued answers of one story, each found once."""
+
+    def __init__(self) -> None:
+        self._story: Story | None = None
+        self._found: dict[tuple[object, ...], CuedAnswer | None] = {}
+
+    def of(self, question: Question, story: Story) -> CuedAnswer | None:
+        """None for a refusal."""
+        if story is not self._story:
+            self._story, self._found = story, {}
+        name = (question.kind, question.key, *question.params.items())
+        if name not in self._found:
+            key = answer_key(question, story)
+            cued = CuedAnswer(_answer_of(key), key.type in TWO, tuple(_cues(question, key, story)))
+            self._found[name] = None if key.type == "refusal" else cued
+        return self._found[name]
+
+
 class AnswerCounts:
     """How often each answer occurs under each cue."""
 
     def __init__(self) -> None:
         self.answers: dict[Cue, Counter[str]] = defaultdict(Counter)
         self.totals: Counter[Cue] = Counter()
+        self._cued = _Cued()
 
     def add(self, questions: Iterable[Question], story: Story, *before: str) -> None:
         """Count the answers of questions; refusals have none.
@@ -54,13 +84,19 @@ class AnswerCounts:
             before: What each cue begins with, such as the split of the video.
         """
         for question in questions:
-            key = answer_key(question, story)
-            if key.type == "refusal":
-                continue
-            answer = _answer_of(key)
-            for cue in _cues(question, key, story):
-                self.answers[*before, *cue][answer] += 1
-                self.totals[*before, *cue] += 1
+            if (cued := self._cued.of(question, story)) is not None:
+                self.count(cued, *before)
+
+    def count(self, cued: CuedAnswer, *before: str) -> None:
+        """Count one answer under all its cues.
+
+        Args:
+            cued: The answer.
+            before: What each cue begins with.
+        """
+        for cue in cued.cues:
+            self.answers[*before, *cue][cued.answer] += 1
+            self.totals[*before, *cue] += 1
 
 
 class AnswerBalance:
@@ -72,6 +108,7 @@ class AnswerBalance:
 
     def __init__(self, possible: AnswerCounts | None = None) -> None:
         self._possible, self._chosen = possible or AnswerCounts(), AnswerCounts()
+        self._cued = _Cued()
         self._given_away: dict[Cue, float] = defaultdict(float)
 
     def weights(self, questions: Sequence[Question], story: Story, split: str) -> list[float]:
@@ -93,27 +130,24 @@ class AnswerBalance:
             split: Split of the video.
         """
         for question in questions:
-            key = answer_key(question, story)
-            if key.type != "refusal":
-                whole, *cues = _cues(question, key, story)
-                self._given_away[split, *whole] += self._worst(cues, _answer_of(key), split)
-                self._chosen.add([question], story, split)
+            if (cued := self._cued.of(question, story)) is not None:
+                self._given_away[split, *cued.cues[0]] += self._worst(cued, split)
+                self._chosen.count(cued, split)
 
-    def _worst(self, cues: Iterable[Cue], answer: str, split: str) -> float:
-        return max((self._share(cue, answer, split) for cue in cues), default=0.0)
+    def _worst(self, cued: CuedAnswer, split: str) -> float:
+        return max((self._share(cue, cued.answer, split) for cue in cued.cues[1:]), default=0.0)
 
     def _weight(self, question: Question, story: Story, split: str) -> float:
-        key = answer_key(question, story)
-        if key.type == "refusal":
+        cued = self._cued.of(question, story)
+        if cued is None:
             return 1.0
-        answer = _answer_of(key)
-        whole, *cues = _cues(question, key, story)
+        whole = cued.cues[0]
         counts, total = self._chosen.answers[split, *whole], self._chosen.totals[split, *whole]
-        most = MOST_OF_TWO if key.type in TWO else MOST_OF_MANY
-        share = self._share(whole, answer, split)
+        most = MOST_OF_TWO if cued.of_two else MOST_OF_MANY
+        share = self._share(whole, cued.answer, split)
         usual = max(counts.values(), default=0) / total if total >= EARLY else most
         limit = min(usual, most) + SLACK
-        worst = self._worst(cues, answer, split)
+        worst = self._worst(cued, split)
         # A question that gives its answer away is made up for by others of its kind that do not.
         mean = (self._given_away[split, *whole] + worst) / (total + 1)
         if share > most or min(worst, mean) > limit:

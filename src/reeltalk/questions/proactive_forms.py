@@ -6,6 +6,7 @@ to the split that its hash gives, so that no form of train occurs in dev or test
 
 import hashlib
 import random
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -63,6 +64,8 @@ def say(kind: str, slots: Mapping[str, str], split: str, draw: random.Random) ->
         draw: Chooses among them.
     """
     name, template = draw.choice(proactive_forms_of(kind, split))
+    # A question after a colon goes on in small letters.
+    template = re.sub(r": ([A-Z])", lambda match: f": {match[1].lower()}", template)
     return phrases.sentence(fill_form(template, slots, named=True)), name
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.questions.changing import Asking, Timeline, askings, lasting, request_of
+from reeltalk.questions.changing import Asking, Timeline, askings, draw_stretch, lasting, request_of
 from reeltalk.questions.proactive_forms import say
 from reeltalk.questions.watching import LATEST_S, Watch, moments_of, takes_effect_s, watches
 from reeltalk.schema.intervals import Interval
@@ -201,7 +201,7 @@ def _questions(
             if not pool:
                 return
             asking = draw.choice(pool[draw.choice(sorted(pool))])
-            stretch = draw.choice(asking.stretches)
+            stretch = draw_stretch(asking, draw)
             at_s = round(draw.uniform(stretch.start_s, stretch.end_s), 1)
             inside = stretch.start_s <= at_s <= stretch.end_s and requests[0].at_s < at_s
             if inside and not any(span.reaches(at_s) for span in taken):

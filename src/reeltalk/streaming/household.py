@@ -31,7 +31,7 @@ from reeltalk.store.documents import read_text
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
 from reeltalk.video.frames import FUNCTION, frame_pixels
 
-PEOPLE: Final = 3
+MOST_PEOPLE: Final = 3
 """Most people of a frame."""
 OF_PERSON: Final = ("action", "main", "colour", "target", "support", "feeling", "held", "held_colour")
 """Labels of each person with one value per frame; index 0 means none."""
@@ -103,14 +103,14 @@ class Seconds:
     @property
     def names(self) -> tuple[str | None, ...]:
         """The names of the people, and None where nobody is."""
-        return (*(person.name for person in self.people), *([None] * (PEOPLE - len(self.people))))
+        return (*(person.name for person in self.people), *([None] * (MOST_PEOPLE - len(self.people))))
 
     @property
     def named(self) -> tuple[str, ...]:
         """The words for the frame's tokens: for the scene, then for each person."""
         words = [plain_name(self.room) if self.room else "", self.light or "", *self.states]
         people = [person.named for person in self.people]
-        return (" ".join(filter(None, words)), *people, *([""] * (PEOPLE - len(people))))
+        return (" ".join(filter(None, words)), *people, *([""] * (MOST_PEOPLE - len(people))))
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
                 people=tuple(
                     _person(story, graph, situation, name, now.get(name), there, tags[number].get(name))
                     for _, name in people
-                )[:PEOPLE],
+                )[:MOST_PEOPLE],
                 room=class_of(max(rooms, key=lambda room: (rooms[room], room))) if rooms else None,
                 light=story.lights[part],
                 visible=tuple(sorted({class_of(name) for name in things})),
@@ -422,11 +422,11 @@ class LabelWords:
         """Labels as numbers.
 
         Returns:
-            For one value an index (T,) or, of people, (T, PEOPLE), 0 for none and -1 if it is unknown or nobody is
-            there; for several values 0 and 1, (T, W) or (T, PEOPLE, W). `present` (T, PEOPLE) is 1 for a person.
+            For one value an index (T,) or, of P people, (T, P), 0 for none and -1 if it is unknown or nobody is there;
+            for several values 0 and 1, (T, W) or (T, P, W). `present` (T, P) is 1 for a person.
         """
         nobody = SeenPerson()
-        shown = [[*second.people, *[nobody] * (PEOPLE - len(second.people))] for second in video.labels]
+        shown = [[*second.people, *[nobody] * (MOST_PEOPLE - len(second.people))] for second in video.labels]
         numbers: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {
             "present": np.array([[person is not nobody for person in people] for people in shown], np.float32)
         }

@@ -36,7 +36,7 @@ from reeltalk.questions.proactive import tasks_of
 from reeltalk.questions.wording import LESSONS, write_dialogue
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.record import VideoId
-from reeltalk.schema.stream import Request
+from reeltalk.schema.stream import UserRequest
 from reeltalk.streaming.household import FilmedVideo
 
 FRAME: Final = -1
@@ -349,7 +349,7 @@ class _Lesson:
         self._ask(self.first, self.last, CLIP_TURNS)
         return self.sequence
 
-    def _request(self, request: Request) -> None:
+    def _request(self, request: UserRequest) -> None:
         if request.act == "ask" and request.moments:
             self.sequence.ask(request.text, request.moments[0].references[0])
         elif request.act != "ask":

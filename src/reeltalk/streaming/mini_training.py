@@ -262,7 +262,11 @@ def train_mini(
     speech = settings.speech
     features = _seen(model, videos, folder / SEEN, tell)
     lessons = Lessons(
-        videos, words, shape.frame_tokens, seed=settings.seed, short=round(speech.short * speech.steps * speech.batch)
+        videos,
+        words,
+        shape.frame_tokens,
+        seed=settings.seed,
+        short=round(speech.short * speech.steps * speech.batch / 2),
     )
     _speech(model, lessons, features, folder, settings, signature, losses, tell)
     about = {

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from reeltalk.streaming.lessons import NOT_LEARNED, Batch, Lessons, batch_of
+from reeltalk.streaming.lessons import NOT_LEARNED, Batch, Interleaved, Lessons, batch_of
 from reeltalk.streaming.network import Mini, rotate, turns
 from reeltalk.streaming.schedule import check_loss, rate_at
 from reeltalk.streaming.settings import SpeechSettings
@@ -26,6 +26,8 @@ LOOKING_HEADS: Final = 2
 """Number of heads of this layer that learn to attend to the evidence of an answer; the others are free."""
 POOL: Final = 8
 """Number of batches that are drawn together, so that sequences of similar length are in one batch."""
+AGAIN: Final = 8
+"""Each lesson comes again so many pools later, because writing one takes nearly as long as learning from it."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,27 @@ def _read(model: Mini, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def batches(lessons: Lessons, features: Sequence[NDArray[np.float32]], size: int, *, first: int = 0) -> Iterator[Batch]:
-    """Endless batches from step `first` on; `POOL` of them are drawn together."""
+    """Endless batches from step `first` on. `POOL` of them are drawn together, half of them for the second time.
+
+    Args:
+        lessons: The lessons.
+        features: (frames, K, V) visual tokens of each of the lessons' videos.
+        size: Sequences of a batch.
+        first: Number of the first step.
+    """
+    kept: dict[int, list[tuple[int, Interleaved]]] = {}
+    count_of_new = POOL * size // 2
+
+    def new(pool: int) -> list[tuple[int, Interleaved]]:
+        if pool not in kept:
+            kept[pool] = [lessons.lesson(pool * count_of_new + n) for n in range(count_of_new)]
+        return kept[pool]
+
     for pool in count(first // POOL):
-        number = pool * POOL * size
-        drawn = sorted((lessons.lesson(number + n) for n in range(POOL * size)), key=lambda lesson: len(lesson[1]))
+        again = pool - AGAIN if pool >= AGAIN else pool
+        drawn = sorted([*new(again), *new(pool)], key=lambda lesson: len(lesson[1]))
+        if pool >= AGAIN:
+            kept.pop(again)
         order = list(range(POOL))
         random.Random(f"pool {pool}").shuffle(order)
         for place in order[first % POOL if pool == first // POOL else 0 :]:

@@ -300,7 +300,7 @@ class _Scene:
         quick = QUICK_M.get(action, 0.012) * self.wave
         x, y = (float(v) for v in self.rest.joints[1])
         forward = math.sin(math.radians(self.rest.heading_deg))
-        goal = (x + 0.2 * forward, y - 0.2 + (0.16 if action == "show" else 0.0))
+        goal = (x + 0.2 * forward, y - 0.2 + (0.16 if action == "show" else -0.18 if action == "play" else 0.0))
         pose = replace(self.rest, face_deg=self.rest.face_deg * 0.6)
         side = self._acting_side()
         pose = pose.with_hand(side, (goal[0] + quick * 0.6, goal[1] + quick), self.there)

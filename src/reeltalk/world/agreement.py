@@ -20,7 +20,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, SPEECH, VIDEOS
 
 HANDLED: Final = frozenset({"grab", "give", "put", "drop", "show", "drink", "eat", "read", "play", "wipe", "fold"})
-"""Actions whose object is seen while they are done."""
+"""Actions whose object is seen at some time while they are done; something may be in front of it at others."""
 BESIDE: Final = frozenset({"drink", "eat", "read", "show"})
 """Actions during which the object is in a hand."""
 NEAR: Final = 0.12
@@ -29,7 +29,7 @@ SOME: Final = 200
 """Facts that are compared by default."""
 
 
-class Disagreement(NamedTuple):
+class ContradictedFact(NamedTuple):
     """A fact of a graph that the pictures or the talk contradict."""
 
     video_id: str
@@ -38,15 +38,15 @@ class Disagreement(NamedTuple):
     found: str
 
 
-class Agreement(NamedTuple):
+class ComparedFacts(NamedTuple):
     """The result of a comparison."""
 
     compared: Counter[str]
     """Number of facts by kind: `actor`, `thing`, `held`, `talk`, `people`."""
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[ContradictedFact, ...]
 
 
-def compare_facts(filmed: Benchmark, *, facts: int = SOME, seed: int = 7) -> Agreement:
+def compare_facts(filmed: Benchmark, *, facts: int = SOME, seed: int = 7) -> ComparedFacts:
     """Compares a sample of facts of the graphs of a filmed benchmark with its known boxes and its talk.
 
     Whoever acts, and the thing that they handle, is in the picture; a thing is near whoever holds it; what is said is
@@ -73,14 +73,14 @@ def compare_facts(filmed: Benchmark, *, facts: int = SOME, seed: int = 7) -> Agr
         pool += [(video, story, event) for event in story.events]
     chosen = random.Random(f"agreement {seed}").sample(pool, min(facts, len(pool)))
     compared: Counter[str] = Counter()
-    found: list[Disagreement] = []
+    found: list[ContradictedFact] = []
     for video, story, event in chosen:
         for kind, fact, problem in _facts(story, event, boxes.get(video.id, {}), talk.get(video.id, [])):
             compared[kind] += 1
             if problem is not None:
                 assert event.interval is not None
-                found.append(Disagreement(video.id, event.interval.start_s, fact, problem))
-    return Agreement(compared, tuple(found))
+                found.append(ContradictedFact(video.id, event.interval.start_s, fact, problem))
+    return ComparedFacts(compared, tuple(found))
 
 
 def _facts(
@@ -106,9 +106,13 @@ def _facts(
     if event.agent is not None:
         facts.append(("actor", said, None if event.agent in seen else f"only {sorted(people)} are in the picture"))
     if event.action in HANDLED and event.main is not None and class_of(event.main) != "floor":
-        shown = event.main in seen
+        begun, ended = (
+            bisect.bisect_left(times, event.interval.start_s),
+            bisect.bisect_right(times, event.interval.end_s),
+        )
+        shown = any(event.main in boxes[time_s] for time_s in times[begun:ended])
         facts.append(("thing", said, None if shown else f"{event.main} is not in the picture"))
-        if shown and event.action in BESIDE and event.agent is not None and event.agent in seen:
+        if event.main in seen and event.action in BESIDE and event.agent is not None and event.agent in seen:
             thing, holder = seen[event.main].box, seen[event.agent].box
             middle = (thing.left + thing.right) / 2
             beside = holder.left - NEAR <= middle <= holder.right + NEAR

@@ -43,7 +43,7 @@ from reeltalk.world.camera import Camera
 from reeltalk.world.counterfactuals import counterfactuals
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.house import House, Split, build_house
-from reeltalk.world.scenes import Scene, camera_steps, play_scene, room_of
+from reeltalk.world.scenes import PlayedScene, camera_steps, play_scene, room_of
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import View, on_camera
 from reeltalk.world.situation import CannotError, Light, ProgramStep, Situation, begin
@@ -186,9 +186,9 @@ def _compose(
     settings: FilmSettings,
     draw: random.Random,
     failed: Counter[str],
-) -> list[Scene] | None:
+) -> list[PlayedScene] | None:
     """The scenes of a film; None if they do not fit into its length."""
-    situation, scenes, said = _beginning(house, light, seed), list[Scene](), set[str]()
+    situation, scenes, said = _beginning(house, light, seed), list[PlayedScene](), set[str]()
     wanted = draw.randint(FEWEST_SCENES, MOST_SCENES)
     for attempt in range(SCENE_ATTEMPTS):
         activity = _drawn_activity(len(house.people), draw)
@@ -219,7 +219,7 @@ def _compose(
     return scenes if long_enough else None
 
 
-def _room_now(scenes: Sequence[Scene]) -> str | None:
+def _room_now(scenes: Sequence[PlayedScene]) -> str | None:
     return room_of(scenes[-1].steps[-1]) if scenes else None
 
 
@@ -238,14 +238,14 @@ def _beginning(house: House, light: Light, seed: str) -> Situation:
     return begin(house, rooms, light=light, draw=draw)
 
 
-def play_film(planned: FilmPlan) -> list[Scene]:
+def play_film(planned: FilmPlan) -> list[PlayedScene]:
     """The scenes of a film, played once more.
 
     Raises:
         CannotError: One of them cannot be played.
     """
     house = planned.built()
-    situation, scenes, talk = _beginning(house, planned.light, planned.seed), list[Scene](), Talk(set())
+    situation, scenes, talk = _beginning(house, planned.light, planned.seed), list[PlayedScene](), Talk(set())
     for scene in planned.scenes:
         start_s = scenes[-1].end_s if scenes else 0.0
         activity = activities()[scene.activity]
@@ -374,7 +374,7 @@ def film_plan(argument: dict[str, Any]) -> str:
     return video.sha256 or ""
 
 
-def film_rows(planned: FilmPlan, scenes: Sequence[Scene], *, duration_s: float | None = None) -> FilmRows:
+def film_rows(planned: FilmPlan, scenes: Sequence[PlayedScene], *, duration_s: float | None = None) -> FilmRows:
     """What is known about a film without its pictures.
 
     Args:
@@ -440,11 +440,17 @@ def film_video(
     )
 
 
-def film_graphs(planned: FilmPlan, scenes: Sequence[Scene]) -> list[str]:
+def film_graphs(planned: FilmPlan, scenes: Sequence[PlayedScene]) -> list[str]:
     """The curated graph of each scene of a film as N-Quads."""
     return [
         scene_graph(
-            planned.built(), scene_plan.clip, scene.activity, scene.steps, begins_s=scene.start_s, next_clip=after
+            planned.built(),
+            scene_plan.clip,
+            scene.activity,
+            scene.steps,
+            begins_s=scene.start_s,
+            next_clip=after,
+            seed=scene_plan.seed,
         )
         for scene_plan, scene, after in zip(
             planned.scenes, scenes, [*(s.clip for s in planned.scenes[1:]), None], strict=True
@@ -550,7 +556,7 @@ def write_files(filmed: Benchmark, folder: Path) -> list[Path]:
     return [_write_file(filmed, video, talk.get(video.id, []), folder) for video in filmed.read(VIDEOS)]
 
 
-def subtitles(talk: Sequence[Utterance]) -> str:
+def web_subtitles(talk: Sequence[Utterance]) -> str:
     """What is said in a video as WebVTT, with the speakers' names."""
     cues = [
         f"{_clock(spoken.interval.start_s)} --> {_clock(spoken.interval.end_s)}\n<v {spoken.speaker}>{spoken.text}\n"
@@ -572,7 +578,7 @@ def _write_file(filmed: Benchmark, video: Video, talk: Sequence[Utterance], fold
     said = {name: value for name in SAID if (value := getattr(video, name)) is not None}
     write_bytes(target.with_suffix(".json"), f"{json.dumps(said, indent=0)}\n".encode())
     if talk:
-        write_bytes(target.with_suffix(".vtt"), subtitles(talk).encode())
+        write_bytes(target.with_suffix(".vtt"), web_subtitles(talk).encode())
     if not target.is_file() or hash_file(target)[0] != video.sha256:
         with writing(target) as stream, source.open("rb") as original:
             shutil.copyfileobj(original, stream)

@@ -185,7 +185,7 @@ _MOVABLES: Final = (
     ("waterglass", 2, 3, ">kitchencabinet kitchentable coffeetable nightstand kitchencounter"),
     ("wineglass", 2, 2, ">kitchencabinet kitchentable"),
     ("dishbowl", 1, 1, ">kitchencabinet kitchentable"),
-    ("kettle", 1, 1, "kitchencounter"),
+    ("kettle", 1, 1, "kitchencounter kitchentable"),
     ("bottle", 2, 2, ">fridge kitchentable coffeetable kitchencounter"),
     ("milk", 1, 1, ">fridge kitchentable"),
     ("juice", 1, 1, ">fridge kitchentable"),
@@ -199,7 +199,7 @@ _MOVABLES: Final = (
     ("sandwich", 0, 1, ">fridge kitchentable"),
     ("breadslice", 1, 1, "kitchentable kitchencounter"),
     ("cake", 0, 1, "kitchentable >fridge"),
-    ("washingsponge", 1, 1, "kitchencounter"),
+    ("washingsponge", 1, 2, "kitchencounter kitchentable"),
     ("book", 2, 3, "bookshelf nightstand coffeetable desk sofa"),
     ("magazine", 2, 2, "coffeetable bookshelf sofa nightstand"),
     ("photoalbum", 1, 1, "bookshelf coffeetable"),
@@ -207,7 +207,7 @@ _MOVABLES: Final = (
     ("remotecontrol", 1, 1, "coffeetable sofa bookshelf"),
     ("cellphone", 2, 2, "coffeetable nightstand kitchentable desk"),
     ("radio", 0, 1, "bookshelf kitchencounter"),
-    ("vase", 2, 2, "coffeetable bookshelf nightstand kitchentable"),
+    ("vase", 2, 2, "coffeetable bookshelf nightstand kitchentable desk kitchencounter bathroomcounter"),
     ("flowers", 1, 1, "kitchencounter coffeetable kitchentable"),
     ("teddybear", 1, 2, "bed sofa"),
     ("ball", 2, 2, "livingroom:floor bedroom:floor"),
@@ -221,9 +221,9 @@ _MOVABLES: Final = (
     ("dumbbell", 0, 1, "bedroom:floor"),
     ("notes", 1, 1, "desk kitchentable coffeetable"),
     ("towel", 2, 2, "towelrack bathroomcounter >bathroomcabinet"),
-    ("toothbrush", 2, 2, "bathroomcounter"),
-    ("toothpaste", 1, 1, "bathroomcounter"),
-    ("barsoap", 1, 1, "bathroomcounter"),
+    ("toothbrush", 2, 2, "bathroomcounter >bathroomcabinet"),
+    ("toothpaste", 1, 1, "bathroomcounter >bathroomcabinet"),
+    ("barsoap", 1, 1, "bathroomcounter bathtub >bathroomcabinet"),
     ("facecream", 0, 1, "bathroomcounter >bathroomcabinet"),
     ("clothespile", 1, 1, ">laundrybasket"),
     ("broom", 1, 1, "kitchen:floor bathroom:floor"),
@@ -231,6 +231,8 @@ _MOVABLES: Final = (
 _GIFTS: Final = ("book", "teddybear", "vase", "mug", "ball", "photoalbum", "clothesshirt")
 MOST_INSIDE: Final = 8
 TWINS: Final = 0.8
+LOW_M: Final = 0.3
+"""Higher things do not fit into a kitchen cabinet."""
 
 
 _WALLS: Final = (
@@ -537,7 +539,7 @@ def settle(
                 found[name] = Place(support.room, support.name, False, x_m, round(top, 3))
                 break
         else:
-            cabinet = at["kitchencabinet"]
+            cabinet = at["closet" if thing.height_m > LOW_M else "kitchencabinet"]
             found[name] = Place(cabinet.room, cabinet.name, True, cabinet.x_m, round(cabinet.y_m + 0.1, 3))
     if gift and wrapped:
         box = found[gift]

@@ -300,7 +300,7 @@ def _watering_can(
 
 def _shards(c: Canvas, x: float, y: float, w: float, body: Colour) -> None:
     """What is left of a thing of glass or china that broke."""
-    wide = w * 1.5
+    wide = max(w * 1.6, 0.36)
     left = x + w / 2 - wide / 2
     for n, (at, high, lean) in enumerate(
         (
@@ -315,7 +315,7 @@ def _shards(c: Canvas, x: float, y: float, w: float, body: Colour) -> None:
         a = left + wide * at
         part = wide * (0.17 if n % 2 else 0.22)
         tone = shade(body, 0.12 if n % 2 else -0.12)
-        c.polygon([(a, y), (a + part, y + 0.01), (a + part * lean, y + high)], tone, outline=shade(body, -0.45))
+        c.polygon([(a, y), (a + part, y + 0.01), (a + part * lean, y + high * 1.4)], tone, outline=shade(body, -0.45))
 
 
 def _steam(c: Canvas, x: float, y: float) -> None:
@@ -620,7 +620,7 @@ def _puddle(c: Canvas, x: float, y: float, body: Colour, line: Colour) -> None:
     c.disc(x - 0.52, y + 0.02, 0.022, body, outline=line)
 
 
-_GLASSY: Final = (196, 224, 236)
+_GLASSY: Final = (166, 208, 232)
 
 
 def _fragile(painter: Painter, shards: Colour | None = None) -> Painter:

@@ -50,6 +50,19 @@ def place_of(house: House, situation: Situation, name: str) -> Point:
     return across, holder.y_m + first + step * (place % shelves) - drop
 
 
+def fitting(house: House, situation: Situation, name: str) -> float:
+    """How much smaller an object is drawn, so that it fits on the shelf of what it is in; 1 if it fits."""
+    state = situation.things[name]
+    holder = class_of(state.support)
+    if not state.inside or holder not in SHELVES or holder in STANDING_OUT:
+        return 1.0
+    _, per_shelf, _, step = SHELVES[holder]
+    thing, around = house.things[name], house.things[state.support]
+    high = (step or around.height_m * 0.75) - 0.05
+    wide = (around.width_m - 0.1) / per_shelf * 1.1
+    return min(1.0, high / thing.height_m, max(wide / thing.width_m, 0.55))
+
+
 def _drop_m(house: House, situation: Situation, name: str) -> float:
     """How much lower an object is drawn, by the lowest of its supports."""
     while (support := situation.things[name].support) in situation.things:

@@ -20,7 +20,7 @@ from reeltalk.world.situation import (
     ProgramStep,
     Situation,
     ThingState,
-    effect_s,
+    moment_of_effect,
     talk_s,
 )
 
@@ -651,7 +651,7 @@ class Going:
 
     @property
     def effect_s(self) -> float:
-        return effect_s(self.command.action, self.start_s, self.duration_s)
+        return moment_of_effect(self.command.action, self.start_s, self.duration_s)
 
     @property
     def end_s(self) -> float:

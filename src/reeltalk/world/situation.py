@@ -281,7 +281,7 @@ class ProgramStep:
     @property
     def effect_s(self) -> float:
         """When it takes effect: in the middle, and at the end of a walk."""
-        return effect_s(self.command.action, self.start_s, self.duration_s)
+        return moment_of_effect(self.command.action, self.start_s, self.duration_s)
 
     @property
     def moved_room(self) -> bool:
@@ -306,7 +306,7 @@ OFTEN: Final = {
 """States that things may have when a film begins: what they lack then, what they have, and how often."""
 
 
-def effect_s(action: str, start_s: float, duration_s: float) -> float:
+def moment_of_effect(action: str, start_s: float, duration_s: float) -> float:
     """When a step with this start and length takes effect."""
     return round(start_s + (duration_s if action == "walk" else duration_s / 2), 3)
 

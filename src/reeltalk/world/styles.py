@@ -101,15 +101,20 @@ def texture(name: str, width_px: int, height_px: int) -> NDArray[np.float32]:
         wide = cv2.resize(coarse, (width_px, height_px), interpolation=cv2.INTER_CUBIC)
         return np.asarray(cv2.GaussianBlur(wide, (0, 0), sigma * unit), np.float32)
 
+    def even(noise: NDArray[np.float32]) -> NDArray[np.float32]:
+        """With a standard deviation of 1, whatever the size of the picture."""
+        return np.asarray(noise / noise.std(), np.float32)
+
     if name == "paper":
         # Fibres: noise that is blurred along each axis.
-        along = cv2.GaussianBlur(fine, (0, 0), sigmaX=2.2 * unit, sigmaY=0.5) * 0.05
-        across = cv2.GaussianBlur(fine[:, ::-1], (0, 0), sigmaX=0.5, sigmaY=2.2 * unit) * 0.05
-        map_ = 0.985 + along + across
+        along = cv2.GaussianBlur(fine, (0, 0), sigmaX=2.2 * unit, sigmaY=0.5)
+        across = cv2.GaussianBlur(fine[:, ::-1], (0, 0), sigmaX=0.5, sigmaY=2.2 * unit)
+        map_ = 0.985 + 0.028 * even(np.asarray(along + across))
     elif name == "wash":
-        map_ = 0.975 + 0.014 * soft(8.0, round(60 * unit)) + 0.016 * soft(1.5, max(1, round(9 * unit))) + 0.012 * fine
+        blots, drops = soft(8.0, round(60 * unit)), soft(1.5, max(1, round(9 * unit)))
+        map_ = 0.975 + 0.012 * even(blots) + 0.008 * even(drops) + 0.008 * fine
     elif name == "grain":
-        map_ = 0.98 + 0.05 * cv2.GaussianBlur(fine, (0, 0), 0.9 * unit)
+        map_ = 0.98 + 0.02 * even(np.asarray(cv2.GaussianBlur(fine, (0, 0), max(0.5, 0.9 * unit))))
     else:
         raise ValueError(f"{name!r} is no texture; known: paper, wash, grain")
     return np.asarray(map_[:, :, None], np.float32)

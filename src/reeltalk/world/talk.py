@@ -34,7 +34,7 @@ def _raw() -> dict[str, Any]:
     return tomllib.loads(SENTENCES.read_text(encoding="utf-8"))
 
 
-def thing_words(thing: Thing) -> str:
+def thing_as_said(thing: Thing) -> str:
     """An object as people call it, such as `the small red mug`."""
     return " ".join(filter(None, ("the", thing.size, thing.colour, plain_name(thing.name))))
 
@@ -69,7 +69,7 @@ class Talk:
         slots = {name: draw.choice(values) for name, values in _raw()["words"].items()}
         slots["listener"] = house.person(listeners[0]).name
         if about is not None:
-            slots["thing"] = thing_words(house.things[about])
+            slots["thing"] = thing_as_said(house.things[about])
         lines = list(known[kind])
         draw.shuffle(lines)
         made = [line.format(**slots) for line in lines]

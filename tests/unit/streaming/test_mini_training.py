@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from reeltalk.errors import BenchmarkError, InputError, ModelError
 from reeltalk.graph.vocabulary import class_of
-from reeltalk.inference.mini_input import ANSWER, END, HEARD, QUESTION, SAYS, MiniShape, MiniWords
+from reeltalk.inference.mini_input import ANSWER, END, HEARD, PAD, PEOPLE, QUESTION, SAYS, MiniShape, MiniWords
 from reeltalk.parallel.local import LocalExecutor
 from reeltalk.questions.wording import LESSONS, forms, forms_of, write_dialogue
 from reeltalk.schema.intervals import Interval, no_later
@@ -25,15 +25,16 @@ from reeltalk.streaming.household import (
     LabelWords,
     Seconds,
     SeenPerson,
+    _tagged,
     effect_s,
     filmed_videos,
 )
-from reeltalk.streaming.lessons import FRAME, NOT_LEARNED, Interleaved, Lessons, batch_of
+from reeltalk.streaming.lessons import FRAME, NOT_LEARNED, Interleaved, Lessons, TokenWords, batch_of
 from reeltalk.streaming.mini_training import LOSSES, STATE, corpus, train_mini, train_words
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
 from reeltalk.streaming.speech import losses_of, optimisers_of, train_speech
-from reeltalk.streaming.vision import Frames, boxes_of, cells_of, shown_cells, varied
+from reeltalk.streaming.vision import Frames, boxes_of, cells_of, letters_loss, shown_cells, varied
 
 SETTINGS = MiniSettings(
     seed=3,
@@ -127,13 +128,56 @@ def test_a_mirror_turns_the_order_of_people_around(videos: list[FilmedVideo]) ->
     assert where[1, :, : shape.cells_wide // 2, 0].sum() > 0 == where[1, :, : shape.cells_wide // 2, 1].sum()
 
 
+def test_who_came_into_the_picture_a_short_while_ago_has_a_name_above_the_head() -> None:
+    bed, anna = (0.5, 0.5, 0.9, 0.9), (0.1, 0.2, 0.3, 0.9)
+    view = {"bed1": bed}
+    came = [view, view | {"character1": anna}] + [view | {"character1": anna}] * 4
+    times = [float(n) for n in range(len(came))]
+    found = [shown.get("character1", "away") for shown in _tagged(times, came)]
+    # Anna came at a time from 0 to 1 s, and her name is shown for 2.5 s.
+    assert found == ["away", True, True, None, False, False]
+    near = {"bed1": (0.2, 0.5, 0.9, 0.9), "character1": anna}
+    cut = [*came, near]
+    assert _tagged([*times, 6.0], cut)[-1]["character1"] is True
+
+
+def test_the_loss_of_letters_falls_when_a_name_is_read() -> None:
+    letters = torch.zeros(2, 2, 24, 27)
+    names: list[list[str | None]] = [["Anna", None], ["", None]]
+    before = letters_loss(letters, names)
+    for at, letter in enumerate("a nn na"):
+        letters[0, 0, 2 * at, 0 if letter == " " else ord(letter) - 96] = 20.0
+    letters[1, 0, :, 0] = 20.0
+    assert float(letters_loss(letters, names)) < 0.7 * float(before)
+    letters[:, 1] = 5.0 * torch.randn(2, 24, 27)
+    assert float(letters_loss(letters, [[None, None]] * 2)) == 0
+
+
+def test_people_of_a_lesson_have_marks_in_texts_and_at_their_tokens(
+    videos: list[FilmedVideo], words: MiniWords
+) -> None:
+    found = 0
+    lessons = Lessons(videos, words, 4, seed=11)
+    shape = MiniShape(vocabulary=words.size)
+    for number in range(16):
+        place, lesson = lessons.lesson(number)
+        tokens = np.zeros((len(videos[place].times_s), 4, shape.vision_width), np.float32)
+        batch = batch_of([lesson], [tokens], [lessons.names[place]])
+        names = [second.names for second in videos[place].labels]
+        for frame, marks in zip(lesson.frames, batch.marks.tolist(), strict=True):
+            assert marks == [PAD, *(lesson.people.get(name or "", PAD) for name in names[frame])]
+        found += sum(word in PEOPLE for word in lesson.ids)
+        assert set(lesson.ids) & set(PEOPLE) <= set(lesson.people.values())
+    assert found > 0
+
+
 def test_close_looks_are_sent_to_the_middle_of_what_they_shall_tell(videos: list[FilmedVideo]) -> None:
     shape = MiniShape()
     where = torch.zeros(40, shape.cells_high, shape.cells_wide, shape.people, shape.person_glimpses)
     where[:, 4:9, 10:13, 1, 3] = 1
     cells = shown_cells(where.flatten(1, 2).flatten(2), shape, np.random.default_rng(1))
     assert (cells[:, [0, 2]] == -1).all()
-    assert (cells[:, 1, [0, 2]] == -1).all()
+    assert (cells[:, 1, [0, 2, 3]] == -1).all()
     told = cells[:, 1, 1]
     assert 0 < (told >= 0).sum() < 40
     rows, columns = told[told >= 0] // shape.cells_wide, told[told >= 0] % shape.cells_wide
@@ -235,7 +279,7 @@ def test_shorter_sequences_of_a_batch_give_the_losses_that_they_give_alone(words
         sequence.ask("Where is he?", answer)
         both.append(sequence)
     with torch.no_grad():
-        names = [[[[9], []]] * 5] * 2
+        names = [[[TokenWords((9,)), TokenWords()]] * 5] * 2
         alone = [
             float(losses_of(model, batch_of([s], [f], names[:1])).words) for s, f in zip(both, features, strict=True)
         ]

@@ -29,7 +29,7 @@ from reeltalk.world.facts import activity_triples
 from reeltalk.world.film import FilmPlan, film, film_graphs, plan, play_film
 from reeltalk.world.house import build_house
 from reeltalk.world.performance import carry_out
-from reeltalk.world.scenes import Scene, camera_steps
+from reeltalk.world.scenes import PlayedScene, camera_steps
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import on_camera
 from reeltalk.world.situation import CannotError, Command, ProgramStep, begin
@@ -229,13 +229,13 @@ def test_a_wrong_fact_is_found(filmed: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def planned(full: bool) -> list[tuple[FilmPlan, list[Scene]]]:
+def planned(full: bool) -> list[tuple[FilmPlan, list[PlayedScene]]]:
     made = plan(FilmSettings(scenarios=300 if full else 60, houses=6, seed=1))
     return [(film, play_film(film)) for film in made.plans]
 
 
 def test_films_have_one_to_three_people_and_scenes_of_all_categories(
-    planned: list[tuple[FilmPlan, list[Scene]]],
+    planned: list[tuple[FilmPlan, list[PlayedScene]]],
 ) -> None:
     people = Counter(len(made.people) for made, _ in planned)
     assert set(people) == {1, 2, 3}
@@ -253,20 +253,20 @@ def test_films_have_one_to_three_people_and_scenes_of_all_categories(
         assert set(scenes[0].start.people) == {f"character{n + 1}" for n in range(len(made.people))}
 
 
-def test_everything_that_happens_is_on_camera(planned: list[tuple[FilmPlan, list[Scene]]]) -> None:
+def test_everything_that_happens_is_on_camera(planned: list[tuple[FilmPlan, list[PlayedScene]]]) -> None:
     for made, scenes in planned[:: 1 if len(planned) > 100 else 6]:
         steps = camera_steps(scenes)
         assert all(on_camera(made.built(), steps, view=made.view))
 
 
-def test_a_film_depends_on_its_plan_alone(planned: list[tuple[FilmPlan, list[Scene]]]) -> None:
+def test_a_film_depends_on_its_plan_alone(planned: list[tuple[FilmPlan, list[PlayedScene]]]) -> None:
     made, scenes = planned[7]
     again = play_film(FilmPlan.model_validate_json(made.model_dump_json()))
     assert [scene.steps for scene in again] == [scene.steps for scene in scenes]
     assert film_graphs(made, again) == film_graphs(made, scenes)
 
 
-def test_things_are_elsewhere_in_each_film_of_a_house(planned: list[tuple[FilmPlan, list[Scene]]]) -> None:
+def test_things_are_elsewhere_in_each_film_of_a_house(planned: list[tuple[FilmPlan, list[PlayedScene]]]) -> None:
     house = planned[0][0].house
     mugs = Counter(
         frozenset(state.support for name, state in scenes[0].start.things.items() if name.rstrip("0123456789") == "mug")
@@ -276,7 +276,7 @@ def test_things_are_elsewhere_in_each_film_of_a_house(planned: list[tuple[FilmPl
     assert len(mugs) > 3
 
 
-def test_who_acts_and_what_follows_differ_from_film_to_film(planned: list[tuple[FilmPlan, list[Scene]]]) -> None:
+def test_who_acts_and_what_follows_differ_from_film_to_film(planned: list[tuple[FilmPlan, list[PlayedScene]]]) -> None:
     """The recipe does not tell how a scene goes on."""
     stories: dict[str, list[tuple[str, ...]]] = {}
     for _, scenes in planned:
@@ -287,7 +287,7 @@ def test_who_acts_and_what_follows_differ_from_film_to_film(planned: list[tuple[
     assert sum(len(set(found)) for found in several) > 0.9 * sum(map(len, several))
 
 
-def test_outcomes_without_an_event_differ_as_often_as_not(planned: list[tuple[FilmPlan, list[Scene]]]) -> None:
+def test_outcomes_without_an_event_differ_as_often_as_not(planned: list[tuple[FilmPlan, list[PlayedScene]]]) -> None:
     happens, places = Counter[str](), Counter[bool]()
     for made, scenes in planned[::5]:
         house = made.built()
@@ -363,6 +363,18 @@ def test_a_program_of_ones_own_is_played(tmp_path: Path, capsys: pytest.CaptureF
     assert not (tmp_path / "bad.mp4").exists()
     assert run(["world", "play", "--house", "2"]) == 0
     assert "<fridge> (" in capsys.readouterr().out
+
+
+def test_a_program_of_two_people_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sofa = build_house(1).of_class("sofa")[0].name
+    lines = [f"<char0> [WALK] <sofa> ({sofa[4:]})", f"<char1> [WALK] <sofa> ({sofa[4:]})", "<char1> [JUMP]"]
+    (tmp_path / "two.txt").write_text("\n".join([*lines, '<char0> [SAY] <character> (2) "praise: Well done!"']))
+    command = ["world", "play", str(tmp_path / "two.txt"), "--width-px", "320", "--fps", "2"]
+    assert run([*command, "--out", str(tmp_path / "two.mp4")]) == 0
+    assert "4 steps" in capsys.readouterr().out
+    (tmp_path / "two.txt").write_text("<char3> [JUMP]\n")
+    assert run([*command, "--out", str(tmp_path / "three.mp4")]) == 2
+    assert "4 people" in capsys.readouterr().err
 
 
 def test_full_graphs_are_exported_and_curated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

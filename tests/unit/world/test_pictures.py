@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reeltalk.graph.vocabulary import FEELINGS
 from reeltalk.video.canvas import Canvas, Stencil
 from reeltalk.world.bubbles import place_bubble, text_size_px, wrap
-from reeltalk.world.camera import PAINTERS, Camera, Moment, paint
+from reeltalk.world.camera import PAINTERS, Camera, FramePlan, paint
 from reeltalk.world.faces import Face
 from reeltalk.world.figure import draw_person, standing
 from reeltalk.world.film import FilmPlan, plan, play_film
@@ -45,9 +45,9 @@ def feeling(situation: Situation, **feelings: str | None) -> Situation:
     return replace(situation, people=people)
 
 
-def empty(situation: Situation, shot: CameraShot) -> Moment:
+def empty(situation: Situation, shot: CameraShot) -> FramePlan:
     """A moment without people."""
-    return Moment(0.0, situation, (), shot, frozenset(), ())
+    return FramePlan(0.0, situation, (), shot, frozenset(), ())
 
 
 def acted(situation: Situation, *commands: tuple[Command, float, Situation]) -> list[ProgramStep]:
@@ -428,7 +428,7 @@ def test_what_is_shut_away_or_outside_of_the_picture_has_no_box() -> None:
     assert {house.things[name].room for name in elsewhere} == {other}
 
 
-def visible(camera: Camera, moment: Moment) -> Mapping[str, int]:
+def visible(camera: Camera, moment: FramePlan) -> Mapping[str, int]:
     numbers, stencil = camera.numbered(moment)
     return {name: int((stencil.numbers == number).sum()) for name, number in numbers.items()}
 
