@@ -429,7 +429,7 @@ def _gift_box(c: Canvas, x: float, y: float, w: float, h: float, colour: str | N
     line, band = shade(body, -0.35), (250, 232, 170) if colour != "yellow" else (206, 60, 70)
     high = h * 0.66
     c.rectangle(x + 0.02, y, w - 0.04, high, body, outline=line)
-    c.rectangle(x + w * 0.45, y, w * 0.1, high, band)
+    c.rectangle(x + w * 0.46, y, w * 0.08, high, band)
     if "OPEN" in values:
         c.rectangle(x + 0.04, y + high - 0.05, w - 0.08, 0.05, shade(body, -0.55))
         c.polygon(
@@ -444,7 +444,7 @@ def _gift_box(c: Canvas, x: float, y: float, w: float, h: float, colour: str | N
         )
         return
     c.rectangle(x, y + high - 0.07, w, 0.08, shade(body, 0.1), outline=line)
-    c.rectangle(x + w * 0.45, y + high - 0.07, w * 0.1, 0.08, band)
+    c.rectangle(x + w * 0.46, y + high - 0.07, w * 0.08, 0.08, band)
     for side in (-1, 1):
         c.ellipse(
             x + w / 2 + side * 0.065,
