@@ -155,7 +155,7 @@ def _knife(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None
 def _sponge(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
     body = named(colour)
     c.rounded(x, y, w, h, 0.03, body, outline=shade(body, -0.3))
-    c.rectangle(x, y + h * 0.66, w, h * 0.34, shade(LEAF, -0.15))
+    c.rectangle(x, y + h * 0.74, w, h * 0.26, shade(LEAF, -0.15))
     for px, py in ((0.25, 0.3), (0.55, 0.2), (0.75, 0.42)):
         c.disc(x + w * px, y + h * py, 0.018, shade(body, -0.3))
 
