@@ -12,7 +12,7 @@ from typing import Final
 from reeltalk.graph import phrases
 from reeltalk.graph.story import StoryEvent
 from reeltalk.graph.vocabulary import plain_name
-from reeltalk.questions.changing import Timeline
+from reeltalk.questions.changing import Timeline, room_value
 from reeltalk.questions.proactive_forms import replies, say
 from reeltalk.questions.question import PLACINGS, act_phrase, called_thing, person_slots
 from reeltalk.questions.watching import LATEST_S, PASSING, WALKS, is_short, takes_effect_s
@@ -85,6 +85,7 @@ def _fact(kind: str, event: StoryEvent, *parts: str) -> dict[str, Json]:
 def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:
     story, slots = timeline.story, person_slots(person, timeline.story)
     before_s: dict[tuple[str, str], float] = defaultdict(float)
+    jumps = timeline.jumps_s(room_value(timeline, person))
     for event in timeline.events:
         if event.agent != person:
             continue
@@ -109,7 +110,9 @@ def _next_acts(timeline: Timeline, person: str) -> Iterator[Awaited]:
         elif event.action in WALKS and event.to_room is not None and event.to_room != event.from_room:
             own = {**slots, "room": plain_name(event.to_room)}
             known = {"kind": "next_room", "agent": person}
-            yield Awaited("next_room", own, event, before_s["walk", ""], False, known)
+            # Between scenes somebody may go to another room unseen.
+            since_s = max([before_s["walk", ""], *(jump_s for jump_s in jumps if jump_s <= at_s)])
+            yield Awaited("next_room", own, event, since_s, False, known)
             before_s["walk", ""] = at_s
 
 
@@ -191,7 +194,7 @@ def _in_vain(timeline: Timeline, last: UserRequest, split: str, draw: random.Ran
             for other in awaited(timeline)
             if other.kind == one.kind and other.fact == one.fact and takes_effect_s(other.event) >= begin_s
         ]
-        if not one.lasting and not again:
+        if not one.lasting and not again and one.kind != "next_room":
             fitting.append(one)
     if not fitting or begin_s + LEAD_S[0] > timeline.until_s or not story.people:
         return None

@@ -7,6 +7,7 @@ never asked for while it changes, nor before the film has shown it.
 
 import bisect
 import itertools
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Final
 
 from reeltalk.graph import phrases
 from reeltalk.graph.naming import attribute_of
-from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.story import Story, StoryEvent, starts_s
 from reeltalk.graph.vocabulary import FEELINGS, ROOMS, class_of, is_person, plain_name
 from reeltalk.questions.proactive_forms import replies, say
 from reeltalk.questions.question import STATE_WORDS, act_phrase, called_thing, person_slots
@@ -85,48 +86,72 @@ class Timeline:
         return tuple(sorted(self.story.events, key=lambda event: (takes_effect_s(event), event.order)))
 
     @cached_property
-    def effects_s(self) -> tuple[float, ...]:
-        """When they take effect, in seconds."""
-        return tuple(takes_effect_s(event) for event in self.events)
-
-    def before(self, at_s: float) -> tuple[StoryEvent, ...]:
-        """The events that have taken effect at a time."""
-        return self.events[: bisect.bisect_right(self.effects_s, at_s)]
+    def begins_s(self) -> tuple[float, ...]:
+        """When each scene begins. Between scenes time may pass, so that things are otherwise without an event."""
+        return tuple(starts_s(self.story.graphs) or ())
 
     def value_at(self, fact: ChangingFact, at_s: float) -> str | None:
         """The value of a fact at a time; None if it is unknown."""
-        done = self.before(at_s)
-        return fact.value(done[-1].part, done[-1].index + 1) if done else fact.value(0, 0)
+        part = max(0, bisect.bisect_right(self.begins_s, at_s) - 1)
+        done = [event.index + 1 for event in self.events if event.part == part and takes_effect_s(event) <= at_s]
+        return fact.value(part, done[-1] if done else 0)
+
+    def shown_s(self, name: str, since_s: float = 0.0) -> float | None:
+        """When a person or thing first took part in an event after a time; None if never.
+
+        Who only talks of a thing does not show it.
+        """
+        return next((at_s for at_s in self._shown.get(name, ()) if at_s >= since_s), None)
 
     @cached_property
-    def shown_s(self) -> dict[str, float]:
-        """When each person or thing first took part in an event. Who only talks of a thing does not show it."""
-        found: dict[str, float] = {}
-        for event, at_s in zip(self.events, self.effects_s, strict=True):
+    def _shown(self) -> dict[str, list[float]]:
+        found: dict[str, list[float]] = {}
+        for event in self.events:
             for name in (event.agent, event.main if event.action != "say" else None, *event.targets):
                 if name is not None:
-                    found.setdefault(name, at_s)
+                    found.setdefault(name, []).append(takes_effect_s(event))
         return found
+
+    def jumps_s(self, value: Callable[[int, int], str | None]) -> list[float]:
+        """When a value is another one at the beginning of a scene than at the end of the scene before."""
+        graphs = self.story.graphs
+        return [
+            self.begins_s[part]
+            for part in range(1, len(graphs))
+            if value(part, 0) != value(part - 1, len(graphs[part - 1].events))
+        ]
 
     def stretches(self, fact: ChangingFact) -> list[Stretch]:
         """When a fact can be asked for, in the order of time."""
-        shown = [self.shown_s.get(name) for name in fact.about]
-        if None in shown:
-            return []
-        known_s = max((at_s for at_s in shown if at_s is not None), default=0.0)
-        found, begun_s, before = [], 0.0, fact.value(0, 0)
-        changes = [(event, fact.value(event.part, event.index + 1)) for event in self.events]
-        for event, value in [*changes, (None, "")]:
-            if event is not None and value == before:
-                continue
-            assert event is None or event.interval is not None
-            end_s = self.until_s if event is None or event.interval is None else event.interval.start_s - STILL_S
-            start_s = max(begun_s, known_s) + SETTLED_S
+        known_s, found = self._known_s(fact, 0.0), []
+        begun_s, before = 0.0, fact.value(0, 0)
+        for starts, ends, value in self._changes(fact):
+            start_s, end_s = max(begun_s, known_s) + SETTLED_S, starts - STILL_S
             if before is not None and start_s < end_s:
                 found.append(Stretch(start_s, end_s, before))
-            begun_s = self.until_s if event is None or event.interval is None else event.interval.end_s
-            before = value
+            begun_s, before = ends, value
+            if starts == ends:
+                # After a jump, the video has to show it again.
+                known_s = self._known_s(fact, starts)
         return found
+
+    def _known_s(self, fact: ChangingFact, since_s: float) -> float:
+        shown = [self.shown_s(name, since_s) for name in fact.about]
+        return max((math.inf if at_s is None else at_s for at_s in shown), default=since_s)
+
+    def _changes(self, fact: ChangingFact) -> Iterator[tuple[float, float, str | None]]:
+        """The changes of a fact as start, end and new value, in the order of time; the last is the end of the video."""
+        before = fact.value(0, 0)
+        for part, begin_s in enumerate(self.begins_s):
+            if (value := fact.value(part, 0)) != before:
+                yield begin_s, begin_s, value
+                before = value
+            for event in (one for one in self.events if one.part == part):
+                value = fact.value(part, event.index + 1)
+                if value != before and event.interval is not None:
+                    yield event.interval.start_s, event.interval.end_s, value
+                    before = value
+        yield self.until_s + STILL_S, self.until_s + STILL_S, None
 
     def facts(self) -> Iterator[ChangingFact]:
         """All facts that change at least once."""
@@ -205,7 +230,8 @@ def _holders(timeline: Timeline) -> Iterator[ChangingFact]:
         )
 
 
-def _room_of(timeline: Timeline, person: str) -> Callable[[int, int], str | None]:
+def room_value(timeline: Timeline, person: str) -> Callable[[int, int], str | None]:
+    """The room of a person by situation."""
     graphs = timeline.story.graphs
     return lambda part, situation: graphs[part].room_at(person, situation)
 
@@ -214,7 +240,7 @@ def _people_in_rooms(timeline: Timeline) -> Iterator[ChangingFact]:
     story = timeline.story
     if len(story.people) < 2:
         return
-    rooms = [_room_of(timeline, person) for person in story.people]
+    rooms = [room_value(timeline, person) for person in story.people]
     for room in sorted({event.to_room for event in timeline.events if event.to_room is not None}):
 
         def count(part: int, situation: int, room: str = room) -> str | None:
@@ -238,7 +264,9 @@ def _rooms(timeline: Timeline) -> Iterator[ChangingFact]:
         def words(value: str, slots: Mapping[str, str] = slots) -> Mapping[str, str]:
             return {**slots, "room": plain_name(value)}
 
-        yield ChangingFact("in_room", {"person": person}, slots, _room_of(timeline, person), words, frozenset({person}))
+        yield ChangingFact(
+            "in_room", {"person": person}, slots, room_value(timeline, person), words, frozenset({person})
+        )
 
 
 def _states(timeline: Timeline) -> Iterator[ChangingFact]:
@@ -337,7 +365,7 @@ def lasting(timeline: Timeline) -> list[Asking]:
     """Colours of things that need no colour in their names, from when the film has shown them."""
     story, found = timeline.story, []
     for name in story.things:
-        colour, shown_s = attribute_of(story.attributes.get(name, ()), "colour"), timeline.shown_s.get(name)
+        colour, shown_s = attribute_of(story.attributes.get(name, ()), "colour"), timeline.shown_s(name)
         if colour is None or shown_s is None or name in story.called or phrases.is_plural(name):
             continue
         slots = {"o": called_thing(name, story)}

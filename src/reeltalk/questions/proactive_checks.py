@@ -110,8 +110,8 @@ class StreamChecker:
         return sorted(found.values(), key=lambda event: (event["at"], event["index"]))
 
     def _situation(self, at_s: float) -> tuple[str, int]:
-        done = [event for event in self.events if event["at"] <= at_s]
-        return (done[-1]["graph"], done[-1]["index"] + 1) if done else (next(iter(self._begins_s)), 0)
+        graph = [name for name, begin_s in self._begins_s.items() if begin_s <= at_s][-1]
+        return graph, sum(event["graph"] == graph and event["at"] <= at_s for event in self.events)
 
     def _latest(self, query: str, name: str, at_s: float) -> list[dict[str, str]]:
         graph, situation = self._situation(at_s)
@@ -194,7 +194,14 @@ class StreamChecker:
         found = [event for event in self.events if fits(event)]
         if fact["kind"] == "who_does":
             return found[0] if len(found) == 1 else None
-        return next((event for event in found if event["at"] > at_s), None)
+        later = next((event for event in found if event["at"] > at_s), None)
+        if fact["kind"] == "next_room" and later is not None:
+            # The first room in which the person is otherwise than now must be the one that is entered.
+            before_s = later["times"][0]
+            begins = [begin_s for begin_s in self._begins_s.values() if at_s < begin_s <= before_s]
+            if any(self._room(fact["agent"], begin_s) != self._room(fact["agent"], at_s) for begin_s in begins):
+                return None
+        return later
 
     def disagreements(self, task: ProactiveTask) -> Iterator[str]:
         """What the graphs do not say of a task, in words. Requests without a fact are not checked."""

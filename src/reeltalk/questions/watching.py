@@ -96,7 +96,7 @@ def moments_of(events: Iterable[StoryEvent], story: Story, until_s: float) -> tu
 
 
 WATCHED: Final = {
-    "open": ({"open"}, "open something", "opens something", "opening something"),
+    "open": ({"open", "unwrap"}, "open something", "opens something", "opening something"),
     "close": ({"close"}, "close something", "closes something", "closing something"),
     "grab": ({"grab"}, "pick something up", "picks something up", "picking something up"),
     "put": ({"put", "putIn"}, "put something somewhere", "puts something somewhere", "putting something somewhere"),
@@ -107,20 +107,33 @@ WATCHED: Final = {
     "give": ({"give"}, "hand something over", "hands something over", "handing something over"),
     "say": ({"say"}, "say something", "says something", "saying something"),
     "consume": ({"eat", "drink"}, "eat or drink something", "eats or drinks something", "eating or drinking something"),
-    "clean": ({"wipe", "scrub", "wash", "rinse"}, "clean something", "cleans something", "cleaning something"),
+    "clean": (
+        {"wipe", "scrub", "wash", "rinse", "sweep", "brush"}, "clean something", "cleans something",
+        "cleaning something",
+    ),
     "feel": (
-        {"smile", "frown", "scowl", "gasp"}, "show a new feeling", "shows a new feeling", "showing a new feeling"
+        {"smile", "frown", "scowl", "gasp"}, "become happy, sad, angry or surprised",
+        "becomes happy, sad, angry or surprised", "becoming happy, sad, angry or surprised",
     ),
     "smile": ({"smile"}, "start to smile", "starts to smile", "starting to smile"),
     "anger": ({"scowl"}, "get angry", "gets angry", "getting angry"),
-    "affection": ({"hug", "comfort", "wave"}, "greet or comfort a person", "greets or comforts a person",
-                  "greeting or comforting a person"),
+    "affection": (
+        {"hug", "wave"}, "hug a person or wave to one", "hugs a person or waves to one",
+        "hugging a person or waving to one",
+    ),
+    "happen": (
+        {"boil", "pop", "ring", "break", "spill"}, "break, spill, boil, ring or pop",
+        "breaks, spills, boils, rings or pops", "breaking, spilling, boiling, ringing or popping",
+    ),
 }  # fmt: skip
-"""What one may watch for: actions, and words as base form, third person and gerund."""
+"""What one may watch for: actions, and words as base form, third person and gerund. Nobody does what just happens."""
+DOUBTFUL: Final = {
+    "grab": {"answer"}, "put": {"drop", "throw"}, "give": {"throw", "show"}, "sit": {"fallsit"}, "stand": {"wakeUp"},
+    "say": {"answer"}, "clean": {"soak"}, "affection": {"greet", "comfort"}, "consume": {"squeeze"},
+}  # fmt: skip
+"""Actions and speech acts of which one can argue whether they count. Where they occur, that is not watched for."""
 NOT_HANDLING: Final = PASSING | {"say", "lookAt", "watch", "wait"}
 """Actions that do nothing with the thing that they are about."""
-HAPPENINGS: Final = frozenset({"boil", "pop", "ring", "break", "spill", "cool"})
-"""Events that nobody does."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +141,7 @@ class Watch:
     """A kind of event to watch for."""
 
     what: str
-    """A key of `WATCHED`, `enter`, `handle` or `happen`."""
+    """A key of `WATCHED`, `enter` or `handle`."""
     actions: frozenset[str]
     words: tuple[str, str, str]
     """The act as base form, third person and gerund."""
@@ -187,7 +200,10 @@ def watches(story: Story) -> Iterator[Watch]:
 
 
 def _watches(story: Story) -> Iterator[Watch]:
+    acted = {name for event in story.events for name in (event.action, event.speech_act)}
     for what, (actions, *words) in WATCHED.items():
+        if acted & DOUBTFUL.get(what, set()):
+            continue
         do, does, doing = words
         yield Watch(what, frozenset(actions), (do, does, doing))
     for room in sorted({event.to_room for event in story.events if event.to_room is not None}):
@@ -200,8 +216,6 @@ def _watches(story: Story) -> Iterator[Watch]:
             called = called_thing(thing, story)
             words_ = (f"do something with {called}", f"does something with {called}", f"doing something with {called}")
             yield Watch("handle", frozenset(), words_, thing=thing)
-    happening = ("happen by itself", "happens by itself", "happening by itself")
-    yield Watch("happen", HAPPENINGS, happening)
 
 
 def slots_of(event: StoryEvent, story: Story) -> Mapping[str, str]:

@@ -161,6 +161,26 @@ def test_one_question_has_answers_that_change(written: list[tuple[Story, Proacti
     assert set(kinds) >= {"where", "holder", "people", "is_state", "feels"}
 
 
+def test_what_changes_unseen_between_scenes_is_asked_for_only_when_it_was_shown_again() -> None:
+    story = peopled_story(SCENES)
+    timeline = Timeline(story, 60)
+    begin_s = timeline.begins_s[1]
+    [anna] = [a for a in askings(timeline) if a.kind == "in_room" and a.params == {"person": "character1"}]
+    # Anna is in the kitchen at the end of one scene and in the living room at the beginning of the next one.
+    assert [stretch.value for stretch in anna.stretches] == ["kitchen1", "livingroom2"]
+    before, after = anna.stretches
+    assert before.end_s < begin_s
+    shown_s = timeline.shown_s("character1", begin_s)
+    assert shown_s is not None
+    assert after.start_s > shown_s
+    for seed in range(40):
+        for task in tasks_of(story, V, "dev", seed, until_s=60, kinds=["ready"]):
+            for request in task.requests:
+                if request.fact["kind"] == "next_room" and request.moments:
+                    assert request.fact["agent"] != "character1"
+                    assert not request.at_s < begin_s < request.moments[0].interval.start_s
+
+
 def test_a_question_waits_until_its_answer_is_shown(written: list[tuple[Story, ProactiveTask]]) -> None:
     when: Counter[str] = Counter()
     for story, task in written:
