@@ -165,6 +165,7 @@ def test_how_often_and_how_long_is_frequency_and_no_quantity() -> None:
         "who_most",
         "linked_often",
         "linked_longer",
+        "linked_trend",
     }
     assert {w.kind for w in WORDINGS if "T-FRQ" in w.types} == kinds
 

@@ -229,7 +229,7 @@ def _clause(text: str) -> str | None:
             return f"whether {put}{text[len(slot) :]}"
     if match := re.match(rf"({_WH}) do (we|they) (.*)$", text):
         return f"{match[1]} {match[2]} {match[3]}"
-    if re.match(rf"({_WH}|does|do) (?:does |do )?({_SUBJECT}) (?:first|last|also|then|ever) ", text):
+    if re.match(rf"({_WH}|does|do) (?:does |do )?({_SUBJECT}) (?:first|last|also|then|ever|\w+ly) ", text):
         return None
     if match := re.match(
         r"what (is|are) ((?:the|\{its\}) (?:colour|length|number|name)(?: of (?:the video|\{o\}|\{his\} \{part\}))?)$",

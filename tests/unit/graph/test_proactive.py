@@ -140,7 +140,7 @@ def test_sparql_finds_what_is_wrong(
 
 
 def test_one_question_has_answers_that_change(written: list[tuple[Story, ProactiveTask]]) -> None:
-    kinds = Counter()
+    kinds: Counter[str] = Counter()
     for story, task in written:
         if task.kind != "changing":
             continue
