@@ -275,8 +275,9 @@ def test_unwritten_units_are_asked_again_with_another_sample(filmed: Path, writt
         bodies.clear()
         assert construct(folder, server.base_url, *steps, "--retry-unwritten") == 0
         again = [body for body in bodies if body["temperature"]]
-        # A chain whose neighbour has a caption now is another request.
-        assert 0 < len(again) <= len(before)
+        # A chain whose neighbour has a caption now is another request, and may be refused and repaired in vain first.
+        refused = [body for body in bodies if not body["temperature"] and len(body["messages"]) > 2]
+        assert 0 < len(again) <= len(before) + len(refused)
         assert all(body["seed"] == 1000 for body in again)
         kept = tables_of_steps(folder)
         asked = server.count

@@ -38,7 +38,7 @@ from reeltalk.construct.graph_summaries import (
 from reeltalk.construct.knowledge import topics
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import TASK_LABEL
-from reeltalk.construct.round_forms import round_forms, texts_of, texts_of_split
+from reeltalk.construct.round_forms import expand_pattern, round_forms, texts_of_split
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.questions.balancing import AnswerBalance
@@ -498,7 +498,9 @@ class DialogueMaker:
             starts = [interval.start_s for interval in made.turn.evidence]
             if made.told:
                 continue
-            placed += [((min(starts, default=float("inf")), n), split_clause(one.says, subjects)) for one in made.says]
+            for one in made.says:
+                late = not starts or one.says.endswith("at the end")
+                placed.append(((float("inf") if late else min(starts), n), split_clause(one.says, subjects)))
         return tuple(told for _, told in sorted(placed, key=lambda pair: pair[0]))
 
     def scene(self) -> bool:
@@ -597,7 +599,7 @@ class DialogueMaker:
                 if remark
                 else texts_of_split(round_forms()["neutral"].questions, self.split)
             )
-            asks = [text for pattern in met.need.asks for text in fitting_texts(texts_of(pattern), met)]
+            asks = [text for pattern in met.need.asks for text in fitting_texts(expand_pattern(pattern), met)]
             new = [text for text in texts if text not in self._said]
             if not new or not asks:
                 continue
@@ -661,7 +663,7 @@ class DialogueMaker:
         return True
 
     def _answer(self, sort: str, slots: Mapping[str, str]) -> str:
-        texts = [text for pattern in round_forms()[sort].answers for text in texts_of(pattern)]
+        texts = [text for pattern in round_forms()[sort].answers for text in expand_pattern(pattern)]
         return phrases.sentence(fill_form(self.draw.choice(texts), slots, named=True))
 
     def topic(self) -> bool:
@@ -717,7 +719,9 @@ class DialogueMaker:
         recalled = Counter(n for made in self.rounds for n in made.turn.extra.get("recalls", ()))
         places = [n for n, q in self._by_round.items() if self.is_earlier(q) and now - n >= LEAST_DISTANCE]
         self.draw.shuffle(places)
-        return sorted((n for n in places if again or not recalled[n]), key=lambda n: recalled[n])
+        alone = {n for made in self.rounds if made.turn.extra["kind"] == "recall" for n in made.turn.extra["recalls"]}
+        fitting = (n for n in places if n not in alone and (again or not recalled[n]))
+        return sorted(fitting, key=lambda n: recalled[n])
 
     def order_places(self) -> tuple[int, int] | None:
         """Two distant rounds about single events, the earlier event first."""
@@ -809,7 +813,8 @@ def _recall(maker: DialogueMaker, sort: str, *, again: bool) -> bool:
 
 def _summary(maker: DialogueMaker, count: int) -> bool:
     """The last round, and only that one, asks for a summary of the conversation."""
-    scene = maker.draw.random() < 0.5
+    # A checklist asks for four facts of the conversation.
+    scene = count > 5 and maker.draw.random() < 0.5
     while len(maker.rounds) < count - 1 - scene:
         if not maker.video():
             return False

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final
 
 from reeltalk.construct.graph_chains import KnownFact, VideoPart, are_news, asked_facts, known_facts, named_facts
-from reeltalk.construct.graph_needs import clause_of
+from reeltalk.construct.graph_needs import event_clause
 from reeltalk.construct.leakage import own_answer
 from reeltalk.construct.round_forms import round_forms, texts_of_split
 from reeltalk.graph import phrases
@@ -33,6 +33,8 @@ ASKS: Final = "asks"
 """Key of a turn's `extra`: the facts that its answer adds to its question."""
 MOST_OF_A_TURN: Final = 2
 """Most linkages that begin or end at one turn."""
+WORDINGS: Final = 4
+"""Wordings of a question that are tried, since some name what it asks for."""
 MOST_EVIDENCE: Final = 2
 """A turn with more events as evidence is not about a particular event."""
 
@@ -55,12 +57,16 @@ def shown_facts(question: Question, story: Story) -> dict[str, Json]:
     named = (*objects, question.focus_object, question.params.get("object"), question.anchor)
     return {
         SHOWS: {
-            "objects": sorted({name for name in named if isinstance(name, str) and class_of(name) not in ROOMS}),
+            "objects": sorted({name for name in named if isinstance(name, str) and _is_thing(name)}),
             "actions": sorted({event.action for event in about} - DULL),
             "events": [f"{story.graphs[event.part].name}#{event.index}" for event in about],
         },
         ASKS: [list(fact) for fact in sorted(named_facts(asked_facts(question), story))],
     }
+
+
+def _is_thing(name: str) -> bool:
+    return class_of(name) not in ROOMS and not is_person(name)
 
 
 @dataclass(frozen=True)
@@ -202,9 +208,15 @@ class ChainPair:
             if method.relation != shared.relation or method.case == ("different" if shared.same else "same"):
                 continue
             for kind in method.kinds:
+                if kind not in linked_forms() and not self.told_of(x):
+                    continue
                 for question in self._by_kind.get(kind, ()):
                     if self.asks(shared, question) and not self.problems(question, x, y):
                         yield method, question
+
+    def told_of(self, x: int) -> list[StoryEvent]:
+        """The events of turn `x` of the earlier chain that are worth telling again."""
+        return [event for event in self.events_of(self.before.turns[x]) if event.action not in DULL]
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Question]]:
@@ -234,6 +246,9 @@ class ChainPair:
                 key=str(turn.extra.get("answer_key")),
             )
         ]
+        after = {turn.extra.get("answer_key") for turn in following if turn.extra.get("answer_type") == "action"}
+        if question.answer_type == "action" and question.key in after:
+            found.append("a later turn has the same answer")
         earlier = {event for turn in self.before.turns[: x + 1] for event in self.events_of(turn)}
         if question.kind in ("linked_use",) and set(question.evidence) <= earlier:
             found.append("an earlier turn has told the answer")
@@ -394,17 +409,13 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
             for method, question in pair.asked(shared, x, y):
                 asked.setdefault(method.name, []).append((method, question))
     for found in asked.values():
-        method, question = found[draw.randrange(len(found))]
-        said = word_question(question, split=split, draw=draw, first=question.kind not in linked_forms())
-        draft = turn_of(said, pair.story, draw, asked_at_s=pair.part.asked_at_s)
-        if question.kind not in linked_forms():
-            # It is about the later scene alone, so it is put beside what the earlier turn was about.
-            context = _context(pair, linkage, x, split=split, draw=draw)
-            if context is None:
-                continue
-            draft = draft.model_copy(update={"question": phrases.sentence(f"{context} {draft.question}")})
-        if own_answer(draft) is not None:
+        draw.shuffle(found)
+        tried = found * WORDINGS
+        drafts = ((method, q, _draft(pair, linkage, q, split=split, draw=draw)) for method, q in tried)
+        fitting = ((method, q, draft) for method, q, draft in drafts if own_answer(draft) is None)
+        if (chosen := next(fitting, None)) is None:
             continue
+        method, question, draft = chosen
         labels = draft.labels | {"svbench.relation": (linkage.relation,), "svbench.skill": (method.skill,)}
         extra = draft.extra | shown_facts(question, pair.story) | {"tags_verified": False}
         yield Rewrite(
@@ -418,13 +429,22 @@ def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, wr
         )
 
 
-def _context(pair: ChainPair, linkage: Linkage, x: int, *, split: str, draw: random.Random) -> str | None:
-    """A sentence that tells the event of the earlier turn; None if it is about none."""
+def _draft(pair: ChainPair, linkage: Linkage, question: Question, *, split: str, draw: random.Random) -> Turn:
+    """A question as a turn; one about the later scene alone is put beside what the earlier turn was about."""
+    alone = question.kind not in linked_forms()
+    said = word_question(question, split=split, draw=draw, first=alone)
+    turn = turn_of(said, pair.story, draw, asked_at_s=pair.part.asked_at_s)
+    if not alone:
+        return turn
+    context = _context(pair, linkage, split=split, draw=draw)
+    return turn.model_copy(update={"question": phrases.sentence(f"{context} {turn.question}")})
+
+
+def _context(pair: ChainPair, linkage: Linkage, *, split: str, draw: random.Random) -> str:
+    """A sentence that tells the event of the earlier turn."""
     ground = linkage.extra.get(RESTS_ON, {})
-    events = [e for e in pair.events_of(pair.before.turns[x]) if ground.get("earlier") in (None, pair.name_of(e))]
-    told = [event for event in events if event.action not in DULL]
-    if not told:
-        return None
-    subject, predicate = clause_of(told[-1], pair.story)
+    told = pair.told_of(linkage.source.turn_index)
+    named = [event for event in told if pair.name_of(event) == ground.get("earlier")]
+    subject, predicate = event_clause((named or told)[-1], pair.story)
     template = draw.choice(texts_of_split(round_forms()["context"].questions, split))
     return template.replace("{told}", f"{subject} {predicate}").replace("{who}", subject).replace("{does}", predicate)

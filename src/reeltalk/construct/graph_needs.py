@@ -19,17 +19,17 @@ from reeltalk.graph.vocabulary import OPPOSITES, class_of
 from reeltalk.questions.question import (
     STATE_WORDS,
     act_phrase,
+    called_thing,
     event_key,
     object_slots,
     person_slots,
-    called_thing,
 )
 from reeltalk.schema.record import Json
 
 NEEDS: Final = Path(__file__).parent / "needs.toml"
 
 
-class Need(BaseModel):
+class UserNeed(BaseModel):
     """A sort of need."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,7 +51,7 @@ class Need(BaseModel):
 class MetNeed:
     """A need with the fact that meets it."""
 
-    need: Need
+    need: UserNeed
     says: str
     """The fact as a clause."""
     slots: dict[str, str]
@@ -62,10 +62,10 @@ class MetNeed:
 
 
 @cache
-def needs() -> tuple[Need, ...]:
+def needs() -> tuple[UserNeed, ...]:
     """All sorts of needs."""
     raw = tomllib.loads(NEEDS.read_text(encoding="utf-8"))
-    return tuple(Need.model_validate({"name": name} | need) for name, need in raw.items())
+    return tuple(UserNeed.model_validate({"name": name} | need) for name, need in raw.items())
 
 
 def met_needs(story: Story, *, parts: frozenset[int] | None = None) -> Iterator[MetNeed]:
@@ -89,18 +89,18 @@ def met_needs(story: Story, *, parts: frozenset[int] | None = None) -> Iterator[
             yield _by_event(need, event, story)
 
 
-def _fits(need: Need, event: StoryEvent, story: Story) -> bool:
+def _fits(need: UserNeed, event: StoryEvent, story: Story) -> bool:
     classes = need.classes.split()
     things = {class_of(name) for name in (event.main, *event.targets) if name is not None}
     by = need.person == does_it(event, story)
     return event.action in need.actions.split() and by and (not classes or bool(things & set(classes)))
 
 
-def _by_event(need: Need, event: StoryEvent, story: Story) -> MetNeed:
+def _by_event(need: UserNeed, event: StoryEvent, story: Story) -> MetNeed:
     slots = object_slots(event.main, story) if event.main is not None else {}
     if does_it(event, story):
         slots |= person_slots(event.agent or story.agent, story)
-    says = " ".join(clause_of(event, story))
+    says = " ".join(event_clause(event, story))
     return MetNeed(need, says, slots, event, event.main, (event_fact(event, story),))
 
 
@@ -109,7 +109,7 @@ def does_it(event: StoryEvent, story: Story) -> bool:
     return event.agent is not None or not story.names
 
 
-def clause_of(event: StoryEvent, story: Story) -> tuple[str, str]:
+def event_clause(event: StoryEvent, story: Story) -> tuple[str, str]:
     """An event as subject and predicate: `Anna`, `opens the fridge`, or `the kettle`, `boils`."""
     if does_it(event, story):
         return person_slots(event.agent or story.agent, story)["who"], act_phrase(event, story, "does")
@@ -122,7 +122,7 @@ def event_fact(event: StoryEvent, story: Story) -> dict[str, Json]:
     return {"kind": "happens", "params": {"event": event.order}, "answer_key": event_key(event)}
 
 
-def _by_state(need: Need, story: Story) -> Iterator[MetNeed]:
+def _by_state(need: UserNeed, story: Story) -> Iterator[MetNeed]:
     assert need.state is not None
     acted = {name for event in story.events for name in (event.main, *event.targets) if name is not None}
     for name in sorted(acted):

@@ -98,7 +98,15 @@ def _assumed(question: Question, story: Story) -> StoryEvent | None:
 def _altered(event: StoryEvent, story: Story, kind: str) -> Iterator[_Act]:
     agents = story.people if kind == "who_does" else ()
     told = {(other.agent, act_phrase(other, story, "does")) for other in story.events}
+    done = {(e.agent, e.action, e.main) for e in story.events}
     for act in _candidates(event, story, kind):
+        # Who puts a mug into the sink puts it down, too.
+        if (
+            not act.words
+            and not act.event.targets
+            and any((agent, act.event.action, act.event.main) in done for agent in (*agents, act.event.agent))
+        ):
+            continue
         words = act_phrase(act.event, story, "does", act.words)
         if not any((agent, words) in told for agent in (*agents, act.event.agent)):
             yield act

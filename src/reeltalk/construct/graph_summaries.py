@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from reeltalk.construct.graph_needs import clause_of
+from reeltalk.construct.graph_needs import event_clause
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.questions.question import event_key
@@ -63,7 +63,7 @@ def told_events(events: Sequence[StoryEvent], story: Story) -> list[Told]:
         events: The events.
         story: The story of everybody.
     """
-    return [Told(*clause_of(event, story)) for event in events]
+    return [Told(*event_clause(event, story)) for event in events]
 
 
 def split_clause(clause: str, subjects: Sequence[str]) -> Told:

@@ -35,7 +35,7 @@ def round_forms() -> Mapping[str, RoundForms]:
 
 
 @cache
-def texts_of(pattern: str) -> tuple[str, ...]:
+def expand_pattern(pattern: str) -> tuple[str, ...]:
     """All texts that a pattern stands for, in a fixed order.
 
     Args:
@@ -51,4 +51,4 @@ def texts_of_split(patterns: Sequence[str], split: str) -> list[str]:
         patterns: Patterns in their fixed order.
         split: `train`, `dev` or `test`.
     """
-    return [text for n, pattern in enumerate(patterns) if split_of_form(n) == split for text in texts_of(pattern)]
+    return [text for n, pattern in enumerate(patterns) if split_of_form(n) == split for text in expand_pattern(pattern)]

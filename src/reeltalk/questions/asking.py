@@ -75,6 +75,12 @@ def stories(benchmark: Benchmark, *, limit: int | None = None) -> Iterator[tuple
         yield video, [clip for clip, _ in ordered], texts
 
 
+def _story(graphs: Sequence[ActivityGraph], clips: Sequence[Clip]) -> Story:
+    """The story of a video, in its own time where the clips have times."""
+    begins = [clip.interval.start_s for clip in clips if clip.interval is not None]
+    return Story(graphs, begins_s=begins if len(begins) == len(clips) else None)
+
+
 def possible_answers(benchmark: Benchmark, *, seed: int, limit: int | None = None) -> AnswerCounts:
     """Count the answers of all questions that the videos of a benchmark can be asked.
 
@@ -90,7 +96,7 @@ def possible_answers(benchmark: Benchmark, *, seed: int, limit: int | None = Non
     for _, clips, texts in stories(benchmark, limit=limit):
         if clips:
             file = benchmark.path / GRAPHS
-            story = Story([read_activity(text, file=file / f"{name}.nq", name=name) for name, text in texts.items()])
+            story = _story([read_activity(text, file=file / f"{n}.nq", name=n) for n, text in texts.items()], clips)
             counts.add(questions(story, seed=seed), story)
     return counts
 
@@ -131,7 +137,7 @@ def write_question_dialogues(
             without += 1
             continue
         graphs = [read_activity(text, file=benchmark.path / GRAPHS / f"{n}.nq", name=n) for n, text in texts.items()]
-        story, checker = Story(graphs), Checker(texts)
+        story, checker = _story(graphs, clips), Checker(texts)
         split = video.split or SPLITS[0]
         if split not in SPLITS:
             # Forms are divided among these; another split would share its forms with one of them.
@@ -251,8 +257,7 @@ def write_tasks(
                 f"video '{video.id}' is of split {split!r}; forms are divided among {', '.join(SPLITS)}"
             )
         graphs = [read_activity(text, file=benchmark.path / GRAPHS / f"{n}.nq", name=n) for n, text in texts.items()]
-        begins = [clip.interval.start_s for clip in clips if clip.interval is not None]
-        story = Story(graphs, begins_s=begins if len(begins) == len(clips) else None)
+        story = _story(graphs, clips)
         found = (
             tasks_of(story, video.id, split, seed, until_s=video.duration_s, kinds=KINDS, per_kind=per_kind)
             if graphs

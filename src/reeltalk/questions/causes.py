@@ -92,29 +92,25 @@ def otherwise(story: Story, draw: random.Random) -> Iterator[Question]:
     """What would have been if an act had not happened, where the graphs know it."""
     for part, graph in enumerate(story.graphs):
         by_index = {event.index: event for event in story.events if event.part == part}
-        prevented: dict[int, set[int]] = defaultdict(set)
         for told in graph.counterfactuals:
-            prevented[told.event] |= {int(told.outcome.split()[0])} if told.aspect == "happens" else set()
-        for without, gone in sorted(prevented.items()):
-            left_out = by_index.get(without)
-            if left_out is None or left_out.agent is None:
+            left_out = by_index.get(told.event)
+            if told.aspect != "happens" or left_out is None or left_out.agent is None:
                 continue
-            for index, event in by_index.items():
-                effect = event.cause is not None and story.events[event.cause].part == part
-                if index <= without or not (event.action in _MECHANICAL or event.action in FEELING_OF) or not effect:
-                    continue
-                happens = index not in gone
-                made = Question(
-                    kind="would_happen",
-                    key="yes" if happens else "no",
-                    answer_type="yes_no",
-                    params={"event": left_out.order, "other": event.order},
-                    slots=_without(left_out, story) | {"had": _had_happened(event, story)},
-                    evidence=(left_out, event),
-                    focus_object=only_object(left_out),
-                    focus_event=left_out.order,
-                )
-                yield about_person(made, left_out.agent, story)
+            index, verdict = told.outcome.split()
+            event = by_index.get(int(index))
+            if event is None or _is_same_act(event, left_out):
+                continue
+            made = Question(
+                kind="would_happen",
+                key=verdict,
+                answer_type="yes_no",
+                params={"event": left_out.order, "other": event.order},
+                slots=_without(left_out, story) | {"had": _had_happened(event, left_out, story)},
+                evidence=(left_out, event),
+                focus_object=only_object(left_out),
+                focus_event=left_out.order,
+            )
+            yield about_person(made, left_out.agent, story)
         for told in graph.counterfactuals:
             left_out = by_index.get(told.event)
             if left_out is None or left_out.agent is None:
@@ -142,7 +138,7 @@ def otherwise(story: Story, draw: random.Random) -> Iterator[Question]:
                     kind="would_state",
                     key=told.outcome,
                     answer_type="choice",
-                    params={"event": left_out.order, "object": told.name},
+                    params={"event": left_out.order, "object": told.name, "value": _pair_of(told.outcome)},
                     slots=object_slots(told.name, story)
                     | _without(left_out, story)
                     | {"a": a, "b": b, "state": word, "option": word},
@@ -154,14 +150,26 @@ def otherwise(story: Story, draw: random.Random) -> Iterator[Question]:
                 yield about_person(made, left_out.agent, story)
 
 
+def _pair_of(value: str) -> str:
+    """The pair of states that a value belongs to, by its first: `ON` or `OPEN`."""
+    return "ON" if value in ("ON", "OFF") else "OPEN"
+
+
+def _is_same_act(one: StoryEvent, other: StoryEvent) -> bool:
+    return (one.agent, one.action, one.main, one.targets) == (other.agent, other.action, other.main, other.targets)
+
+
 def _without(event: StoryEvent, story: Story) -> dict[str, str]:
     """Slots for an event that is thought away: `had not switched on the kettle`."""
     return {"undone": act_phrase(event, story, "done"), "did": act_phrase(event, story, "did")}
 
 
-def _had_happened(event: StoryEvent, story: Story) -> str:
-    """The subject and the participle: `the kettle {} boiled`, for *would have* to stand in between."""
+def _had_happened(event: StoryEvent, left_out: StoryEvent, story: Story) -> str:
+    """Subject and verb after *would*: `the kettle have boiled`, `she have smiled` of whoever else did not act."""
+    same = event.agent is not None and event.agent == left_out.agent
     subject = story.called[event.agent] if event.agent is not None else called_thing(event.main or "", story)
+    if same:
+        subject = pronoun_of(story.attributes.get(event.agent or "", ()))
     return f"{subject} have {act_phrase(event, story, 'done')}"
 
 
@@ -244,7 +252,7 @@ def feasible(story: Story, draw: random.Random) -> Iterator[Question]:
     for event in story.events:
         name = event.main
         found = story.support_before(event, name) if name is not None and event.action in GRABS else None
-        if name is None or found is None or grabs[name] != 1 or {class_of(found[0])} & UNTOLD_PLACES:
+        if name is None or found is None or grabs[name] != 1 or class_of(found[0]) in {*UNTOLD_PLACES, class_of(name)}:
             continue
         opened = [e for e in story.events[: event.order] if e.action == "open" and e.main == found[0]]
         made = Question(

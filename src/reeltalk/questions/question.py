@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
 from reeltalk.graph import phrases
@@ -217,6 +218,7 @@ def _act(key: str) -> str:
     return "|".join([action, class_of(main), *map(class_of, targets)])
 
 
+@cache
 def _words(act: str) -> str:
     """An act in words. Acts with the same words cannot be told apart by an answer."""
     action, main, *targets = act.split("|")

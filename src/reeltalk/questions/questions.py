@@ -538,7 +538,7 @@ def uses(story: Story, draw: random.Random) -> Iterator[Question]:
         if name is None or grabs[name] != 1:
             continue
         used = next((e for e in story.events[grab.order + 1 :] if e.main == name), None)
-        if used is None:
+        if used is None or used.action == "say":
             continue
         pronouns = {name: "them" if phrases.is_plural(name) else "it"}
         does = act_phrase(used, story, "does", pronouns)

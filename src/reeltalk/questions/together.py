@@ -228,7 +228,7 @@ def whereabouts(story: Story, draw: random.Random) -> Iterator[Question]:
     last = story.graphs[-1]
     for name in sorted({event.main for event in story.events if event.action in (*GRABS, "give") and event.main}):
         found = [placed.target.object for placed in last.placed_at(name, last.situations - 1) if placed.kind == "on"]
-        if len(found) == 1 and is_person(found[0]) and found[0] in story.people:
+        if len(found) == 1 and found[0] in story.people and name in last.values:
             shown = [event for event in story.events if event.main == name]
             yield Question(
                 kind="who_has",

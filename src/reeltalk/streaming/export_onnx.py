@@ -122,7 +122,10 @@ def rounded(model: Mini) -> Mini:
     _fold(out)
     with torch.no_grad():
         for module in out.modules():
-            if isinstance(module, nn.Conv1d | nn.Conv2d | nn.Linear | nn.Embedding) and module.weight.numel() >= SMALLEST:
+            if (
+                isinstance(module, nn.Conv1d | nn.Conv2d | nn.Linear | nn.Embedding)
+                and module.weight.numel() >= SMALLEST
+            ):
                 whole, scale = eight_bits(module.weight.numpy(), 0)
                 module.weight.copy_(torch.from_numpy(whole.astype(np.float32) * scale))
     return out

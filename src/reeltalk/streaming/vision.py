@@ -39,7 +39,7 @@ SHOWN: Final = 0.5
 """Share of the close looks that go where the labels say, in training; the others go where the encoder attends."""
 JITTER: Final = 1
 """Largest distance in cells from there."""
-LETTERS_WEIGHT: Final = 0.3
+LETTERS_WEIGHT: Final = 0.5
 """Weight of the loss of names above heads."""
 Report = Callable[[int, float], None]
 
@@ -104,14 +104,17 @@ def letters_loss(letters: Tensor, names: Sequence[Sequence[str | None]]) -> Tens
     rows, places = [row for row, _, _ in known], [at for _, at, _ in known]
     told = letters[rows, places].float().log_softmax(dim=-1).transpose(0, 1)
     spelt = [[LETTERS.index(letter) + 1 for letter in name.casefold() if letter in LETTERS] for _, _, name in known]
-    return F.ctc_loss(
+    losses = F.ctc_loss(
         told,
         torch.tensor([letter for word in spelt for letter in word], dtype=torch.long),
         torch.full((len(known),), told.shape[0], dtype=torch.long),
         torch.tensor([len(word) for word in spelt], dtype=torch.long),
-        reduction="sum",
+        reduction="none",
         zero_infinity=True,
-    ) / len(known)  # fmt: skip
+    )
+    # Names are rare, and each counts as much as all places without a name together.
+    shown = torch.tensor([bool(word) for word in spelt], device=losses.device)
+    return sum((losses[part].mean() for part in (shown, ~shown) if bool(part.any())), losses.new_zeros(()))
 
 
 def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:

@@ -285,7 +285,7 @@ class Canvas:
         size = max(8, round(height * self.scale))
         left = round((x - self.left) * self.scale - text_width_px(words, size, weight) / 2)
         base = round(self._height_px - (y - self.bottom) * self.scale)
-        write_text(self.pixels, words, left, base, size, colour, weight=weight)
+        draw_words(self.pixels, words, left, base, size, colour, weight=weight)
 
 
 def _normals(at: NDArray[np.float64], *, closed: bool) -> NDArray[np.float64]:
@@ -356,7 +356,7 @@ def text_width_px(words: str, size_px: int, weight: int = 500) -> int:
     return int(width)
 
 
-def write_text(
+def draw_words(
     pixels: Picture, words: str, left: int, base: int, size_px: int, colour: Colour, *, weight: int = 500
 ) -> None:
     """Writes a line of text into a picture.

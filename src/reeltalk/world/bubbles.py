@@ -9,7 +9,7 @@ from typing import Final
 import cv2
 import numpy as np
 
-from reeltalk.video.canvas import Picture, Point, text_width_px, write_text
+from reeltalk.video.canvas import Picture, Point, draw_words, text_width_px
 
 PAPER: Final = (255, 255, 252)
 LINE: Final = (44, 42, 48)
@@ -148,7 +148,7 @@ def draw_bubble(pixels: Picture, bubble: Bubble) -> None:
         wide = text_width_px(line, bubble.size_px)
         middle = (bubble.box[0] + bubble.box[2] - wide) // 2
         base = bubble.box[1] + round(bubble.size_px * 0.3) + round(bubble.size_px * (0.95 + 1.22 * number))
-        write_text(pixels, line, middle, base, bubble.size_px, LINE)
+        draw_words(pixels, line, middle, base, bubble.size_px, LINE)
 
 
 def stencil_bubble(numbers: np.ndarray[tuple[int, ...], np.dtype[np.int16]], bubble: Bubble) -> None:
@@ -173,4 +173,4 @@ def draw_tag(pixels: Picture, name: str, box: Box, colour: tuple[int, int, int])
     size = round((bottom - top) / 1.35)
     cv2.rectangle(pixels, (left, top), (right - 1, bottom - 1), TAG, -1)
     cv2.rectangle(pixels, (left, bottom - max(2, size // 6)), (right - 1, bottom - 1), colour, -1)
-    write_text(pixels, name, left + round(size * 0.45), top + round(size * 0.98), size, (255, 255, 255), weight=600)
+    draw_words(pixels, name, left + round(size * 0.45), top + round(size * 0.98), size, (255, 255, 255), weight=600)

@@ -34,7 +34,7 @@ from reeltalk.world.light import ceiling_on, lamps_on, light_factors
 from reeltalk.world.painters_rooms import KITCHEN, ROOMS, draw_room
 from reeltalk.world.painters_things import THINGS, Painter
 from reeltalk.world.placing import drawing_order, fitting, in_use, place_of
-from reeltalk.world.shots import CameraShot, View, frame_times, plan_shots, shot_at
+from reeltalk.world.shots import CameraShot, View, frame_numbers, plan_shots, shot_at
 from reeltalk.world.situation import ProgramStep, Situation
 from reeltalk.world.staging import Staging
 from reeltalk.world.styles import STYLES, texture
@@ -84,7 +84,7 @@ def paint(
 
 
 @dataclass(frozen=True)
-class Moment:
+class FramePlan:
     """What a frame shows."""
 
     time_s: float
@@ -130,7 +130,7 @@ class Camera:
         self._squares = max(1, round(self.style.pixels * width_px / 640))
         self._noise = noise
         self._painted: dict[object, _Scenery] = {}
-        self._stencilled: tuple[_Scenery | None, NDArray[np.int16]] = (None, np.zeros((0, 0), np.int16))
+        self._stencilled: tuple[object, object, NDArray[np.int16]] | None = None
         self._still: tuple[_Scenery, Sequence[object], Picture] | None = None
         self._looks: Sequence[object] = ()
         self._bubbles: dict[object, Bubble] = {}
@@ -138,7 +138,7 @@ class Camera:
 
     # Planning.
 
-    def moments(self, steps: Sequence[ProgramStep], *, fps: float | None = None) -> Iterator[Moment]:
+    def moments(self, steps: Sequence[ProgramStep], *, fps: float | None = None) -> Iterator[FramePlan]:
         """What the frames of the steps show.
 
         Args:
@@ -151,7 +151,7 @@ class Camera:
         since: dict[str, float] = {}
         last: float | None = None
         due = 0.0
-        for number in frame_times(staging.end_s, self.fps):
+        for number in frame_numbers(staging.end_s, self.fps):
             time_s = number / self.fps
             begun_s, shot = shot_at(shots, time_s)
             if begun_s != last:
@@ -166,7 +166,7 @@ class Camera:
             shown = frozenset(name for name, first_s in since.items() if time_s < first_s + TAG_S - 1e-6)
             yield self._moment(staging, time_s, shot, self._figures(staging, shot, time_s), shown)
 
-    def moment(self, steps: Sequence[ProgramStep], time_s: float, shot: CameraShot | None = None) -> Moment:
+    def moment(self, steps: Sequence[ProgramStep], time_s: float, shot: CameraShot | None = None) -> FramePlan:
         """What a frame at a time shows, without names above heads.
 
         Args:
@@ -185,13 +185,13 @@ class Camera:
 
     def _moment(
         self, staging: Staging, time_s: float, shot: CameraShot, figures: tuple[Figure, ...], shown: frozenset[str]
-    ) -> Moment:
+    ) -> FramePlan:
         talk = []
         for figure in figures:
             step = staging.step(figure.person.character, time_s)
             if step is not None and step.command.says is not None:
                 talk.append((figure.person.character, step))
-        return Moment(
+        return FramePlan(
             time_s,
             staging.situation(time_s),
             figures,
@@ -244,7 +244,7 @@ class Camera:
         for moment in self.moments(steps):
             yield moment.time_s, self.picture(moment)
 
-    def picture(self, moment: Moment) -> Picture:
+    def picture(self, moment: FramePlan) -> Picture:
         """One frame, (H, W, 3) uint8 RGB."""
         scenery = self._scenery(moment)
         looks = [(_look(figure), moment.falling) for figure in moment.figures]
@@ -282,7 +282,7 @@ class Camera:
         )
         return canvas
 
-    def _phase(self, moment: Moment) -> int:
+    def _phase(self, moment: FramePlan) -> int:
         """Which picture things such as steam show."""
         moves = any(
             state.room == moment.shot.room and not MOVING.isdisjoint(state.values)
@@ -290,12 +290,15 @@ class Camera:
         )
         return int(moment.time_s * 5) % 4 if moves else 0
 
-    def _scenery(self, moment: Moment) -> "_Scenery":
-        """The things of a view, painted once and kept until something changes."""
-        phase = self._phase(moment)
+    def _scenery_key(self, moment: FramePlan) -> object:
+        """What decides how the things of a view are drawn."""
         hidden = frozenset(name for name, _ in moment.falling)
-        things = moment.situation.things
-        key = (id(things), in_use(moment.situation), moment.shot, phase, hidden)
+        situation = moment.situation
+        return id(situation.things), in_use(situation), moment.shot, self._phase(moment), hidden
+
+    def _scenery(self, moment: FramePlan) -> "_Scenery":
+        """The things of a view, painted once and kept until something changes."""
+        things, phase, key = moment.situation.things, self._phase(moment), self._scenery_key(moment)
         if key not in self._painted:
             if len(self._painted) >= 8:
                 self._painted.clear()
@@ -311,7 +314,7 @@ class Camera:
             self._painted[key] = _Scenery(things, canvas.pixels, front.pixels)
         return self._painted[key]
 
-    def _with_figures(self, moment: Moment, scenery: "_Scenery", looks: Sequence[object]) -> Picture:
+    def _with_figures(self, moment: FramePlan, scenery: "_Scenery", looks: Sequence[object]) -> Picture:
         """The room without what is in front of the people, with the first people of a frame."""
         if not looks:
             return scenery.behind
@@ -323,7 +326,7 @@ class Camera:
         return self._still[2]
 
     def _draw_figure(
-        self, canvas: Canvas, moment: Moment, figure: Figure, numbers: dict[str, int] | None = None
+        self, canvas: Canvas, moment: FramePlan, figure: Figure, numbers: dict[str, int] | None = None
     ) -> None:
         if numbers is not None and isinstance(canvas, Stencil):
             canvas.number = numbers[figure.person.character]
@@ -340,7 +343,7 @@ class Camera:
                 canvas.number = numbers[figure.person.character]
             draw_hand(canvas, figure.person, hand)
 
-    def _draw_falling(self, canvas: Canvas, moment: Moment, numbers: dict[str, int] | None = None) -> None:
+    def _draw_falling(self, canvas: Canvas, moment: FramePlan, numbers: dict[str, int] | None = None) -> None:
         for name, (x_m, y_m) in moment.falling:
             if numbers is not None and isinstance(canvas, Stencil):
                 canvas.number = numbers[name]
@@ -352,7 +355,7 @@ class Camera:
         size = SIZES[thing.size] * fitting(self.house, situation, name)
         paint(canvas, thing.class_name, x_m, y_m, thing.colour, values, size=size)
 
-    def _layer(self, canvas: Canvas, moment: Moment, layer: str, numbers: dict[str, int] | None = None) -> None:
+    def _layer(self, canvas: Canvas, moment: FramePlan, layer: str, numbers: dict[str, int] | None = None) -> None:
         situation, room = moment.situation, moment.shot.room
         used = in_use(situation)
         hidden = {name for name, _ in moment.falling}
@@ -375,7 +378,7 @@ class Camera:
         """Things and whatever lies on them."""
         return names | {name for name, state in situation.things.items() if state.support in names}
 
-    def _light(self, moment: Moment) -> NDArray[np.float32] | None:
+    def _light(self, moment: FramePlan) -> NDArray[np.float32] | None:
         """Light and the structure of the style, as factors of brightness."""
         situation, room = moment.situation, moment.shot.room
         # A lamp that is carried shines where its person is, which the light does not follow.
@@ -385,27 +388,34 @@ class Camera:
             if self.style.texture is not None:
                 grain = texture(self.style.texture, self.width_px, self.height_px)
                 light = np.repeat(grain, 3, axis=2) if light is None else light * grain
+            if light is not None:
+                # The last digits may differ between processors.
+                light = np.round(light * 256) / np.float32(256)
             self._factors = (key, light)
         return self._factors[1]
 
-    def _write(self, pixels: Picture, moment: Moment) -> None:
+    def _write(self, pixels: Picture, moment: FramePlan) -> None:
         for bubble in self._bubbles_of(moment):
             draw_bubble(pixels, bubble)
-        for figure in moment.figures:
-            if figure.person.character in moment.named:
-                box = tag_box(figure.person.name, *self._above(figure, moment.shot), self.width_px)
-                draw_tag(pixels, figure.person.name, box, named(figure.person.shirt))
+        for figure, box in self._tags(moment):
+            draw_tag(pixels, figure.person.name, box, named(figure.person.shirt))
 
     def _pixel(self, point: Point, shot: CameraShot) -> Point:
         scale = self.width_px / shot.width_m
         return (point[0] - shot.left_m) * scale, self.height_px - (point[1] - shot.bottom_m) * scale
 
-    def _above(self, figure: Figure, shot: CameraShot) -> tuple[int, int]:
-        x, y = head_of(figure)
-        px, py = self._pixel((x, y + 0.33 * figure.person.height), shot)
-        return round(px), round(py)
+    def _tags(self, moment: FramePlan) -> list[tuple[Figure, tuple[int, int, int, int]]]:
+        """The people above whose heads their names stand, and the boxes of the names."""
+        found = []
+        for figure in moment.figures:
+            x, y = head_of(figure)
+            left, top = self._pixel((x, y + 0.33 * figure.person.height), moment.shot)
+            # Of some people only a hand is in a near view.
+            if figure.person.character in moment.named and 0 <= left < self.width_px:
+                found.append((figure, tag_box(figure.person.name, round(left), round(top), self.width_px)))
+        return found
 
-    def _bubbles_of(self, moment: Moment) -> list[Bubble]:
+    def _bubbles_of(self, moment: FramePlan) -> list[Bubble]:
         """The bubbles of a frame. A bubble stays where it is as long as its words are shown in a view."""
         if not moment.talk:
             return []
@@ -423,11 +433,7 @@ class Camera:
             key = (person, step.start_s, step.command.says, moment.shot)
             if key not in self._bubbles:
                 (x, y), r = heads[person]
-                names = [
-                    tag_box(f.person.name, *self._above(f, moment.shot), self.width_px)
-                    for f in moment.figures
-                    if f.person.character in moment.named
-                ]
+                names = [box for _, box in self._tags(moment)]
                 taken = [*faces, *names, *(b.box for b in bubbles)]
                 self._bubbles[key] = place_bubble(
                     step.command.says or "", (x, y), r, taken, self.width_px, self.height_px
@@ -459,7 +465,7 @@ class Camera:
             for name, box in self.seen(moment).items():
                 yield moment.time_s, name, box
 
-    def seen(self, moment: Moment) -> dict[str, Box]:
+    def seen(self, moment: FramePlan) -> dict[str, Box]:
         """Boxes around the visible parts of the objects and people (`character1`) in a frame, sorted by name.
 
         Hidden objects, objects outside the picture and objects in closed furniture are left out.
@@ -478,7 +484,7 @@ class Camera:
             )
         }
 
-    def numbered(self, moment: Moment) -> tuple[dict[str, int], Stencil]:
+    def numbered(self, moment: FramePlan) -> tuple[dict[str, int], Stencil]:
         """Which object each pixel of a frame shows: the number of each object, and the map of numbers."""
         names = [*(person.character for person in self.house.people), *sorted(moment.situation.things)]
         numbers = {name: number for number, name in enumerate(names, start=1)}
@@ -490,23 +496,20 @@ class Camera:
             bottom=moment.shot.bottom_m,
             manner=self.style.manner,
         )
-        scenery = self._scenery(moment)
-        if self._stencilled[0] is not scenery:
+        key = self._scenery_key(moment)
+        if self._stencilled is None or self._stencilled[0] != key:
             stencil.phase = self._phase(moment)
             for layer in ("wall", "back", "floor", "seat"):
                 self._layer(stencil, moment, layer, numbers)
-            self._stencilled = (scenery, stencil.numbers.copy())
+            self._stencilled = (key, moment.situation.things, stencil.numbers.copy())
         else:
-            stencil.numbers[:] = self._stencilled[1]
+            stencil.numbers[:] = self._stencilled[2]
         for figure in moment.figures:
             self._draw_figure(stencil, moment, figure, numbers)
         self._draw_falling(stencil, moment, numbers)
         self._layer(stencil, moment, "front", numbers)
-        for figure in moment.figures:
-            if figure.person.character in moment.named:
-                x, y = self._above(figure, moment.shot)
-                left, top, right, bottom = tag_box(figure.person.name, x, y, self.width_px)
-                stencil.numbers[top:bottom, left:right] = 0
+        for _, (left, top, right, bottom) in self._tags(moment):
+            stencil.numbers[top:bottom, left:right] = 0
         for bubble in self._bubbles_of(moment):
             stencil_bubble(stencil.numbers, bubble)
         return numbers, stencil
@@ -525,7 +528,8 @@ class _Scenery:
 
     def __init__(self, things: object, behind: Picture, whole: Picture) -> None:
         self.things, self.behind = things, behind
-        covered = np.any(whole != behind, axis=2)
+        change = cv2.absdiff(whole, behind)
+        covered = (change[..., 0] | change[..., 1] | change[..., 2]) > 0
         rows, columns = np.flatnonzero(covered.any(axis=1)), np.flatnonzero(covered.any(axis=0))
         self._part = (
             (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)) if len(rows) else (slice(0), slice(0))

@@ -444,7 +444,13 @@ def film_graphs(planned: FilmPlan, scenes: Sequence[PlayedScene]) -> list[str]:
     """The curated graph of each scene of a film as N-Quads."""
     return [
         scene_graph(
-            planned.built(), scene_plan.clip, scene.activity, scene.steps, begins_s=scene.start_s, next_clip=after
+            planned.built(),
+            scene_plan.clip,
+            scene.activity,
+            scene.steps,
+            begins_s=scene.start_s,
+            next_clip=after,
+            seed=scene_plan.seed,
         )
         for scene_plan, scene, after in zip(
             planned.scenes, scenes, [*(s.clip for s in planned.scenes[1:]), None], strict=True

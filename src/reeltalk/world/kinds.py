@@ -40,7 +40,7 @@ def _kind(width_m: float, height_m: float, can: str = "", states: str = "CLEAN",
 KINDS: Final = {
     # Furniture and appliances.
     "fridge": _kind(0.9, 1.9, "open container", "CLEAN CLOSED PLUGGED_IN", "white grey red"),
-    "kitchencounter": _kind(2.5, 0.9, "surface"),
+    "kitchencounter": _kind(3.1, 0.9, "surface"),
     "sink": _kind(0.6, 0.12, "surface"),
     "faucet": _kind(0.25, 0.32, "switch", "CLEAN OFF"),
     "stove": _kind(0.8, 0.9, "switch surface", "CLEAN OFF PLUGGED_IN"),

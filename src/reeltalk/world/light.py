@@ -14,11 +14,11 @@ from reeltalk.world.situation import Situation
 LAMPS: Final = {"floorlamp": 0.5, "tablelamp": 0.42, "candle": 0.25}
 """Classes of lamps, and how much their light adds."""
 CEILING: Final = "lightswitch"
-WARM: Final = (1.0, 0.84, 0.56)
+WARM: Final = (1.0, 0.87, 0.62)
 _DAY: Final = (1.0, 1.0, 1.0)
 _DAY_OFF: Final = (0.74, 0.76, 0.82)
 _EVENING_CEILING: Final = (0.97, 0.93, 0.84)
-_EVENING_LAMP: Final = (0.73, 0.7, 0.71)
+_EVENING_LAMP: Final = (0.78, 0.75, 0.74)
 _EVENING_OFF: Final = (0.42, 0.45, 0.6)
 
 Lamp = tuple[float, float, float]
@@ -74,6 +74,6 @@ def light_factors(
         factors *= np.clip(fall, 0.75, 1.0)[:, :, None]
     for lamp_x, lamp_y, strength in lamps:
         near = np.exp(-(((x[None] - lamp_x) / 2.4) ** 2 + ((y[:, None] - lamp_y) / 1.7) ** 2))
-        share = strength * (0.4 if ceiling or light == "day" else 1.0)
+        share = strength * (0.4 if ceiling or light == "day" else 0.85)
         factors += (near * share)[:, :, None] * np.array(WARM, np.float32)
     return np.minimum(factors, np.array([1.06, 1.02, 0.96], np.float32))

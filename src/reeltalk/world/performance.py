@@ -40,6 +40,8 @@ AT_TARGET: Final = frozenset({"wipe", "scrub", "sweep", "pour", "put", "putIn"})
 PUT_DOWN_ON: Final = frozenset(
     "kitchentable kitchencounter coffeetable sofa tvstand bookshelf desk bed nightstand bathroomcounter".split()
 )
+CLOSED_AGAIN: Final = 0.7
+"""How often somebody closes again what they opened to take something out."""
 KEPT: Final = 0.25
 """How often somebody still holds something at the end of a scene."""
 
@@ -552,7 +554,7 @@ class _Performance:
             else:
                 yield from self._stow(person, *names)
         elif verb in ("give", "hug", "comfort", "show", "throw", "wave", "clap") or (
-            verb in ("watch", "lookAt") and names[0] in self.situation.people
+            verb in ("watch", "lookAt", "turnTo") and names[0] in self.situation.people
         ):
             other = next(name for name in names if name in self.situation.people)
             yield from self._approach(person, other, BESIDE_M if verb in ("give", "hug", "comfort") else None)
@@ -668,7 +670,7 @@ class _Performance:
             yield Command("unwrap" if class_of(holder) == "giftbox" else "open", holder, (), person)
         yield Command("grab", name, (), person)
         # Now and then somebody leaves it open.
-        if closed and class_of(holder) != "giftbox" and self.draw.random() < 0.85:
+        if closed and class_of(holder) != "giftbox" and self.draw.random() < CLOSED_AGAIN:
             yield Command("close", holder, (), person)
 
     def _stow(self, person: str, name: str, holder: str) -> Iterator[Command]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+from reeltalk.graph.vocabulary import class_of
 from reeltalk.world.activities import Activity, activities
 from reeltalk.world.house import ROOM_ORDER, House
 from reeltalk.world.performance import Line, Performed, carry_out_script
@@ -28,6 +29,11 @@ BESIDE: Final = 0.5
 """How often somebody else does something of their own in the same room."""
 AFTER_S: Final = 0.5
 """Time between the last step of a scene and the next scene."""
+ASIDES: Final = 0.1
+"""How often somebody looks at something else before a line of a script."""
+ASIDE: Final = frozenset(
+    {"clock", "wallpictureframe", "orchid", "tv", "fridge", "closet", "bookshelf", "bathtub", "vase"}
+)
 CUT_S: Final = 0.7
 """Two changes in different rooms are at least this far apart, so that a camera can show both."""
 PLACES_M: Final = (1.3, 2.1, 2.9, 3.7, 4.5, 5.2)
@@ -88,6 +94,7 @@ def play_scene(
         start, present = _later(house, before, list(cast.values()), others, room, draw)
     for person in present:
         lines += _beside(house, start, person, room, draw)
+    lines = _with_asides(house, start, lines, room, draw)
     lines += [Line(person, "leave") for person in start.people if any(line.person == person for line in lines)]
     performed = carry_out_script(house, lines, start, start_s, seed=seed, talk=talk)
     _check(house, performed, start_s)
@@ -183,6 +190,19 @@ def _beside(house: House, start: Situation, person: str, room: str, draw: random
         else:
             return marked
     return []
+
+
+def _with_asides(house: House, start: Situation, lines: Sequence[Line], room: str, draw: random.Random) -> list[Line]:
+    """The lines with a look at something else here and there, so that what comes next is not certain."""
+    seen = [name for name, state in start.things.items() if state.room == room and class_of(name) in ASIDE]
+    found: list[Line] = []
+    for line in lines:
+        others = [person for person in start.people if person != line.person and start.people[person].room == room]
+        if line.person is not None and seen and draw.random() < ASIDES:
+            looked_at = draw.choice(others) if others and draw.random() < 0.4 else draw.choice(seen)
+            found.append(Line(line.person, draw.choice(("lookAt", "turnTo")), (looked_at,)))
+        found.append(line)
+    return found
 
 
 def _is_in(house: House, start: Situation, word: str, room: str) -> bool:

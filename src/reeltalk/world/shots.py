@@ -260,6 +260,6 @@ def _near(room: str, group: Sequence[_Wanted], draw: random.Random | None) -> Ca
     return CameraShot(room, round(left, 2), width, round(base, 2))
 
 
-def frame_times(end_s: float, fps: int) -> range:
+def frame_numbers(end_s: float, fps: int) -> range:
     """Numbers of the frames of a film."""
     return range(math.ceil(round(end_s * fps, 6)))

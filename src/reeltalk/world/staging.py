@@ -24,7 +24,7 @@ TOGETHER: Final = frozenset({"give", "hug", "comfort", "say", "show", "wave", "t
 
 
 @dataclass(frozen=True)
-class Standing:
+class Whereabouts:
     """The place of a person at a moment."""
 
     room: str
@@ -105,7 +105,7 @@ class Staging:
         """What somebody else is doing with a person at a time, such as giving them something; None if nothing."""
         return _current(self._with.get(person, ()), time_s)
 
-    def standing(self, person: str, time_s: float) -> Standing:
+    def standing(self, person: str, time_s: float) -> Whereabouts:
         """The place of a person at a time."""
         step = self.step(person, time_s)
         if step is not None and step.command.action == "walk":
@@ -119,9 +119,9 @@ class Staging:
             cut = any(start_s == self.changes_s[now] for start_s, _, _ in self.scenes[1:])
             if left_s < EASE_S and following.room == state.room and not cut:
                 x_m += (self._apart[now + 1][person] - x_m) * smooth(1 - left_s / EASE_S)
-        return Standing(state.room, x_m)
+        return Whereabouts(state.room, x_m)
 
-    def _on_walk(self, person: str, step: ProgramStep, time_s: float) -> Standing:
+    def _on_walk(self, person: str, step: ProgramStep, time_s: float) -> Whereabouts:
         start = self.number(step.start_s)
         # The last step of a scene ends when the next scene begins.
         goal = self._number_after[id(step)]
@@ -135,7 +135,9 @@ class Staging:
             if left < length or index == len(ways) - 1:
                 direction = 1 if end > begin else -1
                 arrived = share >= 1.0 or total < 0.02
-                return Standing(room, begin + direction * min(left, length), share * total, 0 if arrived else direction)
+                return Whereabouts(
+                    room, begin + direction * min(left, length), share * total, 0 if arrived else direction
+                )
             left -= length
         raise AssertionError("a walk has a way")
 

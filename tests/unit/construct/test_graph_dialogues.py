@@ -14,7 +14,7 @@ from reeltalk.construct.graph_dialogues import LEAST_DISTANCE, REFERRING_SHARE, 
 from reeltalk.construct.graph_needs import met_needs, needs
 from reeltalk.construct.graph_references import CANDIDATES
 from reeltalk.construct.graph_summaries import Told, compress, important_events
-from reeltalk.construct.round_forms import round_forms, texts_of
+from reeltalk.construct.round_forms import expand_pattern, round_forms
 from reeltalk.graph.reading import read_activity
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.schema.dialogue import Checklist, Turn
@@ -167,7 +167,7 @@ def test_a_dialogue_that_left_the_video_comes_back_to_it_by_reference_or_with_so
 
 def test_there_are_twelve_sorts_of_need_with_forty_wordings() -> None:
     assert len(needs()) >= 12
-    remarks = [text for need in needs() for pattern in need.remarks for text in texts_of(pattern)]
+    remarks = [text for need in needs() for pattern in need.remarks for text in expand_pattern(pattern)]
     assert len(set(remarks)) == len(remarks) >= 40
     assert all(len(need.remarks) >= 4 for need in needs()), "one for each split"
     assert {met.need.name for met in met_needs(part().story)} >= {"boils", "breaks", "happy", "talk", "gift", "lost"}
@@ -221,4 +221,4 @@ def test_wordings_are_varied() -> None:
         for sort in sorts:
             said = [t.question for t in turns_of(task) if t.extra["kind"] == sort]
             assert len(set(said)) >= 0.9 * len(said)
-    assert all(len(texts_of(p)) > 0 for forms in round_forms().values() for p in forms.questions)
+    assert all(len(expand_pattern(p)) > 0 for forms in round_forms().values() for p in forms.questions)

@@ -172,7 +172,7 @@ def test_what_a_household_cannot_be_asked_is_left_out_and_counted(benchmark: Ben
     assert found.grounded == found.relations.total() == benchmark.rows(LINKAGES)
     assert set(found.not_offered) == {name for name, method in published_methods().items() if not method.kinds}
     assert len(found.not_offered) <= 10, "what has no answer in a graph, as other attributes of things"
-    assert found.skills_not_offered == {}
+    assert found.skills_not_offered == ()
     told = "\n".join(format_counts(found))
     assert f"{len(found.not_offered)} of SVBench's 31 methods are not offered" in told
 

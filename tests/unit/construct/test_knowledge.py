@@ -3,7 +3,7 @@
 import re
 
 from reeltalk.construct.knowledge import topics
-from reeltalk.construct.round_forms import round_forms, texts_of, texts_of_split
+from reeltalk.construct.round_forms import expand_pattern, round_forms, texts_of_split
 from reeltalk.graph.vocabulary import ROOMS, plain_name
 from reeltalk.questions.grammar import SPLITS
 from reeltalk.world.kinds import KINDS
@@ -39,7 +39,7 @@ def test_no_fact_is_about_what_a_film_shows() -> None:
 
 
 def test_a_pattern_stands_for_all_its_choices() -> None:
-    assert texts_of("[Okay|Fine][, then|].") == ("Okay, then.", "Okay.", "Fine, then.", "Fine.")
+    assert expand_pattern("[Okay|Fine][, then|].") == ("Okay, then.", "Okay.", "Fine, then.", "Fine.")
 
 
 def test_every_sort_of_round_has_forty_wordings_and_no_split_shares_one() -> None:

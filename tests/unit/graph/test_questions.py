@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from label_shares import label_shares
 from peopled_scenes import story as peopled_story
 from peopled_scenes import texts as texts_of_people
 
@@ -103,6 +104,19 @@ def test_every_kind_has_forty_forms_that_differ_by_more_than_a_pronoun(kind: str
 def test_every_question_type_of_vdact_is_asked() -> None:
     types = {label for form in forms().values() for label in form.types} | {"REF"}
     assert types == {str(label) for label in QuestionType}
+
+
+def test_every_label_is_asked_for_and_none_is_rare(stories: list[tuple[Story, dict[str, str]]], full: bool) -> None:
+    """All of CogME's tags, VDAct's types and SVBench's skills; at least 2 % each in full counts."""
+    dialogues = 3 if full else 10
+    turns = [
+        turn
+        for story, _ in stories
+        for seed in range(dialogues)
+        for turn in write_dialogue(story, split=SPLITS[seed % 3], seed=seed, turns=12)[0]
+    ]
+    shares = label_shares(turns)
+    assert min(shares.values()) >= (0.02 if full else 0.01), sorted(shares.items(), key=lambda item: item[1])[:6]
 
 
 SLIPS = re.compile(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reeltalk.graph.vocabulary import FEELINGS
 from reeltalk.video.canvas import Canvas, Stencil
 from reeltalk.world.bubbles import place_bubble, text_size_px, wrap
-from reeltalk.world.camera import PAINTERS, Camera, Moment, paint
+from reeltalk.world.camera import PAINTERS, Camera, FramePlan, paint
 from reeltalk.world.faces import Face
 from reeltalk.world.figure import draw_person, standing
 from reeltalk.world.film import FilmPlan, plan, play_film
@@ -45,9 +45,9 @@ def feeling(situation: Situation, **feelings: str | None) -> Situation:
     return replace(situation, people=people)
 
 
-def empty(situation: Situation, shot: CameraShot) -> Moment:
+def empty(situation: Situation, shot: CameraShot) -> FramePlan:
     """A moment without people."""
-    return Moment(0.0, situation, (), shot, frozenset(), ())
+    return FramePlan(0.0, situation, (), shot, frozenset(), ())
 
 
 def acted(situation: Situation, *commands: tuple[Command, float, Situation]) -> list[ProgramStep]:
@@ -155,13 +155,13 @@ def colours_of(style: str, *, light: Light, lamps: bool, houses: range) -> Count
 @pytest.mark.parametrize("style", STYLES)
 def test_colours_keep_their_names_in_every_style(style: str, full: bool) -> None:
     checks: tuple[tuple[Light, bool, float, int], ...] = (
-        ("day", False, 0.95, 3),
+        ("day", False, 0.95, 2),
         ("evening", False, 0.9, 2),
         ("evening", True, 0.8, 8),
     )
     for light, lamps, least, houses in checks:
         found = colours_of(style, light=light, lamps=lamps, houses=range(1, 13 if full else houses + 1))
-        assert found[True] + found[False] > 80
+        assert found[True] + found[False] > 60
         assert found[True] / (found[True] + found[False]) >= least, (light, lamps)
 
 
@@ -428,7 +428,7 @@ def test_what_is_shut_away_or_outside_of_the_picture_has_no_box() -> None:
     assert {house.things[name].room for name in elsewhere} == {other}
 
 
-def visible(camera: Camera, moment: Moment) -> Mapping[str, int]:
+def visible(camera: Camera, moment: FramePlan) -> Mapping[str, int]:
     numbers, stencil = camera.numbered(moment)
     return {name: int((stencil.numbers == number).sum()) for name, number in numbers.items()}
 
@@ -515,18 +515,20 @@ def test_the_same_film_is_the_same_to_the_last_pixel_also_if_boxes_are_asked_for
     films: list[tuple[House, FilmPlan, list[ProgramStep]]],
 ) -> None:
     house, made, steps = films[0]
-    cameras = [Camera(house, width_px=320, fps=2, view=made.view) for _ in range(2)]
-    boxes = list(cameras[1].boxes(steps, fps=2.0))
+    cameras = [Camera(house, width_px=320, fps=1, view=made.view) for _ in range(2)]
+    boxes = list(cameras[1].boxes(steps, fps=1.0))
     plain, boxed = (list(camera.film(steps)) for camera in cameras)
     assert all(a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(plain, boxed, strict=True))
-    assert boxes == list(cameras[1].boxes(steps, fps=2.0))
-    assert [time_s for time_s, _ in plain] == pytest.approx([n / 2 for n in range(len(plain))])
+    assert boxes == list(cameras[1].boxes(steps, fps=1.0))
+    assert [time_s for time_s, _ in plain] == pytest.approx([float(n) for n in range(len(plain))])
 
 
-def test_boxes_have_whole_seconds_and_hold_what_moves(films: list[tuple[House, FilmPlan, list[ProgramStep]]]) -> None:
+def test_boxes_have_whole_seconds_and_hold_what_moves(
+    films: list[tuple[House, FilmPlan, list[ProgramStep]]], full: bool
+) -> None:
     """Where two frames of a shot differ, somebody or something is whose box holds the place."""
     compared = 0
-    for house, made, steps in films:
+    for house, made, steps in films if full else films[1:3]:
         camera = Camera(house, view=made.view, noise=0.0)
         times = {time_s for time_s, _, _ in camera.boxes(steps, fps=1.0)}
         assert times == {float(n) for n in range(len(times))}
@@ -550,7 +552,7 @@ def test_boxes_have_whole_seconds_and_hold_what_moves(films: list[tuple[House, F
                         )
             assert inside.mean() > 0.98 if len(rows) else True
             compared += len(rows)
-    assert compared > 5000
+    assert compared > 2000
 
 
 def test_every_change_is_on_camera(films: list[tuple[House, FilmPlan, list[ProgramStep]]]) -> None:
