@@ -243,12 +243,20 @@ def main() -> None:
     parser.add_argument("--videos", type=int, default=VIDEOS_OF_RELEASE, help="of the release that is made")
     parser.add_argument("--folder", type=Path, default=Path("build/mini"))
     parser.add_argument("--bench", type=Path, help="a release's benchmark; made by default")
+    parser.add_argument(
+        "--quick", action="store_true", help="a few steps: shows that the script works, and nothing else"
+    )
     parser.add_argument("--install", action="store_true", help="put the best seed into the package")
     given = parser.parse_args()
+    thresholds: Sequence[float] = THRESHOLDS
+    if given.quick:
+        given.seeds, given.shares, given.videos, thresholds = given.seeds[:1], given.shares[:1], 5, THRESHOLDS[::8]
+    steps = ("--share", "0.002") if given.quick else ()
     folder: Path = given.folder
     bench: Path = given.bench or made(folder, given.videos)
     trained = {
-        f"seed {seed}": train(folder, bench, f"seed-{seed}", given.threads, "--seed", str(seed)) for seed in given.seeds
+        f"seed {seed}": train(folder, bench, f"seed-{seed}", given.threads, "--seed", str(seed), *steps)
+        for seed in given.seeds
     }
     content = Benchmark.open(bench).content()
     wanted = needing(content)
@@ -286,11 +294,12 @@ def main() -> None:
         table = results(chosen(seeds), {name: chosen(values) for name, values in others.items()})
         sections += ["", f"Questions about {group}:", "", *table]
     sections += ["", *by_kind(kinds, seeds, others)]
-    dev = {name: [streamed(folder, bench, out, at, "dev") for at in THRESHOLDS] for name, out in trained.items()}
+    dev = {name: [streamed(folder, bench, out, at, "dev") for at in thresholds] for name, out in trained.items()}
     test = {name: streamed(folder, bench, out, picked(dev[name]).threshold, "test") for name, out in trained.items()}
     sections += ["", "## Speaking without being asked", "", *streams_section(dev, test)]
     if given.shares:
-        lines = amounts(folder, bench, given.seeds[0], given.threads, given.shares, wanted)
+        shares = [0.001] if given.quick else given.shares
+        lines = amounts(folder, bench, given.seeds[0], given.threads, shares, wanted)
         sections += ["", "## Learning curve", "", *lines]
     # Chosen on dev, so that the test figures of the chosen one are not the best of several.
     on_dev = {

@@ -99,6 +99,8 @@ SMALL: Final = Household()
 RECIPE: Final = Path(__file__).parent / "household.yaml"
 """The recipe of `reeltalk world release`, a project file."""
 VIDEOS_OF_A_HOUSE: Final = 10
+TENTH: Final = 10
+"""One house in so many is dev, and as many are test."""
 FEWEST_HOUSES: Final = 5
 """With fewer houses a split has none."""
 
@@ -119,7 +121,9 @@ def release_recipe(videos: int, seed: int, *, workers: int | None = None, execut
         raise SettingError(f"--videos {videos}: at least {FEWEST_HOUSES}, so that every split has a house")
     text = RECIPE.read_text(encoding="utf-8")
     houses = max(FEWEST_HOUSES, videos // VIDEOS_OF_A_HOUSE)
-    for key, value in (("scenarios", videos), ("houses", houses), ("seed", seed)):
+    tested = max(1, houses // TENTH)
+    sizes = {"scenarios": videos, "houses": houses, "dev_houses": tested, "test_houses": tested, "seed": seed}
+    for key, value in sizes.items():
         text = re.sub(rf"^(  {key}: )\d+", rf"\g<1>{value}", text, count=1, flags=re.MULTILINE)
     shared = [f"executor: {executor}"] if executor != "local" else []
     shared += [f"workers: {workers}"] if workers is not None else []

@@ -246,6 +246,9 @@ class ChainPair:
                 key=str(turn.extra.get("answer_key")),
             )
         ]
+        after = {turn.extra.get("answer_key") for turn in following if turn.extra.get("answer_type") == "action"}
+        if question.answer_type == "action" and question.key in after:
+            found.append("a later turn has the same answer")
         earlier = {event for turn in self.before.turns[: x + 1] for event in self.events_of(turn)}
         if question.kind in ("linked_use",) and set(question.evidence) <= earlier:
             found.append("an earlier turn has told the answer")

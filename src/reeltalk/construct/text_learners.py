@@ -3,7 +3,8 @@
 Two learners are taught on the train split and asked about the test split: a logistic regression over n-grams, and the
 answer to the most similar question. Both are told the kind of each question, which is more than a model is told. They
 read the question, its options, and the questions and reference answers before it. They are compared with the constant
-answer: the most frequent answer of the kind in train. What they gain over it can be had without the video.
+answer: the most frequent answer of the kind in train. All of them choose among the options of a question that has some.
+What they gain over it can be had without the video.
 
 Reference:
     Goyal et al., "Making the V in VQA Matter", CVPR 2017, on answers that follow from the words of a question; Le et
@@ -30,6 +31,9 @@ TEST: Final = "test"
 ANSWERABLE: Final = "answerable"
 """Name of the row on whether a question can be answered at all: refusals against as many other turns."""
 
+MOST_NEAREST: Final = 50
+"""Most similar questions whose answers are tried until one is among the options."""
+
 Conversation = Dialogue | QAChain
 KeyValues = tuple[str, ...]
 """The values of an answer key, or `among`'s place for a choice of two."""
@@ -46,6 +50,8 @@ class TextTurn:
     history: tuple[tuple[str, str], ...]
     """Questions and reference answers before it."""
     key: AnswerKey
+    right_option: str | None = None
+    """The right one of its options."""
 
     @property
     def answer(self) -> KeyValues:
@@ -93,6 +99,7 @@ def text_turns(conversations: Iterable[Conversation], *, refusals: bool = False)
                         turn.options or (),
                         tuple(said),
                         turn.key,
+                        turn.options[turn.correct_option] if turn.options and turn.correct_option is not None else None,
                     )
                 )
             said.append((turn.question, turn.references[0] if turn.references else ""))
@@ -156,19 +163,21 @@ def _refusals_and_others(
 
 def _bias_of(kind: str, train: Sequence[TextTurn], test: Sequence[TextTurn]) -> TextBias:
     learnt = train[:MOST_TURNS]
-    answers = Counter(turn.answer for turn in learnt)
-    constant = min(answers, key=lambda answer: (-answers[answer], answer))
-    by_form: dict[str, Counter[KeyValues]] = defaultdict(Counter)
+    options = _OptionsOfAnswers(learnt)
+    frequent = _by_frequency(turn.answer for turn in learnt)
+    by_form: dict[str, list[KeyValues]] = defaultdict(list)
     for turn in learnt:
-        by_form[_first_words(turn.question)][turn.answer] += 1
-    usual = {
-        form: min(counts, key=lambda answer: (-counts[answer], answer)) for form, counts in sorted(by_form.items())
+        by_form[_first_words(turn.question)].append(turn.answer)
+    usual = {form: _by_frequency(answers) for form, answers in sorted(by_form.items())}
+    ranked = {
+        "constant": [frequent] * len(test),
+        "form": [[*usual.get(_first_words(turn.question), ()), *frequent] for turn in test],
+        "ngrams": _by_ngrams(learnt, test),
+        "nearest": [[*found, *frequent] for found in _by_nearest(learnt, test)],
     }
     right = {
-        "constant": [turn.accepts(constant) for turn in test],
-        "form": [turn.accepts(usual.get(_first_words(turn.question), constant)) for turn in test],
-        "ngrams": [turn.accepts(said) for turn, said in zip(test, _by_ngrams(learnt, test), strict=True)],
-        "nearest": [turn.accepts(said) for turn, said in zip(test, _by_nearest(learnt, test, constant), strict=True)],
+        name: [turn.accepts(options.first(turn, answers)) for turn, answers in zip(test, found, strict=True)]
+        for name, found in ranked.items()
     }
     shares = {name: float(np.mean(values)) for name, values in right.items()}
     better = max(("ngrams", "nearest"), key=lambda name: shares[name])
@@ -185,27 +194,50 @@ def _bias_of(kind: str, train: Sequence[TextTurn], test: Sequence[TextTurn]) -> 
     )
 
 
+class _OptionsOfAnswers:
+    """The texts of options by answer, so that of the answers to a turn with options only those among them are given."""
+
+    def __init__(self, learnt: Sequence[TextTurn]) -> None:
+        self._texts: dict[KeyValues, set[str]] = defaultdict(set)
+        for turn in learnt:
+            if turn.right_option is not None:
+                self._texts[turn.answer].add(turn.right_option)
+
+    def first(self, turn: TextTurn, answers: Sequence[KeyValues]) -> KeyValues:
+        """The first of some answers that is among the options of a turn, or the first if none is or there are none."""
+        shown = set(turn.options)
+        fitting = (answer for answer in answers if not self._texts.get(answer, set()).isdisjoint(shown))
+        return next(fitting, answers[0]) if shown else answers[0]
+
+
+def _by_frequency(answers: Iterable[KeyValues]) -> list[KeyValues]:
+    counts = Counter(answers)
+    return sorted(counts, key=lambda answer: (-counts[answer], answer))
+
+
 def _first_words(question: str) -> str:
     return " ".join(question.lower().split()[:2])
 
 
-def _by_ngrams(train: Sequence[TextTurn], test: Sequence[TextTurn]) -> list[KeyValues]:
-    """The answers of a multinomial logistic regression."""
+def _by_ngrams(train: Sequence[TextTurn], test: Sequence[TextTurn]) -> list[list[KeyValues]]:
+    """The answers of a multinomial logistic regression, the likeliest first."""
     fitted = NGramRegression.fit([_ngrams(turn) for turn in train], [turn.answer for turn in train])
-    return [fitted.answers[n] for n in fitted.scores([_ngrams(turn) for turn in test]).argmax(axis=1)]
+    order = np.argsort(-fitted.scores([_ngrams(turn) for turn in test]), axis=1, kind="stable")
+    return [[fitted.answers[n] for n in row] for row in order]
 
 
 def _ngrams(turn: TextTurn) -> list[str]:
     return ngrams_of(turn.question, turn.history, turn.options)
 
 
-def _by_nearest(train: Sequence[TextTurn], test: Sequence[TextTurn], otherwise: KeyValues) -> list[KeyValues]:
-    """The answers to the most similar questions, each with the turn before it."""
+def _by_nearest(train: Sequence[TextTurn], test: Sequence[TextTurn]) -> list[list[KeyValues]]:
+    """The answers to the most similar questions, each with the turn before it; empty if none shares a word."""
     index = QuestionIndex([KnownAnswer(_with_last(turn), str(n), turn.video_id) for n, turn in enumerate(train)])
     found = []
     for turn in test:
         scores = index.similarities(_with_last(turn))
-        found.append(train[int(np.argmax(scores))].answer if scores.max() > 0 else otherwise)
+        order = np.argsort(-scores, kind="stable")[:MOST_NEAREST]
+        found.append([train[int(n)].answer for n in order if scores[n] > 0])
     return found
 
 

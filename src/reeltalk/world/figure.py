@@ -189,7 +189,7 @@ def sitting(heading_deg: float, height_m: float, *, hands: tuple[Place, Place] |
 
 def lying(height_m: float) -> Pose:
     """On a side, with the head at the left and the face to the viewer, at the given height."""
-    pose = standing(12.0, hands=((0.1, -0.2, 0.86), (0.16, 0.1, 0.98)), lower=0.05)
+    pose = standing(8.0, hands=((0.06, -0.19, 0.66), (0.08, 0.17, 0.7)), lower=0.03)
     return replace(pose, roll_deg=90.0, shift=(0.72, height_m + 0.16))
 
 
@@ -342,7 +342,9 @@ def _elbow(shoulder: Point, hand: Point, side: int, pose: Pose, size: float) -> 
     # Elbows bend downwards, and away from the body.
     turn = math.radians(pose.heading_deg)
     outwards = (1.0 if side else -1.0) * math.cos(turn) - 0.5 * math.sin(turn)
-    if nx * outwards - 0.6 * ny < 0:
+    roll = math.radians(pose.roll_deg)
+    cos, sin = math.cos(roll), math.sin(roll)
+    if nx * (outwards * cos + 0.6 * sin) + ny * (outwards * sin - 0.6 * cos) < 0:
         nx, ny = -nx, -ny
     return mx + nx * bend, my + ny * bend
 

@@ -182,39 +182,39 @@ _FLOOR: Final = {"kitchen": ("garbagecan",), "livingroom": ("orchid", "rug"), "b
 _MOVABLES: Final = (
     ("mug", 2, 3, "kitchentable coffeetable desk >kitchencabinet kitchencounter"),
     ("plate", 2, 2, "kitchentable >kitchencabinet kitchencounter coffeetable"),
-    ("waterglass", 2, 3, ">kitchencabinet kitchentable coffeetable nightstand kitchencounter"),
-    ("wineglass", 2, 2, ">kitchencabinet kitchentable"),
+    ("waterglass", 2, 2, ">kitchencabinet kitchentable coffeetable nightstand kitchencounter"),
+    ("wineglass", 1, 2, ">kitchencabinet kitchentable"),
     ("dishbowl", 1, 1, ">kitchencabinet kitchentable"),
-    ("kettle", 1, 1, "kitchencounter kitchentable"),
+    ("kettle", 1, 1, "kitchencounter"),
     ("bottle", 2, 2, ">fridge kitchentable coffeetable kitchencounter"),
     ("milk", 1, 1, ">fridge kitchentable"),
     ("juice", 1, 1, ">fridge kitchentable"),
     ("wine", 0, 1, ">fridge kitchencounter"),
     ("salmon", 1, 1, ">fridge"),
     ("carrot", 0, 1, ">fridge"),
-    ("cereal", 1, 1, ">kitchencabinet kitchentable"),
+    ("cereal", 0, 1, ">kitchencabinet kitchentable"),
     ("apple", 2, 2, "kitchentable >fridge coffeetable"),
     ("cupcake", 1, 2, "kitchentable coffeetable >fridge"),
-    ("cookie", 0, 2, "kitchentable coffeetable"),
+    ("cookie", 0, 1, "kitchentable coffeetable"),
     ("sandwich", 0, 1, ">fridge kitchentable"),
     ("breadslice", 1, 1, "kitchentable kitchencounter"),
     ("cake", 0, 1, "kitchentable >fridge"),
-    ("washingsponge", 1, 2, "kitchencounter kitchentable"),
+    ("washingsponge", 1, 1, "kitchencounter kitchentable"),
     ("book", 2, 3, "bookshelf nightstand coffeetable desk sofa"),
-    ("magazine", 2, 2, "coffeetable bookshelf sofa nightstand"),
-    ("photoalbum", 1, 1, "bookshelf coffeetable"),
-    ("boardgame", 1, 2, "bookshelf coffeetable kitchentable"),
+    ("magazine", 1, 2, "coffeetable bookshelf sofa nightstand"),
+    ("photoalbum", 0, 1, "bookshelf coffeetable"),
+    ("boardgame", 0, 1, "bookshelf coffeetable kitchentable"),
     ("remotecontrol", 1, 1, "coffeetable sofa bookshelf"),
-    ("cellphone", 2, 2, "coffeetable nightstand kitchentable desk"),
+    ("cellphone", 1, 2, "coffeetable nightstand kitchentable desk"),
     ("radio", 0, 1, "bookshelf kitchencounter"),
-    ("vase", 2, 2, "coffeetable bookshelf nightstand kitchentable desk kitchencounter bathroomcounter"),
+    ("vase", 1, 2, "coffeetable bookshelf nightstand kitchentable desk kitchencounter bathroomcounter"),
     ("flowers", 1, 1, "kitchencounter coffeetable kitchentable"),
-    ("teddybear", 1, 2, "bed sofa"),
+    ("teddybear", 0, 1, "bed sofa"),
     ("ball", 2, 2, "livingroom:floor bedroom:floor"),
     ("guitar", 1, 1, "livingroom:floor bedroom:floor"),
-    ("balloon", 0, 2, "livingroom:floor coffeetable"),
+    ("balloon", 0, 1, "livingroom:floor coffeetable"),
     ("giftbox", 1, 1, "desk coffeetable bed"),
-    ("pillow", 2, 3, "bed sofa"),
+    ("pillow", 2, 2, "bed sofa"),
     ("blanket", 1, 1, "bed sofa"),
     ("clothesshirt", 1, 2, ">closet bed"),
     ("slippers", 1, 1, "bedroom:floor bathroom:floor"),
@@ -228,11 +228,12 @@ _MOVABLES: Final = (
     ("clothespile", 1, 1, ">laundrybasket"),
     ("broom", 1, 1, "kitchen:floor bathroom:floor"),
 )
+_SPARE: Final = ("bookshelf", "bed", "sofa", "desk", "coffeetable", "kitchencounter", "bathroomcounter")
+"""Where things of a living room are put if their own places are full."""
 _GIFTS: Final = ("book", "teddybear", "vase", "mug", "ball", "photoalbum", "clothesshirt")
 MOST_INSIDE: Final = 8
 TWINS: Final = 0.8
-LOW_M: Final = 0.3
-"""Higher things do not fit into a kitchen cabinet."""
+_FOOD: Final = frozenset("milk juice wine bottle apple cupcake cookie sandwich breadslice cake kettle".split())
 
 
 _WALLS: Final = (
@@ -512,6 +513,8 @@ def settle(
     given = [name for name in carried if things[name].class_name in _GIFTS]
     wrapped = draw.choice(given) if gift and given else None
     draw.shuffle(carried)
+    # What can be in one place alone goes first.
+    carried.sort(key=lambda name: len(places_of[things[name].class_name]) > 1)
     for name in carried:
         thing = things[name]
         words = places_of[thing.class_name]
@@ -521,7 +524,8 @@ def settle(
         twins = {place.room for other, place in found.items() if things[other].class_name == thing.class_name}
         if twins and draw.random() < TWINS:
             order.sort(key=lambda word: _room_at(word, at, things, floors, room_names) not in twins)
-        for word in order:
+        spare = draw.sample(_SPARE, len(_SPARE)) if words[0] in _SPARE or thing.class_name in _GIFTS else []
+        for word in (*order, *spare):
             where = word.removeprefix(">")
             support = things[floors[room_names[where.split(":")[0]]]] if ":floor" in where else at.get(where)
             if support is None:
@@ -539,7 +543,7 @@ def settle(
                 found[name] = Place(support.room, support.name, False, x_m, round(top, 3))
                 break
         else:
-            cabinet = at["closet" if thing.height_m > LOW_M else "kitchencabinet"]
+            cabinet = at["kitchencabinet" if ">kitchencabinet" in words or thing.class_name in _FOOD else "closet"]
             found[name] = Place(cabinet.room, cabinet.name, True, cabinet.x_m, round(cabinet.y_m + 0.1, 3))
     if gift and wrapped:
         box = found[gift]
@@ -564,7 +568,7 @@ def _gap(support: Thing, thing: Thing, taken: Sequence[tuple[float, float]], dra
     else:
         half = max(0.0, (support.width_m - thing.width_m) / 2)
         low, high = support.x_m - half, support.x_m + half
-    places = [round(low + (high - low) * n / 10, 3) for n in range(11)]
+    places = [round(low + (high - low) * n / 20, 3) for n in range(21)]
     free = [x for x in places if all(abs(x - at) >= (width + thing.width_m) / 2 + 0.02 for at, width in taken)]
     return draw.choice(free) if free else None
 

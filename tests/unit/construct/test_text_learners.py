@@ -112,3 +112,26 @@ def test_a_person_is_learnt_by_when_the_name_was_said() -> None:
     assert asked("Anna", "Tom").answer == ("1",)
     assert asked("Eve", "Tom").answer == ("not named",)
     assert asked("Anna", "Tom").accepts(("1",))
+
+
+def test_choosing_among_options_is_no_gain() -> None:
+    """The constant answer is the most frequent one of the options too."""
+    draw = random.Random(3)
+    dialogues: list[Dialogue] = []
+    splits: dict[str, str | None] = {}
+    for number in range(150):
+        shown = draw.sample(THINGS, 3)
+        right = draw.randrange(3)
+        asked = Turn(
+            question="What is taken?",
+            references=(f"The {shown[right]}.",),
+            key=AnswerKey(type="object", values=(shown[right],)),
+            options=tuple(f"the {thing}" for thing in shown),
+            correct_option=right,
+            extra={"kind": "taken"},
+        )
+        splits[f"v{number}"] = "test" if number % 3 == 0 else "train"
+        dialogues.append(Dialogue(id=DialogueId(f"d{number}"), video_id=VideoId(f"v{number}"), turns=(asked,)))
+    [row] = measure_text_bias(dialogues, splits)
+    assert 0.2 < row.constant < 0.55
+    assert row.outcome is GateOutcome.PASSED

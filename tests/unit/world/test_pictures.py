@@ -155,13 +155,13 @@ def colours_of(style: str, *, light: Light, lamps: bool, houses: range) -> Count
 @pytest.mark.parametrize("style", STYLES)
 def test_colours_keep_their_names_in_every_style(style: str, full: bool) -> None:
     checks: tuple[tuple[Light, bool, float, int], ...] = (
-        ("day", False, 0.95, 3),
+        ("day", False, 0.95, 2),
         ("evening", False, 0.9, 2),
         ("evening", True, 0.8, 8),
     )
     for light, lamps, least, houses in checks:
         found = colours_of(style, light=light, lamps=lamps, houses=range(1, 13 if full else houses + 1))
-        assert found[True] + found[False] > 80
+        assert found[True] + found[False] > 60
         assert found[True] / (found[True] + found[False]) >= least, (light, lamps)
 
 
@@ -515,18 +515,20 @@ def test_the_same_film_is_the_same_to_the_last_pixel_also_if_boxes_are_asked_for
     films: list[tuple[House, FilmPlan, list[ProgramStep]]],
 ) -> None:
     house, made, steps = films[0]
-    cameras = [Camera(house, width_px=320, fps=2, view=made.view) for _ in range(2)]
-    boxes = list(cameras[1].boxes(steps, fps=2.0))
+    cameras = [Camera(house, width_px=320, fps=1, view=made.view) for _ in range(2)]
+    boxes = list(cameras[1].boxes(steps, fps=1.0))
     plain, boxed = (list(camera.film(steps)) for camera in cameras)
     assert all(a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(plain, boxed, strict=True))
-    assert boxes == list(cameras[1].boxes(steps, fps=2.0))
-    assert [time_s for time_s, _ in plain] == pytest.approx([n / 2 for n in range(len(plain))])
+    assert boxes == list(cameras[1].boxes(steps, fps=1.0))
+    assert [time_s for time_s, _ in plain] == pytest.approx([float(n) for n in range(len(plain))])
 
 
-def test_boxes_have_whole_seconds_and_hold_what_moves(films: list[tuple[House, FilmPlan, list[ProgramStep]]]) -> None:
+def test_boxes_have_whole_seconds_and_hold_what_moves(
+    films: list[tuple[House, FilmPlan, list[ProgramStep]]], full: bool
+) -> None:
     """Where two frames of a shot differ, somebody or something is whose box holds the place."""
     compared = 0
-    for house, made, steps in films:
+    for house, made, steps in films if full else films[1:3]:
         camera = Camera(house, view=made.view, noise=0.0)
         times = {time_s for time_s, _, _ in camera.boxes(steps, fps=1.0)}
         assert times == {float(n) for n in range(len(times))}
@@ -550,7 +552,7 @@ def test_boxes_have_whole_seconds_and_hold_what_moves(films: list[tuple[House, F
                         )
             assert inside.mean() > 0.98 if len(rows) else True
             compared += len(rows)
-    assert compared > 5000
+    assert compared > 2000
 
 
 def test_every_change_is_on_camera(films: list[tuple[House, FilmPlan, list[ProgramStep]]]) -> None:
