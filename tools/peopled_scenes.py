@@ -198,7 +198,12 @@ TEA = Scene(
         Does(T, "put", "mug4", ("kitchentable5",), at=18.0),
         Does(A, "switchOff", "kettle7", at=20.5),
     ],
-    unreal=[(0, "kettle7", "happens", "5 no"), (0, "character1", "happens", "12 yes"), (0, "kettle7", "state", "OFF"), (12, "mug3", "place", "on character1")],
+    unreal=[
+        (0, "kettle7", "happens", "5 no"),
+        (0, "character1", "happens", "12 yes"),
+        (0, "kettle7", "state", "OFF"),
+        (12, "mug3", "place", "on character1"),
+    ],
 )
 VASE = Scene(
     "Clean_floor2_scene1",
